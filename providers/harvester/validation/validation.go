@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 	lbwebhook "github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/webhook"
 	"github.com/faultline-io/faultline/providers/harvester/internal/webhook"
 	"github.com/faultline-io/faultline/shared/rules"
@@ -23,14 +23,14 @@ func WrittenLoadBalancers() (rules.Written, error) { return lbwebhook.Written() 
 
 // PoolObstacles are why a pool that is stored gives no address beside others that were there before. It may be one of them.
 func PoolObstacles(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
-	return rules.Added(ipam.ValidatePool(pool.Spec), ipam.Obstacles(pool, others))
+	return rules.Added(ippools.Validate(pool.Spec), ippools.Obstacles(pool, others))
 }
 
 // PoolUnclear is why it is not certain who has addresses of a pool that is stored beside others that were there before. It gives them all
 // the same.
 func PoolUnclear(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
-	return rules.Added(ipam.ValidatePool(pool.Spec), ipam.Unclear(pool, others))
+	return rules.Added(ippools.Validate(pool.Spec), ippools.Unclear(pool, others))
 }
 
 // IsGlobalPool reports whether a pool is for all.
-func IsGlobalPool(pool *lbv1.IPPool) bool { return ipam.IsGlobal(pool) }
+func IsGlobalPool(pool *lbv1.IPPool) bool { return ippools.IsGlobal(pool) }

@@ -28,6 +28,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // patience is for a machine that does other things too; it is only waited out by a test that fails.
@@ -92,8 +93,7 @@ func testInstalled(t *testing.T, c client.Client) {
 	t.Helper()
 	g := within(t)
 	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.0.0.0/24"}}}}
-	// The webhook server takes a moment to answer.
-	g.Eventually(func() error { return c.Create(t.Context(), pool) }).Should(Succeed())
+	testworld.NewUser(t, c, patience).Create(pool)
 	g.Expect(pool.Labels).To(HaveKeyWithValue(lbv1.GlobalPoolLabel, "false"))
 
 	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: lbv1.LoadBalancerSpec{

@@ -11,6 +11,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
 func TestAnAddressIsHeldByTheIDOfTheFirstWhoUsesIt(t *testing.T) {
@@ -22,14 +23,14 @@ func TestAnAddressIsHeldByTheIDOfTheFirstWhoUsesIt(t *testing.T) {
 	_, err := claimer.Claim(t.Context(), h, pools[2:], "ns/a", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	adopt := func(address, id string) (string, error) {
-		claimed, err := claimer.Adopt(t.Context(), h, pools, netip.MustParseAddr(address), ipam.Apart("ns/a", id))
+		claimed, err := claimer.Adopt(t.Context(), h, pools, netip.MustParseAddr(address), allocation.Apart("ns/a", id))
 		return claimed.Pool, err
 	}
 	for range 2 {
 		g.Expect(adopt("10.9.0.2", "1")).To(Equal(made.Name))
 	}
 	_, err = adopt("10.9.0.2", "2")
-	g.Expect(err).To(MatchError(ipam.ErrHeld))
+	g.Expect(err).To(MatchError(allocation.ErrHeld))
 	g.Expect(adopt("10.9.0.3", "2")).To(Equal(made.Name), "it is free")
 	g.Expect(adopt("10.11.0.2", "3")).To(BeEmpty(), "no pool has it")
 	g.Expect(stored(t, made.Name).Allocated).To(Equal(map[string]string{"10.9.0.2": "ns/a@1", "10.9.0.3": "ns/a@2"}))

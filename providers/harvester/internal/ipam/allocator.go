@@ -6,6 +6,7 @@ package ipam
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"time"
 
@@ -14,7 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 )
+
+// DefaultRest is how long an address that a load balancer has given back is given to nobody else. Nothing tells that the last kube-vip, of a
+// guest cluster or of Harvester, has stopped to announce it, and neighbours remember where it was.
+const DefaultRest = 2 * time.Minute
 
 // Allocator gives addresses of the pools of the cluster that it runs in: one for each manager. It remembers what it knows of a pool, and
 // reads it again when somebody else has changed it.
@@ -43,21 +50,15 @@ func among(live client.Reader) func(context.Context, *lbv1.IPPool) (map[netip.Ad
 			return nil, fmt.Errorf("listing IPPools: %w", err)
 		}
 		held := map[netip.Addr]string{}
-		for i := range all.Items {
-			other := &all.Items[i]
-			if !overlap(pool, other) {
-				continue
-			}
+		for _, other := range ippools.Overlapping(pool, all.Items) {
 			blocks := &lbv1.IPPoolBlockList{}
-			if err := live.List(ctx, blocks, BlocksOf(other.Name)); err != nil {
+			if err := live.List(ctx, blocks, allocation.BlocksOf(other.Name)); err != nil {
 				return nil, fmt.Errorf("listing IPPoolBlocks of IPPool %s: %w", other.Name, err)
 			}
-			theirs, _ := NewPool(other, blocks.Items...) // whatever is wrong with it
-			for addr, h := range theirs.holders {
-				held[addr] = h.id
-			}
+			theirs, _ := allocation.NewPool(other, blocks.Items...) // whatever is wrong with it
+			maps.Insert(held, theirs.Holders())
 		}
-		return held, stops(Obstacles(pool, all.Items))
+		return held, stops(ippools.Obstacles(pool, all.Items))
 	}
 }
 
@@ -74,11 +75,11 @@ func (h *here) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
 
 func (h *here) Live() client.Reader { return h.live }
 
-// Claim gives the holder an address of the pool: the same again when it has one. The error wraps ErrExhausted when none is free, and is
+// Claim gives the holder an address of the pool: the same again when it has one. The error wraps allocation.ErrExhausted when none is free, and is
 // NotFound when the pool does not exist; of a pool that cannot be read it names the field.
 func (a *Allocator) Claim(ctx context.Context, pool, id string) (Claimed, error) {
 	claimed := Claimed{Pool: pool}
-	err := a.claimer.do(ctx, a.here, pool, &change{id: id, claims: true, apply: func(p *Pool) (changed bool, err error) {
+	err := a.claimer.do(ctx, a.here, pool, &change{id: id, claims: true, apply: func(p *allocation.Pool) (changed bool, err error) {
 		claimed.Address, changed, err = p.Get(id)
 		return changed, err
 	}})
@@ -90,7 +91,7 @@ func (a *Allocator) Claim(ctx context.Context, pool, id string) (Claimed, error)
 
 // Release takes the holder's address back. It is nil when the holder has none, or the pool is gone.
 func (a *Allocator) Release(ctx context.Context, pool, id string) error {
-	err := a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *Pool) (bool, error) { return p.Release(id), nil }})
+	err := a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *allocation.Pool) (bool, error) { return p.Release(id), nil }})
 	if apierrors.IsNotFound(err) {
 		a.with(pool, func(q *queue) { delete(q.has, id) })
 		return nil
@@ -103,61 +104,38 @@ func (a *Allocator) Release(ctx context.Context, pool, id string) error {
 
 // ReleaseAddress takes this address back from the holder, if it has it, and no other.
 func (a *Allocator) ReleaseAddress(ctx context.Context, pool, id string, addr netip.Addr) (released bool, _ error) {
-	err := a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *Pool) (bool, error) {
-		released = p.isHeldBy(addr, id)
-		if released {
-			p.drop(addr, id)
-		}
+	err := a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *allocation.Pool) (bool, error) {
+		released = p.ReleaseAddress(addr, id)
 		return released, nil
 	}})
 	return released, client.IgnoreNotFound(err)
 }
 
-// Give gives the holder an address that it has already, as others show, and no other of the pool. The error wraps ErrHeld when another
-// has it, and ErrOutside when the pool does not have it.
+// Give gives the holder an address that it has already, as others show, and no other of the pool. The error wraps allocation.ErrHeld when
+// another has it, and allocation.ErrOutside when the pool does not have it.
 func (a *Allocator) Give(ctx context.Context, pool, id string, addr netip.Addr) error {
-	err := a.claimer.do(ctx, a.here, pool, &change{id: id, claims: true, apply: func(p *Pool) (bool, error) { return p.Give(addr, id) }})
+	err := a.claimer.do(ctx, a.here, pool, &change{id: id, claims: true, apply: func(p *allocation.Pool) (bool, error) { return p.Give(addr, id) }})
 	if err != nil {
 		return fmt.Errorf("giving %s of IPPool %s to %s: %w", addr, pool, id, err)
 	}
 	return nil
 }
 
-// Settled is what a pool is like.
-type Settled struct {
-	// Held is how many addresses have a holder.
-	Held int
-	// Doubled are addresses with several holders, and Several holders with several addresses.
-	Doubled []netip.Addr
-	Several []string
-	// Disputed are addresses that load balancers have, and that others hold. Entered are load balancers that had an address of which the
-	// pool did not say so any more: now it does.
-	Disputed, Entered []Entry
-	// Rouse is how long it takes until an address that rests has; 0 when none does.
-	Rouse time.Duration
-	// Told says that the condition is another.
-	Told bool
-}
-
-// Settle brings the counts and the history of a pool to what its holders say, and the condition Ready to why it is not. It does nothing, but
-// ask for the version, when they say so. From now on the pool gives no address while there are obstacles.
-func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.ErrorList, why func(Settled) (reason, message string)) (is Settled, _ error) {
+// Settle settles a pool, and stores what that changes. It does nothing, but ask for the version, when the pool says what its holders do. From now
+// on it gives no address while there are obstacles.
+func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.ErrorList, why func(allocation.Settled) (reason, message string)) (is allocation.Settled, _ error) {
 	if len(obstacles) == 0 {
 		a.resume(pool)
 	}
-	err := a.claimer.do(ctx, a.here, pool, &change{sure: true, apply: func(p *Pool) (bool, error) {
+	err := a.claimer.do(ctx, a.here, pool, &change{sure: true, apply: func(p *allocation.Pool) (changed bool, _ error) {
 		if len(obstacles) > 0 {
-			p.stops(stops(obstacles))
+			p.Stop(stops(obstacles))
 		}
-		is = Settled{Held: len(p.holders)}
-		is.Doubled, is.Several = p.Doubled()
-		is.Disputed, is.Rouse = p.Disputed(), p.nextRouse(time.Now())
-		reason, message := why(is)
-		is.Told = lbv1.SetReady(&p.conditions, reason, message, time.Now())
-		return p.tidy(is.Told), nil
+		is, changed = p.Settle(why)
+		return changed, nil
 	}})
 	if err != nil {
-		return Settled{}, fmt.Errorf("settling IPPool %s: %w", pool, err)
+		return allocation.Settled{}, fmt.Errorf("settling IPPool %s: %w", pool, err)
 	}
 	a.with(pool, func(q *queue) { is.Entered, q.entered = q.entered, nil })
 	return is, nil
@@ -167,7 +145,7 @@ func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.Err
 // is ready gets one.
 func (a *Allocator) resume(pool string) {
 	a.with(pool, func(q *queue) {
-		if q.pool != nil && q.pool.problem != nil {
+		if q.pool != nil && q.pool.Stopped() {
 			q.pool = nil
 		}
 	})
@@ -196,7 +174,7 @@ func (a *Allocator) Repair(ctx context.Context, pool string, several []string, i
 		if !known {
 			continue
 		}
-		err = a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *Pool) (bool, error) { return p.keep(id, uses), nil }})
+		err = a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *allocation.Pool) (bool, error) { return p.Keep(id, uses), nil }})
 		if err != nil {
 			return fmt.Errorf("repairing IPPool %s: %w", pool, err)
 		}

@@ -21,6 +21,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
 // claimed claims an address for each of the ids, which are many, at once.
@@ -51,9 +52,9 @@ func claimed(t *testing.T, allocator *ipam.Allocator, pool string, ids []string)
 	return has
 }
 
-func settled(t *testing.T, allocator *ipam.Allocator, pool string) (ipam.Settled, error) {
+func settled(t *testing.T, allocator *ipam.Allocator, pool string) (allocation.Settled, error) {
 	t.Helper()
-	return allocator.Settle(t.Context(), pool, nil, func(ipam.Settled) (string, string) { return "", "" })
+	return allocator.Settle(t.Context(), pool, nil, func(allocation.Settled) (string, string) { return "", "" })
 }
 
 func named(prefix string, count int) []string {
@@ -76,7 +77,7 @@ func object(t *testing.T, name string) *lbv1.IPPool {
 func blocks(t *testing.T, pool string) []lbv1.IPPoolBlock {
 	t.Helper()
 	list := &lbv1.IPPoolBlockList{}
-	if err := api.List(t.Context(), list, ipam.BlocksOf(pool)); err != nil {
+	if err := api.List(t.Context(), list, allocation.BlocksOf(pool)); err != nil {
 		t.Fatal(err)
 	}
 	return list.Items
@@ -87,15 +88,15 @@ func TestHoldersOfALargePoolAreInItsStatusUntilThatIsFullAndThenInBlocks(t *test
 	g := NewWithT(t)
 	made := created(t, "large-", "", lbv1.Range{Subnet: "10.16.0.0/16"})
 	first := ipam.NewAllocator(api, api)
-	few := claimed(t, first, made.Name, named("few", ipam.MaxInPool))
+	few := claimed(t, first, made.Name, named("few", allocation.MaxInPool))
 	g.Expect(blocks(t, made.Name)).To(BeEmpty())
-	g.Expect(object(t, made.Name).Status.Allocated).To(HaveLen(ipam.MaxInPool))
+	g.Expect(object(t, made.Name).Status.Allocated).To(HaveLen(allocation.MaxInPool))
 	g.Expect(object(t, made.Name).Annotations).NotTo(HaveKey(lbv1.BlocksAnnotation))
 
 	more := claimed(t, first, made.Name, named("more", 600))
 	now := object(t, made.Name)
 	g.Expect(now.Annotations).To(HaveKeyWithValue(lbv1.BlocksAnnotation, "true"))
-	g.Expect(now.Status.Allocated).To(HaveLen(ipam.MaxInPool))
+	g.Expect(now.Status.Allocated).To(HaveLen(allocation.MaxInPool))
 	inBlocks := map[string]string{}
 	for _, block := range blocks(t, made.Name) {
 		g.Expect(metav1.IsControlledBy(&block, now) || block.OwnerReferences[0].UID == now.UID).To(BeTrue())
@@ -110,9 +111,9 @@ func TestHoldersOfALargePoolAreInItsStatusUntilThatIsFullAndThenInBlocks(t *test
 	second := ipam.NewAllocator(api, api)
 	is, err := settled(t, second, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(is.Held).To(Equal(ipam.MaxInPool + 600))
+	g.Expect(is.Held).To(Equal(allocation.MaxInPool + 600))
 	g.Expect(object(t, made.Name).Status.Total).To(BeEquivalentTo(65533))
-	g.Expect(object(t, made.Name).Status.Available).To(BeEquivalentTo(65533 - ipam.MaxInPool - 600))
+	g.Expect(object(t, made.Name).Status.Available).To(BeEquivalentTo(65533 - allocation.MaxInPool - 600))
 	for _, id := range []string{"few/lb-7", "more/lb-7"} {
 		again, err := second.Claim(t.Context(), made.Name, id)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -155,26 +156,6 @@ func TestAMachineGetsAnAddressOfALargePoolThatNoLoadBalancerHolds(t *testing.T) 
 	is, err := settled(t, allocator, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(is.Held).To(Equal(1104))
-}
-
-func TestWhoWritesALargePoolByItselfTakesNoAddressThatABlockMayHave(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	pool := func(blocks string, allocated map[string]string) *lbv1.IPPool {
-		return &lbv1.IPPool{
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{lbv1.BlocksAnnotation: blocks}},
-			Status:     lbv1.IPPoolStatus{Allocated: allocated},
-		}
-	}
-	one := map[string]string{"10.0.0.2": "ns/a"}
-	two := map[string]string{"10.0.0.2": "ns/a", "10.0.0.3": "ns/b"}
-	g.Expect(ipam.ValidateAdded(pool("", one), pool("", two))).To(BeEmpty())
-	g.Expect(ipam.ValidateAdded(pool("", one), pool("true", two))).To(BeEmpty())
-	g.Expect(ipam.ValidateAdded(pool("true", two), pool("true", one))).To(BeEmpty())
-	g.Expect(ipam.ValidateAdded(pool("true", one), pool("true", two)).ToAggregate()).To(MatchError(ContainSubstring("status.allocated[10.0.0.3]")))
-	g.Expect(ipam.ValidateAdded(pool("true", one), pool("true", map[string]string{"10.0.0.2": "ns/b"})).ToAggregate()).To(MatchError(ContainSubstring("status.allocated[10.0.0.2]")))
-	g.Expect(ipam.ValidateAdded(pool("true", one), pool("true", map[string]string{"10.0.0.2": ipam.Apart(one["10.0.0.2"], "id")}))).To(BeEmpty())
-	g.Expect(ipam.ValidateAdded(pool("true", one), pool("", one)).ToAggregate()).To(MatchError(ContainSubstring("leave it")))
 }
 
 // The marker can be taken off by hand where nothing admits changes.
@@ -222,7 +203,7 @@ func TestTheAPIServerNotesOfNoBlockWhoWroteItsFields(t *testing.T) {
 	g := NewWithT(t)
 	made := created(t, "unnoted-", "", lbv1.Range{Subnet: "10.26.0.0/21"})
 	allocator := ipam.NewAllocator(api, api)
-	claimed(t, allocator, made.Name, named("lb", ipam.MaxInPool+10))
+	claimed(t, allocator, made.Name, named("lb", allocation.MaxInPool+10))
 	g.Expect(allocator.Release(t.Context(), made.Name, "lb/lb-7")).To(Succeed())
 	ahead := func(b lbv1.IPPoolBlock) bool { return b.Allocated == nil }
 	g.Expect(slices.DeleteFunc(blocks(t, made.Name), ahead)).To(And(Not(BeEmpty()), HaveEach(HaveField("ManagedFields", BeEmpty()))))
@@ -234,9 +215,9 @@ func TestABlockThatSaysNothingAnyMoreIsRemoved(t *testing.T) {
 	g := NewWithT(t)
 	made := created(t, "passing-", "", lbv1.Range{Subnet: "fd00:19::/64"})
 	allocator := ipam.NewAllocator(api, api)
-	claimed(t, allocator, made.Name, named("stay", ipam.MaxInPool))
+	claimed(t, allocator, made.Name, named("stay", allocation.MaxInPool))
 	for round := range 4 { // each goes on where the last has ended
-		ids := named(fmt.Sprintf("round-%d", round), ipam.MaxHistory/2)
+		ids := named(fmt.Sprintf("round-%d", round), allocation.MaxHistory/2)
 		claimed(t, allocator, made.Name, ids)
 		var wg sync.WaitGroup
 		for _, id := range ids {
@@ -256,7 +237,7 @@ func TestABlockThatSaysNothingAnyMoreIsRemoved(t *testing.T) {
 	again := ipam.NewAllocator(api, api)
 	is, err := settled(t, again, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(is.Held).To(Equal(ipam.MaxInPool))
+	g.Expect(is.Held).To(Equal(allocation.MaxInPool))
 	g.Expect(object(t, made.Name).Status.Available).To(BeNumerically(">", 1<<62))
 }
 
@@ -267,10 +248,10 @@ func TestAPoolWithTheLongestOfNamesStaysBelowAMebibyte(t *testing.T) {
 		Allocated: map[string]string{}, AllocatedHistory: map[string]string{},
 	}}
 	id := strings.Repeat("n", 63) + "/" + strings.Repeat("l", 253)
-	for i := range ipam.MaxInPool {
+	for i := range allocation.MaxInPool {
 		full.Status.Allocated[fmt.Sprintf("fd00:1111:2222:3333:4444:5555:6666:%04x", i)] = id
 	}
-	for i := range ipam.MaxHistory {
+	for i := range allocation.MaxHistory {
 		full.Status.AllocatedHistory[fmt.Sprintf("fd00:1111:2222:3333:4444:5555:7777:%04x", i)] = id
 	}
 	data, err := json.Marshal(full)
@@ -318,8 +299,8 @@ func TestAnAddressThatALoadBalancerShowsIsMadeItsOwnUnlessAnotherHasIt(t *testin
 	g.Expect(allocator.Give(t.Context(), made.Name, "default/a", shown)).To(Succeed())
 	g.Expect(allocator.Give(t.Context(), made.Name, "default/a", shown)).To(Succeed())
 	g.Expect(object(t, made.Name).Status.Allocated).To(Equal(map[string]string{"10.21.0.9": "default/a"}))
-	g.Expect(allocator.Give(t.Context(), made.Name, "default/b", shown)).To(MatchError(ipam.ErrHeld))
-	g.Expect(allocator.Give(t.Context(), made.Name, "default/b", netip.MustParseAddr("10.22.0.9"))).To(MatchError(ipam.ErrOutside))
+	g.Expect(allocator.Give(t.Context(), made.Name, "default/b", shown)).To(MatchError(allocation.ErrHeld))
+	g.Expect(allocator.Give(t.Context(), made.Name, "default/b", netip.MustParseAddr("10.22.0.9"))).To(MatchError(allocation.ErrOutside))
 }
 
 func TestWhatOthersHaveDoneToAPoolIsKnownBeforeAnythingIsSaidOfIt(t *testing.T) {
@@ -336,7 +317,7 @@ func TestWhatOthersHaveDoneToAPoolIsKnownBeforeAnythingIsSaidOfIt(t *testing.T) 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again.IP.String()).To(Equal("10.23.0.3"))
 	_, err = allocator.Claim(t.Context(), made.Name, "default/b")
-	g.Expect(err).To(MatchError(ipam.ErrExhausted))
+	g.Expect(err).To(MatchError(allocation.ErrExhausted))
 
 	by = object(t, made.Name)
 	delete(by.Status.Allocated, "10.23.0.5")
@@ -368,7 +349,7 @@ func TestWhoReadsThatAPoolIsReadyAgainGetsAnAddress(t *testing.T) {
 	made := created(t, "mended-", "", lbv1.Range{Subnet: "10.99.0.0/24"})
 	allocator := ipam.NewAllocator(api, api)
 	obstacles := field.ErrorList{field.Invalid(field.NewPath("spec", "ranges").Index(0), "10.99.0.0/24", "has addresses of another")}
-	_, err := allocator.Settle(t.Context(), made.Name, obstacles, func(ipam.Settled) (string, string) { return "RangesInvalid", "no address is given" })
+	_, err := allocator.Settle(t.Context(), made.Name, obstacles, func(allocation.Settled) (string, string) { return "RangesInvalid", "no address is given" })
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = allocator.Claim(t.Context(), made.Name, "default/a")
 	g.Expect(err).To(MatchError(ContainSubstring("has addresses of another")))
@@ -381,7 +362,7 @@ func TestWhoReadsThatAPoolIsReadyAgainGetsAnAddress(t *testing.T) {
 		}()
 		<-time.After(50 * time.Millisecond) // it stands in line now, behind the condition that is about to be written
 	})
-	_, err = allocator.Settle(t.Context(), made.Name, nil, func(ipam.Settled) (string, string) {
+	_, err = allocator.Settle(t.Context(), made.Name, nil, func(allocation.Settled) (string, string) {
 		ask()
 		return "", ""
 	})
@@ -424,10 +405,10 @@ func TestAnAddressThatIsHeldInAYoungerPoolIsNotGivenByTheOlderOne(t *testing.T) 
 		got, err := allocator.Claim(t.Context(), older.Name, fmt.Sprintf("default/next-%d", i))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got.IP.String()).To(Equal(fmt.Sprintf("10.63.0.%d", 5+i)))
-		g.Expect(allocator.Give(t.Context(), older.Name, "default/none", netip.MustParseAddr("10.63.0.3"))).To(MatchError(ipam.ErrHeld))
+		g.Expect(allocator.Give(t.Context(), older.Name, "default/none", netip.MustParseAddr("10.63.0.3"))).To(MatchError(allocation.ErrHeld))
 	}
 	_, err = early.Claim(t.Context(), older.Name, "default/none")
-	g.Expect(err).To(MatchError(ipam.ErrExhausted))
+	g.Expect(err).To(MatchError(allocation.ErrExhausted))
 	younger.Status.Allocated = nil
 	g.Expect(api.Update(t.Context(), younger)).To(Succeed())
 	got, err := early.Claim(t.Context(), older.Name, "default/none")

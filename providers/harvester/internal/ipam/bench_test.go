@@ -23,6 +23,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
 // subnetVariable is for another subnet than the /16.
@@ -102,7 +103,7 @@ func allAddresses(b *testing.B, clients int) {
 	var requests, bytes atomic.Int64
 	c := meteredClient(b, &requests, &bytes)
 	allocator := ipam.NewAllocator(c, c)
-	total, err := ipam.NewPool(pool)
+	total, err := allocation.NewPool(pool)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func allAddresses(b *testing.B, clients int) {
 		_, err := allocator.Claim(b.Context(), pool.Name, id)
 		return err
 	})
-	if _, err := allocator.Claim(b.Context(), pool.Name, "default/one-more"); !errors.Is(err, ipam.ErrExhausted) {
+	if _, err := allocator.Claim(b.Context(), pool.Name, "default/one-more"); !errors.Is(err, allocation.ErrExhausted) {
 		b.Fatalf("a full pool gives one more: %v", err)
 	}
 	largest, blocks := sizes(b, pool.Name)
@@ -123,7 +124,7 @@ func allAddresses(b *testing.B, clients int) {
 	b.ReportMetric(float64(time.Since(began).Milliseconds()), "load-ms")
 	b.ReportMetric(float64(blocks), "blocks")
 	release := timed(b, clients, count, func(id string) error { return allocator.Release(b.Context(), pool.Name, id) })
-	is, err := allocator.Settle(b.Context(), pool.Name, nil, func(ipam.Settled) (string, string) { return "", "" })
+	is, err := allocator.Settle(b.Context(), pool.Name, nil, func(allocation.Settled) (string, string) { return "", "" })
 	if err != nil || is.Held != 0 {
 		b.Fatalf("%d are held after all were released: %v", is.Held, err)
 	}
@@ -195,7 +196,7 @@ func sizes(b *testing.B, name string) (largest, blocks int) {
 		b.Fatal(err)
 	}
 	list := &lbv1.IPPoolBlockList{}
-	if err := api.List(b.Context(), list, ipam.BlocksOf(name)); err != nil {
+	if err := api.List(b.Context(), list, allocation.BlocksOf(name)); err != nil {
 		b.Fatal(err)
 	}
 	size := func(o any) int {

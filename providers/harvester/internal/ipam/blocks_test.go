@@ -19,6 +19,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
 // marked makes a pool whose holders are in blocks from the first on.
@@ -47,7 +48,7 @@ func whole(t *testing.T, pool *lbv1.IPPool, first string, allocated map[string]s
 	t.Helper()
 	block := &lbv1.IPPoolBlock{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: pool.Name + "-" + first, Labels: ipam.BlocksOf(pool.Name),
+			Name: pool.Name + "-" + first, Labels: allocation.BlocksOf(pool.Name),
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: lbv1.GroupVersion.String(), Kind: "IPPool", Name: pool.Name, UID: pool.UID}},
 		},
 		Pool: pool.Name, First: first, Allocated: allocated,

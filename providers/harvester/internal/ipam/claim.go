@@ -7,10 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
 // Harvester is where the pools are. Two that are equal are one.
@@ -25,7 +28,7 @@ type Harvester interface {
 
 // Claimed is an address and the pool that it is from.
 type Claimed struct {
-	Address
+	allocation.Address
 	Pool string
 }
 
@@ -50,7 +53,7 @@ func (c *Claimer) Claim(ctx context.Context, h Harvester, pools []string, id str
 	none := &NoAddressError{}
 	for _, name := range pools {
 		claimed := Claimed{Pool: name}
-		err := c.change(ctx, h, name, func(p *Pool) (changed bool, err error) {
+		err := c.change(ctx, h, name, func(p *allocation.Pool) (changed bool, err error) {
 			if !ForNetworks(p.Network(), networks) {
 				return false, &otherNetworkError{network: p.Network(), networks: networks}
 			}
@@ -70,12 +73,31 @@ func (c *Claimer) Claim(ctx context.Context, h Harvester, pools []string, id str
 // Release takes the holder's addresses out of the pools. Those of others, and pools that are gone, are left alone.
 func (c *Claimer) Release(ctx context.Context, h Harvester, pools []string, id string) error {
 	for _, name := range pools {
-		err := c.change(ctx, h, name, func(p *Pool) (bool, error) { return p.Release(id), nil })
+		err := c.change(ctx, h, name, func(p *allocation.Pool) (bool, error) { return p.Release(id), nil })
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("releasing the address in IPPool %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// Adopt has an address, which its holder uses, be held by the id, which is one of allocation.Apart: it was held by the name alone, or is free. The
+// pool is the first that has the address; the zero value says that none does. The error wraps allocation.ErrHeld when another has it.
+func (c *Claimer) Adopt(ctx context.Context, h Harvester, pools []string, addr netip.Addr, id string) (Claimed, error) {
+	for _, name := range pools {
+		claimed := Claimed{Pool: name}
+		err := c.change(ctx, h, name, func(p *allocation.Pool) (changed bool, err error) {
+			claimed.Address, changed, err = p.Adopt(addr, id)
+			return changed, err
+		})
+		switch {
+		case err == nil:
+			return claimed, nil
+		case !errors.Is(err, allocation.ErrOutside) && client.IgnoreNotFound(err) != nil:
+			return Claimed{}, fmt.Errorf("adopting %s in IPPool %s: %w", addr, name, err)
+		}
+	}
+	return Claimed{}, nil
 }
 
 // Held returns the address that the holder has in the first of the pools that says so; the zero value when none does. It changes
@@ -105,16 +127,16 @@ func holds(ctx context.Context, h Harvester, name, id string) (Claimed, error) {
 
 // note remembers why a pool gives no address. It is false for an error that says nothing of the pool.
 func (e *NoAddressError) note(pool string, err error) bool {
-	other, broken := &otherNetworkError{}, &brokenPoolError{}
+	other, broken := &otherNetworkError{}, &allocation.BrokenError{}
 	e.OtherNetwork = e.OtherNetwork || errors.As(err, &other)
 	switch {
-	case errors.Is(err, ErrExhausted):
+	case errors.Is(err, allocation.ErrExhausted):
 		e.Exhausted = true
 		e.Pools = append(e.Pools, fmt.Sprintf("IPPool %s has no free address: add a range, or delete machines or load balancers that have its addresses", pool))
 	case apierrors.IsNotFound(err):
 		e.Missing = true
 		e.Pools = append(e.Pools, fmt.Sprintf("IPPool %s does not exist in Harvester: create it, or name another", pool))
-	case errors.As(err, &other), errors.As(err, &broken):
+	case errors.As(err, &other), errors.As(err, &broken), errors.Is(err, allocation.ErrDeleting):
 		e.Pools = append(e.Pools, fmt.Sprintf("IPPool %s %s", pool, err))
 	default:
 		return false
@@ -132,16 +154,6 @@ func (e *otherNetworkError) Error() string {
 	return fmt.Sprintf("is for network %s, and the machine is on %s: put the machine on that network, or name another pool",
 		e.network, strings.Join(e.networks, ", "))
 }
-
-type brokenPoolError struct{ err error }
-
-// Error is the rest of a sentence about the pool.
-func (e *brokenPoolError) Error() string {
-	return fmt.Sprintf("gives no address: %s: correct it", e.err)
-}
-
-// Unwrap returns what is wrong.
-func (e *brokenPoolError) Unwrap() error { return e.err }
 
 // ForNetworks reports whether a pool with the network in its selector is for machines on the networks: one without a network is for
 // all. Names without a namespace are compared without.

@@ -21,11 +21,13 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
@@ -204,6 +206,24 @@ func TestAMachineGetsAnAddressOfTheNextPoolThatIsForItsNetworkAndHasOne(t *testi
 		ContainSubstring("is for network default/vlan2, and the machine is on default/vlan1"))))
 }
 
+func TestAMachineGetsAnAddressOfTheNextPoolWhereOneIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	h, claimer := &harvester{Client: api}, &ipam.Claimer{}
+	goes := created(t, "goes-", "", lbv1.Range{Subnet: "10.4.3.0/24"})
+	controllerutil.AddFinalizer(goes, lbv1.IPPoolFinalizer)
+	g.Expect(api.Update(t.Context(), goes)).To(Succeed())
+	g.Expect(api.Delete(t.Context(), goes)).To(Succeed())
+	stays := created(t, "stays-", "", lbv1.Range{Subnet: "10.4.4.0/24"})
+	claimed, err := claimer.Claim(t.Context(), h, []string{goes.Name, stays.Name}, "ns/a", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(claimed.Pool).To(Equal(stays.Name))
+	_, err = claimer.Claim(t.Context(), h, []string{goes.Name}, "ns/b", nil)
+	var none *ipam.NoAddressError
+	g.Expect(errors.As(err, &none)).To(BeTrue())
+	g.Expect(none.Pools).To(ConsistOf("IPPool " + goes.Name + " is being deleted, and gives no address: name another pool"))
+}
+
 // Whoever writes a pool by hand gives it no status, and some of its fields are required.
 func TestAPoolThatHasNoStatusYetGivesItsOnlyAddress(t *testing.T) {
 	t.Parallel()
@@ -272,7 +292,7 @@ func TestAnAllocatorGivesTheSameAddressAgainAndTakesItBackOnce(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again).To(Equal(first))
 	_, err = allocator.Claim(t.Context(), made.Name, "default/other")
-	g.Expect(err).To(MatchError(ipam.ErrExhausted))
+	g.Expect(err).To(MatchError(allocation.ErrExhausted))
 	_, err = allocator.Claim(t.Context(), "missing", "default/lb")
 	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
 

@@ -6,6 +6,7 @@ package ipam
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -14,9 +15,11 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
 // abreast is how many blocks of a pool are written at a time.
@@ -27,7 +30,7 @@ func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*c
 	if ok, err := q.know(ctx, live || q.resident || len(q.doubtful) > 0); err != nil || !ok {
 		return batch, err
 	}
-	for _, prepare := range []func(context.Context, []*change) (bool, error){q.fence, q.makeRoom, q.enter, q.apply, q.open} {
+	for _, prepare := range []func(context.Context, []*change) (bool, error){q.fence, q.makeRoom, q.apply, q.open} {
 		if ok, err := prepare(ctx, batch); err != nil || !ok {
 			return batch, err
 		}
@@ -36,7 +39,7 @@ func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*c
 }
 
 // conclude tells those that wait what has come of it, and returns what is to be tried again.
-func (q *queue) conclude(batch []*change, failed map[*record]error) (again []*change) {
+func (q *queue) conclude(batch []*change, failed map[*allocation.Record]error) (again []*change) {
 	for _, one := range batch {
 		err := one.outcome(failed)
 		if apierrors.IsConflict(err) {
@@ -49,7 +52,7 @@ func (q *queue) conclude(batch []*change, failed map[*record]error) (again []*ch
 		one.end(cmp.Or(one.err, err))
 	}
 	if len(failed) == 0 {
-		q.entered = append(q.entered, q.pool.settle()...)
+		q.entered = append(q.entered, q.pool.Conclude()...)
 	}
 	if len(failed) > 0 || q.pool.shared {
 		q.pool = nil // what of it is stored is not known, or not what others hold of it
@@ -59,11 +62,9 @@ func (q *queue) conclude(batch []*change, failed map[*record]error) (again []*ch
 
 // apply makes the changes to what is known, and looks whether what changes nothing is true. It is false when the pool is another by now.
 func (q *queue) apply(ctx context.Context, batch []*change) (bool, error) {
-	q.pool.rouseAll(time.Now())
+	q.pool.Refresh(time.Now())
 	for _, one := range batch {
-		q.pool.touched = nil
-		one.changed, one.err = one.apply(q.pool)
-		one.touched = q.pool.touched
+		one.touched, one.changed, one.err = q.pool.Apply(one.apply)
 	}
 	return q.confirm(ctx, batch)
 }
@@ -81,26 +82,26 @@ func (q *queue) know(ctx context.Context, live bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if p.inBlocks || len(p.blocks) > 0 {
-		if ok, err := p.isStored(ctx, q.h, p.own); err != nil || !ok {
+	if p.InBlocks() {
+		if ok, err := p.isStored(ctx, q.h, p.Own()); err != nil || !ok {
 			return false, err
 		}
 	}
 	if q.check != nil {
 		held, why := q.check(ctx, stored)
-		p.stops(why)
-		p.keepElsewhere(held)
+		p.Stop(why)
+		p.shared = p.KeepElsewhere(held)
 	}
-	if err := q.recall(ctx, p); err != nil {
+	if err := q.recall(ctx, p.Pool); err != nil {
 		return false, err
 	}
-	p.lay(cmp.Or(q.rests, newRests(DefaultRest, false)), time.Now())
+	p.UseRests(cmp.Or(q.rests, allocation.NewRests(DefaultRest, false)), time.Now())
 	q.pool, q.confirmed = p, live
 	return true, nil
 }
 
 // doubt notes that a write may have been done, or may be done yet.
-func (q *queue) doubt(r *record, err error) {
+func (q *queue) doubt(r *allocation.Record, err error) {
 	var answer apierrors.APIStatus
 	refused := errors.As(err, &answer) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsInternalError(err)
 	if refused {
@@ -109,18 +110,18 @@ func (q *queue) doubt(r *record, err error) {
 	if q.doubtful == nil {
 		q.doubtful = map[netip.Prefix]bool{}
 	}
-	q.doubtful[r.of] = true
+	q.doubtful[r.Of] = true
 }
 
 // fence gives what a write may be on its way to another version, so that it fails if it arrives after all. It is false when the pool is
 // another by now.
 func (q *queue) fence(ctx context.Context, _ []*change) (bool, error) {
 	for of := range q.doubtful {
-		r := q.pool.own
+		r := q.pool.Own()
 		if of.IsValid() {
-			r = q.pool.blocks[of]
+			r = q.pool.Block(of)
 		}
-		if r != nil && r.version != "" { // a write to a block that is not there fails anyway
+		if r != nil && r.Version != "" { // a write to a block that is not there fails anyway
 			if err := conflict(r, q.touch(ctx, r)); err != nil {
 				return false, notConflict(err)
 			}
@@ -130,27 +131,23 @@ func (q *queue) fence(ctx context.Context, _ []*change) (bool, error) {
 	return true, nil
 }
 
-// makeRoom has new holders go into blocks from now on if the pool's own status would become too large, or if there are blocks. It is false
-// when the pool is another by now.
+// makeRoom has new holders go into blocks from now on if that is needed. It is false when the pool is another by now.
 func (q *queue) makeRoom(ctx context.Context, batch []*change) (bool, error) {
-	p, holders := q.pool, len(q.pool.own.allocated)+q.pool.entering()
+	p, more := q.pool, 0
 	for _, one := range batch {
 		if one.claims {
-			holders++
+			more++
 		}
 	}
-	if p.inBlocks || !q.resident || len(p.blocks) == 0 && holders <= max(MaxInPool, len(p.own.allocated)) {
+	if !q.resident || !p.NeedsBlocks(more) {
 		return true, nil
 	}
-	body := map[string]any{"metadata": map[string]any{
-		"resourceVersion": p.own.version, "annotations": map[string]string{lbv1.BlocksAnnotation: "true"},
-	}}
-	if err := q.patch(ctx, p.own, body); apierrors.IsConflict(err) {
+	if err := q.annotate(ctx, p.Own(), lbv1.BlocksAnnotation, "true"); apierrors.IsConflict(err) {
 		return false, nil
 	} else if err != nil {
 		return false, err
 	}
-	p.inBlocks = true
+	p.UseBlocks()
 	return true, nil
 }
 
@@ -166,18 +163,18 @@ func (q *queue) confirm(ctx context.Context, batch []*change) (bool, error) {
 			return false, err
 		}
 	}
-	if all && (q.resident || q.pool.inBlocks) {
-		return q.pool.areBlocksStored(ctx, q.h)
+	if all && (q.resident || q.pool.InBlocks()) {
+		return q.areBlocksStored(ctx)
 	}
 	return true, nil
 }
 
 // relied are the records that have to be as they are stored; all says that the other blocks have to be, too.
-func (q *queue) relied(batch []*change) (records []*record, all bool) {
+func (q *queue) relied(batch []*change) (records []*allocation.Record, all bool) {
 	for _, one := range batch {
 		switch {
 		case one.sure || one.err != nil || len(one.touched) == 0:
-			return []*record{q.pool.own}, true
+			return []*allocation.Record{q.pool.Own()}, true
 		case !one.changed && !slices.Contains(records, one.touched[0]):
 			records = append(records, one.touched[0])
 		}
@@ -186,8 +183,8 @@ func (q *queue) relied(batch []*change) (records []*record, all bool) {
 }
 
 // write stores what is urgent, and returns what could not be stored.
-func (q *queue) write(ctx context.Context) map[*record]error {
-	failed := each(q.pool.waiting(), func(r *record) error { return q.put(ctx, r) })
+func (q *queue) write(ctx context.Context) map[*allocation.Record]error {
+	failed := each(q.pool.Waiting(), func(r *allocation.Record) error { return q.put(ctx, r) })
 	for r, err := range failed {
 		q.doubt(r, err)
 		failed[r] = conflict(r, err)
@@ -196,10 +193,10 @@ func (q *queue) write(ctx context.Context) map[*record]error {
 }
 
 // each does something with some records at a time, and returns those that it could not be done with.
-func each(records []*record, do func(*record) error) map[*record]error {
+func each(records []*allocation.Record, do func(*allocation.Record) error) map[*allocation.Record]error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	failed := map[*record]error{}
+	failed := map[*allocation.Record]error{}
 	room := make(chan struct{}, abreast)
 	for _, r := range records {
 		room <- struct{}{}
@@ -217,34 +214,33 @@ func each(records []*record, do func(*record) error) map[*record]error {
 }
 
 // put stores a record.
-func (q *queue) put(ctx context.Context, r *record) error {
-	switch p := q.pool; {
-	case !r.isBlock():
-		now := p.counts()
-		if err := q.patch(ctx, r, r.status(now, p.conditions)); err != nil {
-			return err
-		}
-		p.stored = now
-	case r.version == "": // nobody is held in it: see enlist, which alone makes blocks
-	case r.isEmpty():
-		o := r.metadata(p.name)
-		err := q.h.Delete(ctx, o, client.Preconditions{UID: &r.uid, ResourceVersion: &r.version})
+func (q *queue) put(ctx context.Context, r *allocation.Record) error {
+	switch {
+	case r.IsBlock() && r.Version == "": // nobody is held in it: see enlist, which alone makes blocks
+	case r.IsBlock() && r.IsEmpty():
+		o := q.pool.Metadata(r)
+		err := q.h.Delete(ctx, o, client.Preconditions{UID: &r.UID, ResourceVersion: &r.Version})
 		if err != nil {
 			return fmt.Errorf("deleting IPPoolBlock %s: %w", o.Name, err)
 		}
-		r.version, r.uid = "", ""
+		r.Version, r.UID = "", ""
 	default:
-		if err := q.patch(ctx, r, r.changes()); err != nil {
+		if err := q.patch(ctx, r, q.pool.Changes(r)); err != nil {
 			return err
 		}
 	}
-	r.stored()
+	q.pool.Stored(r)
 	return nil
 }
 
+// annotate sets an annotation of the object as it is known, and nothing else.
+func (q *queue) annotate(ctx context.Context, r *allocation.Record, key, value string) error {
+	return q.patch(ctx, r, map[string]any{"metadata": map[string]any{"resourceVersion": r.Version, "annotations": map[string]string{key: value}}})
+}
+
 // patch sends what has changed of a record, and reads nothing but the metadata of the answer: the object may be large.
-func (q *queue) patch(ctx context.Context, r *record, body map[string]any) error {
-	o := r.metadata(q.name)
+func (q *queue) patch(ctx context.Context, r *allocation.Record, body map[string]any) error {
+	o := q.pool.Metadata(r)
 	patch, err := mergePatch(body)
 	if err != nil {
 		return fmt.Errorf("patching %s %s: %w", o.Kind, o.Name, err)
@@ -252,15 +248,24 @@ func (q *queue) patch(ctx context.Context, r *record, body map[string]any) error
 	if err := q.h.Patch(ctx, o, patch); err != nil {
 		return fmt.Errorf("patching %s %s: %w", o.Kind, o.Name, err)
 	}
-	r.version = o.ResourceVersion
+	r.Version = o.ResourceVersion
 	return nil
 }
 
+// mergePatch is a patch of the body.
+func mergePatch(body map[string]any) (client.Patch, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	return client.RawPatch(types.MergePatchType, data), nil
+}
+
 // outcome is the error of those records that a change needs to be stored.
-func (c *change) outcome(failed map[*record]error) error { return worst(c.touched, failed) }
+func (c *change) outcome(failed map[*allocation.Record]error) error { return worst(c.touched, failed) }
 
 // worst is the first error of some records that is no conflict, or else that.
-func worst(records []*record, failed map[*record]error) error {
+func worst(records []*allocation.Record, failed map[*allocation.Record]error) error {
 	var first error
 	for _, r := range records {
 		if err := failed[r]; err != nil && (first == nil || !apierrors.IsConflict(err)) {
@@ -271,9 +276,9 @@ func worst(records []*record, failed map[*record]error) error {
 }
 
 // conflict says that a record is another by now: a block may also have come, or gone.
-func conflict(r *record, err error) error {
-	if r.isBlock() && (apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)) {
-		return apierrors.NewConflict(lbv1.GroupVersion.WithResource("ippoolblocks").GroupResource(), r.of.String(), err)
+func conflict(r *allocation.Record, err error) error {
+	if r.IsBlock() && (apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)) {
+		return apierrors.NewConflict(lbv1.GroupVersion.WithResource("ippoolblocks").GroupResource(), r.Of.String(), err)
 	}
 	return err
 }

@@ -1,23 +1,16 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ipam gives addresses of Harvester's IPPools, which machines, load balancers and other programs share. Pool computes, with one
-// bit for each address that is taken. A Claimer changes pools of another cluster for machines, an Allocator those of the cluster that it
-// runs in for load balancers; each stores what its many callers want of a pool by one request. Select chooses a pool.
+// Package ipam gives addresses of Harvester's IPPools, which machines, load balancers and other programs share. A Claimer changes pools of
+// another cluster for machines, an Allocator those of the cluster that it runs in for load balancers; each stores what its many callers want of a
+// pool by one request. Who holds what, and what of that is stored where, is in package allocation; which pool it is, in package ippools.
 //
-// # Where it is stored who has an address
+// # When holders go into blocks
 //
-// In the status of the pool, by address and id, where other programs look for it, too: up to MaxInPool holders, so that the object stays
-// below a MiB however long names are. When there are to be more, the Allocator marks the pool with BlocksAnnotation, and from then on new
-// holders go into IPPoolBlocks, each of which has 32 neighbouring addresses: so few that the API server has little more to do for one of them
-// than for an object with nothing in it. What is written for an address is as much for the last of a large pool as for the first. Eight
-// blocks are a section. Those of earlier versions have the 256 addresses of a section, and are used as long as they have holders.
-//
-// An address is in one place at any moment, and none is ever moved: who is in the status stays there until the address is released. The
-// mark is set with the version of the pool, so who adds to the status at that moment either comes before, and is seen, or fails. Afterwards
-// the status only loses holders (ValidateAdded refuses others' additions), so whatever is known of it since is enough to know that an
-// address is free there; and within a block the version of the block decides. The mark stays when there are fewer holders again.
-// Who reads the status of a marked pool finds the right counts, soon, and not every holder.
+// The Allocator marks a pool that is to have more holders than its status can. The mark is set with the version of the pool, so who adds to the
+// status at that moment either comes before, and is seen, or fails. Afterwards the status only loses holders (ippools.ValidateAdded refuses
+// others' additions), so whatever is known of it since is enough to know that an address is free there; and within a block the version of the
+// block decides.
 //
 // # When writes fail
 //
@@ -48,12 +41,5 @@
 // # When somebody edits who holds what
 //
 // The Allocator remembers which load balancer has which address. When a pool that it reads does not say so any more, or is read first, it
-// asks what load balancers show, and keeps those addresses for them: nobody else is given one, and with the next write they are entered again.
-// An address that somebody else is the holder of now stays with both until one of them lets go: a machine may be using it.
-//
-// # How addresses are given
-//
-// A holder gets the address that it had before, if that is free and not more than MaxHistory others were released since. Otherwise it is
-// the next free one behind the last that was given. One that a load balancer has released rests for a while: nobody else is given it. When
-// it was released is stored as long as it rests and is remembered for who had it, so that a manager that is started knows which rest.
+// asks what load balancers show, and has those addresses kept for them and entered again with the next write.
 package ipam

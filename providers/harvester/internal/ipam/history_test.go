@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
 // act is a claim or a release as it is seen from outside. Which address a claim is to get is known when it has returned.
@@ -94,7 +94,7 @@ func follow(t *testing.T, pool string, inBlocks bool) *witness {
 	var kind client.ObjectList = &lbv1.IPPoolList{}
 	var of client.ListOption = client.MatchingFields{"metadata.name": pool}
 	if inBlocks {
-		kind, of = &lbv1.IPPoolBlockList{}, ipam.BlocksOf(pool)
+		kind, of = &lbv1.IPPoolBlockList{}, allocation.BlocksOf(pool)
 	}
 	if err := c.List(t.Context(), kind, of); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func (w *witness) end(inBlocks bool) map[string]string {
 	end := map[string]string{endAnnotation: "true"}
 	var err error
 	if inBlocks {
-		last := &lbv1.IPPoolBlock{ObjectMeta: metav1.ObjectMeta{Name: w.pool + "-end", Labels: ipam.BlocksOf(w.pool), Annotations: end}, Pool: "none", First: "none"}
+		last := &lbv1.IPPoolBlock{ObjectMeta: metav1.ObjectMeta{Name: w.pool + "-end", Labels: allocation.BlocksOf(w.pool), Annotations: end}, Pool: "none", First: "none"}
 		if err = api.Create(w.t.Context(), last); err == nil {
 			err = api.Delete(w.t.Context(), last)
 		}

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
 const (
@@ -30,7 +31,7 @@ type Claimer struct {
 	// check says who holds addresses of a pool in another one, and why it is not to give addresses although it could. It may be nil.
 	check func(context.Context, *lbv1.IPPool) (map[netip.Addr]string, error)
 	// shown is what load balancers say of a pool. It may be nil.
-	shown func(ctx context.Context, pool string) ([]shown, error)
+	shown func(ctx context.Context, pool string) ([]allocation.Shown, error)
 	// rest is how long addresses rest that are given back.
 	rest time.Duration
 
@@ -64,7 +65,7 @@ type queue struct {
 	// last is how many had something written last.
 	last int
 	// pool is as it was written or read last; nil when that is not known. A cache need not show that yet.
-	pool *Pool
+	pool *known
 	// confirmed says that the pool is as it was stored after those who wait began to.
 	confirmed bool
 	// doubtful are the records of which a write was not answered: it may take effect yet.
@@ -74,14 +75,14 @@ type queue struct {
 	has      map[string]netip.Addr
 	recalled bool
 	// rests are addresses that rest, nil for one that does not stay.
-	rests *rests
+	rests *allocation.Rests
 	// entered are load balancers that were made holders again, and of whom nobody has been told yet.
-	entered []Entry
+	entered []allocation.Entry
 }
 
 // change is what somebody wants of a pool.
 type change struct {
-	apply func(*Pool) (changed bool, err error)
+	apply func(*allocation.Pool) (changed bool, err error)
 	// id is the load balancer that it is about; "" for none.
 	id string
 	// claims says that it may make a holder more.
@@ -94,12 +95,12 @@ type change struct {
 
 	// changed and touched are what came of it.
 	changed bool
-	touched []*record
+	touched []*allocation.Record
 }
 
 // change applies a change to the pool and stores it. It may be applied several times, to the pool as it is then. What has changed nothing,
 // or failed, was so at some moment between the call and its return.
-func (c *Claimer) change(ctx context.Context, h Harvester, pool string, apply func(*Pool) (bool, error)) error {
+func (c *Claimer) change(ctx context.Context, h Harvester, pool string, apply func(*allocation.Pool) (bool, error)) error {
 	return c.do(ctx, h, pool, &change{apply: apply})
 }
 
@@ -143,7 +144,7 @@ func (c *Claimer) enter(h Harvester, pool string) *queue {
 	if !ok {
 		q = &queue{Claimer: c, h: h, name: pool, came: make(chan struct{}, 1), commit: make(chan struct{}, 1)}
 		if c.resident {
-			q.rests = newRests(c.rest, true)
+			q.rests = allocation.NewRests(c.rest, true)
 		}
 		c.queues[key] = q
 	}
@@ -154,7 +155,7 @@ func (c *Claimer) enter(h Harvester, pool string) *queue {
 func (c *Claimer) leave(q *queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q.users--; q.users == 0 && len(q.doubtful) == 0 && len(q.has) == 0 && (!c.resident || q.pool == nil && len(q.rests.until) == 0) {
+	if q.users--; q.users == 0 && len(q.doubtful) == 0 && len(q.has) == 0 && (!c.resident || q.pool == nil && q.rests.IsEmpty()) {
 		delete(c.queues, queueKey{harvester: q.h, pool: q.name})
 	}
 }

@@ -25,6 +25,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
 // What a run is made of; the variables are for longer ones, and for one again. What runs at a time takes its own turns all the same.
@@ -278,7 +279,7 @@ func (p *play) crash(times int) {
 
 // run has everybody do something at once, and looks at what came of it.
 func (p *play) run(times int, adds bool) (holders, addresses porcupine.CheckResult) {
-	inBlocks := len(object(p.t, p.pool).Status.Allocated) >= ipam.MaxInPool
+	inBlocks := len(object(p.t, p.pool).Status.Allocated) >= allocation.MaxInPool
 	p.keep(3)
 	seen := follow(p.t, p.pool, inBlocks)
 	var wg sync.WaitGroup

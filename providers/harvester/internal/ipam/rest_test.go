@@ -12,6 +12,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
 // long is longer than any test.
@@ -30,7 +31,7 @@ func TestAnAddressThatIsGivenBackRestsForOthersAlsoAfterARestartAndWhateverTheCl
 	denied := func(allocator *ipam.Allocator) {
 		t.Helper()
 		_, err := allocator.Claim(t.Context(), made.Name, "rests/another")
-		g.Expect(err).To(MatchError(ipam.ErrExhausted))
+		g.Expect(err).To(MatchError(allocation.ErrExhausted))
 		g.Expect(err).To(MatchError(ContainSubstring("after 1h0m0s")))
 	}
 	denied(first)
@@ -104,7 +105,7 @@ func TestAddressesOfBlocksRestAsLongAsTheyAreRemembered(t *testing.T) {
 	for i := 0; ; i++ {
 		id := fmt.Sprintf("default/rests-%d", i)
 		if _, err := first.Claim(t.Context(), pool.Name, id); err != nil {
-			g.Expect(err).To(MatchError(ipam.ErrExhausted))
+			g.Expect(err).To(MatchError(allocation.ErrExhausted))
 			break
 		}
 		ids = append(ids, id)
@@ -117,7 +118,7 @@ func TestAddressesOfBlocksRestAsLongAsTheyAreRemembered(t *testing.T) {
 		_, err := settled(t, allocator, pool.Name)
 		g.Expect(err).NotTo(HaveOccurred())
 		_, err = allocator.Claim(t.Context(), pool.Name, "default/another")
-		g.Expect(err).To(MatchError(ipam.ErrExhausted))
+		g.Expect(err).To(MatchError(allocation.ErrExhausted))
 		_, err = allocator.Claim(t.Context(), pool.Name, ids[7])
 		g.Expect(err).NotTo(HaveOccurred())
 	}

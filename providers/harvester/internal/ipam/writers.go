@@ -13,11 +13,15 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
 const (
 	// writersAnnotation of a pool says who may have a write on its way that adds a holder to a block, and to which.
 	writersAnnotation = "loadbalancer.harvesterhci.io/writers"
+	// fencedAnnotation changes with nothing but the version of an object.
+	fencedAnnotation = "loadbalancer.harvesterhci.io/fenced"
 	// maxOpen is about how many sections a writer has open, the blocks of which the next writer has to fence.
 	maxOpen = 16
 	// maxWriters is how many writers are written down that do not write any more.
@@ -28,15 +32,15 @@ const (
 type writers map[string][]netip.Addr
 
 // readWriters reads the annotation. Of one that says nothing that can be read, somebody may write any block.
-func readWriters(annotation string, blocks map[netip.Prefix]*record) writers {
+func readWriters(annotation string, blocks []*allocation.Record) writers {
 	w := writers{}
 	if annotation == "" {
 		return w
 	}
 	if err := json.Unmarshal([]byte(annotation), &w); err != nil {
 		w = writers{}
-		for of := range blocks {
-			w[""] = append(w[""], sectionOf(of.Addr()).Addr())
+		for _, r := range blocks {
+			w[""] = append(w[""], r.Section())
 		}
 	}
 	return w
@@ -80,7 +84,7 @@ func (q *queue) open(ctx context.Context, _ []*change) (bool, error) {
 
 // takeOver names the writer in the pool with the sections that it adds to, and keeps others from writing, if it is shared with some. Who adds
 // nothing, and forgets the pool, need not name itself.
-func (q *queue) takeOver(ctx context.Context, added []*record, shared bool) error {
+func (q *queue) takeOver(ctx context.Context, added []*allocation.Record, shared bool) error {
 	p := q.pool
 	named := !shared || q.resident || len(added) > 0
 	if named {
@@ -103,13 +107,13 @@ func (q *queue) takeOver(ctx context.Context, added []*record, shared bool) erro
 // shut has all writes fail that are on their way to blocks of the sections. What is written to one that is not there has the version of one
 // that is gone.
 func (q *queue) shut(ctx context.Context, sections []netip.Addr) error {
-	var all []*record
-	for _, r := range q.pool.blocks {
-		if r.version != "" && slices.Contains(sections, r.section()) {
+	var all []*allocation.Record
+	for _, r := range q.pool.Blocks() {
+		if r.Version != "" && slices.Contains(sections, r.Section()) {
 			all = append(all, r)
 		}
 	}
-	return worst(all, each(all, func(r *record) error { return conflict(r, q.touch(ctx, r)) }))
+	return worst(all, each(all, func(r *allocation.Record) error { return conflict(r, q.touch(ctx, r)) }))
 }
 
 // notConflict is no error for one that says that the pool is another by now.
@@ -123,17 +127,17 @@ func notConflict(err error) error {
 // enlist writes down in the pool which sections are open. Others' stay there until they have been fenced after that: then who had them open
 // has to do the same again, and fails when the pool is another. Blocks are made before, and empty, so that they can be fenced and one that
 // is made late is in nobody's way; who stays makes all of a section, so that this is done once for it.
-func (q *queue) enlist(ctx context.Context, added []*record) error {
+func (q *queue) enlist(ctx context.Context, added []*allocation.Record) error {
 	p, me := q.pool, q.writer()
 	var open []netip.Addr
-	var missing []*record
+	var missing []*allocation.Record
 	for _, r := range added {
-		if !slices.Contains(open, r.section()) {
-			open = append(open, r.section())
-			missing = append(missing, p.missing(r.section(), q.resident)...)
+		if !slices.Contains(open, r.Section()) {
+			open = append(open, r.Section())
+			missing = append(missing, p.Missing(r.Section(), q.resident)...)
 		}
 	}
-	failed := each(missing, func(r *record) error { return conflict(r, q.create(ctx, r)) })
+	failed := each(missing, func(r *allocation.Record) error { return conflict(r, q.create(ctx, r)) })
 	if err := worst(missing, failed); err != nil {
 		return err
 	}
@@ -151,11 +155,8 @@ func (q *queue) enlist(ctx context.Context, added []*record) error {
 	if err != nil {
 		return fmt.Errorf("writing down who writes blocks: %w", err)
 	}
-	err = q.patch(ctx, p.own, map[string]any{"metadata": map[string]any{
-		"resourceVersion": p.own.version, "annotations": map[string]string{writersAnnotation: string(text)},
-	}})
-	if err != nil {
-		q.doubt(p.own, err)
+	if err := q.annotate(ctx, p.Own(), writersAnnotation, string(text)); err != nil {
+		q.doubt(p.Own(), err)
 		return err
 	}
 	p.writers = next
@@ -163,44 +164,34 @@ func (q *queue) enlist(ctx context.Context, added []*record) error {
 }
 
 // create makes the block of a record, with nothing in it.
-func (q *queue) create(ctx context.Context, r *record) error {
-	block := r.block(q.pool.name, q.pool.uid)
+func (q *queue) create(ctx context.Context, r *allocation.Record) error {
+	block := q.pool.NewBlock(r)
 	if err := q.h.Create(ctx, block); err != nil {
 		return fmt.Errorf("creating IPPoolBlock %s: %w", block.Name, err)
 	}
-	r.version, r.uid = block.ResourceVersion, block.UID
+	r.Version, r.UID = block.ResourceVersion, block.UID
 	return nil
 }
 
 // touch gives an object another version and nothing else.
-func (q *queue) touch(ctx context.Context, r *record) error {
-	return q.patch(ctx, r, map[string]any{"metadata": map[string]any{
-		"resourceVersion": r.version, "annotations": map[string]string{fencedAnnotation: r.version},
-	}})
+func (q *queue) touch(ctx context.Context, r *allocation.Record) error {
+	return q.annotate(ctx, r, fencedAnnotation, r.Version)
 }
 
 // added are the blocks that get a holder more.
-func (p *Pool) added() (all []*record) {
-	for _, r := range p.waiting() {
-		if r.isBlock() && r.adds() {
+func (p *known) added() (all []*allocation.Record) {
+	for _, r := range p.Waiting() {
+		if r.IsBlock() && r.Adds() {
 			all = append(all, r)
 		}
 	}
-	slices.SortFunc(all, func(a, b *record) int { return a.of.Addr().Compare(b.of.Addr()) })
+	slices.SortFunc(all, func(a, b *allocation.Record) int { return a.Of.Addr().Compare(b.Of.Addr()) })
 	return all
 }
 
 // opened reports whether the writer has the sections of all of the blocks open. One that has to be made is not: it may have been removed since.
-func (p *Pool) opened(writer string, blocks []*record) bool {
-	return !slices.ContainsFunc(blocks, func(r *record) bool { return r.version == "" || !slices.Contains(p.writers[writer], r.section()) })
-}
-
-// adds reports whether somebody more holds an address.
-func (r *record) adds() bool {
-	for _, id := range r.allocatedChanges {
-		if id != nil {
-			return true
-		}
-	}
-	return false
+func (p *known) opened(writer string, blocks []*allocation.Record) bool {
+	return !slices.ContainsFunc(blocks, func(r *allocation.Record) bool {
+		return r.Version == "" || !slices.Contains(p.writers[writer], r.Section())
+	})
 }

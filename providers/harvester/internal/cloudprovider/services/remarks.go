@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 )
 
 // Reasons of events of Services.
@@ -95,7 +95,7 @@ func ignored(service *corev1.Service, lb *lbv1.LoadBalancer, namespace string) [
 		return list
 	}
 	said, is := service.Annotations[projectAnnotation], lb.Annotations[lbv1.ProjectAnnotation]
-	if said != "" && ipam.Project(said) != ipam.Project(is) {
+	if said != "" && ippools.Project(said) != ippools.Project(is) {
 		list = append(list, remark{annotationIgnored, fmt.Sprintf("annotation %s is %q and has no effect: Harvester says that namespace %s is in project %q, "+
 			"and pools go by that. Take the annotation off", projectAnnotation, said, lb.Namespace, is), true})
 	}

@@ -14,6 +14,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 )
 
 // id is what a load balancer is called in pools.
@@ -39,8 +40,8 @@ func modeChanged(lb *lbv1.LoadBalancer) string {
 }
 
 // requirement is what the pool of a load balancer must be for that names none.
-func requirement(lb *lbv1.LoadBalancer) ipam.Requirement {
-	return ipam.Requirement{
+func requirement(lb *lbv1.LoadBalancer) ippools.Requirement {
+	return ippools.Requirement{
 		Network: lb.Annotations[lbv1.NetworkAnnotation], Project: lb.Annotations[lbv1.ProjectAnnotation],
 		Namespace: cmp.Or(lb.Annotations[lbv1.NamespaceAnnotation], lb.Namespace), Cluster: lb.Annotations[lbv1.ClusterAnnotation],
 		VLAN: lb.Labels[lbv1.VLANLabel], WorkloadCluster: !isForVMs(lb),

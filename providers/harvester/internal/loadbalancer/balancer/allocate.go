@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 )
 
@@ -86,13 +87,13 @@ func (s *scope) choose(ctx context.Context) (string, problem, error) {
 		return "", problem{}, fmt.Errorf("listing pools: %w", err)
 	}
 	if has := s.lb.Status.AllocatedAddress.IP; has != "" {
-		if pool := ipam.Covering(pools.Items, has); pool != nil {
+		if pool := ippools.Covering(pools.Items, has); pool != nil {
 			return pool.Name, problem{}, nil
 		}
 		return "", problem{reasonNoPool, fmt.Sprintf("it has address %s, which is in no IPPool: make one that has it, or name another pool in spec.ipPool, "+
 			"from which it gets another address", has)}, nil
 	}
-	pool, err := ipam.Select(pools.Items, requirement(s.lb))
+	pool, err := ippools.Select(pools.Items, requirement(s.lb))
 	if err != nil {
 		return "", problem{reasonNoPool, err.Error()}, nil //nolint:nilerr // a pool that is made ends it
 	}
@@ -112,13 +113,13 @@ func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
 		return problem{}, nil
 	}
 	claimed, err := s.Addresses.Claim(ctx, pool, id(s.lb))
-	resting := &ipam.RestingError{}
+	resting := &allocation.RestingError{}
 	switch {
 	case errors.As(err, &resting):
 		s.again = resting.For
 		return problem{reasonExhausted, fmt.Sprintf("%s in IPPool %s that has not been given back less than %s ago: it gets one then, or add a range to the pool",
 			noAvailableIP, pool, resting.Period)}, nil
-	case errors.Is(err, ipam.ErrExhausted):
+	case errors.Is(err, allocation.ErrExhausted):
 		return problem{reasonExhausted, fmt.Sprintf("%s in IPPool %s: add a range to it, or delete load balancers or machines that have its addresses",
 			noAvailableIP, pool)}, nil
 	case apierrors.IsNotFound(err):
@@ -145,7 +146,7 @@ func (s *scope) keep(ctx context.Context, pool string, has lbv1.AllocatedAddress
 		return false, nil //nolint:nilerr // what is no address is not kept
 	}
 	switch err := s.Addresses.Give(ctx, pool, id(s.lb), addr.Unmap()); {
-	case errors.Is(err, ipam.ErrHeld), errors.Is(err, ipam.ErrOutside):
+	case errors.Is(err, allocation.ErrHeld), errors.Is(err, allocation.ErrOutside):
 		return false, nil
 	case apierrors.IsNotFound(err):
 		return has.IPPool == pool, nil // nobody else is given an address of a pool that is gone

@@ -33,11 +33,11 @@ import (
 
 // Addresses gives addresses of pools.
 type Addresses interface {
-	// Claim gives the holder an address of the pool: the same again when it has one. The error wraps ipam.ErrExhausted when none is free,
+	// Claim gives the holder an address of the pool: the same again when it has one. The error wraps allocation.ErrExhausted when none is free,
 	// and is NotFound when there is no such pool.
 	Claim(ctx context.Context, pool, id string) (ipam.Claimed, error)
-	// Give gives the holder an address that it has already, as its status shows. The error wraps ipam.ErrHeld when another has it, and
-	// ipam.ErrOutside when the pool does not have it.
+	// Give gives the holder an address that it has already, as its status shows. The error wraps allocation.ErrHeld when another has it, and
+	// allocation.ErrOutside when the pool does not have it.
 	Give(ctx context.Context, pool, id string, addr netip.Addr) error
 	// Release takes the holder's address back. It is nil when the holder has none, or there is no such pool.
 	Release(ctx context.Context, pool, id string) error

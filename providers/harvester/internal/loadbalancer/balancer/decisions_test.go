@@ -19,6 +19,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
 type nic = kubevirtv1.VirtualMachineInstanceNetworkInterface
@@ -201,7 +202,7 @@ func TestAnAddressThatReplacesAnotherLeavesThatClaimed(t *testing.T) {
 	lb := &lbv1.LoadBalancer{}
 	lb.Annotations = map[string]string{lbv1.ClaimsAnnotation: "b"}
 	lb.Status.AllocatedAddress = lbv1.AllocatedAddress{IPPool: "a", IP: "10.0.0.1"}
-	address := allocated(ipam.Claimed{Pool: "b", Address: ipam.Address{
+	address := allocated(ipam.Claimed{Pool: "b", Address: allocation.Address{
 		IP: netip.MustParseAddr("fd00::5"), Subnet: netip.MustParsePrefix("fd00::/64"), Gateway: netip.MustParseAddr("fd00::1"),
 	}})
 	g.Expect(address).To(Equal(lbv1.AllocatedAddress{IPPool: "b", IP: "fd00::5", Mask: "ffff:ffff:ffff:ffff::", Gateway: "fd00::1"}))

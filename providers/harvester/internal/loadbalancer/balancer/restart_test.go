@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // dying lets a manager write so many times; every other request to write fails after that, as if the process had ended.
@@ -40,11 +41,7 @@ func (d *dying) write(do func() error) error {
 }
 
 func (d *dying) client(config *rest.Config, options client.Options) (client.Client, error) {
-	c, err := client.NewWithWatch(config, options)
-	if err != nil {
-		return nil, err
-	}
-	return interceptor.NewClient(c, interceptor.Funcs{
+	return testworld.Disturbed(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			return d.write(func() error { return c.Create(ctx, o, opts...) })
 		},
@@ -57,7 +54,7 @@ func (d *dying) client(config *rest.Config, options client.Options) (client.Clie
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			return d.write(func() error { return c.Delete(ctx, o, opts...) })
 		},
-	}), nil
+	})(config, options)
 }
 
 // diesAfter runs a manager that ends after so many writes. It reports whether it does before done.

@@ -21,6 +21,8 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
@@ -91,12 +93,12 @@ func (r *Reconciler) settle(ctx context.Context, pool *lbv1.IPPool) (time.Durati
 		return 0, fmt.Errorf("listing IPPools: %w", err)
 	}
 	var why problem
-	obstacles := ipam.Obstacles(pool, all.Items)
-	if ipam.Overlaps(pool, all.Items) {
+	obstacles := ippools.Obstacles(pool, all.Items)
+	if len(ippools.Overlapping(pool, all.Items)) > 0 {
 		r.Addresses.Reread(pool.Name)
 	}
-	settled, err := r.Addresses.Settle(ctx, pool.Name, obstacles, func(s ipam.Settled) (reason, message string) {
-		why = whyNot(pool, obstacles, ipam.Unclear(pool, all.Items), s)
+	settled, err := r.Addresses.Settle(ctx, pool.Name, obstacles, func(s allocation.Settled) (reason, message string) {
+		why = whyNot(pool, obstacles, ippools.Unclear(pool, all.Items), s)
 		return why.reason, why.message
 	})
 	if err != nil {
@@ -161,7 +163,7 @@ func (r *Reconciler) end(ctx context.Context, pool *lbv1.IPPool) error {
 // problem is why a pool is not ready; the zero value when it is.
 type problem struct{ reason, message string }
 
-func whyNot(pool *lbv1.IPPool, obstacles, unclear field.ErrorList, settled ipam.Settled) problem {
+func whyNot(pool *lbv1.IPPool, obstacles, unclear field.ErrorList, settled allocation.Settled) problem {
 	switch {
 	case !pool.DeletionTimestamp.IsZero() && settled.Held > 0:
 		return problem{reasonDeleting, fmt.Sprintf("%d addresses are held: delete the load balancers and machines that hold them", settled.Held)}

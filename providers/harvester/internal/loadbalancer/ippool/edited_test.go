@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
 // balancer makes a load balancer with an address of the pool, which it shows.
@@ -36,7 +36,7 @@ func (w *world) exhaust(pool, prefix string) (all []string) {
 	for i := 0; ; i++ {
 		claimed, err := w.addresses.Claim(w.t.Context(), pool, fmt.Sprintf("%s-%d", prefix, i))
 		if err != nil {
-			w.Expect(err).To(MatchError(ipam.ErrExhausted))
+			w.Expect(err).To(MatchError(allocation.ErrExhausted))
 			return all
 		}
 		all = append(all, claimed.IP.String())
@@ -82,7 +82,7 @@ func TestAnAddressWhoseHolderIsChangedByHandIsNotTheNewOnesWhileALoadBalancerHas
 	claimed, err := w.addresses.Claim(t.Context(), "changed", "default/new")
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(claimed.IP.String()).NotTo(Equal(address))
-	w.Expect(w.addresses.Give(t.Context(), "changed", "default/new", netip.MustParseAddr(address))).To(MatchError(ipam.ErrHeld))
+	w.Expect(w.addresses.Give(t.Context(), "changed", "default/new", netip.MustParseAddr(address))).To(MatchError(allocation.ErrHeld))
 	w.Expect(w.addresses.Release(t.Context(), "changed", "default/new")).To(Succeed())
 	w.holds("changed", address, id)
 	w.ready("changed", "")
@@ -110,7 +110,7 @@ func TestHoldersOfABlockThatIsDeletedKeepTheirAddresses(t *testing.T) {
 	id, address := w.balancer("blocks", "block")
 	list := &lbv1.IPPoolBlockList{}
 	held := func() map[string]string {
-		w.Expect(user.List(t.Context(), list, ipam.BlocksOf("blocks"))).To(Succeed())
+		w.Expect(user.List(t.Context(), list, allocation.BlocksOf("blocks"))).To(Succeed())
 		all := map[string]string{}
 		for _, block := range list.Items {
 			for ip, id := range block.Allocated {

@@ -21,10 +21,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/testenv"
@@ -69,12 +71,14 @@ type world struct {
 
 var worlds atomic.Int32
 
-func newWorld(t *testing.T) *world {
+// newWorld starts a manager whose writes can be disturbed.
+func newWorld(t *testing.T, disturb ...interceptor.Funcs) *world {
 	t.Helper()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)
 	w := &world{WithT: g, t: t, name: fmt.Sprintf("test-%d", worlds.Add(1)), events: events.NewFakeRecorder(1000)}
-	testworld.Start(t, apiServer, user.RESTMapper(), ctrl.Options{Scheme: scheme}, func(ctx context.Context, mgr ctrl.Manager) error {
+	options := ctrl.Options{Scheme: scheme, NewClient: testworld.Disturbed(disturb...)}
+	testworld.Start(t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		w.addresses = ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader())
 		r := &ippool.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: w.addresses, Recorder: w.events, Filter: watchfilter.Filter(w.name)}
 		return r.SetupWithManager(ctx, mgr, watch.Workers(4))
@@ -232,6 +236,42 @@ func TestAnAddressIsTakenBackByHandFromALoadBalancerThatIsGoneOnly(t *testing.T)
 	w.Expect(w.get("hand").Status.Allocated).To(Equal(map[string]string{"fd00:34::2": "default/lives"}))
 }
 
+func TestARequestThatIsMadeWhileTheLastIsBeingDoneIsDone(t *testing.T) {
+	t.Parallel()
+	var w *world
+	ask := func(asked string) {
+		w.change("requests", func(pool *lbv1.IPPool) { metav1.SetMetaDataAnnotation(&pool.ObjectMeta, lbv1.ReleaseAnnotation, asked) })
+	}
+	var armed atomic.Bool
+	w = newWorld(t, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if _, whole := o.(*lbv1.IPPool); !whole || !armed.Swap(false) {
+				return c.Patch(ctx, o, patch, options...)
+			}
+			ask("10.48.0.3: default/second")
+			if err := c.Patch(ctx, o, patch, options...); err != nil {
+				return err
+			}
+			w.Eventually(func(g Gomega) { // what is read next is what this has left
+				cached := &lbv1.IPPool{}
+				g.Expect(c.Get(ctx, client.ObjectKeyFromObject(o), cached)).To(Succeed())
+				g.Expect(cached.ResourceVersion).To(Equal(o.GetResourceVersion()))
+			}).Should(Succeed())
+			return nil
+		},
+	})
+	w.pool("requests", "10.48.0.0/24")
+	w.ready("requests", "")
+	for _, id := range []string{"default/first", "default/second"} {
+		_, err := w.addresses.Claim(t.Context(), "requests", id)
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	armed.Store(true)
+	ask("10.48.0.2: default/first")
+	w.Eventually(func() map[string]string { return w.get("requests").Status.Allocated }).Should(BeEmpty())
+	w.Eventually(func() map[string]string { return w.get("requests").Annotations }).ShouldNot(HaveKey(lbv1.ReleaseAnnotation))
+}
+
 // Between two writes a manager may end, or be replaced by another that does not know.
 func TestALoadBalancerWithTwoAddressesKeepsTheOneThatItsServiceHas(t *testing.T) {
 	t.Parallel()
@@ -253,7 +293,7 @@ func TestTheCountsOfALargePoolFollow(t *testing.T) {
 	w.pool("large", "10.36.0.0/20")
 	w.change("large", func(pool *lbv1.IPPool) {
 		pool.Status.Allocated = map[string]string{}
-		for i := range ipam.MaxInPool {
+		for i := range allocation.MaxInPool {
 			pool.Status.Allocated[fmt.Sprintf("10.36.%d.%d", 1+i/256, i%256)] = fmt.Sprintf("machines/m-%d", i)
 		}
 	})
@@ -261,6 +301,6 @@ func TestTheCountsOfALargePoolFollow(t *testing.T) {
 		_, err := w.addresses.Claim(t.Context(), "large", fmt.Sprintf("default/lb-%d", i))
 		w.Expect(err).NotTo(HaveOccurred())
 	}
-	w.Eventually(func() int64 { return w.get("large").Status.Available }).Should(BeEquivalentTo(4093 - ipam.MaxInPool - 20))
+	w.Eventually(func() int64 { return w.get("large").Status.Available }).Should(BeEquivalentTo(4093 - allocation.MaxInPool - 20))
 	w.Expect(w.get("large").Annotations).To(HaveKeyWithValue(lbv1.BlocksAnnotation, "true"))
 }

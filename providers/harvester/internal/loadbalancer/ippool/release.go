@@ -5,12 +5,15 @@ package ippool
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
@@ -28,13 +31,23 @@ func (r *Reconciler) releaseByHand(ctx context.Context, pool *lbv1.IPPool) error
 	if err != nil {
 		return err
 	}
-	before := pool.DeepCopy()
-	delete(pool.Annotations, lbv1.ReleaseAnnotation)
-	if err := r.Client.Patch(ctx, pool, client.MergeFrom(before)); err != nil {
+	switch err := r.Client.Patch(ctx, pool, done(asked)); {
+	case apierrors.IsInvalid(err): // it went already, or somebody asks for something else by now
+		return nil
+	case err != nil:
 		return fmt.Errorf("removing annotation %s of IPPool %s: %w", lbv1.ReleaseAnnotation, pool.Name, err)
 	}
 	r.Recorder.Eventf(pool, nil, corev1.EventTypeNormal, "ReleaseByHand", "Release", "%s: %s", asked, result)
 	return nil
+}
+
+// done removes the annotation as long as it asks for this: the pool may have been read a while ago. Its version would tell too much, since that
+// changes with every address.
+func done(asked string) client.Patch {
+	path := "/metadata/annotations/" + strings.ReplaceAll(lbv1.ReleaseAnnotation, "/", "~1")
+	body, err := json.Marshal([]map[string]string{{"op": "test", "path": path, "value": asked}, {"op": "remove", "path": path}})
+	utilruntime.Must(err) // strings have a JSON form
+	return client.RawPatch(types.JSONPatchType, body)
 }
 
 // release returns what has become of it.

@@ -16,7 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
 
 const (
@@ -141,7 +142,7 @@ func readRange(given string) (lbv1.Range, error) {
 		if !subnet.Contains(last) {
 			continue
 		}
-		if made, err := ipam.MakeRange(r); err == nil && made.Size() > 0 {
+		if made, err := ipaddr.MakeRange(r); err == nil && made.Size() > 0 {
 			return r, nil
 		}
 	}
@@ -157,11 +158,11 @@ func describe(r lbv1.Range) string {
 
 // overlapping is the name of a pool that has addresses of a range.
 func overlapping(r lbv1.Range, pools []*lbv1.IPPool) string {
-	made, err := ipam.MakeRange(r)
+	made, err := ipaddr.MakeRange(r)
 	for _, pool := range pools {
 		for _, other := range pool.Spec.Ranges {
-			theirs, errTheirs := ipam.MakeRange(other)
-			if err == nil && errTheirs == nil && !made.Last.Less(theirs.First) && !theirs.Last.Less(made.First) {
+			theirs, errTheirs := ipaddr.MakeRange(other)
+			if err == nil && errTheirs == nil && made.Overlaps(theirs) {
 				return pool.Name
 			}
 		}
@@ -230,7 +231,7 @@ func Fill(pools []*lbv1.IPPool, given []Given, inUse func(Given) bool) {
 		(*into)[ip] = one.ID
 	}
 	for _, pool := range pools {
-		if full, err := ipam.NewPool(pool); err == nil {
+		if full, err := allocation.NewPool(pool); err == nil {
 			counted := full.Status()
 			pool.Status.Total, pool.Status.Available = counted.Total, counted.Available
 		}
@@ -255,6 +256,6 @@ func poolOf(pools []*lbv1.IPPool, given Given, anyPool bool) *lbv1.IPPool {
 }
 
 func has(r lbv1.Range, addr netip.Addr) bool {
-	made, err := ipam.MakeRange(r)
+	made, err := ipaddr.MakeRange(r)
 	return err == nil && made.Contains(addr)
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/migration"
 )
 
@@ -85,9 +85,9 @@ func TestWhatTheConfigMapSaysWronglyIsReportedAndEverythingElseIsConverted(t *te
 	ranges := map[string][]lbv1.Range{}
 	for _, pool := range pools {
 		ranges[pool.Name] = pool.Spec.Ranges
-		g.Expect(ipam.ValidatePool(pool.Spec)).To(BeEmpty())
+		g.Expect(ippools.Validate(pool.Spec)).To(BeEmpty())
 		for _, other := range pools {
-			g.Expect(ipam.ValidateAmong(pool, []lbv1.IPPool{*other})).To(BeEmpty())
+			g.Expect(ippools.ValidateAmong(pool, []lbv1.IPPool{*other})).To(BeEmpty())
 		}
 	}
 	g.Expect(ranges).To(Equal(map[string][]lbv1.Range{

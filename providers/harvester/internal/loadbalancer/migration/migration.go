@@ -26,6 +26,8 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -158,7 +160,7 @@ func (m *Migration) enter(ctx context.Context, pool *lbv1.IPPool) (complaints []
 	for _, ip := range slices.Sorted(maps.Keys(pool.Status.Allocated)) {
 		id := pool.Status.Allocated[ip]
 		switch err := m.Addresses.Give(ctx, pool.Name, id, netip.MustParseAddr(ip)); {
-		case errors.Is(err, ipam.ErrHeld), errors.Is(err, ipam.ErrOutside):
+		case errors.Is(err, allocation.ErrHeld), errors.Is(err, allocation.ErrOutside):
 			complaints = append(complaints, Complaint{systemNamespace, "*-" + pool.Name, fmt.Sprintf("%s keeps %s, but not in the pool: %s", id, ip, err)})
 		case err != nil:
 			return nil, fmt.Errorf("entering who has addresses: %w", err)
@@ -233,7 +235,7 @@ func (m *Migration) takeOver(ctx context.Context) error {
 	for i := range balancers.Items {
 		lb := &balancers.Items[i]
 		has, of := lb.Status.AllocatedAddress, lb.Status.AllocatedAddress.IPPool
-		if covering := ipam.Covering(pools.Items, has.IP); of == "" && covering != nil {
+		if covering := ippools.Covering(pools.Items, has.IP); of == "" && covering != nil {
 			of = covering.Name // it is of v1alpha1, which does not say so
 		}
 		if !slices.Equal(holds[in{of, lb.Namespace + "/" + lb.Name}], []string{has.IP}) {
@@ -278,7 +280,7 @@ func (m *Migration) keep(ctx context.Context, lb *lbv1.LoadBalancer, pool string
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		return nil
-	case errors.Is(err, ipam.ErrHeld), errors.Is(err, ipam.ErrOutside):
+	case errors.Is(err, allocation.ErrHeld), errors.Is(err, allocation.ErrOutside):
 		m.Recorder.Eventf(lb, nil, corev1.EventTypeWarning, "AddressNotKept", "TakeOver", "%s: make the load balancer again to get another address", err)
 		return nil
 	}

@@ -21,6 +21,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/migration"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/testenv"
@@ -126,7 +127,7 @@ func TestTheConfigMapBecomesPoolsThatKeepWhatIsInUseWhereverTheManagerEndsMeanwh
 	g.Expect(tenant.Status.AllocatedHistory).To(Equal(map[string]string{"10.40.0.6": "tenant/gone"}))
 	g.Expect([]int64{tenant.Status.Total, tenant.Status.Available}).To(Equal([]int64{253, 252}))
 	g.Expect(global.Status.Allocated).To(Equal(map[string]string{"10.41.0.7": "tenant/everywhere"}))
-	g.Expect(ipam.IsGlobal(global)).To(BeTrue())
+	g.Expect(ippools.IsGlobal(global)).To(BeTrue())
 
 	// It is done: what is deleted afterwards stays deleted.
 	g.Expect(user.Delete(t.Context(), global)).To(Succeed())

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 )
 
@@ -96,7 +96,7 @@ func (w *LoadBalancer) placeProject(ctx context.Context, before, lb *lbv1.LoadBa
 		return err
 	case project == "":
 		delete(of, lbv1.ProjectAnnotation)
-	case ipam.Project(of[lbv1.ProjectAnnotation]) != project:
+	case ippools.Project(of[lbv1.ProjectAnnotation]) != project:
 		of[lbv1.ProjectAnnotation] = project
 	}
 	return nil
@@ -111,7 +111,7 @@ func (w *LoadBalancer) project(ctx context.Context, name string) (string, error)
 		}
 		return "", fmt.Errorf("reading the project of namespace %s: %w", name, err)
 	}
-	return ipam.Project(namespace.Annotations[projectAnnotation]), nil
+	return ippools.Project(namespace.Annotations[projectAnnotation]), nil
 }
 
 // network is the first one that a machine of the guest cluster is on. Machines of Rancher's that nobody has labelled with their cluster are

@@ -18,7 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -59,7 +60,7 @@ func (w *IPPool) Default(ctx context.Context, pool *lbv1.IPPool) error {
 		pool.Labels = map[string]string{}
 	}
 	pool.Labels[lbv1.VLANLabel] = vlan
-	pool.Labels[lbv1.GlobalPoolLabel] = strconv.FormatBool(ipam.IsGlobal(pool))
+	pool.Labels[lbv1.GlobalPoolLabel] = strconv.FormatBool(ippools.IsGlobal(pool))
 	return nil
 }
 
@@ -87,20 +88,20 @@ func (w *IPPool) ValidateCreate(ctx context.Context, pool *lbv1.IPPool) (admissi
 		return nil, err
 	}
 	errs := append(validatePool(pool, others), w.knownNetwork(ctx, pool.Spec.Selector.Network)...)
-	return warnPool(pool.Spec), refuse("IPPool", pool.Name, append(errs, ipam.ValidateAllocated(pool, nil)...))
+	return warnPool(pool.Spec), refuse("IPPool", pool.Name, append(errs, ippools.ValidateAllocated(pool, nil)...))
 }
 
 // ValidateUpdate refuses what ValidateCreate would, and a change of the ranges that leaves out addresses which are held. Others are looked
 // at when the spec has changed: when an address is given, it has not.
 func (w *IPPool) ValidateUpdate(ctx context.Context, before, after *lbv1.IPPool) (admission.Warnings, error) {
-	if added := ipam.ValidateAdded(before, after); len(added) > 0 {
+	if added := ippools.ValidateAdded(before, after); len(added) > 0 {
 		return nil, refuse("IPPool", after.Name, added)
 	}
 	if !after.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
 	if apiequality.Semantic.DeepEqual(before.Spec, after.Spec) {
-		return nil, refuse("IPPool", after.Name, ipam.ValidateAllocated(after, before.Status.Allocated))
+		return nil, refuse("IPPool", after.Name, ippools.ValidateAllocated(after, before.Status.Allocated))
 	}
 	others, err := w.all(ctx)
 	if err != nil {
@@ -118,7 +119,7 @@ func (w *IPPool) ValidateUpdate(ctx context.Context, before, after *lbv1.IPPool)
 	if err != nil {
 		return nil, err
 	}
-	errs = append(errs, rules.Added(ipam.ValidateAllocated(was, nil), ipam.ValidateAllocated(held, nil))...)
+	errs = append(errs, rules.Added(ippools.ValidateAllocated(was, nil), ippools.ValidateAllocated(held, nil))...)
 	return rules.AddedWarnings(warnPool(before.Spec), warnPool(after.Spec)), refuse("IPPool", after.Name, errs)
 }
 
@@ -128,12 +129,12 @@ func (w *IPPool) ValidateDelete(ctx context.Context, pool *lbv1.IPPool) (admissi
 	if err != nil {
 		return nil, err
 	}
-	return nil, refuse("IPPool", pool.Name, ipam.ValidateDeletion(held))
+	return nil, refuse("IPPool", pool.Name, ippools.ValidateDeletion(held))
 }
 
 // validatePool has the rules of what a pool is to be, on its own and beside others.
 func validatePool(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
-	return append(ipam.ValidatePool(pool.Spec), ipam.ValidateAmong(pool, others)...)
+	return append(ippools.Validate(pool.Spec), ippools.ValidateAmong(pool, others)...)
 }
 
 // withBlocks is the pool with all who hold addresses of it in its status, also of those that blocks have.
@@ -142,7 +143,7 @@ func (w *IPPool) withBlocks(ctx context.Context, pool *lbv1.IPPool) (*lbv1.IPPoo
 		return pool, nil
 	}
 	blocks := &lbv1.IPPoolBlockList{}
-	if err := w.Reader.List(ctx, blocks, ipam.BlocksOf(pool.Name)); err != nil {
+	if err := w.Reader.List(ctx, blocks, allocation.BlocksOf(pool.Name)); err != nil {
 		return nil, fmt.Errorf("listing who holds addresses of IPPool %s: %w", pool.Name, err)
 	}
 	all := pool.DeepCopy()
@@ -177,7 +178,7 @@ func warnPool(spec lbv1.IPPoolSpec) admission.Warnings {
 	if len(spec.Selector.Scope) == 0 {
 		warnings = append(warnings, rules.Warning(path.Child("selector", "scope"), "is empty, so only what names the pool has addresses of it"))
 	}
-	if spec.Selector.Network == "" && ipam.IsGlobal(&lbv1.IPPool{Spec: spec}) {
+	if spec.Selector.Network == "" && ippools.IsGlobal(&lbv1.IPPool{Spec: spec}) {
 		warnings = append(warnings, rules.Warning(path.Child("selector", "network"),
 			"is empty, so guest clusters of every network without a pool of their own have addresses of it: name the network that they can be reached in"))
 	}

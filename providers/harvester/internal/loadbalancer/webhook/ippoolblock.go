@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -43,8 +44,8 @@ func (w *IPPoolBlock) ValidateUpdate(context.Context, *lbv1.IPPoolBlock, *lbv1.I
 // ValidateDelete refuses to delete a block while somebody holds an address of it, as long as its pool is there: with the pool, blocks go.
 func (w *IPPoolBlock) ValidateDelete(ctx context.Context, block *lbv1.IPPoolBlock) (admission.Warnings, error) {
 	pool, err := reconcile.Find(ctx, w.Reader, client.ObjectKey{Name: block.Pool}, &lbv1.IPPool{})
-	if err != nil || pool == nil || ipam.IsForeign(block, pool) {
+	if err != nil || pool == nil || allocation.IsForeign(block, pool) {
 		return nil, err
 	}
-	return nil, refuse("IPPoolBlock", block.Name, ipam.ValidateBlockDeletion(block))
+	return nil, refuse("IPPoolBlock", block.Name, ippools.ValidateBlockDeletion(block))
 }

@@ -24,7 +24,7 @@ import (
 
 	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
@@ -45,7 +45,7 @@ func Written() (rules.Written, error) {
 	return rules.NewWritten(func(scheme *runtime.Scheme) error {
 		return errors.Join(lbv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 	}, map[string]rules.Creation{
-		"IPPool": rules.Create(nil, func(pool *lbv1.IPPool) field.ErrorList { return ipam.ValidatePool(pool.Spec) }),
+		"IPPool": rules.Create(nil, func(pool *lbv1.IPPool) field.ErrorList { return ippools.Validate(pool.Spec) }),
 		"LoadBalancer": rules.Create(conversion.LoadBalancer(), func(lb *lbv1.LoadBalancer) field.ErrorList {
 			completeHealthCheck(lb.Spec.HealthCheck)
 			return loadbalancer.Validate(lb.Spec)

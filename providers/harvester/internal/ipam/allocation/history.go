@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ipam
+package allocation
 
 import (
 	"net/netip"
@@ -24,7 +24,7 @@ type history struct {
 
 type former struct {
 	id, given string
-	in        *record
+	in        *Record
 	number    uint64
 }
 

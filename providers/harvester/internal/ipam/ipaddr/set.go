@@ -1,16 +1,16 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ipam
+package ipaddr
 
 import (
 	"math/bits"
 	"net/netip"
 )
 
-// addressSet is a set of addresses, with one bit for each in sections of 256. Sections that have none are not there, so the set is as large
+// Set is a set of addresses, with one bit for each in sections of 256. Sections that have none are not there, so the set is as large
 // as what is in it, whatever the ranges are.
-type addressSet map[netip.Addr]*[4]uint64
+type Set map[netip.Addr]*[4]uint64
 
 // split tells the first address of the section, and which one of the section an address is.
 func split(addr netip.Addr) (first netip.Addr, at uint8) {
@@ -36,13 +36,15 @@ func join(first netip.Addr, at uint8) netip.Addr {
 	return netip.AddrFrom16(b)
 }
 
-func (s addressSet) has(addr netip.Addr) bool {
+// Has reports whether an address is in the set.
+func (s Set) Has(addr netip.Addr) bool {
 	first, at := split(addr)
 	section := s[first]
 	return section != nil && section[at/64]&(1<<(at%64)) != 0
 }
 
-func (s addressSet) add(addr netip.Addr) {
+// Add puts an address into the set.
+func (s Set) Add(addr netip.Addr) {
 	first, at := split(addr)
 	section := s[first]
 	if section == nil {
@@ -52,7 +54,8 @@ func (s addressSet) add(addr netip.Addr) {
 	section[at/64] |= 1 << (at % 64)
 }
 
-func (s addressSet) remove(addr netip.Addr) {
+// Remove takes an address out of the set.
+func (s Set) Remove(addr netip.Addr) {
 	first, at := split(addr)
 	section := s[first]
 	if section == nil {
@@ -64,7 +67,7 @@ func (s addressSet) remove(addr netip.Addr) {
 }
 
 // absent is the lowest address from one to another, both included, that is not in the set.
-func (s addressSet) absent(from, to netip.Addr) (netip.Addr, bool) {
+func (s Set) absent(from, to netip.Addr) (netip.Addr, bool) {
 	for from.IsValid() && !to.Less(from) {
 		first, at := split(from)
 		section := s[first]

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ipam
+package ipaddr
 
 import (
 	"encoding/binary"
@@ -12,6 +12,15 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
+
+// Parse is an address, the same however it is written: with what IPv6 writes around IPv4, or with a zone.
+func Parse(given string) (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(given)
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	return addr.Unmap().WithZone(""), true
+}
 
 // Range is a part of a subnet that addresses are given from. Both ends belong to it, and its gateway is never given.
 type Range struct {
@@ -33,7 +42,7 @@ func MakeRange(r lbv1.Range) (Range, error) {
 		return singleAddress(r, subnet)
 	}
 	network := subnet.Masked()
-	first, last := network.Addr().Next(), lastOf(network)
+	first, last := network.Addr().Next(), LastOf(network)
 	switch {
 	case isPair(network):
 		first = network.Addr()
@@ -81,7 +90,7 @@ func within(subnet netip.Prefix, field, given string, otherwise netip.Addr) (net
 		return addr, nil
 	case addr == subnet.Addr():
 		return netip.Addr{}, fmt.Errorf("%s %s is the address of subnet %s itself", field, given, subnet)
-	case addr.Is4() && addr == lastOf(subnet):
+	case addr.Is4() && addr == LastOf(subnet):
 		return netip.Addr{}, fmt.Errorf("%s %s is the broadcast address of subnet %s", field, given, subnet)
 	}
 	return addr, nil
@@ -90,8 +99,8 @@ func within(subnet netip.Prefix, field, given string, otherwise netip.Addr) (net
 // isPair reports whether a subnet has two addresses.
 func isPair(subnet netip.Prefix) bool { return subnet.Bits() == subnet.Addr().BitLen()-1 }
 
-// lastOf returns the address of the subnet in which all bits of the host are set.
-func lastOf(subnet netip.Prefix) netip.Addr {
+// LastOf returns the address of the subnet in which all bits of the host are set.
+func LastOf(subnet netip.Prefix) netip.Addr {
 	bytes := subnet.Masked().Addr().AsSlice()
 	for bit := subnet.Bits(); bit < len(bytes)*8; bit++ {
 		bytes[bit/8] |= 0x80 >> (bit % 8)
@@ -130,17 +139,30 @@ func distance(a, b netip.Addr) (int64, bool) {
 	return int64(low), high == 0 && low < math.MaxInt64 //nolint:gosec // it fits
 }
 
-// makeRanges completes all ranges of a pool.
-func makeRanges(spec []lbv1.Range) ([]Range, error) {
-	if len(spec) == 0 {
-		return nil, errors.New("spec.ranges is empty")
+// Overlaps reports whether an address is in both.
+func (r Range) Overlaps(other Range) bool {
+	return !r.Last.Less(other.First) && !other.Last.Less(r.First)
+}
+
+// String is both ends.
+func (r Range) String() string {
+	if r.First == r.Last {
+		return r.First.String()
 	}
-	ranges := make([]Range, len(spec))
+	return r.First.String() + "-" + r.Last.String()
+}
+
+// MakeRanges completes all ranges of a pool. Of those that are wrong none is there, and the error names the field.
+func MakeRanges(spec []lbv1.Range) (Ranges, error) {
+	if len(spec) == 0 {
+		return newRanges(nil), errors.New("spec.ranges is empty")
+	}
+	all := make([]Range, len(spec))
 	for i := range spec {
 		var err error
-		if ranges[i], err = MakeRange(spec[i]); err != nil {
-			return nil, fmt.Errorf("spec.ranges[%d]: %w", i, err)
+		if all[i], err = MakeRange(spec[i]); err != nil {
+			return newRanges(nil), fmt.Errorf("spec.ranges[%d]: %w", i, err)
 		}
 	}
-	return ranges, nil
+	return newRanges(all), nil
 }

@@ -1,20 +1,22 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ipam
+package allocation
 
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
 
 var (
@@ -24,25 +26,35 @@ var (
 	ErrHeld = errors.New("another has the address")
 	// ErrOutside says that a pool does not have the address.
 	ErrOutside = errors.New("the address is in none of the pool's ranges")
+	// ErrDeleting is the rest of a sentence about a pool that gives nothing any more.
+	ErrDeleting = errors.New("is being deleted, and gives no address: name another pool")
 )
+
+// BrokenError says that the ranges of a pool are wrong.
+type BrokenError struct{ err error }
+
+// Error is the rest of a sentence about the pool.
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("gives no address: %s: correct it", e.err)
+}
+
+// Unwrap returns what is wrong.
+func (e *BrokenError) Unwrap() error { return e.err }
 
 // Pool is what an IPPool gives, and who holds what of it. Methods change the value only; what is to be stored then is in its records.
 type Pool struct {
 	name, network string
 	uid           types.UID
-	spread        spread
+	ranges        ipaddr.Ranges
 	// broken is why it can give no address, and problem why it is not to. What is held is released all the same.
 	broken, problem error
 	// inBlocks says that new holders go into blocks.
 	inBlocks bool
-	own      *record
-	blocks   map[netip.Prefix]*record
-	// writers are those of blocks, as they are stored. sole says that whatever others wrote of what they know fails.
-	writers writers
-	sole    bool
+	own      *Record
+	blocks   map[netip.Prefix]*Record
 
 	// taken has what cannot be given: what is held, and the gateways. held is how many of the former the ranges have.
-	taken addressSet
+	taken ipaddr.Set
 	held  int64
 	// holders has every address that is held; others who say so, too, are in doubled.
 	holders map[netip.Addr]holding
@@ -52,10 +64,8 @@ type Pool struct {
 	// kept are addresses that are for somebody alone although the pool does not say so. entered is who was made a holder because of that.
 	kept    map[netip.Addr]kept
 	entered []Entry
-	// shared says that another pool has holders of addresses of this one.
-	shared bool
 	// rests are addresses that nobody holds, and that are for who had them alone. It may be nil.
-	rests *rests
+	rests *Rests
 	// last is the address that was given last.
 	last netip.Addr
 
@@ -64,14 +74,14 @@ type Pool struct {
 	conditions []lbv1.Condition
 	// touched are the records that were read or changed since somebody began to note them, urgent those that somebody waits for to be
 	// stored. Other changes go with the next that are.
-	touched []*record
-	urgent  map[*record]bool
+	touched []*Record
+	urgent  map[*Record]bool
 }
 
 // holding is somebody who has an address, and the record and the spelling that it is in.
 type holding struct {
 	id, given string
-	in        *record
+	in        *Record
 }
 
 type counts struct {
@@ -88,50 +98,45 @@ type Address struct {
 	Gateway netip.Addr
 }
 
-// NewPool reads an IPPool, and its blocks if it has any. One whose ranges are wrong comes with the error, and gives nothing.
+// NewPool reads an IPPool, and its blocks if it has any. One whose ranges are wrong comes with the error, and gives nothing, as one does that is
+// being deleted: addresses are released to it all the same.
 func NewPool(pool *lbv1.IPPool, blocks ...lbv1.IPPoolBlock) (*Pool, error) {
-	ranges, err := makeRanges(pool.Spec.Ranges)
+	ranges, err := ipaddr.MakeRanges(pool.Spec.Ranges)
 	p := &Pool{
-		name: pool.Name, network: pool.Spec.Selector.Network, uid: pool.UID, spread: newSpread(ranges),
+		name: pool.Name, network: pool.Spec.Selector.Network, uid: pool.UID, ranges: ranges,
 		inBlocks: pool.Annotations[lbv1.BlocksAnnotation] == "true",
 		own:      newRecord(pool, netip.Prefix{}, pool.Status.Allocated, pool.Status.AllocatedHistory, pool.Status.Released),
-		blocks:   map[netip.Prefix]*record{}, urgent: map[*record]bool{}, taken: addressSet{}, holders: map[netip.Addr]holding{}, doubled: map[netip.Addr][]holding{},
+		blocks:   map[netip.Prefix]*Record{}, urgent: map[*Record]bool{}, taken: ipaddr.Set{}, holders: map[netip.Addr]holding{}, doubled: map[netip.Addr][]holding{},
 		byID: map[string][]netip.Addr{}, former: newHistory(), kept: map[netip.Addr]kept{},
 		stored:     counts{pool.Status.Total, pool.Status.Available, pool.Status.LastAllocated},
 		conditions: slices.Clone(pool.Status.Conditions),
 	}
 	if err != nil {
-		p.broken = &brokenPoolError{err}
+		p.broken = &BrokenError{err}
 	}
-	for gateway := range p.spread.gateways {
-		p.taken.add(gateway)
+	if !pool.DeletionTimestamp.IsZero() {
+		p.broken = ErrDeleting
 	}
-	p.last, _ = parse(pool.Status.LastAllocated)
-	records := []*record{p.own}
+	for gateway := range p.ranges.Gateways() {
+		p.taken.Add(gateway)
+	}
+	p.last, _ = ipaddr.Parse(pool.Status.LastAllocated)
+	records := []*Record{p.own}
 	for i := range blocks {
 		if of, ok := addressesOf(&blocks[i]); ok {
 			p.blocks[of] = newRecord(&blocks[i], of, blocks[i].Allocated, blocks[i].AllocatedHistory, blocks[i].Released)
 			records = append(records, p.blocks[of])
 		}
 	}
-	p.writers = readWriters(pool.Annotations[writersAnnotation], p.blocks)
 	p.readHolders(records)
 	p.readHistory(records)
 	return p, err
 }
 
-func parse(given string) (netip.Addr, bool) {
-	addr, err := netip.ParseAddr(given)
-	if err != nil {
-		return netip.Addr{}, false
-	}
-	return addr.Unmap().WithZone(""), true
-}
-
-func (p *Pool) readHolders(records []*record) {
+func (p *Pool) readHolders(records []*Record) {
 	for _, r := range records {
 		for _, given := range slices.Sorted(maps.Keys(r.allocated)) {
-			if addr, ok := parse(given); ok {
+			if addr, ok := ipaddr.Parse(given); ok {
 				p.put(addr, holding{r.allocated[given], given, r})
 			}
 		}
@@ -140,16 +145,16 @@ func (p *Pool) readHolders(records []*record) {
 
 // readHistory reads who had the free addresses. It is not stored for how long they have been free: those that are next in turn are taken
 // for the oldest.
-func (p *Pool) readHistory(records []*record) {
+func (p *Pool) readHistory(records []*Record) {
 	all := map[netip.Addr]former{}
 	for _, r := range records {
 		for given, id := range r.history {
-			if addr, ok := parse(given); ok && p.free(addr) {
+			if addr, ok := ipaddr.Parse(given); ok && p.free(addr) {
 				all[addr] = former{id: id, given: given, in: r}
 			}
 		}
 	}
-	for _, addr := range slices.SortedFunc(maps.Keys(all), func(a, b netip.Addr) int { return p.spread.order(p.last, a, b) }) {
+	for _, addr := range slices.SortedFunc(maps.Keys(all), func(a, b netip.Addr) int { return p.ranges.Order(p.last, a, b) }) {
 		p.former.add(addr, all[addr])
 	}
 	p.limitHistory()
@@ -161,8 +166,11 @@ func (p *Pool) limitHistory() {
 	}
 }
 
-// stops says why the pool is not to give addresses; nil when it is.
-func (p *Pool) stops(why error) { p.problem = why }
+// Stop says why the pool is not to give addresses; nil when it is.
+func (p *Pool) Stop(why error) { p.problem = why }
+
+// Stopped reports whether it is not.
+func (p *Pool) Stopped() bool { return p.problem != nil }
 
 // Network is the one that the pool is for; "" for any.
 func (p *Pool) Network() string { return p.network }
@@ -178,7 +186,7 @@ func (p *Pool) Status() lbv1.IPPoolStatus {
 }
 
 func (p *Pool) counts() counts {
-	now := counts{total: p.spread.total, last: p.stored.last}
+	now := counts{total: p.ranges.Total(), last: p.stored.last}
 	now.available = now.total - p.held
 	if p.last.IsValid() {
 		now.last = p.last.String()
@@ -191,25 +199,25 @@ func (p *Pool) counts() counts {
 func (p *Pool) Get(id string) (_ Address, changed bool, _ error) {
 	if addr, ok := p.lowest(id); ok {
 		p.touched = append(p.touched, p.holders[addr].in)
-		return p.spread.address(addr), false, nil
+		return p.address(addr), false, nil
 	}
 	if err := cmp.Or(p.broken, p.problem); err != nil {
 		return Address{}, false, err
 	}
 	addr, ok := p.had(id)
 	if !ok {
-		addr, ok = p.spread.next(p.last, p.taken)
+		addr, ok = p.ranges.Next(p.last, p.taken)
 	}
 	if !ok {
 		return Address{}, false, p.exhausted()
 	}
 	p.take(addr, id)
-	return p.spread.address(addr), true, nil
+	return p.address(addr), true, nil
 }
 
 // Give gives the holder this address and no other, unless another has it.
 func (p *Pool) Give(addr netip.Addr, id string) (changed bool, _ error) {
-	if !p.spread.contains(addr) {
+	if !p.ranges.Contains(addr) {
 		return false, ErrOutside
 	}
 	now, held := p.holders[addr]
@@ -242,10 +250,36 @@ func (p *Pool) Release(id string) (changed bool) {
 	return changed
 }
 
+// ReleaseAddress takes this address back from the holder, if it has it, and no other.
+func (p *Pool) ReleaseAddress(addr netip.Addr, id string) (changed bool) {
+	held := p.isHeldBy(addr, id)
+	if held {
+		p.drop(addr, id)
+	}
+	return held
+}
+
 // Holds returns the address of the holder, if it has one.
 func (p *Pool) Holds(id string) (Address, bool) {
 	addr, ok := p.lowest(id)
-	return p.spread.address(addr), ok
+	return p.address(addr), ok
+}
+
+// Holders are who has which address.
+func (p *Pool) Holders() iter.Seq2[netip.Addr, string] {
+	return func(yield func(netip.Addr, string) bool) {
+		for addr, h := range p.holders {
+			if !yield(addr, h.id) {
+				return
+			}
+		}
+	}
+}
+
+// address is what a holder of the address has got.
+func (p *Pool) address(addr netip.Addr) Address {
+	of := p.ranges.Of(addr)
+	return Address{IP: addr, Subnet: of.Subnet, Gateway: of.Gateway}
 }
 
 func (p *Pool) lowest(id string) (lowest netip.Addr, ok bool) {
@@ -268,7 +302,7 @@ func (p *Pool) had(id string) (found netip.Addr, ok bool) {
 }
 
 func (p *Pool) free(addr netip.Addr) bool {
-	return p.spread.contains(addr) && !p.taken.has(addr)
+	return p.ranges.Contains(addr) && !p.taken.Has(addr)
 }
 
 // take gives an address that is free.
@@ -289,13 +323,13 @@ func (p *Pool) hold(addr netip.Addr, id string) {
 }
 
 // changed notes a record that is to be stored.
-func (p *Pool) changed(r *record) {
+func (p *Pool) changed(r *Record) {
 	p.touched = append(p.touched, r)
 	p.urgent[r] = true
 }
 
 // recordOf is where the holder of an address that is free now is to be stored. A block for all of a section is used as long as it is there.
-func (p *Pool) recordOf(addr netip.Addr) *record {
+func (p *Pool) recordOf(addr netip.Addr) *Record {
 	if !p.inBlocks {
 		return p.own
 	}
@@ -305,7 +339,7 @@ func (p *Pool) recordOf(addr netip.Addr) *record {
 	return p.blockAt(blockOf(addr))
 }
 
-func (p *Pool) blockAt(of netip.Prefix) *record {
+func (p *Pool) blockAt(of netip.Prefix) *Record {
 	r := p.blocks[of]
 	if r == nil {
 		r = newRecord(nil, of, nil, nil, nil)
@@ -320,8 +354,8 @@ func (p *Pool) put(addr netip.Addr, h holding) {
 		p.doubled[addr] = append(p.doubled[addr], h)
 	} else {
 		p.holders[addr] = h
-		p.taken.add(addr)
-		if p.spread.gives(addr) {
+		p.taken.Add(addr)
+		if p.ranges.Gives(addr) {
 			p.held++
 		}
 	}
@@ -340,7 +374,7 @@ func (p *Pool) drop(addr netip.Addr, id string) {
 		}
 		h.in.release(h.given)
 		p.changed(h.in)
-		if len(p.doubled[addr]) == 0 && p.spread.gives(addr) {
+		if len(p.doubled[addr]) == 0 && p.ranges.Gives(addr) {
 			h.in.remember(h.given, id)
 			p.former.add(addr, former{id: id, given: h.given, in: h.in})
 		}
@@ -363,9 +397,9 @@ func (p *Pool) drop(addr netip.Addr, id string) {
 // emptied notes that nobody has an address any more.
 func (p *Pool) emptied(addr netip.Addr) {
 	if !p.withheld(addr) {
-		p.taken.remove(addr)
+		p.taken.Remove(addr)
 	}
-	if p.spread.gives(addr) {
+	if p.ranges.Gives(addr) {
 		p.held--
 		p.rest(addr, time.Now())
 	}
@@ -378,21 +412,4 @@ func (p *Pool) forget(addr netip.Addr) {
 		f.in.forget(f.given)
 		f.in.unmark(f.given)
 	}
-}
-
-// Doubled tells the addresses that have several holders, and the holders that have several addresses: neither is given, but may be found.
-func (p *Pool) Doubled() (addresses []netip.Addr, ids []string) {
-	for addr, more := range p.doubled {
-		if slices.ContainsFunc(more, func(h holding) bool { return h.id != p.holders[addr].id }) {
-			addresses = append(addresses, addr)
-		}
-	}
-	for id, held := range p.byID {
-		if len(held) > 1 {
-			ids = append(ids, id)
-		}
-	}
-	slices.SortFunc(addresses, netip.Addr.Compare)
-	slices.SortFunc(ids, strings.Compare)
-	return addresses, ids
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ipam
+package ippools
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
 
 // ErrNoMatch says that no pool suits somebody who names none.
@@ -70,9 +71,9 @@ func (r Requirement) tiers() []func(*lbv1.IPPool) bool {
 
 // Covering returns the pool that has an address in its ranges; nil for none.
 func Covering(pools []lbv1.IPPool, address string) *lbv1.IPPool {
-	addr, ok := parse(strings.TrimSpace(address))
+	addr, ok := ipaddr.Parse(strings.TrimSpace(address))
 	for i := range pools {
-		if ok && slices.ContainsFunc(completed(pools[i].Spec.Ranges), func(r Range) bool { return r.Contains(addr) }) {
+		if ok && slices.ContainsFunc(completed(pools[i].Spec.Ranges), func(r ipaddr.Range) bool { return r.Contains(addr) }) {
 			return &pools[i]
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ipam_test
+package allocation_test
 
 import (
 	"fmt"
@@ -13,69 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
-
-func TestARangeIsCompletedAsHarvestersLoadBalancerDoes(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		given                lbv1.Range
-		first, last, gateway string
-		size                 int64
-	}{
-		"a subnet alone":                 {lbv1.Range{Subnet: "192.168.100.0/24"}, "192.168.100.1", "192.168.100.254", "192.168.100.1", 253},
-		"a start":                        {lbv1.Range{Subnet: "192.168.100.0/24", RangeStart: "192.168.100.251"}, "192.168.100.251", "192.168.100.254", "192.168.100.1", 4},
-		"an end":                         {lbv1.Range{Subnet: "192.168.100.0/24", RangeEnd: "192.168.100.10"}, "192.168.100.1", "192.168.100.10", "192.168.100.1", 9},
-		"a gateway outside of the range": {lbv1.Range{Subnet: "192.168.100.0/24", RangeStart: "192.168.100.1", RangeEnd: "192.168.100.10", Gateway: "192.168.100.11"}, "192.168.100.1", "192.168.100.10", "192.168.100.11", 10},
-		"its end before its start":       {lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.9", RangeEnd: "10.0.0.5"}, "10.0.0.5", "10.0.0.9", "10.0.0.1", 5},
-		"a single address":               {lbv1.Range{Subnet: "192.168.100.10/32"}, "192.168.100.10", "192.168.100.10", "", 1},
-		"an address inside the subnet":   {lbv1.Range{Subnet: "192.168.100.77/24"}, "192.168.100.1", "192.168.100.254", "192.168.100.1", 253},
-		"IPv6":                           {lbv1.Range{Subnet: "fd00::/120"}, "fd00::1", "fd00::ff", "fd00::1", 254},
-		"a single address of IPv6":       {lbv1.Range{Subnet: "fd00::5/128"}, "fd00::5", "fd00::5", "", 1},
-		"two addresses":                  {lbv1.Range{Subnet: "192.168.100.6/31"}, "192.168.100.6", "192.168.100.7", "192.168.100.7", 1},
-		"two addresses, the first of them the gateway": {lbv1.Range{Subnet: "192.168.100.6/31", Gateway: "192.168.100.6"}, "192.168.100.6", "192.168.100.7", "192.168.100.6", 1},
-		"two addresses of IPv6":                        {lbv1.Range{Subnet: "fd00::6/127"}, "fd00::6", "fd00::7", "fd00::7", 1},
-		"an end that IPv6 has":                         {lbv1.Range{Subnet: "fd00::/120", RangeStart: "fd00::f0", RangeEnd: "fd00::ff"}, "fd00::f0", "fd00::ff", "fd00::1", 16},
-		"as IPv6 writes IPv4":                          {lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "::ffff:10.0.0.9", RangeEnd: "10.0.0.11"}, "10.0.0.9", "10.0.0.11", "10.0.0.1", 3},
-		"more than can be counted":                     {lbv1.Range{Subnet: "fd00::/16"}, "fd00::1", "fd00:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "fd00::1", math.MaxInt64},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			made, err := ipam.MakeRange(tc.given)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect([]string{made.First.String(), made.Last.String()}).To(Equal([]string{tc.first, tc.last}))
-			if tc.gateway == "" {
-				g.Expect(made.Gateway.IsValid()).To(BeFalse())
-			} else {
-				g.Expect(made.Gateway.String()).To(Equal(tc.gateway))
-			}
-			g.Expect(made.Size()).To(Equal(tc.size))
-		})
-	}
-}
-
-func TestARangeThatIsNoneIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		given lbv1.Range
-		says  string
-	}{
-		"no subnet":                    {lbv1.Range{Subnet: "192.168.100.0"}, `subnet "192.168.100.0"`},
-		"no address":                   {lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "ten"}, `rangeStart "ten" is no IP address`},
-		"outside":                      {lbv1.Range{Subnet: "10.0.0.0/24", RangeEnd: "10.0.1.9"}, "rangeEnd 10.0.1.9 is not in subnet"},
-		"the subnet's own":             {lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.0"}, "rangeStart 10.0.0.0 is the address of subnet"},
-		"the broadcast address":        {lbv1.Range{Subnet: "10.0.0.0/24", Gateway: "10.0.0.255"}, "gateway 10.0.0.255 is the broadcast address"},
-		"outside of the only one":      {lbv1.Range{Subnet: "10.0.0.5/32", RangeStart: "10.0.0.6"}, "10.0.0.6 is not in subnet"},
-		"a gateway of another network": {lbv1.Range{Subnet: "10.0.0.0/24", Gateway: "fd00::1"}, "gateway fd00::1 is not in subnet"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := ipam.MakeRange(tc.given)
-			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.says)))
-		})
-	}
-}
 
 // The pools of the proposal, and others.
 func TestTheTotalOfAPoolIsWhatItCanGive(t *testing.T) {
@@ -133,15 +73,15 @@ func TestNoMoreIsRememberedThanTheLastThatWereReleased(t *testing.T) {
 	g := NewWithT(t)
 	p := read(t, pool(lbv1.IPPoolStatus{}, lbv1.Range{Subnet: "10.0.0.0/16"}))
 	given := map[string]string{}
-	for i := range ipam.MaxHistory + 10 {
+	for i := range allocation.MaxHistory + 10 {
 		id := fmt.Sprintf("ns/%d", i)
 		address, _, err := p.Get(id)
 		g.Expect(err).NotTo(HaveOccurred())
 		given[id] = address.IP.String()
 		g.Expect(p.Release(id)).To(BeTrue())
 	}
-	g.Expect(p.Status().AllocatedHistory).To(HaveLen(ipam.MaxHistory))
-	for i, same := range map[int]bool{9: false, 10: true, ipam.MaxHistory: true} {
+	g.Expect(p.Status().AllocatedHistory).To(HaveLen(allocation.MaxHistory))
+	for i, same := range map[int]bool{9: false, 10: true, allocation.MaxHistory: true} {
 		id := fmt.Sprintf("ns/%d", i)
 		address, _, err := p.Get(id)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -161,9 +101,9 @@ func small(status lbv1.IPPoolStatus) *lbv1.IPPool {
 	return pool(status, lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.1", RangeEnd: "10.0.0.4"})
 }
 
-func read(t *testing.T, stored *lbv1.IPPool) *ipam.Pool {
+func read(t *testing.T, stored *lbv1.IPPool) *allocation.Pool {
 	t.Helper()
-	p, err := ipam.NewPool(stored)
+	p, err := allocation.NewPool(stored)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return p
 }
@@ -246,7 +186,7 @@ func TestTheGatewayOfOneRangeIsNotGivenFromAnother(t *testing.T) {
 		g.Expect(address.IP.String()).To(Equal(want))
 	}
 	_, _, err := p.Get("ns/last")
-	g.Expect(err).To(MatchError(ipam.ErrExhausted))
+	g.Expect(err).To(MatchError(allocation.ErrExhausted))
 }
 
 // Upstream gives the address back again in each reconcile of a deletion, whoever has it by then.
@@ -292,7 +232,7 @@ func TestAnAddressNeverHasTwoHolders(t *testing.T) {
 		}
 		has := map[string]netip.Addr{}
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
-			p, err := ipam.NewPool(stored)
+			p, err := allocation.NewPool(stored)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -308,7 +248,7 @@ func TestAnAddressNeverHasTwoHolders(t *testing.T) {
 	})
 }
 
-func release(t *rapid.T, p *ipam.Pool, id string, has map[string]netip.Addr) {
+func release(t *rapid.T, p *allocation.Pool, id string, has map[string]netip.Addr) {
 	_, held := has[id]
 	if p.Release(id) != held {
 		t.Fatalf("%s: released although it had none, or the other way round", id)
@@ -316,7 +256,7 @@ func release(t *rapid.T, p *ipam.Pool, id string, has map[string]netip.Addr) {
 	delete(has, id)
 }
 
-func get(t *rapid.T, p *ipam.Pool, id string, has map[string]netip.Addr, foreign int) {
+func get(t *rapid.T, p *allocation.Pool, id string, has map[string]netip.Addr, foreign int) {
 	address, _, err := p.Get(id)
 	if err != nil {
 		if size := p.Status().Total; int64(len(has)+foreign) < size {
@@ -342,7 +282,7 @@ func check(t *rapid.T, stored *lbv1.IPPool, ranges []lbv1.Range, has map[string]
 		}
 		given := false
 		for _, r := range ranges {
-			made, err := ipam.MakeRange(r)
+			made, err := ipaddr.MakeRange(r)
 			if err != nil {
 				t.Fatal(err)
 			}

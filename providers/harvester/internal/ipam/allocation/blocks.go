@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ipam
+package allocation
 
 import (
 	"crypto/sha256"
@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
 
 const (
@@ -38,7 +38,7 @@ func neighbours(addr netip.Addr, bits int) netip.Prefix {
 
 // addressesOf is the addresses that a block is for; false for one that nobody can make sense of.
 func addressesOf(block *lbv1.IPPoolBlock) (netip.Prefix, bool) {
-	first, ok := parse(block.First)
+	first, ok := ipaddr.Parse(block.First)
 	if !ok {
 		return netip.Prefix{}, false
 	}
@@ -50,20 +50,20 @@ func addressesOf(block *lbv1.IPPoolBlock) (netip.Prefix, bool) {
 	return part, err == nil && part == part.Masked() && part.Bits() > section.Bits() && section.Contains(part.Addr())
 }
 
-// section is the first address of the section that the addresses of a block are in.
-func (r *record) section() netip.Addr { return sectionOf(r.of.Addr()).Addr() }
+// Section is the first address of the section that the addresses of a block are in.
+func (r *Record) Section() netip.Addr { return sectionOf(r.Of.Addr()).Addr() }
 
-// missing are the blocks of a section that holders may be added to, and that are not there: those that are in use already, or all.
-func (p *Pool) missing(section netip.Addr, all bool) (missing []*record) {
+// Missing are the blocks of a section that holders may be added to, and that are not there: those that are in use already, or all.
+func (p *Pool) Missing(section netip.Addr, all bool) (missing []*Record) {
 	if p.blocks[sectionOf(section)] != nil {
 		return nil
 	}
-	for addr := section; sectionOf(section).Contains(addr); addr = lastOf(blockOf(addr)).Next() {
+	for addr := section; sectionOf(section).Contains(addr); addr = ipaddr.LastOf(blockOf(addr)).Next() {
 		of := blockOf(addr)
 		if p.blocks[of] == nil && all && p.hasFree(of) {
 			p.blockAt(of)
 		}
-		if r := p.blocks[of]; r != nil && r.version == "" {
+		if r := p.blocks[of]; r != nil && r.Version == "" {
 			missing = append(missing, r)
 		}
 	}
@@ -79,14 +79,14 @@ func (p *Pool) hasFree(of netip.Prefix) bool {
 	return false
 }
 
-// block is the object of a block that is to be made, with nothing in it.
-func (r *record) block(pool string, uid types.UID) *lbv1.IPPoolBlock {
-	owner := metav1.OwnerReference{APIVersion: lbv1.GroupVersion.String(), Kind: "IPPool", Name: pool, UID: uid}
+// NewBlock is the object of a block that is to be made, with nothing in it.
+func (p *Pool) NewBlock(r *Record) *lbv1.IPPoolBlock {
+	owner := metav1.OwnerReference{APIVersion: lbv1.GroupVersion.String(), Kind: "IPPool", Name: p.name, UID: p.uid}
 	return &lbv1.IPPoolBlock{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: blockName(pool, r.of), Labels: BlocksOf(pool), OwnerReferences: []metav1.OwnerReference{owner},
+			Name: blockName(p.name, r.Of), Labels: BlocksOf(p.name), OwnerReferences: []metav1.OwnerReference{owner},
 		},
-		Pool: pool, First: r.section().String(), Part: r.of.String(),
+		Pool: p.name, First: r.Section().String(), Part: r.Of.String(),
 	}
 }
 
@@ -102,6 +102,28 @@ func blockName(pool string, of netip.Prefix) string {
 		name += "-" + strconv.Itoa(of.Bits())
 	}
 	return shorten(pool, nameLimit-1-len(name)) + "-" + name
+}
+
+// Metadata is the object of a record, of which nothing but the metadata is read.
+func (p *Pool) Metadata(r *Record) *metav1.PartialObjectMetadata {
+	kind, name := "IPPool", p.name
+	if r.IsBlock() {
+		kind, name = "IPPoolBlock", blockName(p.name, r.Of)
+	}
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: lbv1.GroupVersion.String(), Kind: kind},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+	}
+}
+
+// IsForeign reports whether a block is of a pool of the same name that is gone.
+func IsForeign(block *lbv1.IPPoolBlock, pool *lbv1.IPPool) bool {
+	for _, owner := range block.OwnerReferences {
+		if owner.Kind == "IPPool" && owner.UID != pool.UID {
+			return true
+		}
+	}
+	return false
 }
 
 // BlocksOf selects the blocks of a pool.

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ipam_test
+package ippools_test
 
 import (
 	"strings"
@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 )
 
 // expectErrors wants errors at these fields, in this order, that say these words; each line is a field and words of its error.
@@ -24,6 +25,10 @@ func expectErrors(g *WithT, errs field.ErrorList, want ...string) {
 		g.Expect(errs[i].Field).To(Equal(path))
 		g.Expect(errs[i].Error()).To(ContainSubstring(words))
 	}
+}
+
+func pool(status lbv1.IPPoolStatus, ranges ...lbv1.Range) *lbv1.IPPool {
+	return &lbv1.IPPool{Spec: lbv1.IPPoolSpec{Ranges: ranges}, Status: status}
 }
 
 func TestWhatAPoolGivesIsChecked(t *testing.T) {
@@ -53,7 +58,7 @@ func TestWhatAPoolGivesIsChecked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			expectErrors(NewWithT(t), ipam.ValidatePool(lbv1.IPPoolSpec{Ranges: tc.ranges}), tc.want...)
+			expectErrors(NewWithT(t), ippools.Validate(lbv1.IPPoolSpec{Ranges: tc.ranges}), tc.want...)
 		})
 	}
 }
@@ -76,7 +81,7 @@ func TestAScopeSaysOnceWhoItIsFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			spec := lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.0.0.0/24"}}, Selector: lbv1.Selector{Scope: tc.scope}}
-			expectErrors(NewWithT(t), ipam.ValidatePool(spec), tc.want...)
+			expectErrors(NewWithT(t), ippools.Validate(spec), tc.want...)
 		})
 	}
 }
@@ -113,7 +118,7 @@ func TestPoolsAreNotInEachOthersWay(t *testing.T) {
 			mine.Name, mine.Spec.Selector = "mine", tc.mine
 			other := pool(lbv1.IPPoolStatus{}, lbv1.Range{Subnet: "broken"}, lbv1.Range{Subnet: "10.0.0.0/24"})
 			other.Name, other.Spec.Selector = "other", tc.other
-			expectErrors(g, ipam.ValidateAmong(mine, []lbv1.IPPool{*mine, *other}), tc.want...)
+			expectErrors(g, ippools.ValidateAmong(mine, []lbv1.IPPool{*mine, *other}), tc.want...)
 		})
 	}
 }
@@ -124,10 +129,10 @@ func TestOfTwoPoolsThatCannotBothBeItIsTheLaterThatGivesWay(t *testing.T) {
 	named := func(name string, age time.Duration) *lbv1.IPPool {
 		return &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0).Add(-age))}}
 	}
-	g.Expect(ipam.Precedes(named("b", time.Hour), named("a", 0))).To(BeTrue())
-	g.Expect(ipam.Precedes(named("a", 0), named("b", time.Hour))).To(BeFalse())
-	g.Expect(ipam.Precedes(named("a", 0), named("b", 0))).To(BeTrue())
-	g.Expect(ipam.Precedes(named("b", 0), named("a", 0))).To(BeFalse())
+	g.Expect(ippools.Precedes(named("b", time.Hour), named("a", 0))).To(BeTrue())
+	g.Expect(ippools.Precedes(named("a", 0), named("b", time.Hour))).To(BeFalse())
+	g.Expect(ippools.Precedes(named("a", 0), named("b", 0))).To(BeTrue())
+	g.Expect(ippools.Precedes(named("b", 0), named("a", 0))).To(BeFalse())
 }
 
 func TestAddressesThatAreHeldStayThePools(t *testing.T) {
@@ -136,17 +141,37 @@ func TestAddressesThatAreHeldStayThePools(t *testing.T) {
 	p := pool(lbv1.IPPoolStatus{Allocated: map[string]string{
 		"10.0.0.2": "ns/a", "10.0.1.2": "ns/b", "::ffff:10.0.0.3": "ns/c", "nothing": "ns/d",
 	}}, lbv1.Range{Subnet: "10.0.0.0/24"})
-	expectErrors(g, ipam.ValidateAllocated(p, nil),
+	expectErrors(g, ippools.ValidateAllocated(p, nil),
 		`status.allocated[10.0.1.2]: "ns/b": is held, and in no range: keep it in spec.ranges until its holder is deleted`,
 		`status.allocated[nothing]: "ns/d": is held under what is no IP address: remove it`)
-	expectErrors(g, ipam.ValidateAllocated(p, p.Status.Allocated))
+	expectErrors(g, ippools.ValidateAllocated(p, p.Status.Allocated))
+}
+
+func TestWhoWritesALargePoolByItselfTakesNoAddressThatABlockMayHave(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	pool := func(blocks string, allocated map[string]string) *lbv1.IPPool {
+		return &lbv1.IPPool{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{lbv1.BlocksAnnotation: blocks}},
+			Status:     lbv1.IPPoolStatus{Allocated: allocated},
+		}
+	}
+	one := map[string]string{"10.0.0.2": "ns/a"}
+	two := map[string]string{"10.0.0.2": "ns/a", "10.0.0.3": "ns/b"}
+	g.Expect(ippools.ValidateAdded(pool("", one), pool("", two))).To(BeEmpty())
+	g.Expect(ippools.ValidateAdded(pool("", one), pool("true", two))).To(BeEmpty())
+	g.Expect(ippools.ValidateAdded(pool("true", two), pool("true", one))).To(BeEmpty())
+	g.Expect(ippools.ValidateAdded(pool("true", one), pool("true", two)).ToAggregate()).To(MatchError(ContainSubstring("status.allocated[10.0.0.3]")))
+	g.Expect(ippools.ValidateAdded(pool("true", one), pool("true", map[string]string{"10.0.0.2": "ns/b"})).ToAggregate()).To(MatchError(ContainSubstring("status.allocated[10.0.0.2]")))
+	g.Expect(ippools.ValidateAdded(pool("true", one), pool("true", map[string]string{"10.0.0.2": allocation.Apart(one["10.0.0.2"], "id")}))).To(BeEmpty())
+	g.Expect(ippools.ValidateAdded(pool("true", one), pool("", one)).ToAggregate()).To(MatchError(ContainSubstring("leave it")))
 }
 
 func TestAPoolStaysWhileSomebodyHoldsAnAddressOfIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	expectErrors(g, ipam.ValidateDeletion(pool(lbv1.IPPoolStatus{AllocatedHistory: map[string]string{"10.0.0.2": "ns/a"}})))
-	expectErrors(g, ipam.ValidateDeletion(pool(lbv1.IPPoolStatus{Allocated: map[string]string{"10.0.0.3": "ns/b", "10.0.0.2": "ns/a"}})),
+	expectErrors(g, ippools.ValidateDeletion(pool(lbv1.IPPoolStatus{AllocatedHistory: map[string]string{"10.0.0.2": "ns/a"}})))
+	expectErrors(g, ippools.ValidateDeletion(pool(lbv1.IPPoolStatus{Allocated: map[string]string{"10.0.0.3": "ns/b", "10.0.0.2": "ns/a"}})),
 		"status.allocated: 2 of the pool's addresses are held, such as 10.0.0.2 by ns/a: delete the load balancers and machines that hold them first")
 }
 
@@ -161,7 +186,7 @@ func TestWhateverClocksSayOneOfTwoPoolsThatOverlapGivesAddresses(t *testing.T) {
 				{ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: one}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.0.0.0/24"}}}},
 				{ObjectMeta: metav1.ObjectMeta{Name: "b", CreationTimestamp: two}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.0.0.0/25"}}}},
 			}
-			a, b := len(ipam.Obstacles(&pools[0], pools)), len(ipam.Obstacles(&pools[1], pools))
+			a, b := len(ippools.Obstacles(&pools[0], pools)), len(ippools.Obstacles(&pools[1], pools))
 			if a+b != 1 {
 				t.Errorf("made at %s and %s: the first has %d obstacles, the second %d", one, two, a, b)
 			}

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ipam
+package allocation
 
 import (
 	"fmt"
@@ -10,10 +10,6 @@ import (
 	"slices"
 	"time"
 )
-
-// DefaultRest is how long an address that a load balancer has given back is given to nobody else. Nothing tells that the last kube-vip, of a
-// guest cluster or of Harvester, has stopped to announce it, and neighbours remember where it was.
-const DefaultRest = 2 * time.Minute
 
 // RestingError says that all addresses of a pool that are free rest.
 type RestingError struct {
@@ -29,9 +25,9 @@ func (e *RestingError) Error() string {
 // Unwrap says that it is one kind of this.
 func (e *RestingError) Unwrap() error { return ErrExhausted }
 
-// rests are addresses that rest. When they were given back is stored, so that it is known after a restart. Who stays goes by its own clock,
+// Rests are addresses that rest. When they were given back is stored, so that it is known after a restart. Who stays goes by its own clock,
 // which does not jump, and lets an address that it finds so rest for all of the time; who comes and goes has to go by what is stored.
-type rests struct {
+type Rests struct {
 	period time.Duration
 	stays  bool
 	until  map[netip.Addr]time.Time
@@ -39,17 +35,22 @@ type rests struct {
 	order []netip.Addr
 }
 
-func newRests(period time.Duration, stays bool) *rests {
-	return &rests{period: period, stays: stays, until: map[netip.Addr]time.Time{}}
+// NewRests begins without any. Period is how long an address rests that is given back, 0 for not at all, and stays says that who gives addresses
+// does.
+func NewRests(period time.Duration, stays bool) *Rests {
+	return &Rests{period: period, stays: stays, until: map[netip.Addr]time.Time{}}
 }
 
-func (r *rests) begin(addr netip.Addr, until time.Time) {
+// IsEmpty reports whether none rests.
+func (r *Rests) IsEmpty() bool { return len(r.until) == 0 }
+
+func (r *Rests) begin(addr netip.Addr, until time.Time) {
 	r.until[addr] = until
 	r.order = append(r.order, addr)
 }
 
 // end is until when an address rests that was given back at a moment of somebody else's clock; the zero time when it does not.
-func (r *rests) end(released string, now time.Time) time.Time {
+func (r *Rests) end(released string, now time.Time) time.Time {
 	if r.stays {
 		return now.Add(r.period)
 	}
@@ -60,8 +61,8 @@ func (r *rests) end(released string, now time.Time) time.Time {
 	return given.Add(r.period)
 }
 
-// lay has the addresses rest that do, by what is known and what is stored.
-func (p *Pool) lay(r *rests, now time.Time) {
+// UseRests has the addresses rest that do, by what is known and what is stored.
+func (p *Pool) UseRests(r *Rests, now time.Time) {
 	p.rests = r
 	for _, record := range p.records() {
 		for given, released := range record.released {
@@ -80,7 +81,7 @@ func (p *Pool) lay(r *rests, now time.Time) {
 	maps.DeleteFunc(r.until, func(addr netip.Addr, _ time.Time) bool {
 		_, held := p.holders[addr]
 		if !held {
-			p.taken.add(addr)
+			p.taken.Add(addr)
 		}
 		return held
 	})
@@ -94,7 +95,7 @@ func (p *Pool) rest(addr netip.Addr, now time.Time) {
 		return
 	}
 	p.rests.begin(addr, now.Add(p.rests.period))
-	p.taken.add(addr)
+	p.taken.Add(addr)
 	if remembered {
 		f.in.mark(f.given, now.UTC().Format(time.RFC3339))
 	}
@@ -118,7 +119,7 @@ func (p *Pool) rouse(addr netip.Addr) {
 		f.in.unmark(f.given)
 	}
 	if _, held := p.holders[addr]; !held && !p.withheld(addr) {
-		p.taken.remove(addr)
+		p.taken.Remove(addr)
 	}
 }
 
@@ -162,5 +163,5 @@ func (p *Pool) exhausted() error {
 // withheld reports whether an address that nobody holds is nobody's to have, or somebody's in particular.
 func (p *Pool) withheld(addr netip.Addr) bool {
 	_, isKept := p.kept[addr]
-	return isKept || p.isResting(addr) || p.spread.gateways[addr]
+	return isKept || p.isResting(addr) || p.ranges.IsGateway(addr)
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ipam
+package ippools
 
 import (
 	"cmp"
@@ -14,10 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
-
-// The rules of pools. The webhook applies them when a pool is written, and the controller again: of two pools that are written at the same
-// time the webhook may not see one when it looks at the other. Each error names the field and the way out.
 
 // Precedes reports whether a pool was there before the other one. Of two pools that cannot both be, it is the later one that gives no
 // address.
@@ -51,8 +50,8 @@ func Unclear(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
 	return errs
 }
 
-// ValidatePool has the rules of a pool on its own.
-func ValidatePool(spec lbv1.IPPoolSpec) field.ErrorList {
+// Validate has the rules of a pool on its own.
+func Validate(spec lbv1.IPPoolSpec) field.ErrorList {
 	return append(validateRanges(spec.Ranges, field.NewPath("spec", "ranges")), validateScope(spec.Selector.Scope)...)
 }
 
@@ -74,10 +73,10 @@ func validateRanges(ranges []lbv1.Range, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(path, "name a subnet that addresses are given from, as 192.168.1.0/24")}
 	}
 	var errs field.ErrorList
-	made := make([]Range, len(ranges))
+	made := make([]ipaddr.Range, len(ranges))
 	for i, r := range ranges {
 		var err error
-		if made[i], err = MakeRange(r); err != nil {
+		if made[i], err = ipaddr.MakeRange(r); err != nil {
 			errs = append(errs, field.Invalid(path.Index(i), r.Subnet, err.Error()+": correct the range"))
 			continue
 		}
@@ -86,7 +85,7 @@ func validateRanges(ranges []lbv1.Range, path *field.Path) field.ErrorList {
 				"gives no address, as its only one, %s, is the gateway: name another gateway, or a larger range", made[i].Gateway)))
 		}
 		for j := range i {
-			if made[j].First.IsValid() && made[i].overlaps(made[j]) {
+			if made[j].First.IsValid() && made[i].Overlaps(made[j]) {
 				errs = append(errs, field.Invalid(path.Index(i), made[i].String(), fmt.Sprintf(
 					"has addresses of %s, %s: make one end before the other begins", path.Index(j), made[j])))
 			}
@@ -112,11 +111,11 @@ func rangesBeside(spec lbv1.IPPoolSpec, other *lbv1.IPPool) field.ErrorList {
 	var errs field.ErrorList
 	theirs := completed(other.Spec.Ranges)
 	for i, mine := range spec.Ranges {
-		made, err := MakeRange(mine)
+		made, err := ipaddr.MakeRange(mine)
 		if err != nil {
 			continue
 		}
-		if at := slices.IndexFunc(theirs, made.overlaps); at >= 0 {
+		if at := slices.IndexFunc(theirs, made.Overlaps); at >= 0 {
 			errs = append(errs, field.Invalid(field.NewPath("spec", "ranges").Index(i), made.String(), fmt.Sprintf(
 				"has addresses of IPPool %s, %s: make one end before the other begins", other.Name, theirs[at])))
 		}
@@ -124,13 +123,14 @@ func rangesBeside(spec lbv1.IPPoolSpec, other *lbv1.IPPool) field.ErrorList {
 	return errs
 }
 
-// Overlaps reports whether any other pool has addresses of a pool.
-func Overlaps(pool *lbv1.IPPool, others []lbv1.IPPool) bool {
-	return slices.ContainsFunc(others, func(other lbv1.IPPool) bool { return overlap(pool, &other) })
-}
-
-func overlap(pool, other *lbv1.IPPool) bool {
-	return other.Name != pool.Name && len(rangesBeside(pool.Spec, other)) > 0
+// Overlapping are the other pools that have addresses of a pool.
+func Overlapping(pool *lbv1.IPPool, others []lbv1.IPPool) (all []*lbv1.IPPool) {
+	for i := range others {
+		if other := &others[i]; other.Name != pool.Name && len(rangesBeside(pool.Spec, other)) > 0 {
+			all = append(all, other)
+		}
+	}
+	return all
 }
 
 // selectorBeside wants it to be certain which of two pools a load balancer has its address from.
@@ -169,7 +169,7 @@ func ValidateAllocated(pool *lbv1.IPPool, known map[string]string) field.ErrorLi
 		switch holder := pool.Status.Allocated[given]; {
 		case err != nil:
 			errs = append(errs, field.Invalid(path.Key(given), holder, "is held under what is no IP address: remove it"))
-		case !slices.ContainsFunc(ranges, func(r Range) bool { return r.Contains(addr.Unmap()) }):
+		case !slices.ContainsFunc(ranges, func(r ipaddr.Range) bool { return r.Contains(addr.Unmap()) }):
 			errs = append(errs, field.Invalid(path.Key(given), holder, "is held, and in no range: keep it in spec.ranges until its holder is deleted"))
 		}
 	}
@@ -190,7 +190,7 @@ func ValidateAdded(before, after *lbv1.IPPool) field.ErrorList {
 	var errs field.ErrorList
 	for _, ip := range slices.Sorted(maps.Keys(after.Status.Allocated)) {
 		holder, held := before.Status.Allocated[ip]
-		if now := after.Status.Allocated[ip]; !held || now != holder && !strings.HasPrefix(now, Apart(holder, "")) {
+		if now := after.Status.Allocated[ip]; !held || now != holder && !strings.HasPrefix(now, allocation.Apart(holder, "")) {
 			errs = append(errs, field.Forbidden(path.Key(ip), "is added to a pool of which an IPPoolBlock may have the address: "+
 				"make a LoadBalancer to get an address, or use a pool with fewer"))
 		}
@@ -219,26 +219,14 @@ func unheld(path *field.Path, allocated map[string]string) field.ErrorList {
 }
 
 // completed are the ranges that are some.
-func completed(ranges []lbv1.Range) []Range {
-	all := make([]Range, 0, len(ranges))
+func completed(ranges []lbv1.Range) []ipaddr.Range {
+	all := make([]ipaddr.Range, 0, len(ranges))
 	for _, r := range ranges {
-		if made, err := MakeRange(r); err == nil {
+		if made, err := ipaddr.MakeRange(r); err == nil {
 			all = append(all, made)
 		}
 	}
 	return all
-}
-
-func (r Range) overlaps(other Range) bool {
-	return !r.Last.Less(other.First) && !other.Last.Less(r.First)
-}
-
-// String is both ends.
-func (r Range) String() string {
-	if r.First == r.Last {
-		return r.First.String()
-	}
-	return r.First.String() + "-" + r.Last.String()
 }
 
 // tuplesOverlap reports whether somebody may be of both.

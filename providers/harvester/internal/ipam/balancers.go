@@ -1,0 +1,84 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
+)
+
+// Claims are the pools in which a load balancer may hold an address beside the one in its status. It is written before an address is
+// taken, and taken back when the address is in the status: whenever the manager ends, no address is lost.
+func Claims(lb *lbv1.LoadBalancer) []string {
+	given := lb.Annotations[lbv1.ClaimsAnnotation]
+	if given == "" {
+		return nil
+	}
+	return strings.Split(given, ",")
+}
+
+// balancers tells what load balancers say of a pool as they are stored. One that does not say which pool its address is of may have it of any.
+func balancers(live client.Reader) func(context.Context, string) ([]allocation.Shown, error) {
+	return func(ctx context.Context, pool string) ([]allocation.Shown, error) {
+		all := &lbv1.LoadBalancerList{}
+		if err := live.List(ctx, all); err != nil {
+			return nil, fmt.Errorf("listing LoadBalancers: %w", err)
+		}
+		var say []allocation.Shown
+		for i := range all.Items {
+			lb := &all.Items[i]
+			one := allocation.Shown{ID: lb.Namespace + "/" + lb.Name, Goes: !lb.DeletionTimestamp.IsZero()}
+			has := lb.Status.AllocatedAddress
+			if addr, ok := ipaddr.Parse(strings.TrimSpace(has.IP)); ok && !addr.IsUnspecified() && (has.IPPool == pool || has.IPPool == "") {
+				one.Address = addr
+			}
+			if one.Address.IsValid() || slices.Contains(Claims(lb), pool) {
+				say = append(say, one)
+			}
+		}
+		return say, nil
+	}
+}
+
+// recall has a pool that was read keep what load balancers have for them, where it says otherwise: somebody has edited it. They are looked at
+// when the pool is read first, and when what was given is not in it.
+func (q *queue) recall(ctx context.Context, p *allocation.Pool) error {
+	if q.shown == nil || q.recalled && !p.Lacks(q.has) {
+		return nil
+	}
+	all, err := q.shown(ctx, q.name)
+	if err != nil {
+		return err
+	}
+	q.has, q.recalled = p.KeepShown(all, q.has), true
+	return nil
+}
+
+// note remembers what came of a change that was stored: who has which address, and which entries are to be told.
+func (q *queue) note(c *change) {
+	if c.id == "" {
+		return
+	}
+	if address, ok := q.pool.Holds(c.id); ok {
+		q.remember(c.id, address.IP)
+	} else {
+		delete(q.has, c.id)
+	}
+}
+
+func (q *queue) remember(id string, addr netip.Addr) {
+	if q.has == nil {
+		q.has = map[string]netip.Addr{}
+	}
+	q.has[id] = addr
+}

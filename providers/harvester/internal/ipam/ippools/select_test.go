@@ -1,0 +1,122 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ippools_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
+)
+
+// Scopes of pools.
+var (
+	all       = lbv1.Tuple{Project: "*", Namespace: "*", GuestCluster: "*"}
+	inDefault = lbv1.Tuple{Project: "*", Namespace: "default", GuestCluster: "*"}
+)
+
+func selecting(name, network string, priority uint32, scope ...lbv1.Tuple) lbv1.IPPool {
+	return lbv1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       lbv1.IPPoolSpec{Selector: lbv1.Selector{Network: network, Priority: priority, Scope: scope}},
+	}
+}
+
+// inVLAN is a pool for no network whose label says which VLAN its addresses are in.
+func inVLAN(name, vlan string) lbv1.IPPool {
+	pool := selecting(name, "", 0, lbv1.Tuple{Namespace: "default", GuestCluster: "*"})
+	pool.Labels = map[string]string{lbv1.VLANLabel: vlan}
+	return pool
+}
+
+func onNetwork(pool lbv1.IPPool, network string) lbv1.IPPool {
+	pool.Spec.Selector.Network = network
+	return pool
+}
+
+func TestThePoolIsChosenByNetworkThenScopeThenPriorityThenTheGlobalOne(t *testing.T) {
+	t.Parallel()
+	gone := selecting("gone", "", 9, inDefault)
+	gone.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	expectChosen(t, map[string]choice{
+		"the one of the network":                               {[]lbv1.IPPool{selecting("a", "default/vlan1", 0, inDefault), selecting("b", "default/vlan2", 0, inDefault)}, ippools.Requirement{Network: "default/vlan2", Namespace: "default"}, "b"},
+		"none of another network":                              {[]lbv1.IPPool{selecting("a", "default/vlan1", 0, inDefault)}, ippools.Requirement{Network: "default/vlan2", Namespace: "default"}, ""},
+		"none for a network for who requires none":             {[]lbv1.IPPool{selecting("a", "default/vlan1", 0, inDefault)}, ippools.Requirement{Namespace: "default"}, ""},
+		"none without a network for who requires one":          {[]lbv1.IPPool{selecting("a", "", 0, inDefault)}, ippools.Requirement{Network: "default/vlan1", Namespace: "default"}, ""},
+		"a network of the own namespace":                       {[]lbv1.IPPool{selecting("a", "default/vlan1", 0, inDefault)}, ippools.Requirement{Network: "vlan1", Namespace: "default"}, "a"},
+		"a network of the same name elsewhere":                 {[]lbv1.IPPool{selecting("a", "other/vlan1", 0, inDefault)}, ippools.Requirement{Network: "vlan1", Namespace: "default"}, ""},
+		"the namespace":                                        {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "*", Namespace: "other", GuestCluster: "*"}), selecting("b", "", 0, inDefault)}, ippools.Requirement{Namespace: "default"}, "b"},
+		"the project":                                          {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "local/p-1", Namespace: "*", GuestCluster: "*"})}, ippools.Requirement{Project: "local/p-2", Namespace: "default"}, ""},
+		"the project as the proposal writes it":                {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "local:p-1", Namespace: "*", GuestCluster: "*"})}, ippools.Requirement{Project: "local/p-1", Namespace: "default"}, "a"},
+		"the project as Rancher's user interface writes it":    {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "local/p-1", Namespace: "*", GuestCluster: "*"})}, ippools.Requirement{Project: "local:p-1", Namespace: "default"}, "a"},
+		"the cluster":                                          {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "*", Namespace: "*", GuestCluster: "one"}), selecting("b", "", 0, lbv1.Tuple{Project: "*", Namespace: "*", GuestCluster: "two"})}, ippools.Requirement{Namespace: "default", Cluster: "two"}, "b"},
+		"the second of its scopes":                             {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "*", Namespace: "other", GuestCluster: "*"}, inDefault)}, ippools.Requirement{Namespace: "default"}, "a"},
+		"a requirement that takes any":                         {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "p", Namespace: "n", GuestCluster: "c"})}, ippools.Requirement{Project: "*", Namespace: "*", Cluster: "*"}, "a"},
+		"the highest priority":                                 {[]lbv1.IPPool{selecting("a", "", 1, inDefault), selecting("b", "", 100, inDefault), selecting("c", "", 50, inDefault)}, ippools.Requirement{Namespace: "default"}, "b"},
+		"the first by name of a tie":                           {[]lbv1.IPPool{selecting("c", "", 5, inDefault), selecting("b", "", 5, inDefault), selecting("d", "", 5, inDefault)}, ippools.Requirement{Namespace: "default"}, "b"},
+		"its own before the global one":                        {[]lbv1.IPPool{selecting("a", "", 100, all), selecting("b", "", 0, inDefault)}, ippools.Requirement{Namespace: "default"}, "b"},
+		"the global one when there is no other":                {[]lbv1.IPPool{selecting("a", "", 0, all), selecting("b", "", 0, lbv1.Tuple{Project: "*", Namespace: "other", GuestCluster: "*"})}, ippools.Requirement{Namespace: "default"}, "a"},
+		"a global one without a network for any":               {[]lbv1.IPPool{selecting("a", "", 0, all)}, ippools.Requirement{Network: "default/vlan1", Namespace: "default"}, "a"},
+		"no global one of another network":                     {[]lbv1.IPPool{selecting("a", "default/vlan2", 0, all)}, ippools.Requirement{Network: "default/vlan1", Namespace: "default"}, ""},
+		"a global one of a network for who requires none":      {[]lbv1.IPPool{selecting("a", "default/vlan2", 0, all)}, ippools.Requirement{Namespace: "default"}, "a"},
+		"the global one of the network first":                  {[]lbv1.IPPool{selecting("a", "", 0, all), selecting("b", "default/vlan1", 0, all)}, ippools.Requirement{Network: "default/vlan1"}, "b"},
+		"a scope that is more than all is not global":          {[]lbv1.IPPool{selecting("a", "", 0, all, inDefault)}, ippools.Requirement{Network: "default/vlan1"}, ""},
+		"none without a scope":                                 {[]lbv1.IPPool{selecting("a", "", 0)}, ippools.Requirement{Namespace: "default"}, ""},
+		"none that is being deleted":                           {[]lbv1.IPPool{gone}, ippools.Requirement{Namespace: "default"}, ""},
+		"a scope that leaves the cluster out, for a cluster":   {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default"})}, ippools.Requirement{Project: "p", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "a"},
+		"a scope that leaves the cluster out, for a machine":   {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default"})}, ippools.Requirement{Project: "p", Namespace: "default", Cluster: "c"}, ""},
+		"a scope that leaves the project out, for a machine":   {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default", GuestCluster: "*"})}, ippools.Requirement{Project: "p", Namespace: "default"}, "a"},
+		"the project of a machine":                             {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "q", Namespace: "default"}), selecting("b", "", 0, lbv1.Tuple{Project: "p", Namespace: "default"})}, ippools.Requirement{Project: "p", Namespace: "default"}, "b"},
+		"a scope that leaves the namespace out, for a cluster": {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "*", GuestCluster: "*"})}, ippools.Requirement{Namespace: "default", Cluster: "c", WorkloadCluster: true}, ""},
+		"the global one before one that leaves something out":  {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default"}), selecting("b", "", 0, all)}, ippools.Requirement{Project: "p", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "b"},
+		"loosely, but on the network":                          {[]lbv1.IPPool{selecting("a", "default/vlan2", 0, lbv1.Tuple{Namespace: "default"})}, ippools.Requirement{Network: "default/vlan1", Namespace: "default", Cluster: "c", WorkloadCluster: true}, ""},
+		"no pools":                                             {nil, ippools.Requirement{}, ""},
+	})
+}
+
+func TestAPoolForNoNetworkServesThoseOfTheVLANThatItIsLabelledWith(t *testing.T) {
+	t.Parallel()
+	expectChosen(t, map[string]choice{
+		"one of the network's VLAN":                   {[]lbv1.IPPool{inVLAN("a", "200"), inVLAN("b", "100")}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
+		"one of the network before one of its VLAN":   {[]lbv1.IPPool{inVLAN("a", "100"), selecting("b", "default/vlan100", 0, inDefault)}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
+		"one of the VLAN before the global one":       {[]lbv1.IPPool{inVLAN("b", "100"), selecting("a", "", 0, all)}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
+		"one of another network in the VLAN":          {[]lbv1.IPPool{onNetwork(inVLAN("a", "100"), "other/vlan100")}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, ""},
+		"no VLAN is none to have in common":           {[]lbv1.IPPool{inVLAN("a", "0")}, ippools.Requirement{Network: "default/untagged", VLAN: "0", Namespace: "default"}, ""},
+		"one of the VLAN that leaves the project out": {[]lbv1.IPPool{inVLAN("a", "100")}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Project: "p", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "a"},
+	})
+}
+
+// choice is the name of the pool that is to be chosen, "" for none.
+type choice struct {
+	pools  []lbv1.IPPool
+	want   ippools.Requirement
+	chosen string
+}
+
+func expectChosen(t *testing.T, cases map[string]choice) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			for range 2 { // in whichever order they are listed
+				chosen, err := ippools.Select(tc.pools, tc.want)
+				if tc.chosen == "" {
+					g.Expect(chosen).To(BeNil())
+					g.Expect(err).To(MatchError(ippools.ErrNoMatch))
+					g.Expect(err).To(MatchError(HavePrefix("no matched IPPool with requirement")))
+				} else {
+					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(chosen.Name).To(Equal(tc.chosen))
+				}
+				slices.Reverse(tc.pools)
+			}
+		})
+	}
+}
