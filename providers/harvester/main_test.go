@@ -32,6 +32,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 const (
@@ -84,9 +85,7 @@ func TestManager(t *testing.T) {
 
 	for _, o := range []client.Object{machine, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: machine.Name, Namespace: namespace}}, cluster} {
 		g.Expect(client.IgnoreNotFound(c.Delete(t.Context(), o))).To(Succeed())
-		g.Eventually(func() error {
-			return c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		}).Should(MatchError(ContainSubstring("not found")), "%T", o)
+		testworld.NewUser(t, c, patience).Gone(o)
 	}
 	leavesNothing(t, sim)
 }
@@ -161,56 +160,29 @@ func startAPIServer(t *testing.T) (*envtest.Environment, client.Client) {
 // newCluster makes a Cluster and its HarvesterCluster, with a load balancer and a pool of addresses. Its Nodes are in the same API server.
 func newCluster(t *testing.T, env *envtest.Environment, c client.Client, kubeconfig []byte) *infrav1.HarvesterCluster {
 	t.Helper()
-	g, ctx := NewWithT(t), t.Context()
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace}, Spec: clusterv1.ClusterSpec{
-		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterCluster", Name: "demo"},
-		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
-	}}
-	g.Expect(c.Create(ctx, cluster)).To(Succeed())
-	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
-	g.Expect(c.Status().Update(ctx, cluster)).To(Succeed())
-	for name, data := range map[string]map[string][]byte{"demo-kubeconfig": {"value": env.KubeConfig}, "harvester": {infrav1.KubeconfigKey: kubeconfig}} {
-		g.Expect(c.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Data: data})).To(Succeed())
-	}
+	u := testworld.NewUser(t, c, patience)
+	u.Kubeconfig(namespace, "demo", env.KubeConfig)
+	u.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "harvester", Namespace: namespace}, Data: map[string][]byte{infrav1.KubeconfigKey: kubeconfig}})
 	infra := &infrav1.HarvesterCluster{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "demo", Namespace: namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: cluster.Name, UID: cluster.UID}},
-		},
+		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace},
 		Spec: infrav1.HarvesterClusterSpec{
 			IdentitySecret: infrav1.SecretKey{Namespace: namespace, Name: "harvester"}, TargetNamespace: "default",
 			LoadBalancerConfig: infrav1.LoadBalancerConfig{IPAMType: infrav1.DHCP},
 			VMNetworkConfig:    &infrav1.VMNetworkConfig{IPPoolRef: "machines", Gateway: "10.20.0.1", SubnetMask: "255.255.255.0"},
 		},
 	}
-	// The webhook server takes a moment to answer.
-	g.Eventually(func() error { return c.Create(ctx, infra) }).WithTimeout(patience).Should(Succeed())
+	u.Cluster(infra)
 	return infra
 }
 
 // newMachine makes a Machine with bootstrap data and its HarvesterMachine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.HarvesterMachine {
 	t.Helper()
-	g, ctx := NewWithT(t), t.Context()
-	meta := metav1.ObjectMeta{Name: "m", Namespace: namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"}}
-	g.Expect(c.Create(ctx, &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"value": "#cloud-config\n"}})).To(Succeed())
-	machine := &clusterv1.Machine{ObjectMeta: *meta.DeepCopy(), Spec: clusterv1.MachineSpec{
-		ClusterName: "demo", FailureDomain: domain,
-		Bootstrap: clusterv1.Bootstrap{
-			DataSecretName: ptr.To("m"),
-			ConfigRef:      clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: "m"},
-		},
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterMachine", Name: "m"},
-	}}
-	g.Expect(c.Create(ctx, machine)).To(Succeed())
-	infra := &infrav1.HarvesterMachine{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.HarvesterMachineSpec{
+	u := testworld.NewUser(t, c, patience)
+	infra := &infrav1.HarvesterMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}, Spec: infrav1.HarvesterMachineSpec{
 		CPU: 1, Memory: "1Gi", SSHUser: "ubuntu", SSHKeyPair: "default/admin", Networks: []string{"default/vlan-1"},
 		Volumes: []infrav1.Volume{{VolumeType: infrav1.VolumeTypeImage, ImageName: "default/ubuntu", VolumeSize: ptr.To(resource.MustParse("10Gi"))}},
 	}}
-	infra.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: machine.UID, Controller: ptr.To(true),
-	}}
-	g.Expect(c.Create(ctx, infra)).To(Succeed())
+	u.Machine("demo", domain, infra)
 	return infra
 }

@@ -15,6 +15,7 @@ import (
 
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // newDataTemplate makes a template that needs an address from a metal3 pool and one from a pool of Cluster API's kind.
@@ -44,7 +45,7 @@ func newDataTemplate(t *testing.T, c client.Client) {
 // giveAddresses does what the two IP address managers do with the claims of the first machine.
 func giveAddresses(t *testing.T, c client.Client) {
 	t.Helper()
-	g, ctx := NewWithT(t), t.Context()
+	u, g, ctx := testworld.NewUser(t, c, patience), NewWithT(t), t.Context()
 	g.SetDefaultEventuallyTimeout(patience)
 	four := &ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Name: "nodes-0-four", Namespace: namespace}}
 	g.Eventually(func() error { return c.Get(ctx, client.ObjectKeyFromObject(four), four) }).Should(Succeed())
@@ -54,7 +55,9 @@ func giveAddresses(t *testing.T, c client.Client) {
 			Claim: corev1.ObjectReference{Name: four.Name}, Pool: four.Spec.Pool, Address: "10.0.0.5", Prefix: 24,
 		},
 	})).To(Succeed())
-	updateStatus(t, c, four, func() { four.Status.Address = &corev1.ObjectReference{Name: "four", Namespace: namespace} })
+	testworld.Update(u, four, testworld.Status, func(four *ipamv1.IPClaim) {
+		four.Status.Address = &corev1.ObjectReference{Name: "four", Namespace: namespace}
+	})
 
 	six := &ipamclusterv1.IPAddressClaim{ObjectMeta: metav1.ObjectMeta{Name: "nodes-0-six", Namespace: namespace}}
 	g.Eventually(func() error { return c.Get(ctx, client.ObjectKeyFromObject(six), six) }).Should(Succeed())
@@ -65,7 +68,7 @@ func giveAddresses(t *testing.T, c client.Client) {
 			Address: "fd00::5", Prefix: ptr.To[int32](64),
 		},
 	})).To(Succeed())
-	updateStatus(t, c, six, func() { six.Status.AddressRef.Name = "six" })
+	testworld.Update(u, six, testworld.Status, func(six *ipamclusterv1.IPAddressClaim) { six.Status.AddressRef.Name = "six" })
 }
 
 // addressesGone waits until no claim for an address is left.

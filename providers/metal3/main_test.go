@@ -24,6 +24,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 const (
@@ -76,9 +77,7 @@ func TestManager(t *testing.T) {
 		g.Expect(c.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("Metal3Machine m is in it")))
 	}).Should(Succeed())
 	g.Expect(c.Delete(t.Context(), machine)).To(Succeed())
-	g.Eventually(func() error {
-		return c.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)
-	}).Should(MatchError(ContainSubstring("not found")))
+	testworld.NewUser(t, c, patience).Gone(machine)
 	addressesGone(t, c)
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	g.Expect(c.List(t.Context(), hosts)).To(Succeed())
@@ -133,68 +132,30 @@ func startAPIServer(t *testing.T) (*envtest.Environment, client.Client) {
 	return env, c
 }
 
-// updateStatus changes an object's status, which others write, too.
-func updateStatus(t *testing.T, c client.Client, o client.Object, change func()) {
-	t.Helper()
-	NewWithT(t).Eventually(func(g Gomega) {
-		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
-		change()
-		g.Expect(c.Status().Update(t.Context(), o)).To(Succeed())
-	}).WithTimeout(patience).Should(Succeed())
-}
-
 // newCluster makes a Cluster and its Metal3Cluster. Its Nodes are in the same API server.
 func newCluster(t *testing.T, env *envtest.Environment, c client.Client) *infrav1.Metal3Cluster {
 	t.Helper()
-	g, ctx := NewWithT(t), t.Context()
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace}, Spec: clusterv1.ClusterSpec{
-		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "Metal3Cluster", Name: "demo"},
-		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
-	}}
-	g.Expect(c.Create(ctx, cluster)).To(Succeed())
-	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
-	g.Expect(c.Status().Update(ctx, cluster)).To(Succeed())
-	g.Expect(c.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "demo-kubeconfig", Namespace: namespace}, Data: map[string][]byte{"value": env.KubeConfig},
-	})).To(Succeed())
+	u := testworld.NewUser(t, c, patience)
+	u.Kubeconfig(namespace, "demo", env.KubeConfig)
 	infra := &infrav1.Metal3Cluster{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "demo", Namespace: namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: cluster.Name, UID: cluster.UID}},
-		},
+		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace},
 		Spec: infrav1.Metal3ClusterSpec{
 			ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1"},
 			FailureDomains:       []clusterv1.FailureDomain{{Name: "rack-1", ControlPlane: ptr.To(true)}},
 		},
 	}
-	// The webhook server takes a moment to answer.
-	g.Eventually(func() error { return c.Create(ctx, infra) }).WithTimeout(patience).Should(Succeed())
+	u.Cluster(infra)
 	return infra
 }
 
 // newMachine makes a Machine with bootstrap data and its Metal3Machine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.Metal3Machine {
 	t.Helper()
-	g, ctx := NewWithT(t), t.Context()
-	meta := metav1.ObjectMeta{Name: "m", Namespace: namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"}}
-	g.Expect(c.Create(ctx, &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"value": "#cloud-config\n"}})).To(Succeed())
-	machine := &clusterv1.Machine{ObjectMeta: *meta.DeepCopy(), Spec: clusterv1.MachineSpec{
-		ClusterName: "demo", FailureDomain: domain,
-		Bootstrap: clusterv1.Bootstrap{
-			DataSecretName: ptr.To("m"),
-			ConfigRef:      clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: "m"},
-		},
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "Metal3Machine", Name: "m"},
-	}}
-	g.Expect(c.Create(ctx, machine)).To(Succeed())
-	metal3 := &infrav1.Metal3Machine{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.Metal3MachineSpec{
+	u := testworld.NewUser(t, c, patience)
+	metal3 := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}, Spec: infrav1.Metal3MachineSpec{
 		Image:        infrav1.Image{URL: "https://images.example.com/node.qcow2", Checksum: "0123456789abcdef"},
 		DataTemplate: &infrav1.Metal3ObjectRef{Name: "nodes"},
 	}}
-	metal3.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: machine.UID, Controller: ptr.To(true),
-	}}
-	g.Expect(c.Create(ctx, metal3)).To(Succeed())
+	u.Machine("demo", domain, metal3)
 	return metal3
 }

@@ -16,16 +16,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // rebootInVain has the machine rebooted once, which does not help, so that it is left to its owner.
 func rebootInVain(t *testing.T, c client.Client, metal3 *infrav1.Metal3Machine) {
 	t.Helper()
-	g, ctx := NewWithT(t), t.Context()
+	u, g, ctx := testworld.NewUser(t, c, patience), NewWithT(t), t.Context()
 	g.SetDefaultEventuallyTimeout(patience)
 	machine := &clusterv1.Machine{}
 	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(metal3), machine)).To(Succeed())
-	updateStatus(t, c, machine, func() { machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: metal3.Name} })
+	testworld.Update(u, machine, testworld.Status, func(machine *clusterv1.Machine) {
+		machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: metal3.Name}
+	})
 	g.Eventually(func(g Gomega) {
 		node := &corev1.Node{}
 		g.Expect(c.Get(ctx, client.ObjectKey{Name: metal3.Name}, node)).To(Succeed())
@@ -44,7 +47,9 @@ func rebootInVain(t *testing.T, c client.Client, metal3 *infrav1.Metal3Machine) 
 		g.Expect(remediation.Finalizers).To(BeEmpty(), "host and Node are back")
 	}).Should(Succeed())
 
-	updateStatus(t, c, remediation, func() { remediation.Status.LastRemediated = ptr.To(metav1.NewTime(time.Now().Add(-time.Hour))) })
+	testworld.Update(u, remediation, testworld.Status, func(remediation *infrav1.Metal3Remediation) {
+		remediation.Status.LastRemediated = ptr.To(metav1.NewTime(time.Now().Add(-time.Hour)))
+	})
 	g.Eventually(func(g Gomega) {
 		g.Expect(c.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 		g.Expect(conditions.IsFalse(machine, clusterv1.MachineOwnerRemediatedCondition)).To(BeTrue())

@@ -21,6 +21,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 const (
@@ -39,7 +40,7 @@ func TestManager(t *testing.T) {
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	env, c := startAPIServer(t)
-	vc := simulator.Start(t, simulator.ThreeZones())
+	u, vc := testworld.NewUser(t, c, patience), simulator.Start(t, simulator.ThreeZones())
 	components.InstallRights(t, c)
 	testenv.RunManager(t, env, components)
 
@@ -58,13 +59,13 @@ func TestManager(t *testing.T) {
 
 	g.Expect(c.Delete(t.Context(), zone)).To(Succeed())
 	g.Expect(c.Delete(t.Context(), machine)).To(Succeed())
-	gone(t, c, machine)
+	u.Gone(machine)
 	g.Expect(c.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}})).To(Succeed())
 	g.Expect(c.Delete(t.Context(), cluster)).To(Succeed())
-	gone(t, c, cluster)
-	gone(t, c, zone)
+	u.Gone(cluster)
+	u.Gone(zone)
 	g.Expect(c.Delete(t.Context(), identity)).To(Succeed())
-	gone(t, c, identity)
+	u.Gone(identity)
 }
 
 // startAPIServer starts one with all CRDs and the configurations of our webhooks. The client may do anything.
@@ -80,26 +81,18 @@ func startAPIServer(t *testing.T) (*envtest.Environment, client.Client) {
 	return env, c
 }
 
-func gone(t *testing.T, c client.Client, o client.Object) {
-	t.Helper()
-	NewWithT(t).Eventually(func() error {
-		return c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-	}).WithTimeout(patience).Should(MatchError(ContainSubstring("not found")), "%T %s", o, o.GetName())
-}
-
 // newIdentity makes an account that clusters of all namespaces may use.
 func newIdentity(t *testing.T, c client.Client, vc *simulator.Server, own string) *infrav1.VSphereClusterIdentity {
 	t.Helper()
-	g := NewWithT(t)
-	g.Expect(c.Create(t.Context(), &corev1.Secret{
+	u := testworld.NewUser(t, c, patience)
+	u.Create(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "account", Namespace: own},
 		StringData: map[string]string{"username": vc.Username(), "password": vc.Password()},
-	})).To(Succeed())
+	})
 	identity := &infrav1.VSphereClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "account"}, Spec: infrav1.VSphereClusterIdentitySpec{
 		SecretName: "account", AllowedNamespaces: &infrav1.AllowedNamespaces{},
 	}}
-	// The webhook server takes a moment to answer.
-	g.Eventually(func() error { return c.Create(t.Context(), identity) }).WithTimeout(patience).Should(Succeed())
+	u.Create(identity)
 	return identity
 }
 
@@ -125,20 +118,9 @@ func newZone(t *testing.T, c client.Client, vc *simulator.Server) *infrav1.VSphe
 // newCluster makes a Cluster and its VSphereCluster.
 func newCluster(t *testing.T, c client.Client, vc *simulator.Server, identity *infrav1.VSphereClusterIdentity) *infrav1.VSphereCluster {
 	t.Helper()
-	g, ctx := NewWithT(t), t.Context()
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace}, Spec: clusterv1.ClusterSpec{
-		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereCluster", Name: "demo"},
-		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
-	}}
-	g.Expect(c.Create(ctx, cluster)).To(Succeed())
-	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
-	g.Expect(c.Status().Update(ctx, cluster)).To(Succeed())
+	u := testworld.NewUser(t, c, patience)
 	infra := &infrav1.VSphereCluster{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "demo", Namespace: namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: cluster.Name, UID: cluster.UID}},
-		},
+		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace},
 		Spec: infrav1.VSphereClusterSpec{
 			Server: vc.Host(), Thumbprint: vc.Thumbprint(),
 			IdentityRef:           infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: identity.Name},
@@ -146,31 +128,20 @@ func newCluster(t *testing.T, c client.Client, vc *simulator.Server, identity *i
 			FailureDomainSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"region": "one"}},
 		},
 	}
-	g.Expect(c.Create(ctx, infra)).To(Succeed())
+	u.Cluster(infra)
 	return infra
 }
 
 // newMachine makes a Machine with bootstrap data and its VSphereMachine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.VSphereMachine {
 	t.Helper()
-	g, ctx := NewWithT(t), t.Context()
-	meta := metav1.ObjectMeta{Name: "m", Namespace: namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"}}
-	g.Expect(c.Create(ctx, &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"value": "#cloud-config\n", "format": "cloud-config"}})).To(Succeed())
-	machine := &clusterv1.Machine{ObjectMeta: *meta.DeepCopy(), Spec: clusterv1.MachineSpec{
-		ClusterName: "demo", FailureDomain: domain,
-		Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To("m")},
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereMachine", Name: "m"},
-	}}
-	g.Expect(c.Create(ctx, machine)).To(Succeed())
-	infra := &infrav1.VSphereMachine{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.VSphereMachineSpec{
+	u := testworld.NewUser(t, c, patience)
+	infra := &infrav1.VSphereMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}, Spec: infrav1.VSphereMachineSpec{
 		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
 			Template: simulator.TemplateName, Folder: "workload",
 			Network: infrav1.NetworkSpec{Devices: []infrav1.NetworkDeviceSpec{{NetworkName: simulator.NetworkName, DHCP4: ptr.To(true)}}},
 		},
 	}}
-	infra.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: machine.UID, Controller: ptr.To(true),
-	}}
-	g.Expect(c.Create(ctx, infra)).To(Succeed())
+	u.Machine("demo", domain, infra)
 	return infra
 }

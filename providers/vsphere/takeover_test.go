@@ -26,6 +26,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/validation"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // upstreamArgs are the flags of upstream's manager with their defaults, and what its Deployment gives.
@@ -139,7 +140,7 @@ func TestManagerInPlaceOfUpstreams(t *testing.T) {
 	}).Should(Succeed())
 	upgrade.untouched(t, machine)
 	g.Expect(c.Delete(ctx, machine)).To(Succeed())
-	gone(t, c, machine)
+	testworld.NewUser(t, c, patience).Gone(machine)
 	g.Expect(upgrade.vc.VMs()).To(BeEmpty())
 }
 

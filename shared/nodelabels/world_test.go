@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -67,28 +66,23 @@ func (w *world) meta(name string) metav1.ObjectMeta {
 
 func (w *world) create(objects ...client.Object) {
 	w.t.Helper()
-	for _, o := range objects {
-		w.Expect(w.client.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
-	}
+	w.user().Create(objects...)
 }
 
 // update changes an object, or its status, until no conflict is in the way.
 func update[T client.Object](w *world, o T, write func(context.Context, client.Client, client.Object) error, change func(T)) {
 	w.t.Helper()
-	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, write, change)
+	testworld.Update(w.user(), o, write, change)
+}
+
+func (w *world) user() testworld.User {
+	return testworld.User{T: w.t, G: w.WithT, Client: w.client}
 }
 
 func (w *world) cluster() {
 	w.t.Helper()
-	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("one"), Spec: clusterv1.ClusterSpec{
-		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Cluster", Name: "one"},
-		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
-	}}
-	w.create(cluster)
-	update(w, cluster, testworld.Status, func(c *clusterv1.Cluster) { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) })
 	w.infra = &providertest.Cluster{ObjectMeta: w.meta("one")}
-	w.infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "one", UID: cluster.UID}}
-	w.create(w.infra)
+	w.user().Cluster(w.infra)
 	w.publish(described("a"), described("b"))
 }
 
@@ -104,16 +98,8 @@ func (w *world) publish(domains ...clusterv1.FailureDomain) {
 
 func (w *world) machine() {
 	w.t.Helper()
-	w.owner = &clusterv1.Machine{ObjectMeta: w.meta("m"), Spec: clusterv1.MachineSpec{
-		ClusterName: "one", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("m")},
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Machine", Name: "m"},
-	}}
-	w.create(w.owner)
 	w.placed = &providertest.Machine{ObjectMeta: w.meta("m")}
-	w.placed.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: w.owner.UID, Controller: ptr.To(true),
-	}}
-	w.create(w.placed)
+	w.owner = w.user().Machine("one", "", w.placed)
 	w.moveTo("a")
 }
 

@@ -35,6 +35,7 @@ import (
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/spread"
 	"github.com/faultline-io/faultline/shared/testenv"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // The API server is real and shared by all tests; every test has its own namespace.
@@ -85,15 +86,10 @@ func newWorld(t *testing.T, wanted faultlinev1.WorkersDistribution) *world {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	g.Expect(api.Create(t.Context(), ns)).To(Succeed())
 	w.name = ns.Name
-	owner := &clusterv1.Cluster{ObjectMeta: w.meta("one"), Spec: clusterv1.ClusterSpec{
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Cluster", Name: "one"},
-	}}
-	w.create(owner)
 	w.infra = &providertest.Cluster{ObjectMeta: w.meta("one")}
-	w.infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "one", UID: owner.UID}}
 	wanted.Enabled = ptr.To(true)
 	w.infra.Spec.Distribution.Workers = wanted
-	w.create(w.infra)
+	w.user().Cluster(w.infra)
 	w.domains("a b c")
 	w.deployment("md")
 	return w
@@ -111,16 +107,14 @@ func (w *world) create(o client.Object) {
 // change changes what there is of an object now.
 func change[T client.Object](w *world, o T, status bool, how func(T)) {
 	w.t.Helper()
-	w.Eventually(func(g Gomega) {
-		g.Expect(api.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
-		how(o)
-		if status {
-			g.Expect(api.Status().Update(w.t.Context(), o)).To(Succeed())
-		} else {
-			g.Expect(api.Update(w.t.Context(), o)).To(Succeed())
-		}
-	}).Should(Succeed())
+	write := testworld.Whole
+	if status {
+		write = testworld.Status
+	}
+	testworld.Update(w.user(), o, write, how)
 }
+
+func (w *world) user() testworld.User { return testworld.User{T: w.t, G: w.WithT, Client: api} }
 
 // domains publishes domains written as "a b=2 c!Cordoned", which have been there for a day.
 func (w *world) domains(text string) {

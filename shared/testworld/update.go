@@ -6,6 +6,7 @@ package testworld
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +17,14 @@ type User struct {
 	T      *testing.T
 	G      *gomega.WithT
 	Client client.Client
+}
+
+// NewUser waits for as long as patience says; it is only waited out by a test that fails.
+func NewUser(t *testing.T, c client.Client, patience time.Duration) User {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	return User{T: t, G: g, Client: c}
 }
 
 // Update changes an object until no conflict is in the way. write is what is sent: Whole, or Status.

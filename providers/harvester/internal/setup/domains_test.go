@@ -153,6 +153,32 @@ func TestLogicalFailureDomainsDoNotShareAZone(t *testing.T) {
 	w.Expect(zones["md-0"]).NotTo(Equal(zones["md-1"]))
 }
 
+func TestLogicalFailureDomainsAreKeptApartByTheRegionsOfZones(t *testing.T) {
+	t.Parallel()
+	w := stillWorld(t)
+	for _, host := range []string{"1-1", "1-2", "2-1", "2-2", "3-1", "3-2"} {
+		w.host(host, "zone-"+host[:1], func(h *simulator.Host) {
+			h.Labels[corev1.LabelTopologyRegion] = map[bool]string{false: "north", true: "south"}[host[:1] == "3"]
+		})
+	}
+	w.start()
+	cluster := w.cluster("c", func(c *infrav1.HarvesterCluster) {
+		c.Spec.Distribution.Workers = faultlinev1.WorkersDistribution{
+			Enabled: ptr.To(true), DesiredFailureDomains: ptr.To[int32](2), Required: ptr.To(true), TopologyKey: corev1.LabelTopologyRegion,
+		}
+	})
+	w.condition(cluster, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.machineDeployment(4)
+	keysOf := map[bool]map[string]int{false: {}, true: {}}
+	for _, machine := range w.workers(1, 4) {
+		inSouth := w.zoneOf(w.provisioned(machine)) == zoneName(3)
+		keysOf[inSouth][machine.Labels[faultlinev1.DistributionKeyLabel]]++
+	}
+	w.Expect(keysOf[true]).To(HaveLen(1), "one logical domain is in the south")
+	w.Expect(keysOf[false]).To(HaveLen(1), "the other is in the north: %v", keysOf)
+	w.condition(cluster, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
+}
+
 func TestLogicalFailureDomainsAreKeptApartAtAllCostsUntilAZoneOfTheClusterHasASingleHostAndThatIsSaid(t *testing.T) {
 	t.Parallel()
 	w := stillWorld(t)

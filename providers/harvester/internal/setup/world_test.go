@@ -144,9 +144,7 @@ func (w *world) meta(name string) metav1.ObjectMeta {
 
 func (w *world) create(objects ...client.Object) {
 	w.t.Helper()
-	for _, o := range objects {
-		w.Expect(w.client.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
-	}
+	w.user().Create(objects...)
 }
 
 // onHarvester creates objects there.
@@ -172,24 +170,16 @@ func updateThere[T client.Object](w *world, o T, change func(T)) {
 // cluster makes a Cluster with its HarvesterCluster and a kubeconfig. Its failure domains are discovered, its endpoint is given.
 func (w *world) cluster(name string, changes ...func(*infrav1.HarvesterCluster)) *infrav1.HarvesterCluster {
 	w.t.Helper()
-	cluster := &clusterv1.Cluster{ObjectMeta: w.meta(name), Spec: clusterv1.ClusterSpec{
-		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterCluster", Name: name},
-		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
-	}}
-	w.create(cluster, &corev1.Secret{ObjectMeta: w.meta(name + "-kubeconfig"), Data: map[string][]byte{"value": kubeconfig}})
-	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
-	w.Expect(w.client.Status().Update(w.t.Context(), cluster)).To(Succeed())
 	infra := &infrav1.HarvesterCluster{ObjectMeta: w.meta(name)}
 	infra.Spec.IdentitySecret = infrav1.SecretKey{Namespace: w.name, Name: "identity"}
 	infra.Spec.TargetNamespace = w.name
 	infra.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443}
 	infra.Spec.FailureDomainTopologyKey = w.topologyKey()
-	infra.Labels[clusterv1.ClusterNameLabel] = name
-	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: cluster.UID}}
 	for _, change := range changes {
 		change(infra)
 	}
-	w.create(infra)
+	w.user().Kubeconfig(w.name, name, kubeconfig)
+	w.user().Cluster(infra)
 	return infra
 }
 
@@ -198,27 +188,12 @@ func (w *world) cluster(name string, changes ...func(*infrav1.HarvesterCluster))
 func (w *world) machine(cluster, name, domain string, changes ...func(*clusterv1.Machine, *infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	name = w.name + "-" + name
-	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
-		ClusterName: cluster, FailureDomain: domain,
-		Bootstrap: clusterv1.Bootstrap{
-			DataSecretName: ptr.To(name),
-			ConfigRef:      clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: name},
-		},
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterMachine", Name: name},
-	}}
-	machine.Labels[clusterv1.ClusterNameLabel] = cluster
 	infra := &infrav1.HarvesterMachine{ObjectMeta: w.meta(name), Spec: machineSpec()}
-	infra.Labels[clusterv1.ClusterNameLabel] = cluster
-	for _, change := range changes {
-		change(machine, infra)
-	}
-	data := &corev1.Secret{ObjectMeta: w.meta(name), StringData: map[string]string{"value": "#cloud-config\n", "format": "cloud-config"}}
-	w.Expect(client.IgnoreAlreadyExists(w.client.Create(w.t.Context(), data))).To(Succeed())
-	w.create(machine)
-	infra.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: ptr.To(true),
-	}}
-	w.create(infra)
+	w.user().Machine(cluster, domain, infra, func(machine *clusterv1.Machine) {
+		for _, change := range changes {
+			change(machine, infra)
+		}
+	})
 	return infra
 }
 
@@ -290,9 +265,7 @@ func (w *world) user() testworld.User {
 // remove deletes a HarvesterMachine with its Machine, as Cluster API would, and waits until both are gone.
 func (w *world) remove(machine *infrav1.HarvesterMachine) {
 	w.t.Helper()
-	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
-	w.gone(w.client, machine)
-	w.Expect(client.IgnoreNotFound(w.client.Delete(w.t.Context(), &clusterv1.Machine{ObjectMeta: w.meta(machine.Name)}))).To(Succeed())
+	w.user().Remove(machine)
 }
 
 // gone waits until an object is.

@@ -131,6 +131,44 @@ func TestHostOfAMachineThatIsDeletedWhenUpstreamIsTakenOverIsReleasedAsOthersAre
 	w.Expect(w.get(secret).GetLabels()).NotTo(HaveKey(clusterv1.ClusterNameLabel))
 }
 
+// A host that upstream was keeping for the next machine of its owner, spec.nodeReuse, when it was replaced.
+func TestHostThatUpstreamWasKeepingGoesToTheNextMachineOfItsOwner(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(*bmov1alpha1.BareMetalHost){
+		"it had only begun to deprovision the host": func(host *bmov1alpha1.BareMetalHost) {
+			host.Spec.Image, host.Spec.UserData = nil, nil
+		},
+		"it had not let the machine go yet": func(host *bmov1alpha1.BareMetalHost) {
+			host.Spec.Image, host.Spec.UserData = nil, nil
+			host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "Cluster", Namespace: host.Namespace, Name: "one"}
+			host.Labels[infrav1.NodeReuseLabel] = "cp-kcp"
+			host.OwnerReferences = nil
+			delete(host.Labels, clusterv1.ClusterNameLabel)
+			delete(host.Annotations, clusterctlv1.BlockMoveAnnotation)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, simulator.Racks(1, 1))
+			w.cluster("one", "rack-1")
+			ours := reusable(w)
+			first := w.machine("one", "first", "rack-1", ours)
+			w.provisioned(first)
+			w.stop()
+			w.upstreamOwns(first)
+			w.Expect(w.client.Delete(t.Context(), first)).To(Succeed())
+			update(w, w.host(rack1), leave)
+			w.start()
+			w.gone(first)
+			worker := w.machine("one", "worker", "rack-1")
+			w.waits(worker, infrav1.NoCapacityReason)
+			host := w.provisioned(w.machine("one", "second", "rack-1", ours))
+			w.Expect(host.Name).To(Equal(rack1))
+			w.Expect(host.Labels).NotTo(HaveKey(infrav1.NodeReuseLabel))
+		})
+	}
+}
+
 func TestHostWithAControllerOfItsOwnIsTaken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))

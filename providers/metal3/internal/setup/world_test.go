@@ -122,9 +122,7 @@ func (w *world) meta(name string) metav1.ObjectMeta {
 
 func (w *world) create(objects ...client.Object) {
 	w.t.Helper()
-	for _, o := range objects {
-		w.Expect(w.client.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
-	}
+	w.user().Create(objects...)
 }
 
 func (w *world) get(o client.Object) client.Object {
@@ -155,52 +153,29 @@ func (w *world) cluster(name string, domains ...string) *infrav1.Metal3Cluster {
 
 func (w *world) clusterWith(name string, change func(*infrav1.Metal3Cluster), domains ...string) *infrav1.Metal3Cluster {
 	w.t.Helper()
-	cluster := &clusterv1.Cluster{ObjectMeta: w.meta(name), Spec: clusterv1.ClusterSpec{
-		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "Metal3Cluster", Name: name},
-		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
-	}}
-	w.create(cluster, &corev1.Secret{ObjectMeta: w.meta(name + "-kubeconfig"), Data: map[string][]byte{"value": kubeconfig}})
-	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
-	w.Expect(w.client.Status().Update(w.t.Context(), cluster)).To(Succeed())
 	infra := &infrav1.Metal3Cluster{ObjectMeta: w.meta(name), Spec: infrav1.Metal3ClusterSpec{
 		ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
 	}}
 	for _, domain := range domains {
 		infra.Spec.FailureDomains = append(infra.Spec.FailureDomains, clusterv1.FailureDomain{Name: domain, ControlPlane: ptr.To(true)})
 	}
-	infra.Labels[clusterv1.ClusterNameLabel] = name
-	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: cluster.UID}}
 	change(infra)
-	w.create(infra)
+	w.user().Kubeconfig(w.name, name, kubeconfig)
+	w.user().Cluster(infra)
 	return infra
 }
 
 // machine makes a Machine with bootstrap data and its Metal3Machine.
 func (w *world) machine(cluster, name, domain string, changes ...func(*clusterv1.Machine, *infrav1.Metal3Machine)) *infrav1.Metal3Machine {
 	w.t.Helper()
-	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
-		ClusterName: cluster, FailureDomain: domain,
-		Bootstrap: clusterv1.Bootstrap{
-			DataSecretName: ptr.To(name),
-			ConfigRef:      clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: name},
-		},
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "Metal3Machine", Name: name},
-	}}
-	machine.Labels[clusterv1.ClusterNameLabel] = cluster
 	metal3 := &infrav1.Metal3Machine{ObjectMeta: w.meta(name), Spec: infrav1.Metal3MachineSpec{
 		Image: infrav1.Image{URL: "http://images.example.com/node.qcow2", Checksum: "0123456789abcdef", DiskFormat: ptr.To(infrav1.DiskFormat("qcow2"))},
 	}}
-	metal3.Labels[clusterv1.ClusterNameLabel] = cluster
-	for _, change := range changes {
-		change(machine, metal3)
-	}
-	data := &corev1.Secret{ObjectMeta: w.meta(name), StringData: map[string]string{"value": "#cloud-config\n", "format": "cloud-config"}}
-	w.Expect(client.IgnoreAlreadyExists(w.client.Create(w.t.Context(), data))).To(Succeed())
-	w.create(machine)
-	metal3.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: ptr.To(true),
-	}}
-	w.create(metal3)
+	w.user().Machine(cluster, domain, metal3, func(machine *clusterv1.Machine) {
+		for _, change := range changes {
+			change(machine, metal3)
+		}
+	})
 	return metal3
 }
 
@@ -240,9 +215,7 @@ func (w *world) user() testworld.User {
 // remove deletes a Metal3Machine with its Machine, as Cluster API would, and waits until both are gone.
 func (w *world) remove(machine *infrav1.Metal3Machine) {
 	w.t.Helper()
-	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
-	w.gone(machine)
-	w.Expect(client.IgnoreNotFound(w.client.Delete(w.t.Context(), &clusterv1.Machine{ObjectMeta: w.meta(machine.Name)}))).To(Succeed())
+	w.user().Remove(machine)
 }
 
 func (w *world) gone(o client.Object) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -137,4 +138,39 @@ func TestWorkersAreSpreadOverLogicalFailureDomains(t *testing.T) {
 		}).Should(Equal(key))
 	}
 	w.Expect(zoneOf).To(Equal(map[string]map[string]int{"md-0": {"zone-a": 2}, "md-1": {"zone-b": 2}}))
+}
+
+func TestLogicalFailureDomainsAreKeptApartByTheRegionsOfZones(t *testing.T) {
+	t.Parallel()
+	layout := simulator.ThreeDatacenters()
+	for i := range layout.Tags {
+		if tag := &layout.Tags[i]; tag.Category == simulator.RegionCategory {
+			tag.On = []string{"/dc-a", "/dc-b"}
+		}
+	}
+	const another = "region-2"
+	layout.Tags = append(layout.Tags, simulator.Tag{Category: simulator.RegionCategory, Name: another, On: []string{"/dc-c"}})
+	w := newWorld(t, layout)
+	for _, letter := range []string{"a", "b", "c"} {
+		w.zone(letter, infrav1.Topology{Datacenter: "dc-" + letter, Datastore: simulator.SharedDatastore},
+			func(_ *infrav1.VSphereDeploymentZone, domain *infrav1.VSphereFailureDomain) {
+				if letter == "c" {
+					domain.Spec.Region.Name = another
+				}
+			})
+	}
+	infra := w.cluster("one", spreads(func(workers *faultlinev1.WorkersDistribution) {
+		workers.DesiredFailureDomains, workers.Required, workers.TopologyKey = ptr.To[int32](2), ptr.To(true), corev1.LabelTopologyRegion
+	}))
+	w.condition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.machineDeployment(4)
+	machines := w.workers(1, 4)
+	keysOf := map[bool]map[string]int{false: {}, true: {}}
+	for _, machine := range machines {
+		w.provisioned(machine)
+		keysOf[w.vms()[machine.Name].Datacenter == "dc-c"][machine.Labels[faultlinev1.DistributionKeyLabel]]++
+	}
+	w.Expect(keysOf[true]).To(HaveLen(1), "one logical domain is in the region of dc-c")
+	w.Expect(keysOf[false]).To(HaveLen(1), "the other is in that of dc-a and dc-b: %v", keysOf)
+	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
 }

@@ -137,9 +137,7 @@ func (w *world) secret(name, username, password string) *corev1.Secret {
 
 func (w *world) create(objects ...client.Object) {
 	w.t.Helper()
-	for _, o := range objects {
-		w.Expect(w.client.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
-	}
+	w.user().Create(objects...)
 }
 
 func (w *world) get(o client.Object) client.Object {
@@ -157,20 +155,11 @@ func update[T client.Object](w *world, o T, change func(T)) {
 // cluster makes a Cluster with its VSphereCluster, whose failure domains are the zones of this test.
 func (w *world) cluster(name string, changes ...func(*infrav1.VSphereCluster)) *infrav1.VSphereCluster {
 	w.t.Helper()
-	cluster := &clusterv1.Cluster{ObjectMeta: w.meta(name), Spec: clusterv1.ClusterSpec{
-		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereCluster", Name: name},
-		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
-	}}
-	w.create(cluster)
-	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
-	w.Expect(w.client.Status().Update(w.t.Context(), cluster)).To(Succeed())
 	infra := &infrav1.VSphereCluster{ObjectMeta: w.meta(name), Spec: w.clusterSpec()}
-	infra.Labels[clusterv1.ClusterNameLabel] = name
-	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: cluster.UID}}
 	for _, change := range changes {
 		change(infra)
 	}
-	w.create(infra)
+	w.user().Cluster(infra)
 	return infra
 }
 
@@ -238,30 +227,11 @@ func machineSpec() infrav1.VSphereMachineSpec {
 // machine makes a Machine with bootstrap data and its VSphereMachine.
 func (w *world) machine(cluster, name, domain string, changes ...func(*infrav1.VSphereMachine)) *infrav1.VSphereMachine {
 	w.t.Helper()
-	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
-		ClusterName: cluster, FailureDomain: domain,
-		Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To(name)},
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereMachine", Name: name},
-	}}
-	machine.Labels[clusterv1.ClusterNameLabel] = cluster
 	vsphere := &infrav1.VSphereMachine{ObjectMeta: w.meta(name), Spec: machineSpec()}
-	vsphere.Labels[clusterv1.ClusterNameLabel] = cluster
 	for _, change := range changes {
 		change(vsphere)
 	}
-	if role, controlPlane := vsphere.Labels[clusterv1.MachineControlPlaneLabel]; controlPlane {
-		machine.Labels[clusterv1.MachineControlPlaneLabel] = role
-	}
-	if deployment := vsphere.Labels[clusterv1.MachineDeploymentNameLabel]; deployment != "" {
-		machine.Labels[clusterv1.MachineDeploymentNameLabel] = deployment
-	}
-	data := &corev1.Secret{ObjectMeta: w.meta(name), StringData: map[string]string{"value": "#cloud-config\n", "format": "cloud-config"}}
-	w.Expect(client.IgnoreAlreadyExists(w.client.Create(w.t.Context(), data))).To(Succeed()) // a test may have made its own
-	w.create(machine)
-	vsphere.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: ptr.To(true),
-	}}
-	w.create(vsphere)
+	w.user().Machine(cluster, domain, vsphere)
 	return vsphere
 }
 
@@ -302,9 +272,7 @@ func (w *world) vms() map[string]simulator.VM {
 // remove deletes a VSphereMachine with its Machine, as Cluster API would, and waits until both are gone.
 func (w *world) remove(machine *infrav1.VSphereMachine) {
 	w.t.Helper()
-	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
-	w.gone(machine)
-	w.Expect(client.IgnoreNotFound(w.client.Delete(w.t.Context(), &clusterv1.Machine{ObjectMeta: w.meta(machine.Name)}))).To(Succeed())
+	w.user().Remove(machine)
 }
 
 func (w *world) gone(o client.Object) {

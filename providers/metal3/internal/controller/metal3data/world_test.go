@@ -93,9 +93,7 @@ func (w *world) meta(name string) metav1.ObjectMeta {
 
 func (w *world) create(objects ...client.Object) {
 	w.t.Helper()
-	for _, o := range objects {
-		w.Expect(w.client.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
-	}
+	w.user().Create(objects...)
 }
 
 func (w *world) get(o client.Object) {

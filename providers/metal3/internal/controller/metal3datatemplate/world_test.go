@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -61,13 +60,7 @@ func (w *world) start(disturb ...interceptor.Funcs) (stop func()) {
 	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: manager.CacheOptions(w.name, w.name),
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-		NewClient: func(cfg *rest.Config, options client.Options) (client.Client, error) {
-			c, err := client.NewWithWatch(cfg, options)
-			if err != nil || len(disturb) == 0 {
-				return c, err
-			}
-			return interceptor.NewClient(c, disturb[0]), nil
-		},
+		NewClient:  testworld.Disturbed(disturb...),
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect((&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).

@@ -1,0 +1,24 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testworld
+
+import (
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// Disturbed makes the client of a manager one whose calls are disturbed, if by anything.
+func Disturbed(by ...interceptor.Funcs) client.NewClientFunc {
+	return func(config *rest.Config, options client.Options) (client.Client, error) {
+		c, err := client.NewWithWatch(config, options)
+		if err != nil {
+			return nil, err
+		}
+		for _, funcs := range by {
+			c = interceptor.NewClient(c, funcs)
+		}
+		return c, nil
+	}
+}
