@@ -70,6 +70,56 @@ func TestPathsThatContributorsAreToldOfExist(t *testing.T) {
 	}
 }
 
+var (
+	// folder is where the commands that follow are run.
+	folder = regexp.MustCompile(`\bcd ([a-z0-9/-]+)`)
+	chosen = regexp.MustCompile(`-run '?([^'\s]+)`)
+	test   = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+)
+
+// What is told to run must run something: a test may have been renamed.
+func TestTestsThatContributorsAreToldToRunExist(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	text, err := os.ReadFile(filepath.Join(repository, "CONTRIBUTING.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	looked := 0
+	for _, block := range fence.FindAllString(string(text), -1) {
+		in := ""
+		for line := range strings.Lines(block) {
+			if found := folder.FindStringSubmatch(line); found != nil {
+				in = found[1]
+			}
+			for _, found := range chosen.FindAllStringSubmatch(line, -1) {
+				for pattern := range strings.SplitSeq(found[1], "|") {
+					looked++
+					name, _, _ := strings.Cut(pattern, "/") // what follows is a part of the test
+					g.Expect(strings.Join(testsIn(t, in), " ")).To(MatchRegexp(name), "CONTRIBUTING.md: cd %s, -run %s", in, found[1])
+				}
+			}
+		}
+	}
+	g.Expect(looked).To(BeNumerically(">", 10))
+}
+
+// testsIn names the tests of a folder and of those below it.
+func testsIn(t *testing.T, folder string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(filepath.Join(repository, folder), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		code, err := os.ReadFile(path)
+		for _, found := range test.FindAllSubmatch(code, -1) {
+			names = append(names, string(found[1]))
+		}
+		return err
+	})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return names
+}
+
 // reason is a constant whose value a condition has for its reason. Who is called so is known in its own package alone.
 var reason = regexp.MustCompile(`(?m)^\s*reason[A-Z]\w* +(?:\w+ +)?= +"(\w+)"`)
 

@@ -37,7 +37,7 @@ func TestMakeSaysInOneLineWhatThereIsNot(t *testing.T) {
 		"test MODULE=abacus":          `There is no module "abacus": MODULE is one of shared`,
 		"takeover PROVIDER=metal3":    `Give a checkout of the source of cluster-api-provider-metal3, v1.12 or later: make takeover PROVIDER=metal3 CAPM3=FOLDER`,
 		"takeover PROVIDER=harvester": `There is no takeover of harvester: PROVIDER is one of vsphere metal3`,
-		"demo PROVIDER=abacus":        `There is no provider "abacus": PROVIDER is one of vsphere metal3 harvester`,
+		"demo PROVIDER=abacus":        `There is no provider "abacus": PROVIDER is one of vsphere `,
 	} {
 		g := NewWithT(t)
 		printed, err := makeIn(t, strings.Fields(arguments)...)
@@ -46,6 +46,49 @@ func TestMakeSaysInOneLineWhatThereIsNot(t *testing.T) {
 		g.Expect(strings.Count(printed, "\n")).To(Equal(1), printed)
 	}
 	NewWithT(t).Expect(filepath.Glob(filepath.Join(repository, "out", "infrastructure-abacus"))).To(BeEmpty(), "nothing is left behind")
+}
+
+// A provider is known by its folder: what has to name it is compared with the folders.
+func providers(t *testing.T) []string {
+	t.Helper()
+	g := NewWithT(t)
+	mains, err := filepath.Glob(filepath.Join(repository, "providers", "*", "main.go"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(mains).NotTo(BeEmpty())
+	var names []string
+	for _, main := range mains {
+		names = append(names, filepath.Base(filepath.Dir(main)))
+	}
+	return names
+}
+
+func TestMakeKnowsEveryProviderByItsFolder(t *testing.T) {
+	t.Parallel()
+	NewWithT(t).Expect(choice(t, "demo", "PROVIDER")).To(ConsistOf(providers(t)))
+}
+
+func TestTheWorkspaceOfEditorsHasEveryModule(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	text, err := os.ReadFile(filepath.Join(repository, "go.work"))
+	g.Expect(err).NotTo(HaveOccurred())
+	var modules []string
+	for line := range strings.Lines(string(text)) {
+		if module, found := strings.CutPrefix(line, "\t./"); found {
+			modules = append(modules, strings.TrimSpace(module))
+		}
+	}
+	g.Expect(modules).To(ConsistOf(choice(t, "build", "MODULE")))
+}
+
+// choice is what make says that a variable is one of.
+func choice(t *testing.T, target, variable string) []string {
+	t.Helper()
+	printed, err := makeIn(t, target, variable+"=abacus")
+	NewWithT(t).Expect(err).To(HaveOccurred())
+	_, list, _ := strings.Cut(printed, variable+" is one of ")
+	list, _, _ = strings.Cut(list, ".  Stop")
+	return strings.Fields(list)
 }
 
 func TestMakeTestsAndLintsOneModule(t *testing.T) {

@@ -36,7 +36,9 @@ const (
 	// restFor is how long nothing must happen for the manager to be at rest, and
 	// restLimit how long that is waited for.
 	restFor   = 1500 * time.Millisecond
-	restLimit = time.Minute
+	restLimit = 3 * time.Minute
+	// restShare is what of a core a manager may use that is at rest.
+	restShare = 0.05
 )
 
 // Counted is what a manager works with.
@@ -121,22 +123,24 @@ func (e *Environment) Memory() (now, peak int64, err error) {
 }
 
 // Rest waits until the manager has nothing to do any more: it called nothing but
-// the stream and sent no request for a while. Another manager than ours may ask all
+// the stream, sent no request and hardly computed for a while. Another manager than ours may ask all
 // the time, and is given that while only.
 func (e *Environment) Rest(ctx context.Context, w Counted) error {
 	if e.Runner.Other != "" {
 		return provider.Pause(ctx, restFor)
 	}
-	last, since := int64(-1), time.Now()
+	still := &stillness{activity: -1}
 	err := wait.PollUntilContextTimeout(ctx, provider.LookEvery, restLimit, true, func(context.Context) (bool, error) {
 		log, err := os.Stat(e.audit)
 		if err != nil {
 			return false, fmt.Errorf("looking at the audit log: %w", err)
 		}
-		if activity := log.Size() + int64(w.Calls().Sum(w.IsWork)); activity != last {
-			last, since = activity, time.Now()
+		process, err := e.manager()
+		if err != nil {
+			return false, err
 		}
-		return time.Since(since) > restFor, nil
+		used, err := cpu(process)
+		return still.after(log.Size()+int64(w.Calls().Sum(w.IsWork)), used, time.Now()) > restFor, err
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		return fmt.Errorf("waiting for the manager to come to rest: it still works after %s", restLimit)
@@ -145,6 +149,23 @@ func (e *Environment) Rest(ctx context.Context, w Counted) error {
 		return provider.Because(ctx, err)
 	}
 	return nil
+}
+
+// stillness is since when a manager has been at rest.
+type stillness struct {
+	activity int64
+	used     float64
+	since    time.Time
+}
+
+// after is for how long it has rested at that time. It has not where anybody counted something new, or where it has used more CPU-seconds
+// than one at rest does: an API server that lags behind in its own watches has it convert objects when all requests have
+// been answered for long.
+func (s *stillness) after(activity int64, used float64, at time.Time) time.Duration {
+	if activity != s.activity || used-s.used > restShare*restFor.Seconds() {
+		*s = stillness{activity, used, at}
+	}
+	return at.Sub(s.since)
 }
 
 // Load is the average of the last minute, 0 where the system does not tell.

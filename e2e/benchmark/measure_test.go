@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -42,6 +43,17 @@ func TestCPUSecondsOfAProcess(t *testing.T) {
 	stat, err := os.ReadFile("testdata/stat")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(cpuSeconds(string(stat))).To(Equal(6.75))
+}
+
+func TestAManagerThatStillComputesIsNotAtRest(t *testing.T) {
+	g := NewWithT(t)
+	began := time.Now()
+	still := &stillness{activity: -1}
+	g.Expect(still.after(7, 1, began)).To(BeZero())
+	g.Expect(still.after(7, 1.01, began.Add(time.Second))).To(Equal(time.Second), "a tick of the clock is no work")
+	g.Expect(still.after(7, 1.2, began.Add(2*time.Second))).To(BeZero(), "nobody counts what the API server has converted")
+	g.Expect(still.after(7, 1.2, began.Add(4*time.Second))).To(Equal(2 * time.Second))
+	g.Expect(still.after(8, 1.2, began.Add(5*time.Second))).To(BeZero())
 }
 
 func TestCountRequests(t *testing.T) {

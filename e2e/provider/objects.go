@@ -8,7 +8,9 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -85,10 +87,12 @@ func (c *Cluster) reference(of, name string) clusterv1.ContractVersionedObjectRe
 	return clusterv1.ContractVersionedObjectReference{APIGroup: infrastructureGroup, Kind: c.Kind + of, Name: name}
 }
 
-// Create creates objects one after the other.
+// Create creates objects one after the other. A webhook that does not answer, of a manager that is about to or of a machine that is busy,
+// is tried again, some times.
 func Create(ctx context.Context, api client.Client, objects ...client.Object) error {
 	for _, object := range objects {
-		if err := api.Create(ctx, object); err != nil {
+		create := func() error { return api.Create(ctx, object) }
+		if err := retry.OnError(retry.DefaultBackoff, apierrors.IsInternalError, create); err != nil {
 			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,8 @@ const (
 	poll        = 200 * time.Millisecond
 	// debianPackage is the engine in Debian and its kin.
 	debianPackage = "docker.io"
+	// boundedRuntime is what an engine that is started here calls BoundedRunc.
+	boundedRuntime = "bounded"
 )
 
 // Engine is the Docker engine of this machine.
@@ -45,7 +48,7 @@ type Engine struct {
 // Ensure starts an engine unless one answers, after installing it if need be.
 func (e Engine) Ensure(ctx context.Context) error {
 	if e.answers(ctx) == nil {
-		return nil
+		return e.whole(ctx)
 	}
 	if err := e.possible(); err != nil {
 		return fmt.Errorf("no Docker engine answers (%w); %w", e.answers(ctx), err)
@@ -78,6 +81,21 @@ func (e Engine) bringUp(ctx context.Context) (ended <-chan error, err error) {
 func (e Engine) answers(ctx context.Context) error {
 	_, err := e.Run.Run(ctx, "docker", "version", "--format", "{{.Server.Version}}")
 	return err
+}
+
+// whole is an error where the engine that answers is one of ours, of a clone that is gone with the runc it starts containers by.
+func (e Engine) whole(ctx context.Context) error {
+	runc, err := e.Run.Run(ctx, "docker", "info", "--format", `{{with index .Runtimes "`+boundedRuntime+`"}}{{.Path}}{{end}}`)
+	if err != nil {
+		return fmt.Errorf("asking the Docker engine for its runtimes: %w", err)
+	}
+	if runc = strings.TrimSpace(runc); runc == "" {
+		return nil
+	}
+	if _, err := os.Stat(runc); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the Docker engine that answers can start no container, as the clone that started it is gone, and %s with it: end it (kill $(pidof dockerd)), and try again", runc)
+	}
+	return nil
 }
 
 // Startable reports whether Ensure could start an engine that is there, without installing anything.
@@ -141,7 +159,7 @@ func (e Engine) arguments(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing runc for a host that lacks a capability: %w", err)
 	}
-	return append(args, "--add-runtime", "bounded="+runc, "--default-runtime", "bounded"), nil
+	return append(args, "--add-runtime", boundedRuntime+"="+runc, "--default-runtime", boundedRuntime), nil
 }
 
 // await waits until the engine answers or its process has ended.

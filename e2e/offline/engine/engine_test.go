@@ -4,12 +4,15 @@
 package engine
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/e2e/command"
 )
 
 func TestCoversAll(t *testing.T) {
@@ -50,6 +53,29 @@ func TestStartable(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			err := startable(tc.host)
+			if tc.want == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
+		})
+	}
+}
+
+// TestAnEngineOfACloneThatIsGoneIsTold has a docker that answers, with some runtime of ours.
+func TestAnEngineOfACloneThatIsGoneIsTold(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
+	there := filepath.Join(folder, "docker")
+	for name, tc := range map[string]struct{ runtime, want string }{
+		"none of ours": {"", ""},
+		"there":        {there, ""},
+		"gone":         {filepath.Join(folder, "gone"), "kill $(pidof dockerd)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(os.WriteFile(there, []byte("#!/bin/sh\necho "+tc.runtime+"\n"), 0o700)).To(Succeed()) //nolint:gosec // it is run
+			err := Engine{Dir: folder, Run: command.Runner{Log: io.Discard}}.Ensure(t.Context())
 			if tc.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				return

@@ -13,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/metal3/benchmarks"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
@@ -57,3 +59,6 @@ func (Provider) Objects() ([]*unstructured.Unstructured, error) {
 	}
 	return managementcluster.Untyped(crds)
 }
+
+// Benchmark implements benchmark.Provider.
+func (Provider) Benchmark() benchmark.Suite { return benchmarks.Suite() }

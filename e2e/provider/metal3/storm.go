@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/metal3/objects"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
@@ -64,7 +65,7 @@ func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provid
 	}
 	m.operator = simulator.New(append(options, is.Fault.Options...)...)
 	var err error
-	if m.cluster, err = CreateCluster(ctx, m.client, o.Cluster, m.layout); err != nil {
+	if m.cluster, err = objects.CreateCluster(ctx, m.client, o.Cluster, m.layout); err != nil {
 		return nil, err
 	}
 	err = provider.Create(ctx, m.client, &infrav1.Metal3DataTemplate{ObjectMeta: m.cluster.Meta(dataTemplate), Spec: infrav1.Metal3DataTemplateSpec{
@@ -127,7 +128,7 @@ func (m *target) Domains() []string {
 
 // Machine has its metadata from a template, which takes a claim, data and a Secret.
 func (m *target) Machine(meta metav1.ObjectMeta) client.Object {
-	machine := Machine(meta)
+	machine := objects.Machine(meta)
 	machine.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: dataTemplate}
 	return machine
 }
@@ -213,9 +214,9 @@ func (m *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 			faults = append(faults, provider.Fault{Object: h.Name, What: "is still " + string(state)})
 		}
 	}
-	objects, err := provider.Left(ctx, m.client, m.cluster.Name, func(secret *corev1.Secret) bool { return strings.HasSuffix(secret.Name, "-bmc") },
+	left, err := provider.Left(ctx, m.client, m.cluster.Name, func(secret *corev1.Secret) bool { return strings.HasSuffix(secret.Name, "-bmc") },
 		&infrav1.Metal3MachineList{}, &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataList{})
-	return append(faults, objects...), err
+	return append(faults, left...), err
 }
 
 func (m *target) Close() { m.stop() }

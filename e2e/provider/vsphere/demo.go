@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/vsphere/objects"
 	"github.com/faultline-io/faultline/e2e/workload"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
@@ -56,7 +57,7 @@ func (v *simulation) Setup(dir string) (provider.Setup, error) {
 			"VSPHERE_PASSWORD":       v.vcenter.Password(),
 			"VSPHERE_SERVER":         v.vcenter.Host(),
 			"VSPHERE_TLS_THUMBPRINT": v.vcenter.Thumbprint(),
-			"VSPHERE_DATACENTER":     datacenter,
+			"VSPHERE_DATACENTER":     objects.Datacenter,
 			"VSPHERE_FOLDER":         "workload",
 			"VSPHERE_NETWORK":        simulator.NetworkName,
 			"VSPHERE_TEMPLATE":       simulator.TemplateName,
@@ -92,7 +93,7 @@ func (v *simulation) Machines(context.Context) ([]provider.Placement, error) {
 // unmount does. What runs there goes on; nothing new can be put there.
 func (v *simulation) Break(_ context.Context, zone string) (string, error) {
 	name := datastore(zone)
-	if err := v.vcenter.RemoveDatastore(datacenter, name); err != nil {
+	if err := v.vcenter.RemoveDatastore(objects.Datacenter, name); err != nil {
 		return "", fmt.Errorf("removing datastore %s: %w", name, err)
 	}
 	return "datastore " + name + " is gone", nil
@@ -104,7 +105,7 @@ func (*simulation) Abandon(context.Context, string) ([]string, error) { return n
 // Repair brings the datastore back.
 func (v *simulation) Repair(_ context.Context, zone string) (string, error) {
 	name := datastore(zone)
-	if err := v.vcenter.RestoreDatastore(datacenter, name); err != nil {
+	if err := v.vcenter.RestoreDatastore(objects.Datacenter, name); err != nil {
 		return "", fmt.Errorf("restoring datastore %s: %w", name, err)
 	}
 	return "datastore " + name + " is back", nil

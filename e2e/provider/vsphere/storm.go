@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/vsphere/objects"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
@@ -73,8 +74,8 @@ func stormLayout() simulator.Layout {
 	dc.Datastores = append(dc.Datastores, simulator.Datastore{Name: "datastore-d", Clusters: []string{ownCluster}})
 	dc.Networks = append(dc.Networks, simulator.Network{Name: "network-d", Clusters: []string{ownCluster}})
 	layout.Tags = append(layout.Tags,
-		simulator.Tag{Category: simulator.RegionCategory, Name: "region-d", On: []string{"/" + datacenter}},
-		simulator.Tag{Category: simulator.ZoneCategory, Name: ownCluster, On: []string{"/" + datacenter + "/host/" + ownCluster}})
+		simulator.Tag{Category: simulator.RegionCategory, Name: "region-d", On: []string{"/" + objects.Datacenter}},
+		simulator.Tag{Category: simulator.ZoneCategory, Name: ownCluster, On: []string{"/" + objects.Datacenter + "/host/" + ownCluster}})
 	return layout
 }
 
@@ -82,7 +83,7 @@ func (v *target) layOut(ctx context.Context, cluster string) (err error) {
 	if v.tag, err = v.vcenter.TagID(simulator.RegionCategory + "/" + simulator.RegionTag); err != nil {
 		return err
 	}
-	if v.cluster, err = CreateCluster(ctx, v.client, cluster, v.vcenter); err != nil {
+	if v.cluster, err = objects.CreateCluster(ctx, v.client, cluster, v.vcenter); err != nil {
 		return err
 	}
 	for _, letter := range []string{"a", "b", "c"} {
@@ -91,7 +92,7 @@ func (v *target) layOut(ctx context.Context, cluster string) (err error) {
 			Region: infrav1.FailureDomain{Name: simulator.RegionTag, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.RegionCategory},
 			Zone:   infrav1.FailureDomain{Name: "zone-" + letter, Type: infrav1.HostGroupFailureDomain, TagCategory: simulator.ZoneCategory},
 			Topology: infrav1.Topology{
-				Datacenter: datacenter, ComputeCluster: rackCluster, Datastore: simulator.SharedDatastore,
+				Datacenter: objects.Datacenter, ComputeCluster: rackCluster, Datastore: simulator.SharedDatastore,
 				Hosts: infrav1.FailureDomainHosts{VMGroupName: rack + "-vms", HostGroupName: rack + "-hosts"},
 			},
 		}); err != nil {
@@ -101,7 +102,7 @@ func (v *target) layOut(ctx context.Context, cluster string) (err error) {
 	if err := v.zone(ctx, ownCluster, infrav1.VSphereFailureDomainSpec{
 		Region:   infrav1.FailureDomain{Name: "region-d", Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
 		Zone:     infrav1.FailureDomain{Name: ownCluster, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
-		Topology: infrav1.Topology{Datacenter: datacenter, ComputeCluster: ownCluster, Datastore: "datastore-d", Networks: []string{"network-d"}},
+		Topology: infrav1.Topology{Datacenter: objects.Datacenter, ComputeCluster: ownCluster, Datastore: "datastore-d", Networks: []string{"network-d"}},
 	}); err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (v *target) layOut(ctx context.Context, cluster string) (err error) {
 }
 
 func (v *target) zone(ctx context.Context, name string, spec infrav1.VSphereFailureDomainSpec) error {
-	domain, zone := Zone(v.cluster, name, v.vcenter, spec)
+	domain, zone := objects.Zone(v.cluster, name, v.vcenter, spec)
 	v.zones = append(v.zones, name)
 	return provider.Create(ctx, v.client, domain, zone)
 }
@@ -135,7 +136,7 @@ func (v *target) Domains() []string { return v.zones }
 
 // Machine has a tag, which is one more step.
 func (v *target) Machine(meta metav1.ObjectMeta) client.Object {
-	machine := Machine(meta)
+	machine := objects.Machine(meta)
 	machine.Spec.TagIDs = []string{v.tag}
 	return machine
 }
@@ -214,9 +215,9 @@ func (v *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 			faults = append(faults, provider.Fault{Object: "VM group " + group, What: fmt.Sprintf("still has %d members: %v", n, groups[group])})
 		}
 	}
-	objects, more := provider.Left(ctx, v.client, v.cluster.Name, func(secret *corev1.Secret) bool { return secret.Name == Account },
+	left, more := provider.Left(ctx, v.client, v.cluster.Name, func(secret *corev1.Secret) bool { return secret.Name == objects.Account },
 		&infrav1.VSphereMachineList{}, &infrav1.VSphereVMList{})
-	return append(faults, objects...), errors.Join(err, more)
+	return append(faults, left...), errors.Join(err, more)
 }
 
 func (v *target) Close() {

@@ -10,12 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/vsphere/benchmarks"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
-
-// datacenter is the one of the simulator's layouts.
-const datacenter = "dc-1"
 
 // Provider is vSphere.
 type Provider struct{}
@@ -47,3 +46,6 @@ func (Provider) AddToScheme(scheme *runtime.Scheme) error { return infrav1.AddTo
 
 // Objects are none: a vCenter is beside the management cluster.
 func (Provider) Objects() ([]*unstructured.Unstructured, error) { return nil, nil }
+
+// Benchmark implements benchmark.Provider.
+func (Provider) Benchmark() benchmark.Suite { return benchmarks.Suite() }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metal3
+package benchmarks
 
 import (
 	"context"
@@ -14,16 +14,17 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/metal3/objects"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// benchRacks are the failure domains of a setup.
-const benchRacks = 5
+// racks are the failure domains of a setup.
+const racks = 5
 
-// metal3Setup is a number of hosts in racks and a cluster on them, in a namespace of its
+// setup is a number of hosts in racks and a cluster on them, in a namespace of its
 // own. Its hosts do nothing before work is called.
-type metal3Setup struct {
+type setup struct {
 	noCalls
 	in      scenario
 	name    string // of the namespace and of the cluster
@@ -32,14 +33,14 @@ type metal3Setup struct {
 }
 
 // setUp makes so many hosts, which are available, and a cluster without machines.
-func (l scenario) setUp(ctx context.Context, name string, hosts int) (*metal3Setup, error) {
-	y := &metal3Setup{in: l, name: name, racks: simulator.Racks(benchRacks, hosts/benchRacks)}
-	for i := range hosts % benchRacks {
+func (l scenario) setUp(ctx context.Context, name string, hosts int) (*setup, error) {
+	y := &setup{in: l, name: name, racks: simulator.Racks(racks, hosts/racks)}
+	for i := range hosts % racks {
 		y.racks.Domains[i].Hosts++
 	}
 	y.racks.Ready = true
 	var err error
-	y.cluster, err = CreateCluster(ctx, l.Client, name, y.racks)
+	y.cluster, err = objects.CreateCluster(ctx, l.Client, name, y.racks)
 	return y, err
 }
 
@@ -55,26 +56,26 @@ func (noCalls) IsWork(string) bool { return true }
 // prepare makes n Machines with bootstrap data, spread over the racks, and answers
 // their Metal3Machines, which are still to be created. There is no workload cluster:
 // a Machine without a bootstrap configuration does not wait for its Node.
-func (y *metal3Setup) prepare(ctx context.Context, n int) ([]*infrav1.Metal3Machine, error) {
+func (y *setup) prepare(ctx context.Context, n int) ([]*infrav1.Metal3Machine, error) {
 	made := make([]*infrav1.Metal3Machine, n)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(provider.CreateAtOnce)
 	for i := range made {
 		group.Go(func() (err error) {
-			made[i], err = y.prepareOne(ctx, fmt.Sprintf("%s-%04d", y.name, i), y.racks.Domains[i%benchRacks].Name)
+			made[i], err = y.prepareOne(ctx, fmt.Sprintf("%s-%04d", y.name, i), y.racks.Domains[i%racks].Name)
 			return err
 		})
 	}
 	return made, group.Wait()
 }
 
-func (y *metal3Setup) prepareOne(ctx context.Context, name, rack string) (*infrav1.Metal3Machine, error) {
+func (y *setup) prepareOne(ctx context.Context, name, rack string) (*infrav1.Metal3Machine, error) {
 	meta, err := y.cluster.CreateMachine(ctx, y.in.Client, name, rack)
-	return Machine(meta), err
+	return objects.Machine(meta), err
 }
 
 // await answers how long it takes each machine from now until it is done.
-func (y *metal3Setup) await(ctx context.Context, all []*infrav1.Metal3Machine, done func(*infrav1.Metal3Machine) bool) (map[string]time.Time, error) {
+func (y *setup) await(ctx context.Context, all []*infrav1.Metal3Machine, done func(*infrav1.Metal3Machine) bool) (map[string]time.Time, error) {
 	names := make([]string, 0, len(all))
 	for _, machine := range all {
 		names = append(names, machine.Name)
@@ -95,7 +96,7 @@ func provisioned(machine *infrav1.Metal3Machine) bool {
 
 // associate creates the Metal3Machines and answers the seconds it took each of them
 // from its creation to a host of its own.
-func (y *metal3Setup) associate(ctx context.Context, all []*infrav1.Metal3Machine) (took time.Duration, each []float64, err error) {
+func (y *setup) associate(ctx context.Context, all []*infrav1.Metal3Machine) (took time.Duration, each []float64, err error) {
 	began := time.Now()
 	var seen map[string]time.Time
 	created := make([]time.Time, len(all))
@@ -122,7 +123,7 @@ func (y *metal3Setup) associate(ctx context.Context, all []*infrav1.Metal3Machin
 }
 
 // check makes sure that each machine has one host, in its rack.
-func (y *metal3Setup) check(ctx context.Context, all []*infrav1.Metal3Machine) error {
+func (y *setup) check(ctx context.Context, all []*infrav1.Metal3Machine) error {
 	placements, err := simulator.Placements(ctx, y.in.Client, y.name)
 	if err != nil {
 		return err
@@ -134,7 +135,7 @@ func (y *metal3Setup) check(ctx context.Context, all []*infrav1.Metal3Machine) e
 		}
 	}
 	for i, machine := range all {
-		if want := y.racks.Domains[i%benchRacks].Name; !slices.Equal(racksOf[machine.Name], []string{want}) {
+		if want := y.racks.Domains[i%racks].Name; !slices.Equal(racksOf[machine.Name], []string{want}) {
 			return fmt.Errorf("checking placement: machine %s has hosts in %v, not one in %s", machine.Name, racksOf[machine.Name], want)
 		}
 	}
@@ -142,7 +143,7 @@ func (y *metal3Setup) check(ctx context.Context, all []*infrav1.Metal3Machine) e
 }
 
 // work lets the hosts do what they are told, in no time, until the scenario ends.
-func (y *metal3Setup) work(ctx context.Context) {
+func (y *setup) work(ctx context.Context) {
 	operator := simulator.New(simulator.WithNamespace(y.name), simulator.WithoutEvents())
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})

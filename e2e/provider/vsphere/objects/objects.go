@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vsphere
+// Package objects makes the clusters, zones and machines on a vCenter that storms and benchmarks have in common.
+package objects
 
 import (
 	"context"
@@ -18,6 +19,8 @@ import (
 const (
 	// zoneLabel on zones names the cluster that they are for.
 	zoneLabel = "faultline.io/cluster"
+	// Datacenter is the one of the simulator's layouts.
+	Datacenter = "dc-1"
 	// Account is the Secret with the account for the vCenter.
 	Account = "account"
 )

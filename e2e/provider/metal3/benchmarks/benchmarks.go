@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metal3
+// Package benchmarks measures what machines on bare metal cost, and what it costs to spread many over failure domains.
+package benchmarks
 
 import (
 	"context"
@@ -45,8 +46,8 @@ type Batch struct {
 	ServerPeak int64 `json:"serverPeakBytes"`
 }
 
-// Benchmark implements benchmark.Provider.
-func (Provider) Benchmark() benchmark.Suite {
+// Suite measures both.
+func Suite() benchmark.Suite {
 	return benchmark.Suite{Machines: []int{200, 1000}, Measure: measure, Scale: measureScale}
 }
 

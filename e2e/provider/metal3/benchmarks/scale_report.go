@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metal3
+package benchmarks
 
 import (
 	"fmt"
@@ -76,7 +76,7 @@ func (w *WorkerResults) rows() []benchmark.Row {
 	}
 	more := requests(spread.Cost, spread.Machines) - requests(named.Cost, named.Machines)
 	return []benchmark.Row{
-		{Name: fmt.Sprintf("%d workers of one MachineDeployment on %d hosts in %d failure domains", spread.Machines, spread.Hosts, benchRacks)},
+		{Name: fmt.Sprintf("%d workers of one MachineDeployment on %d hosts in %d failure domains", spread.Machines, spread.Hosts, racks)},
 		both("seconds until all are created", "%.1f", spread.Created, named.Created),
 		assigned,
 		both("seconds until all have a host", "%.1f", spread.Associated, named.Associated),

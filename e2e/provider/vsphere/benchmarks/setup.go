@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vsphere
+package benchmarks
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/vsphere/objects"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
@@ -30,8 +31,8 @@ const (
 // zoneLetters are those of simulator.ThreeZones.
 func zoneLetters() []string { return []string{"a", "b", "c"} }
 
-// vsphereSetup is a vCenter and a cluster on it, in a namespace of its own.
-type vsphereSetup struct {
+// setup is a vCenter and a cluster on it, in a namespace of its own.
+type setup struct {
 	name    string // of the namespace and of the cluster
 	client  client.WithWatch
 	vcenter *simulator.Server
@@ -45,7 +46,7 @@ type vsphereSetup struct {
 type machines []*infrav1.VSphereMachine
 
 // setUp starts a vCenter with three zones and makes the cluster on it.
-func (l scenario) setUp(ctx context.Context, name string, opts ...simulator.Option) (*vsphereSetup, error) {
+func (l scenario) setUp(ctx context.Context, name string, opts ...simulator.Option) (*setup, error) {
 	vcenter, err := l.vcenter(simulator.ThreeZones(), opts...) //nolint:contextcheck // A vCenter runs until it is closed.
 	if err != nil {
 		return nil, err
@@ -63,9 +64,9 @@ func (l scenario) vcenter(layout simulator.Layout, opts ...simulator.Option) (*s
 }
 
 // setUpOn makes the cluster on a vCenter that has the zones.
-func (l scenario) setUpOn(ctx context.Context, name string, vcenter *simulator.Server) (_ *vsphereSetup, err error) {
-	w := &vsphereSetup{name: name, client: l.Client, vcenter: vcenter, foreign: len(vcenter.VMs())}
-	if w.cluster, err = CreateCluster(ctx, l.Client, name, vcenter); err != nil {
+func (l scenario) setUpOn(ctx context.Context, name string, vcenter *simulator.Server) (_ *setup, err error) {
+	w := &setup{name: name, client: l.Client, vcenter: vcenter, foreign: len(vcenter.VMs())}
+	if w.cluster, err = objects.CreateCluster(ctx, l.Client, name, vcenter); err != nil {
 		return nil, err
 	}
 	for _, letter := range zoneLetters() {
@@ -77,13 +78,13 @@ func (l scenario) setUpOn(ctx context.Context, name string, vcenter *simulator.S
 }
 
 // Calls implements benchmark.Counted.
-func (w *vsphereSetup) Calls() benchmark.Counts { return w.vcenter.Calls() }
+func (w *setup) Calls() benchmark.Counts { return w.vcenter.Calls() }
 
 // stream is the call that waits for changes. It is under way all the time.
 const stream = "WaitForUpdatesEx"
 
 // IsWork implements benchmark.Counted.
-func (w *vsphereSetup) IsWork(call string) bool { return call != stream }
+func (w *setup) IsWork(call string) bool { return call != stream }
 
 // Names of the controllers that check zones and look after VMs.
 const (
@@ -91,22 +92,22 @@ const (
 	vmController   = "vspherevm"
 )
 
-func (w *vsphereSetup) makeZone(ctx context.Context, letter string) error {
-	domain, zone := Zone(w.cluster, w.zone(letter), w.vcenter, infrav1.VSphereFailureDomainSpec{
+func (w *setup) makeZone(ctx context.Context, letter string) error {
+	domain, zone := objects.Zone(w.cluster, w.zone(letter), w.vcenter, infrav1.VSphereFailureDomainSpec{
 		Region: infrav1.FailureDomain{Name: simulator.RegionTag, Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
 		Zone:   infrav1.FailureDomain{Name: "zone-" + letter, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
 		Topology: infrav1.Topology{
-			Datacenter: datacenter, ComputeCluster: "zone-" + letter, Datastore: "datastore-" + letter, Networks: []string{"network-" + letter},
+			Datacenter: objects.Datacenter, ComputeCluster: "zone-" + letter, Datastore: "datastore-" + letter, Networks: []string{"network-" + letter},
 		},
 	})
 	w.zones = append(w.zones, zone)
 	return provider.Create(ctx, w.client, domain, zone)
 }
 
-func (w *vsphereSetup) zone(letter string) string { return w.name + "-" + letter }
+func (w *setup) zone(letter string) string { return w.name + "-" + letter }
 
 // zonesReady waits until the manager has found the zones in order.
-func (w *vsphereSetup) zonesReady(ctx context.Context) error {
+func (w *setup) zonesReady(ctx context.Context) error {
 	var last *infrav1.VSphereDeploymentZone
 	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
 		for _, last = range w.zones {
@@ -126,7 +127,7 @@ func (w *vsphereSetup) zonesReady(ctx context.Context) error {
 }
 
 // touchZones gives the manager a reason to check every zone again.
-func (w *vsphereSetup) touchZones(ctx context.Context, round int) error {
+func (w *setup) touchZones(ctx context.Context, round int) error {
 	for _, zone := range w.zones {
 		before := zone.DeepCopy()
 		metav1.SetMetaDataAnnotation(&zone.ObjectMeta, touched, strconv.Itoa(round))
@@ -138,7 +139,7 @@ func (w *vsphereSetup) touchZones(ctx context.Context, round int) error {
 }
 
 // touchVMs gives the manager a reason to look at every VM.
-func (w *vsphereSetup) touchVMs(ctx context.Context) error {
+func (w *setup) touchVMs(ctx context.Context) error {
 	list := &infrav1.VSphereVMList{}
 	if err := w.client.List(ctx, list, client.InNamespace(w.name)); err != nil {
 		return fmt.Errorf("listing VSphereVMs: %w", err)
@@ -155,13 +156,13 @@ func (w *vsphereSetup) touchVMs(ctx context.Context) error {
 }
 
 // disturb changes the inventory in a way that matters to no zone.
-func (w *vsphereSetup) disturb(_ context.Context, round int) error {
+func (w *setup) disturb(_ context.Context, round int) error {
 	names := []string{spareNetwork, spareNetwork + " (renamed)"}
-	return w.vcenter.RenameNetwork(datacenter, names[round%2], names[(round+1)%2])
+	return w.vcenter.RenameNetwork(objects.Datacenter, names[round%2], names[(round+1)%2])
 }
 
 // prepare makes n Machines with bootstrap data, spread over the zones.
-func (w *vsphereSetup) prepare(ctx context.Context, n int) (machines, error) {
+func (w *setup) prepare(ctx context.Context, n int) (machines, error) {
 	made, before := make(machines, n), w.made
 	w.made += n
 	group, ctx := errgroup.WithContext(ctx)
@@ -176,14 +177,14 @@ func (w *vsphereSetup) prepare(ctx context.Context, n int) (machines, error) {
 	return made, group.Wait()
 }
 
-func (w *vsphereSetup) prepareOne(ctx context.Context, name, domain string) (*infrav1.VSphereMachine, error) {
+func (w *setup) prepareOne(ctx context.Context, name, domain string) (*infrav1.VSphereMachine, error) {
 	meta, err := w.cluster.CreateMachine(ctx, w.client, name, domain)
-	return Machine(meta), err
+	return objects.Machine(meta), err
 }
 
 // provision creates the VSphereMachines and answers how long it took until the
 // last of them was provisioned.
-func (w *vsphereSetup) provision(ctx context.Context, all machines) (time.Duration, error) {
+func (w *setup) provision(ctx context.Context, all machines) (time.Duration, error) {
 	began := time.Now()
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(provider.CreateAtOnce + 1)
@@ -203,7 +204,7 @@ func (w *vsphereSetup) provision(ctx context.Context, all machines) (time.Durati
 }
 
 // provisioned returns when every machine was seen to be.
-func (w *vsphereSetup) provisioned(ctx context.Context, all machines) error {
+func (w *setup) provisioned(ctx context.Context, all machines) error {
 	names := make([]string, 0, len(all))
 	for _, machine := range all {
 		names = append(names, machine.Name)

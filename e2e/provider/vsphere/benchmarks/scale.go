@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vsphere
+package benchmarks
 
 import (
 	"cmp"
@@ -21,6 +21,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/vsphere/objects"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
@@ -59,10 +60,10 @@ func ParseScale(text string) (*Scale, error) {
 
 func (s *Scale) positive() bool { return min(s.Machines, s.Foreign) > 0 && min(s.Watch, s.Outage) > 0 }
 
-// limit is how long the scenario may take: a machine every quarter of a second on a
-// busy computer, and what is watched.
+// limit is how long the scenario may take: on a busy computer ten virtual machines of others are made a second,
+// and three machines; and what is watched.
 func (s Scale) limit() time.Duration {
-	return benchmark.ScenarioLimit + time.Duration(s.Machines)*time.Second/4 + 2*s.Watch + 2*s.Outage
+	return benchmark.ScenarioLimit + time.Duration(s.Foreign)*time.Second/10 + time.Duration(s.Machines)*time.Second/3 + 2*s.Watch + 2*s.Outage
 }
 
 // ScaleResults are what a large vCenter costs.
@@ -103,7 +104,7 @@ func (l scenario) scale(ctx context.Context, size Scale, r *ScaleResults) error 
 	if err != nil {
 		return err
 	}
-	others, err := vcenter.PowerOnFolder("/" + datacenter + "/vm/" + foreignFolder) //nolint:contextcheck // The simulator works without.
+	others, err := vcenter.PowerOnFolder("/" + objects.Datacenter + "/vm/" + foreignFolder) //nolint:contextcheck // The simulator works without.
 	if err != nil {
 		return err
 	}
@@ -145,7 +146,7 @@ func (l scenario) scale(ctx context.Context, size Scale, r *ScaleResults) error 
 }
 
 // connected waits until the manager has a session again.
-func (w *vsphereSetup) connected(ctx context.Context) error {
+func (w *setup) connected(ctx context.Context) error {
 	cluster := &infrav1.VSphereCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: w.name}}
 	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
 		err := w.client.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
@@ -171,7 +172,7 @@ func crowded(n int) simulator.Layout {
 }
 
 // othersWork starts tasks evenly spread over the time and the virtual machines.
-func (w *vsphereSetup) othersWork(ctx context.Context, others []string, d time.Duration) error {
+func (w *setup) othersWork(ctx context.Context, others []string, d time.Duration) error {
 	tick := time.NewTicker(time.Second / foreignTasks)
 	defer tick.Stop()
 	over := time.NewTimer(d)
@@ -193,7 +194,7 @@ func (w *vsphereSetup) othersWork(ctx context.Context, others []string, d time.D
 }
 
 // phase measures what happens and adds it to the results.
-func (l scenario) phase(ctx context.Context, w *vsphereSetup, r *ScaleResults, name string, happens func() error) error {
+func (l scenario) phase(ctx context.Context, w *setup, r *ScaleResults, name string, happens func() error) error {
 	l.Progressf("%s", name)
 	began := time.Now()
 	cost, err := l.During(ctx, w, happens)

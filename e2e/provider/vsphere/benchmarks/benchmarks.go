@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vsphere
+// Package benchmarks measures what machines on a vCenter cost, and what a large vCenter does.
+package benchmarks
 
 import (
 	"context"
@@ -27,8 +28,8 @@ const (
 	disturbances = 5
 )
 
-// Benchmark implements benchmark.Provider.
-func (Provider) Benchmark() benchmark.Suite {
+// Suite measures both.
+func Suite() benchmark.Suite {
 	return benchmark.Suite{Machines: []int{1, 10, 100}, Measure: measure, Scale: measureScale}
 }
 
@@ -90,7 +91,7 @@ func (l scenario) rollout(ctx context.Context, n int, opts ...simulator.Option) 
 }
 
 // connected waits until the zones of a setup are ready, and answers what that cost.
-func (l scenario) connected(ctx context.Context, w *vsphereSetup) (benchmark.Cost, error) {
+func (l scenario) connected(ctx context.Context, w *setup) (benchmark.Cost, error) {
 	if err := w.zonesReady(ctx); err != nil {
 		return benchmark.Cost{}, err
 	}
@@ -102,7 +103,7 @@ func (l scenario) connected(ctx context.Context, w *vsphereSetup) (benchmark.Cos
 
 // create makes n VMs and answers how long it took until the last was ready, and
 // what it cost until the manager had come to rest.
-func (l scenario) create(ctx context.Context, w *vsphereSetup, n int) (time.Duration, benchmark.Cost, error) {
+func (l scenario) create(ctx context.Context, w *setup, n int) (time.Duration, benchmark.Cost, error) {
 	machines, err := w.prepare(ctx, n)
 	if err != nil {
 		return 0, benchmark.Cost{}, err
@@ -175,7 +176,7 @@ func (l scenario) zones(ctx context.Context) (Zones, error) {
 }
 
 // checks answers what the zone checks that something calls for cost altogether.
-func (l scenario) checks(ctx context.Context, w *vsphereSetup, times int, cause func(context.Context, int) error) (Checks, error) {
+func (l scenario) checks(ctx context.Context, w *setup, times int, cause func(context.Context, int) error) (Checks, error) {
 	cost, err := l.During(ctx, w, func() error {
 		for i := range times {
 			if err := cause(ctx, i); err != nil {

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vsphere
+package benchmarks
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 const neighbourVMs = 20
 
 // neighbour is one of several vCenters, with a cluster on it.
-type neighbour struct{ *vsphereSetup }
+type neighbour struct{ *setup }
 
 // newNeighbour starts a vCenter that answers late, and waits until its zones are ready.
 func newNeighbour(ctx context.Context, e *benchmark.Environment, name string, delay time.Duration) (benchmark.Neighbour, error) {

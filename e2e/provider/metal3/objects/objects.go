@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metal3
+// Package objects makes the clusters and machines on bare metal that storms and benchmarks have in common.
+package objects
 
 import (
 	"context"

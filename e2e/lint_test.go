@@ -1,0 +1,55 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
+)
+
+// Depguard has patterns for the files of a rule, and none for what they may not import: a provider without rows of its own could import
+// anything, and nothing would tell.
+func TestWhatLintForbidsSeveralProvidersItForbidsAll(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	text, err := os.ReadFile(filepath.Join(repository, ".golangci.yml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	var config struct {
+		Linters struct {
+			Settings struct {
+				Depguard struct {
+					Rules map[string]struct {
+						Deny []struct {
+							Pkg string `json:"pkg"`
+						} `json:"deny"`
+					} `json:"rules"`
+				} `json:"depguard"`
+			} `json:"settings"`
+		} `json:"linters"`
+	}
+	g.Expect(yaml.Unmarshal(text, &config)).To(Succeed())
+	compared := 0
+	for rule, of := range config.Linters.Settings.Depguard.Rules {
+		named := map[string][]string{} // providers by the folder that is forbidden
+		for _, row := range of.Deny {
+			if _, rest, found := strings.Cut(row.Pkg, "/providers/"); found {
+				name, folder, _ := strings.Cut(rest, "/")
+				named[folder] = append(named[folder], name)
+			}
+		}
+		for folder, names := range named {
+			// What one provider alone has, such as the package that talks to its system, has a row where there is something to forbid.
+			if len(names) > 1 {
+				compared++
+				g.Expect(names).To(ConsistOf(providers(t)), ".golangci.yml, depguard rule %s: rows that end with /%s", rule, folder)
+			}
+		}
+	}
+	g.Expect(compared).To(BeNumerically(">", 5))
+}
