@@ -21,7 +21,9 @@ import (
 func (s *Server) hook(o options) {
 	s.inventory.Registry.Handler = s.before
 	if !o.stockCollector {
-		s.inventory.Registry.Put(propertycollector.New(s.operator.Client.ServiceContent.PropertyCollector))
+		content := s.operator.Client.ServiceContent
+		s.inventory.Registry.Put(propertycollector.New(content.PropertyCollector))
+		s.inventory.Registry.Put(&propertycollector.Views{ViewManager: s.inventory.Registry.Get(*content.ViewManager).(*simulator.ViewManager)})
 		s.history = tasks.NewHistory(s.inventory)
 		s.inventory.Registry.Put(s.history)
 	}

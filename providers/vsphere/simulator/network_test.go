@@ -5,9 +5,11 @@ package simulator_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/vmware/govmomi/session"
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
@@ -84,6 +87,68 @@ func isSOAPFault[T any](err error) bool {
 		return true
 	}
 	return false
+}
+
+// A session may end while calls of it are under way.
+func TestSessionsExpireWhileStreamsAreMade(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeZones())
+	for range 10 {
+		c := connect(t, s, "")
+		views := view.NewManager(c.Client.Client)
+		filter := &types.CreateFilter{This: c.ServiceContent.PropertyCollector, Spec: types.PropertyFilterSpec{
+			PropSet: []types.PropertySpec{{Type: "Folder", PathSet: []string{"name"}}},
+		}}
+		var calls sync.WaitGroup
+		for range 8 {
+			calls.Go(func() {
+				for {
+					_, first := views.CreateContainerView(t.Context(), c.ServiceContent.RootFolder, nil, true)
+					_, second := methods.CreateFilter(t.Context(), c.Client.Client, filter)
+					if first != nil || second != nil {
+						return
+					}
+				}
+			})
+		}
+		before := s.Calls()["CreateFilter"]
+		eventually(t, "filters are made", func() bool { return s.Calls()["CreateFilter"] > before+20 })
+		s.ExpireSessions()
+		calls.Wait()
+	}
+}
+
+// A client that comes back after a session has ended looks at everything while tasks go on.
+func TestViewsAreMadeWhileTasksComeAndGo(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeZones())
+	c := connect(t, s, "dc-1")
+	spec := c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a")
+	ctx, stop := context.WithCancel(t.Context())
+	var watchers sync.WaitGroup
+	for range 4 {
+		watcher := connect(t, s, "")
+		watchers.Go(func() {
+			for ctx.Err() == nil {
+				made, err := view.NewManager(watcher.Client.Client).CreateContainerView(t.Context(), watcher.ServiceContent.RootFolder, nil, true)
+				if err == nil {
+					err = made.Destroy(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 10 {
+		name := fmt.Sprintf("vm-%d", i)
+		c.powerOn(c.clone(name, spec))
+		must(0, s.PowerOffVM(name))(t)
+		must(0, s.DestroyVM(name))(t)
+	}
+	stop()
+	watchers.Wait()
 }
 
 func TestExpiredSessions(t *testing.T) {

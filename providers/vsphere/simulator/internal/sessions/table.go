@@ -5,6 +5,7 @@
 package sessions
 
 import (
+	"reflect"
 	"sync"
 
 	"github.com/vmware/govmomi/simulator"
@@ -88,13 +89,21 @@ func (t *Table) Drop(registry *simulator.Registry, manager *simulator.SessionMan
 		if own := t.registry[key]; own != nil {
 			for _, obj := range own.AllReference("") {
 				if l, ok := obj.(simulator.RegisterObject); ok {
-					registry.RemoveHandler(l)
+					registry.RemoveHandler(named{l})
 				}
 			}
 		}
 		delete(t.listeners, key)
 		delete(t.registry, key)
 	}
+}
+
+// named is a listener that is asked for its name alone: vcsim's own method copies all of the object, of which a call that is under way
+// may be writing another part.
+type named struct{ simulator.RegisterObject }
+
+func (n named) Reference() types.ManagedObjectReference {
+	return reflect.ValueOf(n.RegisterObject).Elem().FieldByName("Self").Interface().(types.ManagedObjectReference)
 }
 
 // IsOperator tells calls from inside the process, whose session has no user.
