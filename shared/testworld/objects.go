@@ -4,6 +4,7 @@
 package testworld
 
 import (
+	"fmt"
 	"maps"
 
 	"github.com/onsi/gomega"
@@ -24,7 +25,7 @@ func (u User) Create(objects ...client.Object) {
 		u.G.Eventually(func() bool {
 			err = u.Client.Create(u.T.Context(), o)
 			return apierrors.IsInternalError(err)
-		}).Should(gomega.BeFalse(), "creating %T %s: %v", o, o.GetName(), &err)
+		}).Should(gomega.BeFalse(), func() string { return fmt.Sprintf("creating %T %s: %v", o, o.GetName(), err) })
 		u.G.Expect(err).NotTo(gomega.HaveOccurred(), "creating %T %s", o, o.GetName())
 	}
 }

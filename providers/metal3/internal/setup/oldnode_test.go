@@ -22,15 +22,25 @@ const (
 )
 
 // oldNodeMachine is an unhealthyMachine whose Node is of a Kubernetes that cannot take Nodes out of service, and that somebody has marked.
-// It comes back from a reboot as long as returns says so.
-func oldNodeMachine(t *testing.T, returns *atomic.Bool) *unhealthyMachine {
+// It comes back from reboots unless it is lost.
+type oldNodeMachine struct {
+	*unhealthyMachine
+	boots atomic.Int32 // since there is a Node
+	lost  atomic.Bool
+}
+
+func newOldNodeMachine(t *testing.T) *oldNodeMachine {
 	t.Helper()
 	w := emptyWorld(t)
-	w.joins = func(*corev1.Node) bool { return returns.Load() }
-	returns.Store(true)
+	p := &oldNodeMachine{}
+	w.joins = func(*corev1.Node) bool {
+		p.boots.Add(1)
+		return !p.lost.Load()
+	}
 	w.hosts(simulator.Racks(1, 1))
 	w.start()
-	p := w.unhealthyMachine()
+	p.unhealthyMachine = w.unhealthyMachine()
+	p.boots.Store(0)
 	update(w, p.node(), func(node *corev1.Node) {
 		node.Labels[ownLabel] = "x"
 		metav1.SetMetaDataAnnotation(&node.ObjectMeta, ownAnnotation, "y")
@@ -39,6 +49,12 @@ func oldNodeMachine(t *testing.T, returns *atomic.Bool) *unhealthyMachine {
 	node.Status.NodeInfo.KubeletVersion = "v1.27.16"
 	w.Expect(w.client.Status().Update(t.Context(), node)).To(Succeed())
 	return p
+}
+
+// rebooted waits until the host was off, which may have been for a moment, and is on again.
+func (p *oldNodeMachine) rebooted() {
+	p.t.Helper()
+	p.Eventually(p.boots.Load).Should(BeNumerically(">", 0))
 }
 
 // restored waits until a new Node is marked as the one before.
@@ -57,8 +73,7 @@ func (p *unhealthyMachine) restored(before *corev1.Node) {
 
 func TestNodeOfOldKubernetesIsDeletedAndMarkedAgainWhenItIsBack(t *testing.T) {
 	t.Parallel()
-	var returns atomic.Bool
-	p := oldNodeMachine(t, &returns)
+	p := newOldNodeMachine(t)
 	before := p.node()
 	remediation := p.remediate(1)
 	p.restored(before)
@@ -88,19 +103,17 @@ func TestOldNodeThatComesBackLateIsMarkedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var returns atomic.Bool
-			p := oldNodeMachine(t, &returns)
-			returns.Store(false)
+			p := newOldNodeMachine(t)
+			p.lost.Store(true)
 			before := p.node()
 			remediation := p.remediate(1)
-			p.Eventually(func() bool { return p.host(p.key.Name).Status.PoweredOn }).Should(BeFalse())
+			p.rebooted()
 			p.reaches(remediation, infrav1.RemediationWaiting)
-			p.Eventually(func() bool { return p.host(p.key.Name).Status.PoweredOn }).Should(BeTrue())
 			p.get(remediation)
 			p.Expect(remediation.Annotations[infrav1.NodeLabelsBackupAnnotation]).To(ContainSubstring(`"example.org/mine":"x"`))
 			p.Expect(remediation.Annotations[infrav1.NodeAnnotationsBackupAnnotation]).To(ContainSubstring(`"example.org/note":"y"`))
 			p.Expect(remediation.Finalizers).To(ConsistOf(infrav1.RemediationFinalizer), "there is something left to do")
-			end(p, remediation)
+			end(p.unhealthyMachine, remediation)
 			p.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{
 				Name: before.Name, Labels: map[string]string{infrav1.NodeUUIDLabel: string(p.host(p.key.Name).UID)},
 			}})
@@ -111,11 +124,10 @@ func TestOldNodeThatComesBackLateIsMarkedAgain(t *testing.T) {
 
 func TestOldNodeThatDoesNotComeBackHoldsNothingUp(t *testing.T) {
 	t.Parallel()
-	var returns atomic.Bool
-	p := oldNodeMachine(t, &returns)
-	returns.Store(false)
+	p := newOldNodeMachine(t)
+	p.lost.Store(true)
 	remediation := p.remediate(1)
-	p.Eventually(func() bool { return p.host(p.key.Name).Status.PoweredOn }).Should(BeFalse())
+	p.rebooted()
 	p.reaches(remediation, infrav1.RemediationWaiting)
 	p.timesOut(remediation)
 	p.reaches(remediation, infrav1.RemediationDeletingMachine)
