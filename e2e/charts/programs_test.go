@@ -33,6 +33,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/ports"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // One API server is Harvester and a cluster on it, with both charts. Their programs run as the charts start them: with the arguments of the
@@ -109,10 +110,11 @@ func kindsOfOthers(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 // node makes a Node that is ready.
 func (c *cluster) node(t *testing.T, node *corev1.Node) {
 	t.Helper()
-	g := NewWithT(t)
-	g.Expect(c.Create(t.Context(), node)).To(Succeed())
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	g.Expect(c.Status().Update(t.Context(), node)).To(Succeed())
+	u := testworld.NewUser(t, c, patience)
+	u.Create(node)
+	testworld.Update(u, node, testworld.Status, func(node *corev1.Node) {
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	})
 }
 
 // machine makes a virtual machine that runs.

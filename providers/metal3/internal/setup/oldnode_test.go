@@ -45,9 +45,7 @@ func newOldNodeMachine(t *testing.T) *oldNodeMachine {
 		node.Labels[ownLabel] = "x"
 		metav1.SetMetaDataAnnotation(&node.ObjectMeta, ownAnnotation, "y")
 	})
-	node := p.node()
-	node.Status.NodeInfo.KubeletVersion = "v1.27.16"
-	w.Expect(w.client.Status().Update(t.Context(), node)).To(Succeed())
+	updateStatus(w, p.node(), func(node *corev1.Node) { node.Status.NodeInfo.KubeletVersion = "v1.27.16" })
 	return p
 }
 

@@ -42,9 +42,9 @@ func (w *world) unhealthyMachine() *unhealthyMachine {
 	w.cluster("one", "rack-1")
 	p := &unhealthyMachine{world: w, machine: w.machine("one", "cp-0", "rack-1")}
 	p.key = client.ObjectKeyFromObject(w.provisioned(p.machine))
-	owner := p.owner()
-	owner.Status.NodeRef = clusterv1.MachineNodeReference{Name: p.nodeName()}
-	w.Expect(w.client.Status().Update(w.t.Context(), owner)).To(Succeed())
+	updateStatus(w, p.owner(), func(owner *clusterv1.Machine) {
+		owner.Status.NodeRef = clusterv1.MachineNodeReference{Name: p.nodeName()}
+	})
 	return p
 }
 

@@ -47,11 +47,11 @@ func TestReplacementPrefersAnotherHostThanTheOneWhoseNodeWasUnhealthy(t *testing
 	w.provisioned(first)
 	w.stop()
 	owner := &clusterv1.Machine{ObjectMeta: w.meta("first")}
-	w.get(owner)
-	conditions.Set(owner, metav1.Condition{
-		Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, Reason: clusterv1.MachineHealthCheckUnhealthyNodeReason,
+	updateStatus(w, owner, func(owner *clusterv1.Machine) {
+		conditions.Set(owner, metav1.Condition{
+			Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, Reason: clusterv1.MachineHealthCheckUnhealthyNodeReason,
+		})
 	})
-	w.Expect(w.client.Status().Update(t.Context(), owner)).To(Succeed())
 	w.start()
 	w.remove(first)
 	w.Expect(w.provisioned(w.machine("one", "second", "rack-1")).Name).To(Equal(rack1Second))

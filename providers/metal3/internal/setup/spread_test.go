@@ -178,9 +178,9 @@ func TestNoWorkerIsDeletedWhereNoHostSuitsTheNext(t *testing.T) {
 		}))
 	}
 	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}
-	w.get(md)
-	md.Status.ObservedGeneration, md.Status.Replicas, md.Status.AvailableReplicas, md.Status.UpToDateReplicas = md.Generation, ptr.To[int32](2), ptr.To[int32](2), ptr.To[int32](2)
-	w.Expect(w.client.Status().Update(t.Context(), md)).To(Succeed())
+	updateStatus(w, md, func(md *clusterv1.MachineDeployment) {
+		md.Status.ObservedGeneration, md.Status.Replicas, md.Status.AvailableReplicas, md.Status.UpToDateReplicas = md.Generation, ptr.To[int32](2), ptr.To[int32](2), ptr.To[int32](2)
+	})
 
 	update(w, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.FailureDomains = nil })
 	w.Expect(w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonNotBalanced)).To(ContainSubstring(

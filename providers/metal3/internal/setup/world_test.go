@@ -145,6 +145,12 @@ func update[T client.Object](w *world, o T, change func(T)) {
 	testworld.Update(w.user(), o, testworld.Whole, change)
 }
 
+// updateStatus is update for the status.
+func updateStatus[T client.Object](w *world, o T, change func(T)) {
+	w.t.Helper()
+	testworld.Update(w.user(), o, testworld.Status, change)
+}
+
 // cluster makes a Cluster with its Metal3Cluster and a kubeconfig. The domains are for control planes too.
 func (w *world) cluster(name string, domains ...string) *infrav1.Metal3Cluster {
 	w.t.Helper()

@@ -17,7 +17,6 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // The tests of this file play the IPAM provider themselves: it answers late, wrongly or not at all. incluster_test.go has one that is real.
@@ -75,7 +74,7 @@ func (w *world) gives(address *ipamclusterv1.IPAddress) {
 
 func (w *world) answers(claim string, change func(*ipamclusterv1.IPAddressClaimStatus)) {
 	w.t.Helper()
-	testworld.Update(w.user(), w.addressClaim(claim), testworld.Status, func(c *ipamclusterv1.IPAddressClaim) { change(&c.Status) })
+	updateStatus(w, w.addressClaim(claim), func(c *ipamclusterv1.IPAddressClaim) { change(&c.Status) })
 }
 
 // card is what a guest is told of its first network card.
@@ -308,7 +307,7 @@ func TestClaimsThatUpstreamMadeGoOnAndGoWithTheMachine(t *testing.T) {
 		c.Labels = map[string]string{clusterv1.ClusterNameLabel: "one"}
 	})
 	update(w, vm, func(vm *infrav1.VSphereVM) { vm.Annotations = nil })
-	testworld.Update(w.user(), vm, testworld.Status, func(vm *infrav1.VSphereVM) { vm.Status.Conditions = nil })
+	updateStatus(w, vm, func(vm *infrav1.VSphereVM) { vm.Status.Conditions = nil })
 	claim := w.addressClaim("node-0-0")
 
 	w.start()

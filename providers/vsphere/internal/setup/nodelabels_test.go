@@ -48,9 +48,7 @@ func TestNodeHasTheTagsOfItsZoneAsLabels(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
 	w.create(node)
 	owner := &clusterv1.Machine{ObjectMeta: w.meta("node")}
-	w.get(owner)
-	owner.Status.NodeRef = clusterv1.MachineNodeReference{Name: node.Name}
-	w.Expect(w.client.Status().Update(t.Context(), owner)).To(Succeed())
+	updateStatus(w, owner, func(owner *clusterv1.Machine) { owner.Status.NodeRef = clusterv1.MachineNodeReference{Name: node.Name} })
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(node), node)).To(Succeed())
 		g.Expect(node.Labels).To(And(HaveKeyWithValue(corev1.LabelTopologyZone, "zone-b"), HaveKeyWithValue(corev1.LabelTopologyRegion, simulator.RegionTag)))

@@ -107,9 +107,7 @@ func TestRestartBeforeADestroyIsRecorded(t *testing.T) {
 
 func (w *world) forgetTask(vm *infrav1.VSphereVM) {
 	w.t.Helper()
-	w.get(vm)
-	vm.Status.TaskRef = ""
-	w.Expect(w.client.Status().Update(w.t.Context(), vm)).To(Succeed())
+	updateStatus(w, vm, func(vm *infrav1.VSphereVM) { vm.Status.TaskRef = "" })
 }
 
 func TestRestartInTheMiddleOfAPowerOn(t *testing.T) {

@@ -152,6 +152,12 @@ func update[T client.Object](w *world, o T, change func(T)) {
 	testworld.Update(w.user(), o, testworld.Whole, change)
 }
 
+// updateStatus is update for the status.
+func updateStatus[T client.Object](w *world, o T, change func(T)) {
+	w.t.Helper()
+	testworld.Update(w.user(), o, testworld.Status, change)
+}
+
 // cluster makes a Cluster with its VSphereCluster, whose failure domains are the zones of this test.
 func (w *world) cluster(name string, changes ...func(*infrav1.VSphereCluster)) *infrav1.VSphereCluster {
 	w.t.Helper()

@@ -13,9 +13,12 @@ import (
 	"github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // usable is a Node that has been initialized. There is nobody here to take away that it is not ready.
@@ -93,10 +96,10 @@ func TestNodeGoesWithItsVirtualMachineAndStaysWhileHarvesterIsDown(t *testing.T)
 	}).Should(MatchError(ContainSubstring("not found")), "its virtual machine is gone")
 
 	// One that is off is not gone.
-	off := &kubevirtv1.VirtualMachine{}
-	c.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "node-2"}, off)).To(Succeed())
-	off.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyHalted)
-	c.Expect(s.client.Update(t.Context(), off)).To(Succeed())
+	off := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "node-2"}}
+	testworld.Update(testworld.User{T: t, G: s.WithT, Client: s.client}, off, testworld.Whole, func(vm *kubevirtv1.VirtualMachine) {
+		vm.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyHalted)
+	})
 	c.kubelet("node-2", corev1.ConditionUnknown)
 	c.Eventually(c.read("node-2")).Should(HaveField("Spec.Taints", ContainElement(HaveField("Key", "node.cloudprovider.kubernetes.io/shutdown"))))
 	c.Expect(c.read("node-3")()).To(HaveField("Spec.Taints", Not(ContainElement(HaveField("Key", "node.cloudprovider.kubernetes.io/shutdown")))))

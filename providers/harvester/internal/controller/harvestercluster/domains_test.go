@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 func names(cluster *infrav1.HarvesterCluster) []string {
@@ -104,10 +105,11 @@ func TestSingleHostsThatWerePublishedBeforeStayFailureDomainsUntilHostsAreLabell
 	w := newWorld(t)
 	host := w.host("h", "")
 	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[clusterv1.PausedAnnotation] = "" })
-	cluster.Status.FailureDomains = []clusterv1.FailureDomain{{
-		Name: host.Name, ControlPlane: ptr.To(true), Attributes: map[string]string{"topologyKey": corev1.LabelHostname},
-	}}
-	w.Expect(user.Status().Update(t.Context(), cluster)).To(Succeed())
+	testworld.Update(testworld.User{T: t, G: w.WithT, Client: user}, cluster, testworld.Status, func(cluster *infrav1.HarvesterCluster) {
+		cluster.Status.FailureDomains = []clusterv1.FailureDomain{{
+			Name: host.Name, ControlPlane: ptr.To(true), Attributes: map[string]string{"topologyKey": corev1.LabelHostname},
+		}}
+	})
 	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { delete(cluster.Annotations, clusterv1.PausedAnnotation) })
 	w.provisioned(cluster)
 	w.Expect(names(cluster)).To(Equal([]string{host.Name}))

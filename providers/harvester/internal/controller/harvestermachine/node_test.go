@@ -90,9 +90,7 @@ func TestANodeFollowsTheAddressesOfItsMachineUnlessSomebodyElseTellsItThem(t *te
 	infra := w.joined("a")
 	told := w.node(infra.Name).Status.Addresses
 	set := func(addresses ...corev1.NodeAddress) {
-		node := w.node(infra.Name)
-		node.Status.Addresses = addresses
-		w.Expect(w.client.Status().Update(t.Context(), node)).To(Succeed())
+		testworld.Update(w.user(), w.node(infra.Name), testworld.Status, func(node *corev1.Node) { node.Status.Addresses = addresses })
 	}
 	// look has the machine be looked at, which an event of its virtual machine does otherwise.
 	look := func() {
