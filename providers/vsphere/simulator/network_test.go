@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,12 +125,12 @@ func TestViewsAreMadeWhileTasksComeAndGo(t *testing.T) {
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
 	spec := c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a")
-	ctx, stop := context.WithCancel(t.Context())
+	var stop atomic.Bool
 	var watchers sync.WaitGroup
 	for range 4 {
 		watcher := connect(t, s, "")
 		watchers.Go(func() {
-			for ctx.Err() == nil {
+			for !stop.Load() {
 				made, err := view.NewManager(watcher.Client.Client).CreateContainerView(t.Context(), watcher.ServiceContent.RootFolder, nil, true)
 				if err == nil {
 					err = made.Destroy(t.Context())
@@ -147,7 +148,7 @@ func TestViewsAreMadeWhileTasksComeAndGo(t *testing.T) {
 		must(0, s.PowerOffVM(name))(t)
 		must(0, s.DestroyVM(name))(t)
 	}
-	stop()
+	stop.Store(true)
 	watchers.Wait()
 }
 
