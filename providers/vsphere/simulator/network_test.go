@@ -127,6 +127,10 @@ func TestViewsAreMadeWhileTasksComeAndGo(t *testing.T) {
 	spec := c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a")
 	var stop atomic.Bool
 	var watchers sync.WaitGroup
+	defer func() {
+		stop.Store(true)
+		watchers.Wait()
+	}()
 	for range 4 {
 		watcher := connect(t, s, "")
 		watchers.Go(func() {
@@ -148,8 +152,6 @@ func TestViewsAreMadeWhileTasksComeAndGo(t *testing.T) {
 		must(0, s.PowerOffVM(name))(t)
 		must(0, s.DestroyVM(name))(t)
 	}
-	stop.Store(true)
-	watchers.Wait()
 }
 
 func TestExpiredSessions(t *testing.T) {
