@@ -19,22 +19,26 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// inClusterModule pins the IPAM provider of Cluster API, which is a module of its own: it is built with another version of Cluster API.
-const inClusterModule = "../../../../e2e/build/ipam"
+const (
+	e2eModule = "../../../../e2e"
+	// inClusterModule pins the IPAM provider of Cluster API, which is a module of its own: it is built with another version of Cluster API.
+	inClusterModule = e2eModule + "/build/ipam"
+	// inClusterProgram is where it is once it is made. On a machine on which nothing was built that takes longer than all tests here, so
+	// make has it made before.
+	inClusterProgram = "../../../../.cache/bin/in-cluster-ipam"
+)
 
 // inCluster runs that provider for the namespace until the test ends. Where it cannot be had, the test is left out.
 func (w *world) inCluster() {
 	w.t.Helper()
 	const module = "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"
-	program := filepath.Join(w.t.TempDir(), "in-cluster")
-	// Go keeps what it runs, and links it once; what it only builds it links each time.
-	build := exec.CommandContext(w.t.Context(), "go", "run", "-C", inClusterModule, "-exec=cp", module, program)
-	build.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -trimpath -buildvcs=false")
+	build := exec.CommandContext(w.t.Context(), "go", "run", "-C", e2eModule, "./cmd/binaries", filepath.Base(inClusterProgram))
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		w.t.Skipf("left out, as %s cannot be built: %v\n%s", module, err, out)
 	}
 	list := exec.CommandContext(w.t.Context(), "go", "list", "-C", inClusterModule, "-m", "-json", module)
-	list.Env = build.Env
+	list.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
 	data, err := list.Output()
 	w.Expect(err).NotTo(HaveOccurred())
 	found := struct{ Dir string }{}
@@ -44,7 +48,7 @@ func (w *world) inCluster() {
 
 	file := filepath.Join(w.t.TempDir(), "kubeconfig")
 	w.Expect(os.WriteFile(file, kubeconfig, 0o600)).To(Succeed())
-	cmd := exec.CommandContext(context.WithoutCancel(w.t.Context()), program, "--kubeconfig="+file, "--namespace="+w.name,
+	cmd := exec.CommandContext(context.WithoutCancel(w.t.Context()), inClusterProgram, "--kubeconfig="+file, "--namespace="+w.name,
 		"--webhook-port=0", "--health-probe-bind-address=0", "--diagnostics-address=localhost:0", "--insecure-diagnostics")
 	log, err := os.Create(filepath.Join(w.t.TempDir(), "log"))
 	w.Expect(err).NotTo(HaveOccurred())
