@@ -32,18 +32,20 @@ const (
 func (w *world) inCluster() {
 	w.t.Helper()
 	const module = "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"
-	build := exec.CommandContext(w.t.Context(), "go", "run", "-C", e2eModule, "./cmd/binaries", filepath.Base(inClusterProgram))
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		w.t.Skipf("left out, as %s cannot be built: %v\n%s", module, err, out)
+	run := func(cmd *exec.Cmd, env ...string) []byte {
+		cmd.Env, cmd.Stderr = append(os.Environ(), env...), w.t.Output()
+		out, err := cmd.Output()
+		if err != nil {
+			w.t.Skipf("left out, as %s cannot be had: %v", module, err)
+		}
+		return out
 	}
-	list := exec.CommandContext(w.t.Context(), "go", "list", "-C", inClusterModule, "-m", "-json", module)
-	list.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
-	data, err := list.Output()
-	w.Expect(err).NotTo(HaveOccurred())
+	run(exec.CommandContext(w.t.Context(), "go", "run", "-C", e2eModule, "./cmd/binaries", filepath.Base(inClusterProgram)), "CGO_ENABLED=0")
+	// The program may be another clone's, and the module not here.
+	data := run(exec.CommandContext(w.t.Context(), "go", "mod", "download", "-C", inClusterModule, "-json", module), "GOWORK=off")
 	found := struct{ Dir string }{}
 	w.Expect(json.Unmarshal(data, &found)).To(Succeed())
-	_, err = envtest.InstallCRDs(apiServer, envtest.CRDInstallOptions{Paths: []string{filepath.Join(found.Dir, "config", "crd", "bases")}})
+	_, err := envtest.InstallCRDs(apiServer, envtest.CRDInstallOptions{Paths: []string{filepath.Join(found.Dir, "config", "crd", "bases")}})
 	w.Expect(err).NotTo(HaveOccurred())
 
 	file := filepath.Join(w.t.TempDir(), "kubeconfig")
