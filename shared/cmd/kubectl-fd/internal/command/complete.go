@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/read"
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/report"
 )
 
 // completeClusters completes the names of clusters; with most greater than 0, so many of them.
@@ -26,7 +27,7 @@ func (r *root) completeDomains(cmd *cobra.Command, given []string, _ string) ([]
 	if len(given) == 0 {
 		return r.clusterNames(cmd), cobra.ShellCompDirectiveNoFileComp
 	}
-	return without(r.domainNames(cmd, given[:1]), given[1:]), cobra.ShellCompDirectiveNoFileComp
+	return without(r.domainNames(cmd, given[:1], report.Cluster.DomainNames), given[1:]), cobra.ShellCompDirectiveNoFileComp
 }
 
 func without(names, given []string) []string {
@@ -54,15 +55,15 @@ func (r *root) clusterNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// domainNames are those of the failure domains of clusters, of all in the namespace where none is named.
-func (r *root) domainNames(cmd *cobra.Command, clusters []string) []string {
+// domainNames are the names that of returns of clusters, of all in the namespace where none is named.
+func (r *root) domainNames(cmd *cobra.Command, clusters []string, of func(report.Cluster) []string) []string {
 	reports, err := r.reports(cmd, clusters, false)
 	if err != nil {
 		return nil
 	}
 	var names []string
 	for _, cluster := range reports {
-		names = append(names, cluster.DomainNames()...)
+		names = append(names, of(cluster)...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

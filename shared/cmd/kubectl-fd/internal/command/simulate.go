@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/render"
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/report"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/room"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/simulate"
 )
@@ -22,6 +23,9 @@ func (r *root) simulate() *cobra.Command {
 		Short: "Show what the loss of failure domains would do",
 		Long: `Show what the loss of failure domains would do: which clusters keep their quorum, which machines and
 how much room would be lost, and where the lost machines could be placed again. Nothing is changed.
+
+A cluster is shown that lists one of the failure domains, or still has machines in one that it does not
+list any more.
 
 Each control-plane machine that has a Node counts as one vote, and those that are unhealthy or are being
 deleted do not work; an etcd outside of the cluster is not seen. Clusters of one namespace and one kind
@@ -66,7 +70,7 @@ Exit codes: 0 when all clusters keep their quorum, 2 when one would not, 1 after
 	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json or yaml")
 	completeFormats(cmd, "json", "yaml")
 	_ = cmd.RegisterFlagCompletionFunc("lose", func(cmd *cobra.Command, names []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return r.domainNames(cmd, names), cobra.ShellCompDirectiveNoFileComp
+		return r.domainNames(cmd, names, report.Cluster.Places), cobra.ShellCompDirectiveNoFileComp
 	})
 	return cmd
 }

@@ -121,7 +121,11 @@ func workers(c report.Cluster, d Deployment) Plan {
 
 // named is about a MachineDeployment whose template names a failure domain.
 func named(c report.Cluster, domain string) string {
-	if at := c.Domain(domain); at != nil && c.Wanted.Intent(domain) == faultlinev1.DomainEvicting {
+	if c.Domain(domain) == nil {
+		return fmt.Sprintf("its template names failure domain %s, which the cluster does not list: its machines stay where they are, and new "+
+			"ones wait, until its spec.template.spec.failureDomain names one that is listed", domain)
+	}
+	if c.Wanted.Intent(domain) == faultlinev1.DomainEvicting {
 		return fmt.Sprintf("its template names failure domain %s, which is Evicting: its machines stay there until its "+
 			"spec.template.spec.failureDomain names another one", domain)
 	}

@@ -81,4 +81,6 @@ func TestAPlanSaysWhyNothingIsMoved(t *testing.T) {
 	g.Expect(plan.Of(c, named)[1].Why).To(ConsistOf(ContainSubstring("names failure domain a")))
 	c.Wanted.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: "a", State: faultlinev1.DomainEvicting}}
 	g.Expect(plan.Of(c, named)[1].Why).To(ConsistOf(ContainSubstring("names failure domain a, which is Evicting: its machines stay there until")))
+	named[0].Named = "gone"
+	g.Expect(plan.Of(c, named)[1].Why).To(ConsistOf(ContainSubstring("names failure domain gone, which the cluster does not list")))
 }

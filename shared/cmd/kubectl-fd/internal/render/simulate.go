@@ -27,6 +27,12 @@ func Simulation(w io.Writer, outcomes []simulate.Outcome, style Style) error {
 			plain(fmt.Sprintf("%d of %d lost", o.WorkersLost, o.Workers)), plain(room), plain(strings.Join(o.Lost, ", ")))
 	}
 	for _, o := range outcomes {
+		if n := o.ControlPlane.Unplaced; n > 0 {
+			t.add(nil)
+			t.add(cell{{o.Namespace + "/" + o.Name, bold}, {fmt.Sprintf(
+				": no failure domain is known of %s, which may be in a lost one: find out where before you rely on the quorum",
+				count(n, "control-plane machine that would work", "control-plane machines that would work")), yellow}})
+		}
 		if !o.ControlPlane.KeepsQuorum {
 			t.add(nil)
 			t.add(cell{{o.Namespace + "/" + o.Name, bold}, {fmt.Sprintf(

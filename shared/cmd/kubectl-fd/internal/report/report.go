@@ -165,6 +165,17 @@ func (c Cluster) DomainNames() []string {
 	return names
 }
 
+// Places returns the names of the failure domains that the cluster lists or has machines in.
+func (c Cluster) Places() []string {
+	var names []string
+	for _, domain := range c.Domains {
+		if domain.Name != "" {
+			names = append(names, domain.Name)
+		}
+	}
+	return names
+}
+
 // Condition returns the condition of the infrastructure cluster, or nil.
 func (c Cluster) Condition(conditionType string) *metav1.Condition {
 	for i := range c.Conditions {

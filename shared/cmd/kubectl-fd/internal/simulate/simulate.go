@@ -17,7 +17,7 @@ import (
 type Outcome struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Lost are the cluster's failure domains that are lost, by name.
+	// Lost are the lost failure domains that the cluster lists or has machines in, by name.
 	Lost []string `json:"lost"`
 	// ControlPlane is what becomes of the control plane.
 	ControlPlane ControlPlane `json:"controlPlane"`
@@ -38,6 +38,8 @@ type ControlPlane struct {
 	Lost int `json:"lost"`
 	// Left are the machines that would go on working.
 	Left int `json:"left"`
+	// Unplaced are those of Left of which no failure domain is known: they may be in a lost one.
+	Unplaced int `json:"unplaced,omitempty"`
 	// Quorum is how many have to work.
 	Quorum int `json:"quorum"`
 	// KeepsQuorum says whether enough go on working. It is true where there are no control-plane machines.
@@ -67,7 +69,7 @@ func (e UnknownDomainError) Error() string {
 	return fmt.Sprintf("none of the clusters has failure domain %s: choose one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// Lose says what the loss of failure domains would do to the clusters that have one of them. Room is shared by the clusters of a
+// Lose says what the loss of failure domains would do to the clusters that list one of them or have machines in one. Room is shared by the clusters of a
 // namespace whose infrastructure is of one kind: what a machine takes is gone for the next. Control planes come first.
 func Lose(clusters []report.Cluster, names []string) ([]Outcome, error) {
 	if err := known(clusters, names); err != nil {
@@ -77,7 +79,7 @@ func Lose(clusters []report.Cluster, names []string) ([]Outcome, error) {
 	var outcomes []Outcome
 	var hit []report.Cluster
 	for _, cluster := range clusters {
-		if slices.ContainsFunc(cluster.DomainNames(), lost) {
+		if slices.ContainsFunc(cluster.Places(), lost) {
 			outcomes, hit = append(outcomes, lose(cluster, lost)), append(hit, cluster)
 		}
 	}
@@ -90,11 +92,11 @@ func Lose(clusters []report.Cluster, names []string) ([]Outcome, error) {
 	return outcomes, nil
 }
 
-// known returns an error if no cluster has a domain of one of the names.
+// known returns an error if no cluster lists a domain of one of the names, or has machines in it.
 func known(clusters []report.Cluster, names []string) error {
 	var all []string
 	for _, cluster := range clusters {
-		all = append(all, cluster.DomainNames()...)
+		all = append(all, cluster.Places()...)
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
@@ -111,16 +113,18 @@ func lose(c report.Cluster, lost func(string) bool) Outcome {
 	room, limited := 0, true
 	for _, domain := range c.Domains {
 		gone := lost(domain.Name)
-		if gone && domain.Listed {
+		if gone {
 			o.Lost = append(o.Lost, domain.Name)
-			if domain.Capacity == nil {
-				limited = false
-			} else {
-				room += int(*domain.Capacity)
-			}
+		}
+		switch {
+		case !gone || !domain.Listed: // One that is not listed takes no machines.
+		case domain.Capacity == nil:
+			limited = false
+		default:
+			room += int(*domain.Capacity)
 		}
 		for _, machine := range domain.Machines {
-			o.count(machine, gone)
+			o.count(machine, domain.Name, gone)
 		}
 	}
 	if limited {
@@ -134,7 +138,7 @@ func lose(c report.Cluster, lost func(string) bool) Outcome {
 	return o
 }
 
-func (o *Outcome) count(machine report.Machine, gone bool) {
+func (o *Outcome) count(machine report.Machine, domain string, gone bool) {
 	if !machine.ControlPlane {
 		o.Workers++
 		if gone {
@@ -146,10 +150,14 @@ func (o *Outcome) count(machine report.Machine, gone bool) {
 		return
 	}
 	o.ControlPlane.Members++
-	if gone {
+	switch {
+	case gone:
 		o.ControlPlane.Lost++
-	} else if machine.Healthy {
+	case machine.Healthy:
 		o.ControlPlane.Left++
+		if domain == "" {
+			o.ControlPlane.Unplaced++
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/report"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/simulate"
 	"github.com/faultline-io/faultline/shared/spread"
@@ -167,6 +168,39 @@ func TestClustersThatLoseNothingAreNotListed(t *testing.T) {
 	g.Expect(outcomes).To(HaveLen(1))
 	_, err = simulate.Lose([]report.Cluster{{Name: "none"}}, []string{"b"})
 	g.Expect(err).To(MatchError("none of the clusters has failure domain b, or any: see kubectl fd get -A"))
+}
+
+func TestAClusterWithMachinesInALostDomainThatItDoesNotListLosesThem(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	two := cluster("two", "r", "rr", "")
+	two.Domains[1].Listed, two.Domains[1].State, two.Domains[1].ControlPlane = false, "", false
+	outcomes, err := simulate.Lose([]report.Cluster{cluster("one", "r", "r", "r"), two}, []string{"b"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(outcomes).To(HaveLen(2))
+	g.Expect(outcomes[1].ControlPlane).To(Equal(simulate.ControlPlane{Members: 3, Lost: 2, Left: 1, Quorum: 2}))
+	g.Expect(outcomes[1].Lost).To(Equal([]string{"b"}))
+	g.Expect(outcomes[1].Room).To(HaveValue(BeZero()), "it had no room there")
+	g.Expect(simulate.KeepQuorum(outcomes)).To(BeFalse())
+
+	outcomes, err = simulate.Lose([]report.Cluster{two}, []string{"b"})
+	g.Expect(err).NotTo(HaveOccurred(), "the domain is known by its machines alone")
+	g.Expect(simulate.KeepQuorum(outcomes)).To(BeFalse())
+	_, err = simulate.Lose([]report.Cluster{two}, []string{"x"})
+	g.Expect(err).To(MatchError("none of the clusters has failure domain x: choose one of a, b, c"))
+}
+
+func TestControlPlaneMachinesOfWhichNoDomainIsKnownAreCountedApart(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := cluster("c", "r", "ru", "")
+	c.Domains[1].Name, c.Domains[1].Listed = "", false
+	outcomes, err := simulate.Lose([]report.Cluster{c}, []string{"a"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(outcomes[0].ControlPlane).To(Equal(simulate.ControlPlane{Members: 3, Lost: 1, Left: 1, Unplaced: 1, Quorum: 2}))
+	var text strings.Builder
+	g.Expect(render.Simulation(&text, outcomes, render.Style{})).To(Succeed())
+	g.Expect(text.String()).To(ContainSubstring("default/c: no failure domain is known of 1 control-plane machine that would work, which may be in a lost one"))
 }
 
 func TestAWorkerIsReplacedAsItsClusterSpreadsWorkers(t *testing.T) {
