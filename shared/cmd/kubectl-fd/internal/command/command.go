@@ -87,7 +87,6 @@ where one is missing it says which.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fd"},
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SetIn(o.In)
@@ -115,6 +114,7 @@ func (r *root) client() (client.WithWatch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("choosing the management cluster: %w", err)
 	}
+	config.QPS = -1 // API servers limit requests themselves, and a limit of the client's own ends a request before its deadline.
 	config.WarningHandler = rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	mapper, err := r.flags.ToRESTMapper()
 	if err != nil {

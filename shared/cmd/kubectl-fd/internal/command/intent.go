@@ -4,6 +4,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -16,22 +17,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/read"
 )
 
-// patience is how long --wait waits when --timeout does not say.
-const patience = 5 * time.Minute
+// patience is how long --wait waits when --timeout does not say, emptyPatience how long it does for failure domains to be empty: machines
+// are replaced one after the other, and a bare-metal host takes half an hour.
+const (
+	patience      = 5 * time.Minute
+	emptyPatience = time.Hour
+)
 
 // setIntent is a command that wants failure domains to have a state.
 type setIntent struct {
 	*root
 	state faultlinev1.DomainState
 	// done is what has become of a domain then, such as cordoned.
-	done    string
-	dryRun  string
-	format  string
-	wait    bool
-	force   bool
-	timeout time.Duration
+	done string
+	// waitsFor is what --wait does.
+	waitsFor string
+	dryRun   string
+	format   string
+	wait     bool
+	force    bool
+	timeout  time.Duration
 }
 
 const intentLong = `
@@ -44,10 +52,12 @@ An infrastructure cluster that is made of a ClusterClass keeps such an entry: th
 what the class says and leaves other fields alone. An entry that the class itself has is the exception: the
 topology controller takes it back, so change it in the class or in a variable of the Cluster.`
 
+const untilState = "Wait until the status has the state"
+
 // intents are the commands that set states.
 func (r *root) intents() []*cobra.Command {
 	return []*cobra.Command{
-		(&setIntent{root: r, state: faultlinev1.DomainCordoned, done: "cordoned"}).command(cobra.Command{
+		(&setIntent{root: r, state: faultlinev1.DomainCordoned, done: "cordoned", waitsFor: untilState}).command(cobra.Command{
 			Use:   "cordon CLUSTER DOMAIN...",
 			Short: "Keep new machines out of failure domains",
 			Long: `Keep new machines out of failure domains. The machines that are in them stay. The domains are no longer
@@ -58,18 +68,24 @@ published for control planes, but for the last that is left.` + intentLong,
   # What would be written, as the API server would have it
   kubectl fd cordon prod-1 rack-2 --dry-run=server -o yaml`,
 		}),
-		(&setIntent{root: r, state: faultlinev1.DomainEvicting, done: "evicting"}).command(cobra.Command{
-			Use:   "evict CLUSTER DOMAIN...",
+		(&setIntent{
+			root: r, state: faultlinev1.DomainEvicting, done: "evicting", timeout: emptyPatience,
+			waitsFor: "Wait until the failure domains have no machines; fail at once if nothing is going to move one of them",
+		}).command(cobra.Command{
+			Use: "evict CLUSTER DOMAIN...", SuggestFor: []string{"drain"},
 			Short: "Empty failure domains",
 			Long: `Have failure domains emptied: nothing new goes there, and their machines are to be moved elsewhere. What
-moves them is spec.distribution.controlPlane.rebalance and spec.distribution.workers.rebalance; kubectl fd
-plan shows what happens. --wait waits until the state has come about, not until the domains are empty.` + intentLong,
+moves them is spec.distribution.controlPlane.rebalance and spec.distribution.workers.rebalance; a note names
+the machines that nothing is going to move, and the field to change. kubectl fd plan shows what happens.
+
+--wait waits until the domains have no machines. It fails at once, with the reason, if nothing is going to
+move one of them.` + intentLong,
 			Example: `  # Empty rack-2, and watch how far it has come
   kubectl fd evict prod-1 rack-2 -n prod --wait
   kubectl fd plan prod-1 -n prod`,
 		}),
-		(&setIntent{root: r, state: faultlinev1.DomainActive, done: "activated"}).command(cobra.Command{
-			Use:   "activate CLUSTER DOMAIN...",
+		(&setIntent{root: r, state: faultlinev1.DomainActive, done: "activated", waitsFor: untilState}).command(cobra.Command{
+			Use: "activate CLUSTER DOMAIN...", Aliases: []string{"uncordon"},
 			Short: "Use failure domains again that were cordoned or evicted",
 			Long: `Use failure domains again that were cordoned or evicted: the entry is set to Active, and stays so that it can
 be seen who did it. A domain without an entry is meant to be Active already, and nothing is written. Active
@@ -95,8 +111,8 @@ func (s *setIntent) command(cmd cobra.Command) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&s.dryRun, "dry-run", "none", "none, client (only print what would be applied) or server (have the API server check it, and change nothing)")
 	flags.StringVarP(&s.format, "output", "o", "", "Output format: json, yaml or name; with --dry-run=client it is what would be applied")
-	flags.BoolVar(&s.wait, "wait", false, "Wait until the status has the state")
-	flags.DurationVar(&s.timeout, "timeout", patience, "How long to wait")
+	flags.BoolVar(&s.wait, "wait", false, s.waitsFor)
+	flags.DurationVar(&s.timeout, "timeout", cmp.Or(s.timeout, patience), "How long to wait")
 	flags.BoolVar(&s.force, "force-conflicts", false, "Take over entries that belong to another field manager")
 	completeFormats(&cmd, "json", "yaml", "name")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run",
@@ -148,10 +164,16 @@ func (s *setIntent) run(cmd *cobra.Command, cluster string, domains []string) er
 		}
 		return printer.PrintObj(result.object, s.Out)
 	}
-	if !s.wait {
-		return nil
+	e := emptying{reader: read.Reader{Client: c}, cluster: client.ObjectKey{Namespace: namespace, Name: cluster}, domains: domains}
+	switch evicts := s.state == faultlinev1.DomainEvicting; {
+	case evicts && s.wait:
+		return e.wait(cmd.Context(), s.timeout)
+	case evicts:
+		e.note(cmd.Context(), s.ErrOut)
+	case s.wait:
+		return w.wait(cmd.Context(), result.object, domains, s.state, s.timeout)
 	}
-	return w.wait(cmd.Context(), result.object, domains, s.state, s.timeout)
+	return nil
 }
 
 // show says what has become of one domain.

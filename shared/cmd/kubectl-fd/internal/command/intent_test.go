@@ -4,11 +4,12 @@
 package command_test
 
 import (
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/fixture"
@@ -24,11 +25,13 @@ func TestCordonEvictAndActivateWriteTheStateAndNothingElse(t *testing.T) {
 	g.Expect(ok(t, "cordon", "prod-2", "rack-1", "rack-3", "-n", ns)).To(Equal(
 		object + " failure domain rack-1 cordoned\n" + object + " failure domain rack-3 cordoned\n"))
 	g.Expect(wanted(t, ns)).To(Equal(map[string]string{"rack-1": "Cordoned", "rack-3": "Cordoned"}))
-	g.Expect(ok(t, "evict", "prod-2", "rack-1", "-n", ns)).To(Equal(object + " failure domain rack-1 evicting\n"))
-	g.Expect(wanted(t, ns)).To(Equal(map[string]string{"rack-1": "Evicting", "rack-3": "Cordoned"}), "what was applied before stays")
-	g.Expect(ok(t, "evict", "prod-2", "rack-1", "-n", ns)).To(Equal(object + " failure domain rack-1 unchanged\n"))
-	g.Expect(ok(t, "activate", "prod-2", "rack-1", "-n", ns, "-o", "name")).To(Equal(object + "\n"))
-	g.Expect(wanted(t, ns)).To(Equal(map[string]string{"rack-1": "Active", "rack-3": "Cordoned"}))
+	g.Expect(ok(t, "evict", "prod-2", "rack-3", "-n", ns)).To(Equal(object + " failure domain rack-3 evicting\n"))
+	g.Expect(wanted(t, ns)).To(Equal(map[string]string{"rack-1": "Cordoned", "rack-3": "Evicting"}), "what was applied before stays")
+	g.Expect(ok(t, "evict", "prod-2", "rack-3", "-n", ns)).To(Equal(object + " failure domain rack-3 unchanged\n"))
+	g.Expect(ok(t, "activate", "prod-2", "rack-3", "-n", ns, "-o", "name")).To(Equal(object + "\n"))
+	g.Expect(wanted(t, ns)).To(Equal(map[string]string{"rack-1": "Cordoned", "rack-3": "Active"}))
+	g.Expect(ok(t, "uncordon", "prod-2", "rack-1", "-n", ns)).To(Equal(object+" failure domain rack-1 activated\n"), "as kubectl calls it")
+	g.Expect(wanted(t, ns)).To(Equal(map[string]string{"rack-1": "Active", "rack-3": "Active"}))
 
 	infra, err := infrastructure(t.Context(), ns)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -147,10 +150,79 @@ func TestWaitGivesUpWithTheReason(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ns := own(t)
-	got := shared.run(t, "evict", "prod-2", "rack-1", "rack-2", "-n", ns, "--wait", "--timeout=1s")
-	g.Expect(got.code).To(Equal(1))
-	g.Expect(got.out).To(Equal(object+" failure domain rack-1 evicting\n"+object+" failure domain rack-2 evicting\n"), "what was done is said first")
-	g.Expect(strings.TrimSpace(got.err)).To(Equal("error: waited 1s for failure domains to be Evicting: rack-1 is Active; rack-2 is Cordoned (FailureDomainHostsUnhealthy): see kubectl fd get"))
+	got := shared.run(t, "cordon", "prod-2", "rack-1", "-n", ns, "--wait", "--timeout=1s")
+	g.Expect(got).To(Equal(result{object + " failure domain rack-1 cordoned\n",
+		"error: waited 1s for failure domains to be Cordoned: rack-1 is Active: see kubectl fd get\n", 1}), "what was done is told first")
+	got = shared.run(t, "activate", "prod-2", "rack-2", "-n", ns, "--wait", "--timeout=1s")
+	g.Expect(got.err).To(HaveSuffix("error: waited 1s for failure domains to be Active: rack-2 is Cordoned (FailureDomainHostsUnhealthy): see kubectl fd get\n"))
+}
+
+const (
+	adviseOfPair = "prod-2-bbbbb, prod-2-ccccc of the control plane stay: rebalance is Advise, so nothing is moved: " +
+		"set spec.distribution.controlPlane.rebalance to SurgeOne to have it done"
+	adviseOfOne = "prod-2-aaaaa of the control plane stays: rebalance is Advise, so nothing is moved: " +
+		"set spec.distribution.controlPlane.rebalance to SurgeOne to have it done"
+	workerOfNobody = "prod-2-md-0-a1 of MachineDeployment prod-2-md-0 stays: its template names no failure domain, and nobody chooses: " +
+		"set spec.distribution.workers.enabled to have its machines spread"
+)
+
+func TestEvictNamesTheMachinesThatNothingIsGoingToMove(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	g.Expect(shared.run(t, "evict", "prod-2", "rack-1", "rack-2", "-n", ns)).To(Equal(result{
+		object + " failure domain rack-1 evicting\n" + object + " failure domain rack-2 evicting\n",
+		"note: " + adviseOfOne[:len("prod-2-aaaaa")] + ", " + adviseOfPair + "\nnote: " + workerOfNobody + "\n", 0,
+	}))
+	g.Expect(shared.run(t, "evict", "prod-2", "rack-2", "-n", ns, "--dry-run=server").err).To(Equal("note: " + adviseOfPair + "\n"))
+	as := user(t, ns, may([]string{"get"}, "cluster.x-k8s.io", "clusters"), may([]string{"get", "patch"}, "infrastructure.cluster.x-k8s.io", "metal3clusters"))
+	got := shared.run(t, "evict", "prod-2", "rack-3", "-n", ns, as)
+	g.Expect(got.code).To(BeZero(), "the state is set")
+	g.Expect(got.err).To(HavePrefix("note: which machines nothing is going to move is not known: missing right: list machines.cluster.x-k8s.io in namespace " + ns))
+}
+
+func TestEvictWithWaitFailsAtOnceWhereNothingIsGoingToMoveAMachine(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	g.Expect(shared.run(t, "evict", "prod-2", "rack-1", "-n", ns, "--wait")).To(Equal(result{
+		object + " failure domain rack-1 evicting\n",
+		"error: failure domain rack-1 will not be empty: " + adviseOfOne + "; " + workerOfNobody + "\n", 1,
+	}))
+}
+
+func TestEvictWithWaitEndsWhenTheDomainHasNoMachines(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	infra, err := infrastructure(t.Context(), ns)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(unstructured.SetNestedField(infra.Object, "SurgeOne", "spec", "distribution", "controlPlane", "rebalance")).To(Succeed())
+	g.Expect(shared.client.Update(t.Context(), infra)).To(Succeed())
+	const left = "error: waited 1s for failure domains to be empty: "
+	got := shared.run(t, "evict", "prod-2", "rack-2", "-n", ns, "--wait", "--timeout=1s")
+	g.Expect(got.err).To(Equal(left + "rack-2 is Cordoned: see kubectl fd plan\n"))
+	g.Expect(setState(t.Context(), ns, "rack-2", "Evicting", "EvictionRequested")).To(Succeed())
+	got = shared.run(t, "evict", "prod-2", "rack-2", "-n", ns, "--wait", "--timeout=1s")
+	g.Expect(got.err).To(Equal(left + "rack-2 has prod-2-bbbbb, prod-2-ccccc: see kubectl fd plan\n"))
+
+	done := make(chan result, 1)
+	go func() { done <- shared.run(t, "evict", "prod-2", "rack-2", "-n", ns, "--wait") }()
+	g.Consistently(done, "2s").ShouldNot(Receive(), "two machines are there still")
+	for _, name := range []string{"prod-2-bbbbb", "prod-2-ccccc"} {
+		g.Expect(shared.client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}})).To(Succeed())
+	}
+	g.Eventually(done, patience).Should(Receive(Equal(result{object + " failure domain rack-2 unchanged\n", "", 0})))
+}
+
+func TestACommandOfKubectlIsAnsweredWithTheOneThatDoesTheSame(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for wrong, right := range map[string]string{"drain": "evict", "activat": "activate", "histroy": "history"} {
+		got := shared.run(t, wrong, "prod-2", "rack-1")
+		g.Expect(got.code).To(Equal(1))
+		g.Expect(got.err).To(And(ContainSubstring("unknown command"), ContainSubstring("\t"+right+"\n")))
+	}
 }
 
 func TestWaitNeedsTheRightToWatch(t *testing.T) {

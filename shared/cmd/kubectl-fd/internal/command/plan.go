@@ -4,6 +4,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -69,19 +70,22 @@ func (r *root) plans(cmd *cobra.Command, name string) (report.Cluster, []plan.Pl
 	if len(cluster.DomainNames()) == 0 {
 		return report.Cluster{}, nil, fmt.Errorf("nothing can be planned for Cluster %s: %s", name, cluster.Problem)
 	}
-	machineDeployments, err := reader.MachineDeployments(cmd.Context(), client.ObjectKey{Namespace: scope.Namespace, Name: name})
-	if err != nil {
-		return report.Cluster{}, nil, err
-	}
-	deployments := make([]plan.Deployment, 0, len(machineDeployments))
-	for i := range machineDeployments {
-		deployment := plan.Deployment{Name: machineDeployments[i].Name, Named: machineDeployments[i].Spec.Template.Spec.FailureDomain}
-		if replicas := machineDeployments[i].Spec.Replicas; replicas != nil {
+	all, err := deployments(cmd.Context(), reader, client.ObjectKey{Namespace: scope.Namespace, Name: name})
+	return cluster, plan.Of(cluster, all), err
+}
+
+// deployments reads what is to be known of the MachineDeployments of a cluster.
+func deployments(ctx context.Context, reader read.Reader, cluster client.ObjectKey) ([]plan.Deployment, error) {
+	found, err := reader.MachineDeployments(ctx, cluster)
+	all := make([]plan.Deployment, 0, len(found))
+	for i := range found {
+		deployment := plan.Deployment{Name: found[i].Name, Named: found[i].Spec.Template.Spec.FailureDomain}
+		if replicas := found[i].Spec.Replicas; replicas != nil {
 			deployment.Replicas = int(*replicas)
 		}
-		deployments = append(deployments, deployment)
+		all = append(all, deployment)
 	}
-	return cluster, plan.Of(cluster, deployments), nil
+	return all, err
 }
 
 // exactly returns a check of how many arguments there are, with a message of what to do.

@@ -77,13 +77,8 @@ func controlPlane(c report.Cluster) Plan {
 		}
 		p.calculate(c.Planner(true), machines, replicas)
 	}
-	if p.Source == Calculated && len(p.Moves) > 0 {
-		switch mode {
-		case faultlinev1.ControlPlaneRebalanceAdvise:
-			p.Why = append(p.Why, "rebalance is Advise, so nothing is moved: set spec.distribution.controlPlane.rebalance to SurgeOne to have it done")
-		case faultlinev1.ControlPlaneRebalanceOff:
-			p.Why = append(p.Why, "rebalance is Off, so nothing is moved: set spec.distribution.controlPlane.rebalance to SurgeOne to have it done")
-		}
+	if why := controlPlaneStays(c); p.Source == Calculated && len(p.Moves) > 0 && why != "" {
+		p.Why = append(p.Why, why)
 	}
 	return p
 }
@@ -100,7 +95,7 @@ func workers(c report.Cluster, d Deployment) Plan {
 		return p
 	case !c.Wanted.SpreadsWorkers():
 		p.Mode = ""
-		p.Why = []string{"its template names no failure domain, and nobody chooses: set spec.distribution.workers.enabled to have its machines spread"}
+		p.Why = []string{nobodyChooses}
 		return p
 	}
 	known := workersStatus(c, d.Name)
@@ -113,8 +108,8 @@ func workers(c report.Cluster, d Deployment) Plan {
 	default:
 		p.calculate(c.Planner(false), c.Machines(report.OfDeployment(d.Name)), d.Replicas)
 	}
-	if p.Source == Calculated && len(p.Moves) > 0 && p.Mode == string(faultlinev1.WorkersRebalanceOff) {
-		p.Why = append(p.Why, "rebalance is Off, so nothing is moved: set spec.distribution.workers.rebalance to DeleteOne to have it done")
+	if why := workersStay(c); p.Source == Calculated && len(p.Moves) > 0 && why != "" {
+		p.Why = append(p.Why, why)
 	}
 	return p
 }
@@ -123,11 +118,11 @@ func workers(c report.Cluster, d Deployment) Plan {
 func named(c report.Cluster, domain string) string {
 	if c.Domain(domain) == nil {
 		return fmt.Sprintf("its template names failure domain %s, which the cluster does not list: its machines stay where they are, and new "+
-			"ones wait, until its spec.template.spec.failureDomain names one that is listed", domain)
+			"ones wait, until %s names one that is listed", domain, templateField(c))
 	}
 	if c.Wanted.Intent(domain) == faultlinev1.DomainEvicting {
-		return fmt.Sprintf("its template names failure domain %s, which is Evicting: its machines stay there until its "+
-			"spec.template.spec.failureDomain names another one", domain)
+		return fmt.Sprintf("its template names failure domain %s, which is Evicting: its machines stay there until %s names another one",
+			domain, templateField(c))
 	}
 	return fmt.Sprintf("its template names failure domain %s, so all of its machines belong there", domain)
 }

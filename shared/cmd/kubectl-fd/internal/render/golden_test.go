@@ -63,7 +63,9 @@ func shown(t *testing.T) map[string]func(io.Writer) error {
 		},
 		"history.txt": func(w io.Writer) error {
 			return render.History(w, history.Of(clusters[0], []eventsv1.Event{{
-				EventTime: metav1.NewMicroTime(fixture.Now().Add(-12 * time.Minute)), Reason: "FailureDomainCordoned", Note: "rack-2 is Cordoned: 4 hosts, 4 in error: repair one",
+				EventTime: metav1.NewMicroTime(fixture.Now().Add(-12 * time.Minute)), Reason: "FailureDomainCordoned", Note: "Failure domain rack-2 is Cordoned: 4 hosts, 4 in error: repair one",
+			}, {
+				EventTime: metav1.NewMicroTime(fixture.Now().Add(-11 * time.Minute)), Reason: "NotBalanced", Note: "md-0: to be moved: Machine prod-1-md-0-b1 from rack-1 to rack-3",
 			}}), piped)
 		},
 	}
