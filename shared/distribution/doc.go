@@ -31,8 +31,10 @@
 //
 // Domains that are Bad and still count as Healthy have turned. While more than
 // half of the domains that the user leaves Active have turned at once, that is
-// within one grace period of each other, no health verdict changes in either
-// direction (Result.TooManyUnhealthy): it is more likely the view that is sick.
+// within one grace period of each other, no further domain counts as Unhealthy
+// (Result.TooManyUnhealthy): it is more likely the view that is sick. A domain
+// that is Good is judged as ever, so one that was repaired, or is new, becomes
+// Active meanwhile. A user who knows better withdraws the domains that are down.
 // Domains that were cordoned for their health before are among all domains, but
 // not among the turned. Those that the user has withdrawn take no part, because
 // switching one off afterwards is no surprise. With few domains this means:

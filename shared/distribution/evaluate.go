@@ -29,9 +29,7 @@ func Evaluate(in Input) Result {
 	e := newEvaluation(in)
 	e.frozen = e.tooManyTurned()
 	for _, d := range e.domains {
-		if !e.frozen {
-			e.judge(d)
-		}
+		e.judge(d)
 		e.settle(d)
 		e.explain(d)
 	}
@@ -170,7 +168,7 @@ func (e *evaluation) carry(s *faultlinev1.DomainStatus, now Health) {
 	}
 }
 
-// judge changes what a domain's health counts as, if its time has come.
+// judge changes what a domain's health counts as, if its time has come. While too many have turned it changes nothing for the worse.
 func (e *evaluation) judge(d *domain) {
 	s := &d.status
 	switch {
@@ -178,7 +176,7 @@ func (e *evaluation) judge(d *domain) {
 	case s.Health == faultlinev1.DomainPending && d.seen.Health == Good,
 		s.Health == faultlinev1.DomainUnhealthy && d.seen.Health == Good && e.elapsed(s.HealthySince) >= e.hold:
 		s.Health = faultlinev1.DomainHealthy
-	case s.Health == faultlinev1.DomainHealthy && d.seen.Health == Bad && e.unhealthyFor(s) >= e.grace:
+	case !e.frozen && s.Health == faultlinev1.DomainHealthy && d.seen.Health == Bad && e.unhealthyFor(s) >= e.grace:
 		s.Health = faultlinev1.DomainUnhealthy
 	}
 	if s.Health != faultlinev1.DomainHealthy {

@@ -44,9 +44,10 @@ func (e *evaluation) health(d *domain) (reason, message string) {
 	case d.stale():
 		return cmp.Or(d.seen.Reason, faultlinev1.ReasonLookupFailed), join(d.seen.Message,
 			fmt.Sprintf("could not be looked up since %s, so it still counts as %s", stamp(s.StaleSince), s.Health))
-	case e.frozen && e.withheld(d):
+	case e.frozen && d.turned():
 		return faultlinev1.ReasonTooManyDomainsUnhealthy, join(d.seen.Message, fmt.Sprintf(
-			"still counts as %s, because more than half of the domains turned unhealthy at once", s.Health))
+			"unhealthy since %s, and still counts as %s, because more than half of the domains turned unhealthy at once: if it is down, cordon it in spec.distribution",
+			stamp(s.UnhealthySince), s.Health))
 	case d.seen.Health == Bad && s.Health == faultlinev1.DomainPending:
 		return cmp.Or(d.seen.Reason, faultlinev1.ReasonNotYetHealthy), join(d.seen.Message, "has never been healthy")
 	case d.turned():
@@ -60,14 +61,6 @@ func (e *evaluation) health(d *domain) (reason, message string) {
 	default:
 		return "", ""
 	}
-}
-
-// withheld says whether a domain is judged otherwise than it would be if not
-// too many had turned.
-func (e *evaluation) withheld(d *domain) bool {
-	judged := *d
-	e.judge(&judged)
-	return judged.status.Health != d.status.Health || d.turned()
 }
 
 func (d *domain) unhealthyReason() string {

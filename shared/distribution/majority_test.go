@@ -6,6 +6,7 @@ package distribution_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,35 +97,78 @@ func TestTooManyWithoutGracePeriod(t *testing.T) {
 	}
 }
 
-// While too many have turned nothing changes in either direction. When they have
-// come back, whoever's time has come changes at once.
+// While too many have turned nothing is cordoned for its health. When they have come back, those whose time has come are cordoned at once.
 func TestFreezeAndThaw(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
 	l.at(0, good("a"), good("b"), good("c"), good("d"), good("e"))
 	l.at(0, bad("a"), good("b"), good("c"), good("d"), good("e"))
 	l.at(grace, bad("a"), good("b"), good("c"), good("d"), good("e"))
-	before := states(l.at(grace, good("a"), bad("b"), bad("c"), bad("d"), bad("e"), good("new")))
-	frozen := l.at(time.Hour, good("a"), bad("b"), bad("c"), bad("d"), bad("e"), good("new"))
-	if !frozen.TooManyUnhealthy || !maps.Equal(states(frozen), before) {
-		t.Fatalf("too many: %t, before %v, frozen %v", frozen.TooManyUnhealthy, before, states(frozen))
+	l.at(time.Hour, bad("a"), bad("b"), bad("c"), bad("d"), bad("e"), bad("new"))
+	want := map[string]faultlinev1.DomainState{
+		"a": faultlinev1.DomainCordoned, "b": faultlinev1.DomainActive, "c": faultlinev1.DomainActive,
+		"d": faultlinev1.DomainActive, "e": faultlinev1.DomainActive, "new": faultlinev1.DomainCordoned,
 	}
-	if before["a"] != faultlinev1.DomainCordoned || before["new"] != faultlinev1.DomainCordoned {
-		t.Fatalf("before: %v", before)
+	frozen := l.at(2*time.Hour, bad("a"), bad("b"), bad("c"), bad("d"), bad("e"), bad("new"))
+	if !frozen.TooManyUnhealthy || !maps.Equal(states(frozen), want) {
+		t.Fatalf("too many: %t, frozen %v, want %v", frozen.TooManyUnhealthy, states(frozen), want)
 	}
-	for _, name := range []string{"a", "b", "new"} {
-		got := status(t, frozen, name)
-		if got.Reason != faultlinev1.ReasonTooManyDomainsUnhealthy || !strings.Contains(got.Message, "more than half of the domains") {
+	for name, reason := range map[string]string{"a": broken, "b": faultlinev1.ReasonTooManyDomainsUnhealthy, "new": broken} {
+		if got := status(t, frozen, name); got.Reason != reason {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	want := map[string]faultlinev1.DomainState{
-		"a": faultlinev1.DomainActive, "b": faultlinev1.DomainCordoned, "c": faultlinev1.DomainActive,
+	if got := status(t, frozen, "b").Message; !strings.Contains(got, "more than half of the domains turned unhealthy at once: if it is down, cordon it in spec.distribution") {
+		t.Errorf("b: %s", got)
+	}
+	want = map[string]faultlinev1.DomainState{
+		"a": faultlinev1.DomainCordoned, "b": faultlinev1.DomainCordoned, "c": faultlinev1.DomainActive,
 		"d": faultlinev1.DomainActive, "e": faultlinev1.DomainActive, "new": faultlinev1.DomainActive,
 	}
-	thawed := l.at(time.Hour, good("a"), bad("b"), good("c"), good("d"), good("e"), good("new"))
+	thawed := l.at(2*time.Hour, good("a"), bad("b"), good("c"), good("d"), good("e"), good("new"))
 	if thawed.TooManyUnhealthy || !maps.Equal(states(thawed), want) {
 		t.Errorf("too many: %t, %v, want %v", thawed.TooManyUnhealthy, states(thawed), want)
+	}
+}
+
+// A domain that was cordoned for its health and is repaired takes machines again, however many others have turned meanwhile. These
+// stay published: a control plane that loses its domains goes where it should not.
+func TestARepairedDomainIsActiveAgainWhileTooManyOthersAreDown(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	l.at(0, good("a"), good("b"), good("c"))
+	l.at(0, bad("a"), good("b"), good("c"))
+	l.at(grace, bad("a"), good("b"), good("c"))
+	l.at(time.Hour, good("a"), good("b"), good("c"))
+	result := l.at(time.Hour+time.Minute, good("a"), bad("b"), bad("c"))
+	if got := status(t, result, "a"); !result.TooManyUnhealthy || got.State != faultlinev1.DomainCordoned || got.Reason != faultlinev1.ReasonHoldPeriod {
+		t.Fatalf("too many: %t, a in its hold period: %+v", result.TooManyUnhealthy, got)
+	}
+	if result.NextCheck != grace {
+		t.Errorf("next check in %s, want %s", result.NextCheck, grace)
+	}
+	for _, after := range []time.Duration{time.Hour + hold, 24 * time.Hour} {
+		result = l.at(after, good("a"), bad("b"), bad("c"))
+		want := map[string]faultlinev1.DomainState{"a": faultlinev1.DomainActive, "b": faultlinev1.DomainActive, "c": faultlinev1.DomainActive}
+		if !result.TooManyUnhealthy || !maps.Equal(states(result), want) || len(controlPlanes(result)) != 3 {
+			t.Fatalf("%s: too many: %t, %v, for control planes %v", after, result.TooManyUnhealthy, states(result), controlPlanes(result))
+		}
+	}
+	l.spec = wants("b", "Cordoned")
+	result = l.at(25*time.Hour, good("a"), bad("b"), bad("c"))
+	if got := states(result); result.TooManyUnhealthy || got["c"] != faultlinev1.DomainCordoned || !slices.Equal(controlPlanes(result), []string{"a"}) {
+		t.Errorf("a user who cordons one has the other judged: too many: %t, %v", result.TooManyUnhealthy, got)
+	}
+}
+
+// A new domain is used as soon as it is seen Good, however many others have turned.
+func TestANewDomainIsActiveWhileTooManyOthersAreDown(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	l.at(0, observe(3, 0)...)
+	result := l.at(time.Minute, append(observe(3, 3), good("new"))...)
+	if !result.TooManyUnhealthy || states(result)["new"] != faultlinev1.DomainActive {
+		t.Errorf("too many: %t, %v", result.TooManyUnhealthy, states(result))
 	}
 }
 

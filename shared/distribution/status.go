@@ -146,7 +146,8 @@ func (r Result) Condition() metav1.Condition {
 		condition.Status, condition.Reason = metav1.ConditionTrue, faultlinev1.ReasonNoFailureDomains
 	case r.TooManyUnhealthy:
 		condition.Reason = faultlinev1.ReasonTooManyDomainsUnhealthy
-		condition.Message = "More than half of the failure domains turned unhealthy at once, so none changes its state for its health: " +
+		condition.Message = "More than half of the failure domains turned unhealthy at once, so none is cordoned for its health; look at what reports it first, " +
+			"and cordon those that are down in spec.distribution:\n" +
 			r.describe(func(d faultlinev1.DomainStatus) bool { return !d.UnhealthySince.IsZero() })
 	case r.Kept != "":
 		condition.Reason = faultlinev1.ReasonLastControlPlaneDomain

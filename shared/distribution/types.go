@@ -79,7 +79,7 @@ type Result struct {
 	// domain must wait: a domain is meant for control planes, or was.
 	ControlPlaneNeedsDomain bool
 	// TooManyUnhealthy is true while more than half of the domains have turned
-	// unhealthy at once, so that no health verdict changes.
+	// unhealthy at once, so that no health verdict changes for the worse.
 	TooManyUnhealthy bool
 	// Kept names the domain that is published for control planes only because no
 	// other can be. It is chosen among the domains meant for control planes: one

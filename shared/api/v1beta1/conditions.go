@@ -34,7 +34,7 @@ const (
 
 	// ReasonTooManyDomainsUnhealthy: more than half of the domains turned
 	// unhealthy at once. That is more likely a fault of the view than of the
-	// domains, so no domain changes its state for its health.
+	// domains, so no domain is cordoned for its health. One that is repaired becomes Active all the same.
 	ReasonTooManyDomainsUnhealthy = "TooManyDomainsUnhealthy"
 	// ReasonLastControlPlaneDomain: the domain should not take control-plane
 	// machines, but stays published as one that does, because no other can.
