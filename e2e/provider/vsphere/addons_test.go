@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,6 +44,12 @@ func (a addons) zoned() bool { return strings.Contains(a.flavor, "zones") }
 
 // allAddons renders every cluster template as clusterctl does, with values for what has no default.
 func allAddons(t *testing.T) []addons {
+	t.Helper()
+	return addonsWith(t, server)
+}
+
+// addonsWith does so for a VSPHERE_SERVER.
+func addonsWith(t *testing.T, server string) []addons {
 	t.Helper()
 	g := NewWithT(t)
 	paths, err := filepath.Glob("../../../templates/vsphere/cluster-template*.yaml")
@@ -145,6 +152,53 @@ func TestWhatTemplatesInstallIsOfKnownKindsAndFields(t *testing.T) {
 	}
 }
 
+// cloudConfig is what the cloud provider reads of its configuration to reach a vCenter. Without a port it takes 443.
+type cloudConfig struct {
+	VCenter map[string]struct {
+		Server      string   `json:"server"`
+		Port        uint     `json:"port"`
+		Datacenters []string `json:"datacenters"`
+	} `json:"vcenter"`
+}
+
+func TestTheCloudProviderAndTheCSIDriverReachAVCenterWithAPort(t *testing.T) {
+	t.Parallel()
+	for server, want := range map[string]struct {
+		host string
+		port uint
+	}{
+		"vcenter.example.com":      {"vcenter.example.com", 0},
+		"vcenter.example.com:8443": {"vcenter.example.com", 8443},
+		"10.0.0.5:36845":           {"10.0.0.5", 36845},
+		"vcenter_1.example.com":    {"vcenter_1.example.com", 0},
+	} {
+		for _, a := range addonsWith(t, server) {
+			g := NewWithT(t)
+			credentials := of[corev1.Secret](t, a, "Secret", "vsphere-cloud-provider").StringData
+			g.Expect(credentials).To(And(HaveLen(2), HaveKey(want.host+".username"), HaveKey(want.host+".password")), "%s: %s", a.flavor, server)
+			for key := range credentials {
+				g.Expect(validation.IsConfigMapKey(key)).To(BeEmpty(), key)
+			}
+			var config cloudConfig
+			content := of[corev1.ConfigMap](t, a, "ConfigMap", "vsphere-cloud-provider").Data["vsphere.yaml"]
+			g.Expect(yaml.Unmarshal([]byte(content), &config)).To(Succeed(), content)
+			g.Expect(config.VCenter).To(HaveLen(1))
+			g.Expect(config.VCenter).To(HaveKeyWithValue(want.host, And(HaveField("Server", want.host), HaveField("Port", want.port), HaveField("Datacenters", HaveLen(1)))),
+				"%s: %s", a.flavor, content)
+
+			driver := of[corev1.Secret](t, a, "Secret", "vsphere-config-secret").StringData["csi-vsphere.conf"]
+			g.Expect(driver).To(HavePrefix(`[VirtualCenter "` + want.host + "\"]\n"))
+			port := MatchRegexp(`(?m)^port = `)
+			if want.port == 0 {
+				port = Not(port)
+			} else {
+				port = MatchRegexp(`(?m)^port = %d$`, want.port)
+			}
+			g.Expect(driver).To(port, "%s: %s", a.flavor, driver)
+		}
+	}
+}
+
 // Dry runs leave nothing, so the namespace is made first, as it is in a cluster.
 func TestAnAPIServerTakesWhatTemplatesInstall(t *testing.T) {
 	t.Parallel()
@@ -210,7 +264,7 @@ func TestVolumesFollowZonesWhereATemplateDescribesThem(t *testing.T) {
 	for _, a := range allAddons(t) {
 		g := NewWithT(t)
 		lines := []string{
-			`[VirtualCenter "` + server + `"]`, `user = "a-vsphere-username"`, `password = "a-vsphere-password"`,
+			`[VirtualCenter "` + server + `"]`, `# ` + server, `user = "a-vsphere-username"`, `password = "a-vsphere-password"`,
 			`datacenters = "a-vsphere-datacenter"`, `thumbprint = "a-vsphere-tls-thumbprint"`,
 		}
 		if a.zoned() {
