@@ -7,6 +7,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/vmware/govmomi/vim25"
@@ -19,7 +21,7 @@ import (
 
 // newClient prepares a client without calling anything.
 func newClient(ep Endpoint, opts *Options) (*vim25.Client, error) {
-	u, err := soap.ParseURL(ep.Server)
+	u, err := soap.ParseURL(bracketed(ep.Server))
 	if err != nil {
 		return nil, fmt.Errorf("%w: server %q is not host[:port]", vcerrors.ErrInvalid, ep.Server)
 	}
@@ -31,6 +33,15 @@ func newClient(ep Endpoint, opts *Options) (*vim25.Client, error) {
 	transport.DialTLSContext = nil                 // govmomi's does not heed a context
 	transport.TLSClientConfig = trust(ep.Thumbprint, u.Hostname(), opts)
 	return &vim25.Client{Client: wire, RoundTripper: meter.SOAP(wire, opts.report(ep.Server))}, nil
+}
+
+// bracketed is a server with the brackets that an IPv6 address has in a URL.
+func bracketed(server string) string {
+	host := strings.TrimSuffix(strings.TrimPrefix(server, "https://"), "/sdk")
+	if address, err := netip.ParseAddr(host); err == nil && address.Is6() && address.Zone() == "" {
+		return "[" + host + "]"
+	}
+	return server
 }
 
 // trust says which certificates of vCenter are accepted: those of an authority that the system trusts, and the one that has the

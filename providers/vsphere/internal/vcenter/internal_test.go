@@ -165,3 +165,22 @@ func TestLostCloneThatTheStreamDoesNotShowYetCounts(t *testing.T) {
 	g.Expect(s.index.Candidates(lost.InstanceUUID, "", inventory.Ref{})).To(BeEmpty(), "the stream has not been read")
 	g.Expect(s.Cloning(t.Context(), lost)).To(BeTrue())
 }
+
+func TestAServerThatIsAnIPv6AddressIsDialledWithOrWithoutBrackets(t *testing.T) {
+	t.Parallel()
+	for server, address := range map[string]string{
+		"2001:db8::1":                   "[2001:db8::1]",
+		"[2001:db8::1]":                 "[2001:db8::1]",
+		"[2001:db8::1]:8443":            "[2001:db8::1]:8443",
+		"https://2001:db8::1/sdk":       "[2001:db8::1]",
+		"https://[2001:db8::1]:8443":    "[2001:db8::1]:8443",
+		"10.0.0.1:8443":                 "10.0.0.1:8443",
+		"https://vcenter_1.example.com": "vcenter_1.example.com",
+	} {
+		client, err := newClient(Endpoint{Server: server}, &Options{})
+		g := NewWithT(t)
+		g.Expect(err).NotTo(HaveOccurred(), server)
+		g.Expect(client.URL().Host).To(Equal(address), server)
+		g.Expect(client.URL().Path).To(Equal("/sdk"), server)
+	}
+}

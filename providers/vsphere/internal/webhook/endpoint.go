@@ -55,8 +55,8 @@ func isHostPort(server string) bool {
 	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		return true
 	}
-	// Capital letters are fine in host names, and in certificates.
-	return len(validation.IsDNS1123Subdomain(strings.ToLower(host))) == 0
+	// Capital letters are fine in host names, and in certificates. Resolvers take an underscore where a hyphen may be.
+	return len(validation.IsDNS1123Subdomain(strings.ReplaceAll(strings.ToLower(host), "_", "-"))) == 0
 }
 
 // validateThumbprint wants a SHA-1 or SHA-256 fingerprint in hexadecimal pairs.

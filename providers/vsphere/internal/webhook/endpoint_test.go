@@ -17,6 +17,7 @@ func TestValidateServer(t *testing.T) {
 	for _, server := range []string{
 		"", "vcenter", "vcenter.example.com", "VCenter.Example.Com", "vcenter.example.com:8443",
 		"10.0.0.1", "10.0.0.1:8443", "2001:db8::1", "[2001:db8::1]:8443",
+		"vcenter_1.example.com", "vcenter_1:8443", "https://vcenter_1.example.com/sdk",
 		"https://vcenter.example.com", "https://vcenter.example.com/sdk", "https://10.0.0.1:8443", "https://[2001:db8::1]:8443/sdk",
 	} {
 		t.Run("accepts "+server, func(t *testing.T) {
@@ -26,7 +27,7 @@ func TestValidateServer(t *testing.T) {
 	for _, server := range []string{
 		"http://vcenter.example.com", "vcenter.example.com/sdk", "https://vcenter.example.com/ui", "https://vcenter.example.com/", "https://", "v center", " ",
 		"https://user:secret@vcenter.example.com", "https://vcenter.example.com/sdk?a=b",
-		"vcenter:", "vcenter:port", "vcenter:0", "vcenter:65536", ":443", "user@vcenter",
+		"vcenter:", "vcenter:port", "vcenter:0", "vcenter:65536", ":443", "user@vcenter", "_vcenter", "vcenter_.example.com",
 	} {
 		t.Run("refuses "+server, func(t *testing.T) {
 			g := NewWithT(t)
