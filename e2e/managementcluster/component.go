@@ -32,10 +32,22 @@ type Component struct {
 	Args []string
 	// HealthArg is the argument that takes the address of its health endpoint; "" is the one of Cluster API's managers.
 	HealthArg string
+	// Listen, unless nil, returns the arguments that put a program on the cluster which does not have the flags of Cluster API's managers,
+	// and what is added to its environment.
+	Listen func(Endpoints) (args, env []string, err error)
 	// InPod has the program find its namespace in a file, as in a pod. It takes Linux.
 	InPod bool
 	// Version, unless empty, is what the program must report when it starts.
 	Version string
+}
+
+// Endpoints are where a manager is to serve.
+type Endpoints struct {
+	// Webhook is the port of its webhooks, Certificates the folder with the tls.crt and tls.key that they serve with.
+	Webhook      int
+	Certificates string
+	// Health and Diagnostics are addresses.
+	Health, Diagnostics string
 }
 
 // topologyVariables turn on the feature that ClusterClasses need.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -155,12 +156,15 @@ func (p *Cluster) run(ctx context.Context, m manager) error {
 	if err := p.writeAccountKubeconfig(ctx, m.manifests.account, kubeconfig); err != nil {
 		return fmt.Errorf("preparing %s: %w", name, err)
 	}
+	args, env, err := m.listen(dir)
+	if err != nil {
+		return fmt.Errorf("preparing %s: %w", name, err)
+	}
 	run := command{
-		name: name, program: m.component.Program, args: m.args(dir),
-		env: []string{
-			"KUBECONFIG=" + kubeconfig,
-			"POD_NAMESPACE=" + m.manifests.account.Namespace, "POD_NAME=" + name, "POD_UID=" + name,
-		},
+		name: name, program: m.component.Program, args: slices.Concat(m.manifests.args, args, m.component.Args),
+		env: append(env,
+			"KUBECONFIG="+kubeconfig,
+			"POD_NAMESPACE="+m.manifests.account.Namespace, "POD_NAME="+name, "POD_UID="+name),
 		metrics: "http://" + address(m.diagnostics) + "/metrics",
 	}
 	if m.component.InPod {
@@ -176,19 +180,21 @@ func (p *Cluster) run(ctx context.Context, m manager) error {
 	return reports(p.log(name), m.component.Version)
 }
 
-// args are those of a release, then those that put the manager on this cluster, then
-// the component's own; the last one given counts.
-func (m manager) args(dir string) []string {
-	args := append([]string{}, m.manifests.args...)
-	args = append(args,
+// listen returns the arguments that put a manager on this cluster. They come between those of a release and the component's own: the last
+// one given counts.
+func (m manager) listen(dir string) (args, env []string, err error) {
+	at := Endpoints{Webhook: m.webhook, Certificates: dir, Health: address(m.health), Diagnostics: address(m.diagnostics)}
+	if m.component.Listen != nil {
+		return m.component.Listen(at)
+	}
+	return []string{
 		"--leader-elect=false",
-		"--webhook-port="+strconv.Itoa(m.webhook),
-		"--webhook-cert-dir="+dir,
-		cmp.Or(m.component.HealthArg, "--health-addr")+"="+address(m.health),
-		"--diagnostics-address="+address(m.diagnostics),
+		"--webhook-port=" + strconv.Itoa(at.Webhook),
+		"--webhook-cert-dir=" + at.Certificates,
+		cmp.Or(m.component.HealthArg, "--health-addr") + "=" + at.Health,
+		"--diagnostics-address=" + at.Diagnostics,
 		"--insecure-diagnostics",
-	)
-	return append(args, m.component.Args...)
+	}, nil, nil
 }
 
 // writeAccountKubeconfig writes a kubeconfig that acts as a ServiceAccount.

@@ -6,6 +6,7 @@ package all
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ import (
 func providers() []provider.Installed {
 	return []provider.Installed{
 		harvester.Provider{},
-		metal3.Provider{},
+		metal3.Provider{Operator: metal3.OperatorOf(os.Getenv)},
 		vsphere.Provider{},
 	}
 }

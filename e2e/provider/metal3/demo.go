@@ -42,7 +42,12 @@ type simulation struct {
 }
 
 // Simulate implements provider.Demonstrated.
-func (Provider) Simulate(string) (provider.Simulation, error) { return threeRacks(hostsPerRack), nil }
+func (p Provider) Simulate(string) (provider.Simulation, error) {
+	if p.Operator.Program != "" {
+		return NewOperated(hostsPerRack, p.Operator)
+	}
+	return threeRacks(hostsPerRack), nil
+}
 
 // Racks is what Simulate starts, with so many hosts in each rack.
 func Racks(hosts int) provider.Simulation { return threeRacks(hosts) }
@@ -226,11 +231,16 @@ func (m *simulation) Repair(ctx context.Context, rack string) (string, error) {
 
 // Remains finds a host that is not available, empty and in order.
 func (m *simulation) Remains(ctx context.Context) (string, error) {
-	hosts, err := simulator.Placements(ctx, m.client, provider.DemoNamespace)
+	return unused(ctx, m.client, m.racks)
+}
+
+// unused names a host of a layout that is not available, empty and in order.
+func unused(ctx context.Context, c client.Client, racks simulator.Layout) (string, error) {
+	hosts, err := simulator.Placements(ctx, c, provider.DemoNamespace)
 	if err != nil {
 		return "", err
 	}
-	if all := len(m.racks.Hosts(provider.DemoNamespace)); len(hosts) != all {
+	if all := len(racks.Hosts(provider.DemoNamespace)); len(hosts) != all {
 		return fmt.Sprintf("there are %d hosts, not %d", len(hosts), all), nil
 	}
 	for _, host := range hosts {

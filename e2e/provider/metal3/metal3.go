@@ -22,7 +22,10 @@ import (
 )
 
 // Provider is metal3.
-type Provider struct{}
+type Provider struct {
+	// Operator, if it has a Program, is the real one, which looks after the hosts of the demo.
+	Operator Operator
+}
 
 func rackNames() []string { return []string{"rack-a", "rack-b", "rack-c"} }
 

@@ -1,0 +1,311 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/workload"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/ironic"
+)
+
+const (
+	// operatorName is what the operator's process and its log are called.
+	operatorName = "baremetal-operator"
+	// headerTimeout is generous: the operator is near.
+	headerTimeout = 10 * time.Second
+)
+
+// Operator is upstream's bare-metal operator. Where it is set, it looks after the hosts in the place of the simulated one, and Ironic and
+// the machines are simulated.
+type Operator struct {
+	// Program is its executable, Release the kustomize folder of its release, with its CRDs, rights and webhooks.
+	Program, Release string
+}
+
+// OperatorOf returns the operator that the environment names: FAULTLINE_BMO is its program, FAULTLINE_BMO_RELEASE the folder of its release.
+func OperatorOf(getenv func(string) string) Operator {
+	return Operator{Program: getenv("FAULTLINE_BMO"), Release: getenv("FAULTLINE_BMO_RELEASE")}
+}
+
+// component is the operator in a management cluster.
+func (o Operator) component(endpoint string) managementcluster.Component {
+	return managementcluster.Component{
+		Name: operatorName, Program: o.Program, Config: o.Release, Objects: []*unstructured.Unstructured{operatorNamespace()},
+		Listen: func(at managementcluster.Endpoints) (args, env []string, err error) {
+			env, err = o.environment(endpoint, at.Certificates)
+			return []string{
+				"--enable-leader-election=false", "--webhook-port=" + strconv.Itoa(at.Webhook), "--health-addr=" + at.Health,
+				"--metrics-addr=" + at.Diagnostics,
+			}, env, err
+		},
+	}
+}
+
+// operatorNamespace is the namespace that the release expects.
+func operatorNamespace() *unstructured.Unstructured {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	namespace.SetName("baremetal-operator-system")
+	return namespace
+}
+
+// environment has the operator find Ironic, and the certificates of its webhooks, which it looks for below the folder for temporary files.
+func (Operator) environment(endpoint, certificates string) ([]string, error) {
+	serving := filepath.Join(certificates, "k8s-webhook-server", "serving-certs")
+	if err := os.MkdirAll(serving, 0o755); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"tls.crt", "tls.key"} {
+		if err := os.Symlink(filepath.Join(certificates, name), filepath.Join(serving, name)); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, err
+		}
+	}
+	return []string{
+		"TMPDIR=" + certificates, "IRONIC_ENDPOINT=" + endpoint,
+		"DEPLOY_KERNEL_URL=http://images.example.com/ipa.kernel", "DEPLOY_RAMDISK_URL=http://images.example.com/ipa.initramfs",
+	}, nil
+}
+
+// Operated are racks of hosts that the real operator looks after.
+type Operated struct {
+	racks    simulator.Layout
+	operator Operator
+	ironic   *ironic.Server
+	listener net.Listener
+	server   *http.Server
+
+	client    client.Client
+	workloads *workload.Simulator
+	bodies    bodies
+}
+
+// NewOperated returns what Racks does, with the real operator.
+func NewOperated(hosts int, operator Operator) (*Operated, error) {
+	o := &Operated{operator: operator, bodies: bodies{wanted: map[string]ironic.Machine{}, running: map[string]client.ObjectKey{}, changed: make(chan struct{}, 1)}}
+	for _, rack := range rackNames() {
+		o.racks.Domains = append(o.racks.Domains, simulator.Domain{Name: rack, Hosts: hosts})
+	}
+	o.ironic = ironic.New(ironic.WithObserver(o.bodies.want), ironic.WithDelays(ironic.Delays{
+		Step: 500 * time.Millisecond, Inspecting: time.Second, Deploying: 2 * time.Second, Cleaning: time.Second, Power: 500 * time.Millisecond,
+		SoftPowerOff: 10 * time.Second, PowerSync: 2 * time.Second,
+	}))
+	var err error
+	if o.listener, err = new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("serving Ironic's API: %w", err)
+	}
+	o.server = &http.Server{Handler: o.ironic, ReadHeaderTimeout: headerTimeout}
+	go func() { _ = o.server.Serve(o.listener) }()
+	return o, nil
+}
+
+// Ironic is the simulated one.
+func (o *Operated) Ironic() *ironic.Server { return o.ironic }
+
+// endpoint is the URL of Ironic's API.
+func (o *Operated) endpoint() string { return "http://" + o.listener.Addr().String() + "/v1/" }
+
+// Setup implements provider.Simulation.
+func (o *Operated) Setup(string) (provider.Setup, error) {
+	return provider.Setup{
+		Variables: map[string]string{
+			"METAL3_IMAGE_URL":      "https://images.example.com/node-" + binaries.KubernetesVersion + ".qcow2",
+			"METAL3_IMAGE_CHECKSUM": strings.Repeat("0123456789abcdef", 4),
+		},
+		Access: []string{"kubectl get baremetalhosts --label-columns " + simulator.DomainLabel, "curl " + o.endpoint() + "nodes"},
+	}, nil
+}
+
+// Join installs the operator and racks the hosts.
+func (o *Operated) Join(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) (run func(context.Context) error, err error) {
+	o.workloads = workloads
+	if o.client, err = connect(in); err != nil {
+		return nil, err
+	}
+	if err := in.Apply(ctx, o.operator.component(o.endpoint())); err != nil {
+		return nil, err
+	}
+	if err := simulator.Create(ctx, o.client, provider.DemoNamespace, o.racks); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		var group sync.WaitGroup
+		group.Go(func() { o.ironic.Run(ctx) })
+		o.bodies.follow(ctx, o.workloads)
+		group.Wait()
+		return nil
+	}, nil
+}
+
+// Machines are the hosts that were given to somebody, running if their power is on.
+func (o *Operated) Machines(ctx context.Context) ([]provider.Placement, error) {
+	hosts, err := simulator.Placements(ctx, o.client, provider.DemoNamespace)
+	if err != nil {
+		return nil, err
+	}
+	on := map[string]bool{}
+	for _, machine := range o.ironic.Machines() {
+		on[machine.Name] = machine.On
+	}
+	var placements []provider.Placement
+	for _, host := range hosts {
+		if host.Consumer != "" {
+			running := on[nodeName(client.ObjectKey{Namespace: provider.DemoNamespace, Name: host.Host})]
+			placements = append(placements, provider.Placement{Name: host.Consumer, Domain: host.Domain, Host: host.Host, Running: running})
+		}
+	}
+	return placements, nil
+}
+
+// nodeName is what the operator calls the node of a host.
+func nodeName(host client.ObjectKey) string { return host.Namespace + "~" + host.Name }
+
+// Break takes the power from a rack, BMCs included.
+func (o *Operated) Break(ctx context.Context, rack string) (string, error) {
+	return rack + " has no power", o.Dark(ctx, rack, true)
+}
+
+// Dark takes the power from a rack, BMCs included, or gives it back.
+func (o *Operated) Dark(ctx context.Context, rack string, dark bool) error {
+	for _, host := range o.racks.Hosts(provider.DemoNamespace) {
+		if host.Labels[simulator.DomainLabel] != rack {
+			continue
+		}
+		if err := o.ironic.SetFault(ctx, ironic.Dark, dark, host.Namespace, host.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Abandon deletes the host of a machine that is being deleted, and then detaches it by force, which the operator asks for when Ironic does
+// not reach the host.
+func (o *Operated) Abandon(ctx context.Context, name string) (notes []string, err error) {
+	host := &bmov1alpha1.BareMetalHost{}
+	key := client.ObjectKey{Namespace: provider.DemoNamespace, Name: name}
+	if err := o.client.Get(ctx, key, host); err != nil {
+		return nil, fmt.Errorf("reading host %s: %w", name, err)
+	}
+	if host.Spec.ConsumerRef == nil {
+		return nil, nil // the machine has gone already
+	}
+	if err := o.client.Delete(ctx, host); err != nil {
+		return nil, fmt.Errorf("deleting host %s: %w", name, err)
+	}
+	before := host.DeepCopy()
+	metav1.SetMetaDataAnnotation(&host.ObjectMeta, bmov1alpha1.DetachedAnnotation, `{"force":true}`)
+	if err := o.client.Patch(ctx, host, client.MergeFrom(before)); err != nil {
+		return nil, fmt.Errorf("detaching host %s: %w", name, err)
+	}
+	return []string{"deleted BareMetalHost " + name + " and detached it by force"}, nil
+}
+
+// Repair gives the power back, and racks what was abandoned again.
+func (o *Operated) Repair(ctx context.Context, rack string) (string, error) {
+	if err := o.Dark(ctx, rack, false); err != nil {
+		return "", err
+	}
+	return rack + " has power again", simulator.Create(ctx, o.client, provider.DemoNamespace, o.racks)
+}
+
+// Remains finds a host that is not available, empty and in order.
+func (o *Operated) Remains(ctx context.Context) (string, error) {
+	return unused(ctx, o.client, o.racks)
+}
+
+// Close ends Ironic.
+func (o *Operated) Close() { _ = o.server.Close() }
+
+// bodies are the machines in memory that run on hosts.
+type bodies struct {
+	mu sync.Mutex
+	// wanted is what Ironic's machines do, by node, and running which Machines are switched on for it.
+	wanted  map[string]ironic.Machine
+	running map[string]client.ObjectKey
+	changed chan struct{}
+}
+
+// want remembers what a machine does. It does not wait.
+func (b *bodies) want(machine ironic.Machine) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.wanted[machine.Name] = machine
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+// follow switches Machines on and off until ctx ends.
+func (b *bodies) follow(ctx context.Context, workloads *workload.Simulator) {
+	for {
+		var again <-chan time.Time
+		if err := b.catchUp(ctx, workloads); err != nil {
+			ctrl.Log.Error(err, "Booting hosts")
+			again = time.After(bootRetry)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.changed:
+		case <-again:
+		}
+	}
+}
+
+func (b *bodies) catchUp(ctx context.Context, workloads *workload.Simulator) (err error) {
+	b.mu.Lock()
+	wanted := maps.Clone(b.wanted)
+	b.mu.Unlock()
+	for name, machine := range wanted {
+		running, runs := b.running[name]
+		switch {
+		case machine.Runs != nil && !runs:
+			err = errors.Join(err, b.boot(ctx, workloads, machine))
+		case machine.Runs == nil && runs:
+			if failed := workloads.PowerOff(ctx, running); failed != nil {
+				err = errors.Join(err, failed)
+				continue
+			}
+			delete(b.running, name)
+		}
+	}
+	return err
+}
+
+func (b *bodies) boot(ctx context.Context, workloads *workload.Simulator, machine ironic.Machine) error {
+	namespace, name, _ := strings.Cut(machine.Name, "~")
+	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	key, as, err := identityOf(simulator.Boot{Host: host, UserData: []byte(machine.Runs.UserData), MetaData: machine.Runs.MetaData})
+	if err != nil {
+		return err
+	}
+	if err := workloads.PowerOn(ctx, key, as); err != nil {
+		return err
+	}
+	b.running[machine.Name] = key
+	return nil
+}

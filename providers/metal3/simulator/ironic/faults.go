@@ -1,0 +1,125 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ironic
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline-io/faultline/shared/faults"
+)
+
+// Faults that a machine can have.
+const (
+	// Dark is a machine without power, BMC included.
+	Dark = "dark"
+	// Silent is a BMC that does not answer while its machine runs on.
+	Silent = "silent"
+	// Hung is an operating system that ignores that it is asked to shut down.
+	Hung = "hung"
+)
+
+// Steps that can fail.
+const (
+	Verifying  = "verifying"
+	Inspecting = "inspecting"
+	Deploying  = "deploying"
+	Cleaning   = "cleaning"
+	Power      = "power"
+)
+
+// Fault is a way in which Ironic or a machine breaks a rule that the operator would like to rely on.
+type Fault = faults.Fault[*Server, Option, types.NamespacedName]
+
+// Faults returns all there are.
+func Faults() []Fault {
+	return []Fault{
+		{
+			Name: Dark, Is: "a machine has no power: it stops, and its BMC does not answer", Breaks: "A machine that is to be on is on.",
+			Takes: []string{"namespace", "host"}, Set: setDark,
+		},
+		{
+			Name: Silent, Is: "a BMC does not answer while its machine runs on", Breaks: "What does not answer does not run.",
+			Takes: []string{"namespace", "host"}, Set: setFault(Silent),
+		},
+		{
+			Name: Hung, Is: "the operating system of a machine ignores that it is asked to shut down", Breaks: "A machine that is to be off shuts down.",
+			Takes: []string{"namespace", "host"}, Set: setFault(Hung),
+		},
+		{
+			Name: "failing", Is: "a step fails: verifying, inspecting, deploying, cleaning or power", Breaks: "An operation ends well.",
+			Takes: []string{"namespace", "host", "step"}, MayTake: []string{"message"}, Set: setFailing,
+		},
+		{
+			Name: "down", Is: "Ironic answers every request with 503", Breaks: "Ironic is there.", Set: setDown,
+		},
+	}
+}
+
+// SetFault makes a fault by its name, or ends it.
+func (s *Server) SetFault(ctx context.Context, name string, on bool, args ...string) error {
+	fault, err := faults.Named(Faults(), name)
+	if err != nil {
+		return err
+	}
+	return fault.Make(ctx, s, on, args...)
+}
+
+// setDark leaves a machine that has power again off.
+func setDark(_ context.Context, s *Server, on bool, args ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.hostMachine(args)
+	before := m.seen()
+	if m.set(Dark, on, unreachable); on {
+		m.on, m.ramdisk = false, false
+	}
+	if after := m.seen(); after != before {
+		s.observe(after)
+	}
+	return nil
+}
+
+func setFault(name string) func(context.Context, *Server, bool, ...string) error {
+	return func(_ context.Context, s *Server, on bool, args ...string) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.hostMachine(args).set(name, on, unreachable)
+		return nil
+	}
+}
+
+func setFailing(_ context.Context, s *Server, on bool, args ...string) error {
+	step, message := args[2], args[2]+" failed"
+	if all := []string{Verifying, Inspecting, Deploying, Cleaning, Power}; !slices.Contains(all, step) {
+		return fmt.Errorf("there is no step %q; there are %v", step, all)
+	}
+	if len(args) > 3 {
+		message = args[3]
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hostMachine(args).set(step, on, message)
+	return nil
+}
+
+func setDown(_ context.Context, s *Server, on bool, _ ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = on
+	return nil
+}
+
+func (s *Server) hostMachine(args []string) *machine { return s.machine(args[0] + "~" + args[1]) }
+
+func (m *machine) set(fault string, on bool, message string) {
+	if on {
+		m.faults[fault] = message
+	} else {
+		delete(m.faults, fault)
+	}
+}

@@ -1,0 +1,240 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ironic
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Provision states, as Ironic spells them.
+const (
+	enroll        = "enroll"
+	verifying     = "verifying"
+	manageable    = "manageable"
+	inspecting    = "inspecting"
+	inspectWait   = "inspect wait"
+	inspectFailed = "inspect failed"
+	cleaning      = "cleaning"
+	cleanWait     = "clean wait"
+	cleanFailed   = "clean failed"
+	available     = "available"
+	deploying     = "deploying"
+	deployWait    = "wait call-back"
+	deployFailed  = "deploy failed"
+	active        = "active"
+	deleting      = "deleting"
+	failed        = "error"
+	adopting      = "adopting"
+	adoptFailed   = "adopt failed"
+)
+
+const unreachable = "unable to reach the BMC"
+
+func (s *Server) changeProvisionState(n *node, r request) (answer, error) {
+	verb, _ := r.document["target"].(string)
+	// Ironic's default of what maintenance forbids.
+	if n.flag("maintenance") && slices.Contains([]string{"active", "rebuild", "clean"}, verb) {
+		return answer{}, refuse(http.StatusBadRequest, "The %s operation can't be performed on node %s because it's in maintenance mode.", verb, n.text("uuid"))
+	}
+	begin, from := s.verb(verb)
+	if begin == nil || !slices.Contains(from, n.text("provision_state")) {
+		return answer{}, refuse(http.StatusBadRequest, "The requested action %q can not be performed on node %q while it is in state %q.",
+			verb, n.text("uuid"), n.text("provision_state"))
+	}
+	if err := begin(n, r); err != nil {
+		return answer{}, err
+	}
+	return answer{status: http.StatusAccepted}, nil
+}
+
+// verb returns what begins when a node is asked for a state, and the states in which it can be.
+func (s *Server) verb(name string) (begin func(*node, request) error, from []string) {
+	switch name {
+	case "manage":
+		return s.manage, []string{enroll, available, cleanFailed, inspectFailed, adoptFailed}
+	case "inspect":
+		return s.inspect, []string{manageable, inspectFailed}
+	case "provide":
+		return s.provide, []string{manageable}
+	case "clean":
+		return s.cleanByHand, []string{manageable}
+	case "adopt":
+		return s.adopt, []string{manageable, adoptFailed}
+	case "active":
+		return s.deploy, []string{available, deployFailed}
+	case "deleted":
+		return s.tearDown, []string{active, deployFailed, deployWait, failed}
+	case "abort":
+		return s.abort, []string{inspectWait, cleanWait}
+	}
+	return nil, nil
+}
+
+// enter puts a node into a state on its way to a target, and has then called after a while, unless something else begins before.
+func (s *Server) enter(n *node, state, target string, after time.Duration, then func()) {
+	n.set(document{"provision_state": state, "target_provision_state": target, "provision_updated_at": timestamp()})
+	var step *time.Timer
+	step = time.AfterFunc(after, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if n.step == step {
+			n.step = nil
+			then()
+		}
+	})
+	n.step = step
+}
+
+// rest leaves a node in a state.
+func (s *Server) rest(n *node, state, lastError string) {
+	if n.step != nil {
+		n.step.Stop()
+		n.step = nil
+	}
+	n.set(document{"provision_state": state, "target_provision_state": nil, "last_error": lastError, "provision_updated_at": timestamp()})
+}
+
+func (s *Server) manage(n *node, _ request) error {
+	if n.text("provision_state") != enroll {
+		s.rest(n, manageable, "")
+		return nil
+	}
+	n.set(document{"last_error": nil})
+	s.enter(n, verifying, manageable, s.delays.Step, func() {
+		if message, failing := n.fails(Verifying); failing {
+			s.rest(n, enroll, fmt.Sprintf("Failed to get power state for node %s. Error: %s", n.text("uuid"), message))
+			return
+		}
+		s.rest(n, manageable, "")
+		n.showPower()
+	})
+	return nil
+}
+
+func (s *Server) inspect(n *node, _ request) error {
+	s.enter(n, inspecting, manageable, s.delays.Step, func() {
+		s.boot(n)
+		s.enter(n, inspectWait, manageable, s.delays.Inspecting, func() {
+			if message, failing := n.fails(Inspecting); failing {
+				s.rest(n, inspectFailed, message)
+				return
+			}
+			n.inspected = true
+			s.switchOff(n)
+			s.rest(n, manageable, "")
+		})
+	})
+	return nil
+}
+
+func (s *Server) provide(n *node, _ request) error {
+	s.clean(n, available)
+	return nil
+}
+
+func (s *Server) cleanByHand(n *node, _ request) error {
+	s.eraseThen(n, manageable)
+	return nil
+}
+
+// clean erases a machine on the way to a state, unless its node is not to be cleaned.
+func (s *Server) clean(n *node, target string) {
+	if automated, set := n.fields["automated_clean"].(bool); set && !automated {
+		s.rest(n, target, "")
+		return
+	}
+	s.eraseThen(n, target)
+}
+
+func (s *Server) eraseThen(n *node, target string) {
+	s.enter(n, cleaning, target, s.delays.Step, func() {
+		s.boot(n)
+		s.enter(n, cleanWait, target, s.delays.Cleaning, func() {
+			if message, failing := n.fails(Cleaning); failing {
+				n.set(document{"maintenance": true, "maintenance_reason": message, "fault": "clean failure"})
+				s.rest(n, cleanFailed, message)
+				return
+			}
+			s.change(n, func(m *machine) { m.disk = nil })
+			s.switchOff(n)
+			s.rest(n, target, "")
+		})
+	})
+}
+
+// adopt takes a machine as it is.
+func (s *Server) adopt(n *node, _ request) error {
+	s.enter(n, adopting, active, s.delays.Step, func() { s.rest(n, active, "") })
+	return nil
+}
+
+// deploy writes an image and the config drive to a machine, and boots it.
+func (s *Server) deploy(n *node, r request) error {
+	drive, err := configDrive(r.body)
+	if err != nil {
+		return refuse(http.StatusBadRequest, "Invalid config drive: %s", err)
+	}
+	n.set(document{"instance_uuid": n.text("uuid"), "last_error": nil})
+	s.enter(n, deploying, active, s.delays.Step, func() {
+		s.boot(n)
+		s.enter(n, deployWait, active, s.delays.Deploying, func() {
+			if message, failing := n.fails(Deploying); failing {
+				s.switchOff(n)
+				s.rest(n, deployFailed, message)
+				return
+			}
+			s.change(n, func(m *machine) { m.ramdisk, m.disk, m.on = false, drive, true })
+			s.rest(n, active, "")
+		})
+	})
+	return nil
+}
+
+func configDrive(body []byte) (*ConfigDrive, error) {
+	asked := struct {
+		ConfigDrive struct {
+			UserData    json.RawMessage `json:"user_data"`
+			MetaData    map[string]any  `json:"meta_data"`
+			NetworkData map[string]any  `json:"network_data"`
+		} `json:"configdrive"`
+	}{}
+	if err := json.Unmarshal(body, &asked); err != nil {
+		return nil, err
+	}
+	drive := &ConfigDrive{MetaData: asked.ConfigDrive.MetaData, NetworkData: asked.ConfigDrive.NetworkData}
+	// User data is a text, or an object that is written as JSON.
+	if err := json.Unmarshal(asked.ConfigDrive.UserData, &drive.UserData); err != nil {
+		drive.UserData = string(asked.ConfigDrive.UserData)
+	}
+	return drive, nil
+}
+
+// tearDown switches a machine off and cleans it.
+func (s *Server) tearDown(n *node, _ request) error {
+	s.enter(n, deleting, available, s.delays.Step, func() {
+		n.set(document{"instance_info": map[string]any{}, "instance_uuid": nil})
+		if message, failing := n.fails(Power); failing {
+			s.rest(n, failed, "Failed to tear down: Failed to change power state to 'power off'. Error: "+message)
+			return
+		}
+		s.switchOff(n)
+		s.clean(n, available)
+	})
+	return nil
+}
+
+// abort ends what the ramdisk does. Ironic keeps the target of an inspection that was aborted.
+func (s *Server) abort(n *node, _ request) error {
+	if n.text("provision_state") == inspectWait {
+		s.rest(n, inspectFailed, "Inspection was aborted by request.")
+		n.set(document{"target_provision_state": manageable})
+		return nil
+	}
+	s.rest(n, cleanFailed, "Clean operation aborted by operator")
+	return nil
+}
