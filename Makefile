@@ -40,7 +40,7 @@ GOLANGCI_LINT := $(BIN)/golangci-lint
 .PHONY: demo
 demo: ## Bring up a cluster spread over failure domains, lose a domain, repair it. STORY=add, evict, return, workers or logical tells another, PROVIDER=metal3 does it on bare metal, FLAVOR=topology with a ClusterClass, KEEP=1 leaves it running, METRICS=FILE records its metrics
 	@echo "Compiling the demo (some minutes the first time, silent until it is done)"
-	@cd e2e && go run ./cmd/demo --provider=$(PROVIDER) $(if $(STORY),--story=$(STORY)) $(if $(FLAVOR),--flavor=$(FLAVOR)) $(if $(KEEP),--keep) $(if $(METRICS),--metrics=$(abspath $(METRICS)))
+	@cd e2e && $(if $(BMO),$(REAL_OPERATOR) )go run ./cmd/demo --provider=$(PROVIDER) $(if $(STORY),--story=$(STORY)) $(if $(FLAVOR),--flavor=$(FLAVOR)) $(if $(KEEP),--keep) $(if $(METRICS),--metrics=$(abspath $(METRICS)))
 
 .PHONY: test
 test: assets ## Run the unit and integration tests of every module, or of MODULE (no Docker). RACE=all has the race detector watch all of them
@@ -121,8 +121,26 @@ define LABELS
 $$({ grep -ho 'Label([^)]*)' e2e/specs/*_test.go | grep -o '"[^"]*"' | tr -d '"'; sed -n 's/^\t\(only[A-Z][a-z]*\|long\|demonstrated\) *= "\(.*\)".*/\2/p' e2e/specs/suite_test.go; } | sort -u)
 endef
 SPECS = -e2e.cluster=$(CLUSTER) -e2e.provider=$(PROVIDER) $(if $(FAST),-e2e.fast)
+# The real bare-metal operator: BMO is its program, BMO_RELEASE the kustomize folder of its release, by default that of its module. BMO_IMAGE
+# has the program where images can be pulled.
+BMO_VERSION := v0.13.2
+BMO_IMAGE := quay.io/metal3-io/baremetal-operator:$(BMO_VERSION)
+BMO_RELEASE ?= $(shell cd e2e && go mod download -json github.com/metal3-io/baremetal-operator@$(BMO_VERSION) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')/config/default
+REAL_OPERATOR = FAULTLINE_BMO=$(abspath $(or $(BMO),$(BIN)/baremetal-operator)) FAULTLINE_BMO_RELEASE=$(BMO_RELEASE)
+.PHONY: operator
+operator:
+	@$(if $(BMO),test -x $(BMO) || { echo "BMO=$(BMO) is no program" >&2; exit 1; },mkdir -p $(BIN) && \
+		id=$$(docker create $(BMO_IMAGE)) && docker cp $$id:/baremetal-operator $(BIN)/ && docker rm $$id >/dev/null || \
+		{ echo "Cannot pull $(BMO_IMAGE): give the program of the bare-metal operator $(BMO_VERSION) with BMO=FILE" >&2; exit 1; })
+
 .PHONY: e2e
-e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs, LABEL=long the longest
+e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs, LABEL=long the longest. PROVIDER=metal3 OPERATOR=real runs a cluster under upstream's bare-metal operator, without kind
+ifeq ($(OPERATOR),real)
+e2e: operator
+	$(if $(filter metal3,$(PROVIDER)),,$(error OPERATOR=real is for PROVIDER=metal3))
+	cd e2e && $(REAL_OPERATOR) $(TEST) -v -tags=e2e -count=1 -timeout=40m -run TestTheRealOperator $(TEST_FLAGS) ./realoperator
+else
+e2e:
 	@rm -f $(OUT)/e2e/failure.txt
 	@for word in $$(grep -o '[A-Za-z][A-Za-z0-9-]*' <<<'$(LABEL)'); do grep -qx -- "$$word" <<<"$(LABELS)" || \
 		{ echo "No spec has the label $$word: LABEL is made of" $(LABELS) >&2; exit 1; }; done
@@ -131,6 +149,7 @@ e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clus
 		-ginkgo.label-filter='$(LABEL)' $(SPECS) >/dev/null
 	cd e2e && go run ./cmd/kind --name=$(CLUSTER) --providers=$(PROVIDER) $(if $(FAST),,--boot) up
 	cd e2e && go tool ginkgo -v --tags=e2e --procs=$(PROCS) --timeout=80m --label-filter='$(LABEL)' ./specs -- $(SPECS) || { cat $(OUT)/e2e/failure.txt 2>/dev/null; exit 1; }
+endif
 
 .PHONY: bench
 bench: assets ## Print planner times and what a machine costs in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal, SCALE=1 for a large vCenter, with PROVIDER=metal3 for spreading 500 workers and 1,000 control planes. PROVIDER=harvester for a /16 of addresses, 1,000 load balancers and a Harvester that answers late beside another, with SCALE=1 for ten minutes at rest

@@ -124,6 +124,9 @@ func (w *world) whole(ctx context.Context) (string, error) {
 		return fmt.Sprintf("%d machines, not %d", len(list.Items), machines), nil
 	}
 	for i := range list.Items {
+		if !list.Items[i].DeletionTimestamp.IsZero() {
+			return fmt.Sprintf("Machine %s is being deleted", list.Items[i].Name), nil
+		}
 		if ready := conditions.Get(&list.Items[i], clusterv1.MachineReadyCondition); ready == nil || ready.Status != metav1.ConditionTrue {
 			return fmt.Sprintf("Machine %s is not ready: %+v", list.Items[i].Name, ready), nil
 		}
@@ -182,7 +185,7 @@ func (w *world) remediates(ctx context.Context) {
 	check.Spec.ClusterName = name
 	check.Spec.Selector = metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: name + "-md-b"}}
 	check.Spec.Checks.UnhealthyNodeConditions = []clusterv1.UnhealthyNodeCondition{
-		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, TimeoutSeconds: ptr.To[int32](1)},
+		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, TimeoutSeconds: ptr.To[int32](1)},
 	}
 	check.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{
 		APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3RemediationTemplate", Name: template.Name,
