@@ -5,6 +5,7 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -164,15 +165,22 @@ func (s *setIntent) run(cmd *cobra.Command, cluster string, domains []string) er
 		}
 		return printer.PrintObj(result.object, s.Out)
 	}
-	e := emptying{reader: read.Reader{Client: c}, cluster: client.ObjectKey{Namespace: namespace, Name: cluster}, domains: domains}
-	switch evicts := s.state == faultlinev1.DomainEvicting; {
-	case evicts && s.wait:
-		return e.wait(cmd.Context(), s.timeout)
-	case evicts:
-		e.note(cmd.Context(), s.ErrOut)
-	case s.wait:
-		return w.wait(cmd.Context(), result.object, domains, s.state, s.timeout)
+	if s.state == faultlinev1.DomainEvicting {
+		e := emptying{reader: read.Reader{Client: c}, cluster: client.ObjectKey{Namespace: namespace, Name: cluster}, domains: domains}
+		return s.follow(cmd.Context(), e)
 	}
+	if !s.wait {
+		return nil
+	}
+	return w.wait(cmd.Context(), result.object, domains, s.state, s.timeout)
+}
+
+// follow looks at what becomes of failure domains that are being emptied.
+func (s *setIntent) follow(ctx context.Context, e emptying) error {
+	if s.wait {
+		return e.wait(ctx, s.timeout)
+	}
+	e.note(ctx, s.ErrOut)
 	return nil
 }
 
