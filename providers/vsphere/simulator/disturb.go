@@ -21,6 +21,10 @@ func (s *Server) SetDelay(d time.Duration) { s.endpoint.SetDelay(d) }
 // false. Sessions and tasks go on meanwhile.
 func (s *Server) SetDown(down bool) { s.endpoint.SetDown(down) }
 
+// RenewCertificate gives the server another certificate, which signs itself too, and resets every connection, as when an administrator
+// replaces the one that expires. Sessions go on.
+func (s *Server) RenewCertificate() error { return s.endpoint.RenewCertificate() }
+
 // DisconnectHosts makes vCenter lose the hosts of a compute cluster, given by name
 // or inventory path; all of them when none is named. Their VMs are disconnected:
 // they run on, but cannot be powered, changed or deleted, only cloned.

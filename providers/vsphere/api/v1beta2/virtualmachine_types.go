@@ -94,6 +94,8 @@ type VirtualMachineCloneSpec struct {
 	// thumbprint is the SHA-1 or SHA-256 fingerprint of the vCenter's
 	// certificate, hexadecimal pairs separated by colons. Without it an
 	// authority that the manager's system trusts must vouch for the certificate.
+	// On the server of the VSphereDeploymentZone or the VSphereCluster the
+	// thumbprint of these is used if they have one.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

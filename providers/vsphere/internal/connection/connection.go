@@ -8,13 +8,16 @@ package connection
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/identity"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
@@ -46,11 +49,35 @@ func (d *Dialer) ForgetZone(key client.ObjectKey) { d.zones.forget(key) }
 
 // ForCluster returns the session of the cluster's own server.
 func (d *Dialer) ForCluster(ctx context.Context, cluster *infrav1.VSphereCluster) (*vcenter.Session, error) {
-	return d.ForServer(ctx, cluster, cluster.Spec.Server, cluster.Spec.Thumbprint)
+	return d.forServer(ctx, cluster, cluster.Spec.Server, cluster.Spec.Thumbprint)
 }
 
-// ForServer returns a session with the cluster's account on a server that may be another than the cluster's.
-func (d *Dialer) ForServer(ctx context.Context, cluster *infrav1.VSphereCluster, server, thumbprint string) (*vcenter.Session, error) {
+// ForVM returns a session with the cluster's account on the server of a virtual machine, which may be another than the cluster's.
+func (d *Dialer) ForVM(ctx context.Context, cluster *infrav1.VSphereCluster, vm *infrav1.VSphereVM) (*vcenter.Session, error) {
+	zone, err := d.zoneOf(ctx, vm)
+	if err != nil {
+		return nil, err
+	}
+	return d.forServer(ctx, cluster, vm.Spec.Server, placement.Thumbprint(vm.Spec.Server, cluster, zone, vm.Spec.Thumbprint))
+}
+
+// zoneOf is the deployment zone that a virtual machine was placed in, nil when there is none, or none any more.
+func (d *Dialer) zoneOf(ctx context.Context, vm *infrav1.VSphereVM) (*infrav1.VSphereDeploymentZone, error) {
+	name := vm.Spec.Placement.FailureDomain
+	if name == "" {
+		return nil, nil
+	}
+	zone := &infrav1.VSphereDeploymentZone{}
+	if err := d.Client.Get(ctx, client.ObjectKey{Name: name}, zone); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading VSphereDeploymentZone %s: %w", name, err)
+	}
+	return zone, nil
+}
+
+func (d *Dialer) forServer(ctx context.Context, cluster *infrav1.VSphereCluster, server, thumbprint string) (*vcenter.Session, error) {
 	endpoint, err := d.endpoint(ctx, cluster, server, thumbprint)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -49,7 +48,7 @@ func (d *Dialer) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZon
 // no identityRef goes there as well. An identityRef's account goes only to a vCenter that the zone, or an authority, vouches
 // for: a tenant shall not decide where it is shown.
 func thumbprint(zone *infrav1.VSphereDeploymentZone, oldest *infrav1.VSphereCluster) string {
-	if zone.Spec.Thumbprint == "" && oldest != nil && strings.EqualFold(oldest.Spec.Server, zone.Spec.Server) {
+	if zone.Spec.Thumbprint == "" && oldest != nil && infrav1.SameServer(oldest.Spec.Server, zone.Spec.Server) {
 		return oldest.Spec.Thumbprint
 	}
 	return zone.Spec.Thumbprint

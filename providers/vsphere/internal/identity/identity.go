@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -45,21 +44,11 @@ type Account struct {
 
 // For returns ErrNotUsable unless the account may be sent to the server.
 func (a Account) For(server string) error {
-	if len(a.Servers) == 0 || slices.ContainsFunc(a.Servers, func(allowed string) bool { return address(allowed) == address(server) }) {
+	if len(a.Servers) == 0 || slices.ContainsFunc(a.Servers, func(allowed string) bool { return infrav1.SameServer(allowed, server) }) {
 		return nil
 	}
 	return fmt.Errorf("%w: %s is for vCenter %s only, not for %s: correct spec.server, or add it to the servers there",
 		ErrNotUsable, a.origin, strings.Join(a.Servers, ", "), server)
-}
-
-// address returns a server in one spelling: lower case, with its port, and nothing else of a URL.
-func address(server string) string {
-	server = strings.TrimSuffix(strings.TrimPrefix(server, "https://"), "/sdk")
-	host, port, err := net.SplitHostPort(server)
-	if err != nil {
-		host, port = strings.Trim(server, "[]"), "443"
-	}
-	return net.JoinHostPort(strings.ToLower(host), port)
 }
 
 // Resolver finds accounts. It asks the API server for a Secret's content only when the Secret has changed.

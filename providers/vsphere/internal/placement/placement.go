@@ -60,7 +60,8 @@ func Selects(cluster *infrav1.VSphereCluster, zone *infrav1.VSphereDeploymentZon
 	return err == nil && selector.Matches(labels.Set(zone.Labels))
 }
 
-// VM builds the specification of a machine's virtual machine: the zone's values over the machine's over the cluster's.
+// VM builds the specification of a machine's virtual machine: the zone's values over the machine's over the cluster's, except for the
+// thumbprint.
 // A zone without its failure domain is an error, never the machine's own placement.
 func VM(cluster *infrav1.VSphereCluster, machine *infrav1.VSphereMachine, zone *Zone) (infrav1.VSphereVMSpec, error) {
 	spec := infrav1.VSphereVMSpec{
@@ -68,22 +69,36 @@ func VM(cluster *infrav1.VSphereCluster, machine *infrav1.VSphereMachine, zone *
 		PowerOffMode:                    machine.Spec.PowerOffMode,
 		GuestSoftPowerOffTimeoutSeconds: machine.Spec.GuestSoftPowerOffTimeoutSeconds,
 	}
-	setIfEmpty(&spec.Server, cluster.Spec.Server)
-	setIfEmpty(&spec.Thumbprint, cluster.Spec.Thumbprint)
+	spec.Server = cmp.Or(spec.Server, cluster.Spec.Server)
 	if zone == nil {
+		spec.Thumbprint = Thumbprint(spec.Server, cluster, nil, machine.Spec.Thumbprint)
 		return spec, nil
 	}
 	if zone.Domain == nil {
 		return infrav1.VSphereVMSpec{}, fmt.Errorf("VSphereFailureDomain %s of VSphereDeploymentZone %s does not exist", zone.Spec.FailureDomain, zone.Name)
 	}
 	applyZone(&spec, zone)
+	spec.Thumbprint = Thumbprint(spec.Server, cluster, &zone.VSphereDeploymentZone, machine.Spec.Thumbprint)
 	return spec, nil
+}
+
+// Thumbprint is what the certificate of a machine's server must have: the zone's, else the cluster's, if they are on that server, else
+// the machine's own. The machine has its own from a template, which may be older than the certificate, and which users cannot correct.
+// The zone is nil when the machine is in none, or in one that is gone.
+func Thumbprint(server string, cluster *infrav1.VSphereCluster, zone *infrav1.VSphereDeploymentZone, own string) string {
+	switch {
+	case zone != nil && zone.Spec.Thumbprint != "" && infrav1.SameServer(zone.Spec.Server, server):
+		return zone.Spec.Thumbprint
+	case cluster.Spec.Thumbprint != "" && infrav1.SameServer(cluster.Spec.Server, server):
+		return cluster.Spec.Thumbprint
+	default:
+		return own
+	}
 }
 
 func applyZone(spec *infrav1.VSphereVMSpec, zone *Zone) {
 	topology := zone.Domain.Spec.Topology
 	spec.Server = zone.Spec.Server
-	override(&spec.Thumbprint, zone.Spec.Thumbprint)
 	spec.Datacenter = topology.Datacenter
 	override(&spec.Datastore, topology.Datastore)
 	override(&spec.Template, topology.Template)
@@ -135,12 +150,6 @@ func applyNetwork(device *infrav1.NetworkDeviceSpec, configuration *infrav1.Netw
 
 func override(target *string, value string) {
 	if value != "" {
-		*target = value
-	}
-}
-
-func setIfEmpty(target *string, value string) {
-	if *target == "" {
 		*target = value
 	}
 }

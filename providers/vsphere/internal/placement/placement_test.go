@@ -112,6 +112,46 @@ func TestZoneComesBeforeMachineAndCluster(t *testing.T) {
 	g.Expect(spec.NumCPUs).To(BeEquivalentTo(4), "a zone says nothing about size")
 }
 
+// A template is older than a certificate that was renewed since, and its machines cannot be made with the old one, nor deleted.
+func TestThumbprintIsOfWhoKnowsTheServer(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		server        string
+		cluster, zone string // their thumbprints
+		zoneServer    string
+		want          string
+	}{
+		"of the zone":                           {server, "of the cluster", "of the zone", server, "of the zone"},
+		"of the cluster":                        {server, "of the cluster", "", server, "of the cluster"},
+		"of the cluster, in another spelling":   {"https://VCenter.example.com:443/sdk", "of the cluster", "", "", "of the cluster"},
+		"of the machine, on another server":     {"other.example.com", "of the cluster", "", "", "of the machine"},
+		"of the machine, whose zone has moved":  {"other.example.com", "of the cluster", "of the zone", server, "of the machine"},
+		"of the machine, as nobody else has it": {server, "", "", server, "of the machine"},
+		"of the zone on another server":         {"other.example.com", "of the cluster", "of the zone", "other.example.com", "of the zone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			cluster := newCluster(func(c *infrav1.VSphereCluster) { c.Spec.Thumbprint = tc.cluster })
+			zone := newZone("a", func(z *placement.Zone) { z.Spec.Thumbprint, z.Spec.Server = tc.zone, tc.zoneServer })
+			g.Expect(placement.Thumbprint(tc.server, cluster, &zone.VSphereDeploymentZone, "of the machine")).To(Equal(tc.want))
+			if tc.zone == "" {
+				g.Expect(placement.Thumbprint(tc.server, cluster, nil, "of the machine")).To(Equal(tc.want))
+			}
+		})
+	}
+}
+
+func TestAnotherServerIsNotReachedWithTheThumbprintOfTheCluster(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	machine := newMachine()
+	machine.Spec.Thumbprint = ""
+	spec, err := placement.VM(newCluster(), machine, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(spec.Thumbprint).To(BeEmpty())
+}
+
 func TestZoneThatSaysLittleLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -120,7 +160,6 @@ func TestZoneThatSaysLittleLeavesTheRest(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(spec.Server).To(Equal(server), "the server is the zone's in any case")
 	g.Expect(spec.Datacenter).To(Equal("dc-1"), "and so is the datacenter")
-	g.Expect(spec.Thumbprint).To(Equal("of the machine"))
 	g.Expect(spec.Folder).To(Equal("folder"))
 	g.Expect(spec.ResourcePool).To(Equal("pool"), "without a compute cluster nothing says that the pool is elsewhere")
 	g.Expect(spec.Datastore).To(Equal("datastore"))

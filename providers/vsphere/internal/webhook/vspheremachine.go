@@ -56,7 +56,7 @@ func (w *VSphereMachine) ValidateCreate(_ context.Context, machine *infrav1.VSph
 }
 
 // ValidateUpdate refuses to change what a machine is. How it is powered off may
-// change, and its network cards may be given addresses.
+// change, the thumbprint of its server, and its network cards may be given addresses.
 func (w *VSphereMachine) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereMachine) (admission.Warnings, error) {
 	// The old object may be older than the default, which is no change.
 	before = before.DeepCopy()
@@ -67,7 +67,7 @@ func (w *VSphereMachine) ValidateUpdate(ctx context.Context, before, after *infr
 	errs := rules.Added(validateMachineObject(before), validateMachineObject(after))
 	errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path,
 		"change the VSphereMachineTemplate that the machine is made from, and the machine is replaced",
-		"providerID", "powerOffMode", "guestSoftPowerOffTimeoutSeconds", "network.devices")...)
+		"providerID", "thumbprint", "powerOffMode", "guestSoftPowerOffTimeoutSeconds", "network.devices")...)
 	return rules.AddedWarnings(warnMachine(before.Spec, path), warnMachine(after.Spec, path)),
 		refuse("VSphereMachine", after.Name, errs)
 }

@@ -51,6 +51,9 @@ func (r *Reconciler) create(ctx context.Context, s *scope, spec infrav1.VSphereV
 		Spec: spec,
 	}
 	carryLabels(s.vsphere, vm)
+	if spec.Thumbprint != "" {
+		metav1.SetMetaDataAnnotation(&vm.ObjectMeta, thumbprintAnnotation, spec.Thumbprint)
+	}
 	// The machine's finalizer must be stored before anything exists that only its deletion removes.
 	if err := s.patch.ApplySpec(ctx, r.Client, s.vsphere); err != nil {
 		return err
@@ -109,7 +112,7 @@ func where(spec infrav1.VSphereVMSpec) string {
 	return "in failure domain " + spec.Placement.FailureDomain
 }
 
-// reconcileDelete removes the VSphereVM and waits for it to go. It looks at no zone.
+// reconcileDelete removes the VSphereVM and waits for it to go. It needs no zone.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.vm == nil { // or the cache does not show it yet
 		var err error
@@ -133,7 +136,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 		message += ": " + why
 	}
 	setProvisioned(s.vsphere, infrav1.VSphereVMVirtualMachineDeletingReason, message)
-	if err := r.syncPowerOff(ctx, s); client.IgnoreNotFound(err) != nil {
+	if err := r.sync(ctx, s); client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
 	if s.vm.DeletionTimestamp.IsZero() {

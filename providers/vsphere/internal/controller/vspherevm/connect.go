@@ -21,7 +21,7 @@ import (
 
 // connect finds the session and the virtual machine in its inventory.
 func (r *Reconciler) connect(ctx context.Context, s *scope) (steps.Progress, error) {
-	session, err := r.VCenters.ForServer(ctx, s.cluster, s.vm.Spec.Server, s.vm.Spec.Thumbprint)
+	session, err := r.VCenters.ForVM(ctx, s.cluster, s.vm)
 	// From a machine in service an outage takes nothing but the view, which is said of the VSphereCluster. To write it to
 	// thousands of machines keeps the API server busy for longer than most outages last.
 	if err == nil || !s.vm.InService() {
@@ -29,7 +29,7 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (steps.Progress, err
 	}
 	if err != nil {
 		if connection.Waits(err) {
-			return steps.Wait, nil
+			return steps.Retry(connection.AskAgain(err)), nil
 		}
 		return steps.Wait, err
 	}

@@ -48,9 +48,10 @@ type Reconciler struct {
 	filter watchfilter.Filter
 }
 
-// VCenters gives the session of a server with a cluster's account.
+// VCenters gives the session that a virtual machine is reached with. What for is decided with each use, so that what is corrected
+// reaches machines of every age, and those that are being deleted.
 type VCenters interface {
-	ForServer(ctx context.Context, cluster *infrav1.VSphereCluster, server, thumbprint string) (*vcenter.Session, error)
+	ForVM(ctx context.Context, cluster *infrav1.VSphereCluster, vm *infrav1.VSphereVM) (*vcenter.Session, error)
 	// ClustersOf names the VSphereClusters that use an account.
 	ClustersOf(account string) []client.ObjectKey
 }

@@ -28,11 +28,15 @@ func byTask(key taskKey) string               { return "task/" + key.server + "/
 func byLostClones(server string) string       { return "lostClones/" + server }
 func byInventory(server string) string        { return "inventory/" + server }
 func bySession(server, cluster string) string { return "session/" + server + "/" + cluster }
+func byZone(zone string) string               { return "zone/" + zone }
 
 // wakenBy lists the keys of an object.
 func wakenBy(o client.Object) []string {
 	vm := o.(*infrav1.VSphereVM)
 	keys := []string{byUUID(string(vm.UID)), bySession(vm.Spec.Server, vm.Labels[clusterv1.ClusterNameLabel])}
+	if zone := vm.Spec.Placement.FailureDomain; zone != "" {
+		keys = append(keys, byZone(zone))
+	}
 	if vm.Spec.BiosUUID != "" {
 		keys = append(keys, byUUID(vm.Spec.BiosUUID))
 	}
@@ -124,6 +128,11 @@ func (r *Reconciler) vmsOfAccount(ctx context.Context, e vcenter.Event) []reconc
 // vmsOfCluster finds the objects of a Cluster's VSphereCluster.
 func (r *Reconciler) vmsOfCluster(ctx context.Context, o client.Object) []reconcile.Request {
 	return r.vms(ctx, watch.OfInfrastructure(o))
+}
+
+// vmsOfZone finds the objects that were placed in a deployment zone.
+func (r *Reconciler) vmsOfZone(ctx context.Context, zone client.Object) []reconcile.Request {
+	return r.wakenBy(ctx, byZone(zone.GetName()))
 }
 
 func (r *Reconciler) vmsByUUID(ctx context.Context, e vcenter.Event) []reconcile.Request {

@@ -55,7 +55,7 @@ func (r *reads) List(ctx context.Context, list client.ObjectList, opts ...client
 // accounts says which VSphereClusters use an account.
 type accounts map[string][]client.ObjectKey
 
-func (accounts) ForServer(context.Context, *infrav1.VSphereCluster, string, string) (*vcenter.Session, error) {
+func (accounts) ForVM(context.Context, *infrav1.VSphereCluster, *infrav1.VSphereVM) (*vcenter.Session, error) {
 	return nil, vcenter.ErrUnreachable
 }
 

@@ -19,6 +19,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vmware/govmomi/vim25/soap"
@@ -38,6 +39,9 @@ type Endpoint struct {
 	overload losses // calls
 	holds    holds
 
+	host        string // that the certificate is for
+	certificate atomic.Pointer[tls.Certificate]
+
 	mu     sync.Mutex
 	closed bool
 	done   sync.WaitGroup // the serving goroutine and every request under way
@@ -54,11 +58,14 @@ func Listen(address string) (*Endpoint, error) {
 		_ = l.Close()
 		return nil, err
 	}
-	f := &Endpoint{listener: l}
+	f := &Endpoint{listener: l, host: hostOf(address)}
+	f.certificate.Store(&certificate)
 	f.server = &http.Server{
 		Handler:           f,
 		ReadHeaderTimeout: time.Minute,
-		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return f.certificate.Load(), nil
+		}},
 		// One connection, one call: cutting connections then cuts what it says.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 		// Handshakes that clients give up are part of the tests.
@@ -96,7 +103,18 @@ func (f *Endpoint) Close() {
 func (f *Endpoint) Address() *net.TCPAddr { return f.listener.Addr().(*net.TCPAddr) }
 
 // Certificate is its own, which signs itself.
-func (f *Endpoint) Certificate() *x509.Certificate { return f.server.TLSConfig.Certificates[0].Leaf }
+func (f *Endpoint) Certificate() *x509.Certificate { return f.certificate.Load().Leaf }
+
+// RenewCertificate shows another certificate from now on and resets every connection.
+func (f *Endpoint) RenewCertificate() error {
+	certificate, err := selfSigned(f.host)
+	if err != nil {
+		return err
+	}
+	f.certificate.Store(&certificate)
+	f.listener.cut()
+	return nil
+}
 
 // SetDelay makes every answer so much late, including those under way.
 func (f *Endpoint) SetDelay(d time.Duration) { f.latency.set(d) }

@@ -4,7 +4,9 @@
 package front
 
 import (
+	"maps"
 	"net"
+	"slices"
 	"sync"
 )
 
@@ -54,14 +56,18 @@ func (l *listener) admit(raw net.Conn) (*conn, bool) {
 func (l *listener) setDown(down bool) {
 	l.mu.Lock()
 	l.down = down
-	var cut []*conn
-	if down {
-		for c := range l.conns {
-			cut = append(cut, c)
-		}
-	}
 	l.mu.Unlock()
-	for _, c := range cut {
+	if down {
+		l.cut()
+	}
+}
+
+// cut resets the connections that are open.
+func (l *listener) cut() {
+	l.mu.Lock()
+	open := slices.Collect(maps.Keys(l.conns))
+	l.mu.Unlock()
+	for _, c := range open {
 		reset(c)
 	}
 }

@@ -1,0 +1,47 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherevm
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// shut opens no session.
+type shut struct{ why error }
+
+func (s shut) ForVM(context.Context, *infrav1.VSphereCluster, *infrav1.VSphereVM) (*vcenter.Session, error) {
+	return nil, s.why
+}
+
+func (shut) ClustersOf(string) []client.ObjectKey { return nil }
+
+// Its cluster may be on another server, or reach this one with another thumbprint: nobody else asks for the machine's session.
+func TestMachineAsksAgainForASessionThatItsAccountWasRefused(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		why   error
+		after time.Duration
+	}{
+		"refused":           {vcenter.ErrUnauthorized, 2 * time.Minute},
+		"an event tells it": {vcenter.ErrUnreachable, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			r := &Reconciler{VCenters: shut{fmt.Errorf("logging in: %w", tc.why)}}
+			p, err := r.connect(t.Context(), &scope{vm: &infrav1.VSphereVM{}, cluster: &infrav1.VSphereCluster{}})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(p.After()).To(Equal(tc.after))
+		})
+	}
+}
