@@ -149,6 +149,7 @@ func TestWhatStopsOrChangesIsSaid(t *testing.T) {
 		"an applier of v1alpha4":             {change{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2", "apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4"}, preflight.Stops, "ManagedFields", "VSphereCluster c", "kubectl last wrote it as v1alpha4"},
 		"an object on its way out":           {change{"name: t,", "name: t, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [a],"}, preflight.Check, "Deletion", "VSphereMachineTemplate t", "finalizers a"},
 		"a certificate nobody vouches for":   {change{`thumbprint: "AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA"`, `thumbprint: ""`}, preflight.Check, "Thumbprint", "VSphereCluster c", "certificate of vc.example;"},
+		"a template's old certificate":       {change{"memoryMiB: 4096", `thumbprint: "BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB"`}, preflight.Check, "Thumbprint", "VSphereMachineTemplate t", "not that of VSphereCluster c"},
 		"cluster modules":                    {change{`failureDomainSelector:`, `clusterModules: [{}], failureDomainSelector:`}, preflight.Check, "ClusterModules", "VSphereCluster c", "1 cluster modules"},
 		"a zone that is not ready":           {change{"{ready: true}", "{ready: false}"}, preflight.Check, "Zones", "VSphereDeploymentZone zone", "is not ready"},
 		"a zone without its domain":          {change{"failureDomain: domain", "failureDomain: other"}, preflight.Stops, "Zones", "VSphereDeploymentZone zone", "VSphereFailureDomain other"},

@@ -106,7 +106,7 @@ func vsphere() Provider {
 			clustercache-client-burst`)...),
 		gates: gates(),
 		rules: []func(*examination){
-			refused(validation.Written), thumbprints, modules, zones, failureDomains, placedElsewhere, smallMachines, snapshots, droppedFields, tasks, claims, formerOwners,
+			refused(validation.Written), thumbprints, otherThumbprints, modules, zones, failureDomains, placedElsewhere, smallMachines, snapshots, droppedFields, tasks, claims, formerOwners,
 		},
 	}
 }

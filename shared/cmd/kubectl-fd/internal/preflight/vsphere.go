@@ -27,9 +27,36 @@ func thumbprints(e *examination) {
 	}, "VSphereCluster")
 }
 
+// otherThumbprints looks for templates that name another certificate than a cluster on the same vCenter: upstream takes the template's.
+func otherThumbprints(e *examination) {
+	e.each(Check, "Thumbprint", func(template *unstructured.Unstructured) string {
+		own := plain(text(template, append(clone(template), "thumbprint")...))
+		for i := range e.Objects["VSphereCluster"] {
+			cluster := &e.Objects["VSphereCluster"][i]
+			vouched := plain(text(cluster, "spec", "thumbprint"))
+			at := text(template, append(clone(template), "server")...)
+			if cluster.GetNamespace() != template.GetNamespace() || at != "" && host(at) != server(cluster) {
+				continue
+			}
+			if len(own) == len(vouched) && own != vouched { // not SHA-1 and SHA-256
+				return fmt.Sprintf("its thumbprint is not that of VSphereCluster %s, with which machines on %s are reached from now on: see that the cluster's is that of the vCenter's certificate",
+					cluster.GetName(), server(cluster))
+			}
+		}
+		return ""
+	}, "VSphereMachineTemplate")
+}
+
+// plain is a thumbprint in one spelling.
+func plain(thumbprint string) string { return strings.ToUpper(strings.ReplaceAll(thumbprint, ":", "")) }
+
 // server is where an object has its vCenter, as URLs and host names of it compare.
 func server(object *unstructured.Unstructured) string {
-	s := strings.TrimPrefix(strings.TrimPrefix(text(object, "spec", "server"), "https://"), "http://")
+	return host(text(object, "spec", "server"))
+}
+
+func host(server string) string {
+	s := strings.TrimPrefix(strings.TrimPrefix(server, "https://"), "http://")
 	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(s, "/"), "/sdk"), ":443")
 }
 
