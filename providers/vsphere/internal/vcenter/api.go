@@ -170,6 +170,11 @@ var (
 	ErrUnsupported   = vcerrors.ErrUnsupported // by the host; of a task only
 	ErrNoCapacity    = vcerrors.ErrNoCapacity  // on any host; of a task only
 
+	// These say in which state a virtual machine is that an operation cannot be carried out in.
+	ErrPoweredOn  = vcerrors.ErrPoweredOn
+	ErrPoweredOff = vcerrors.ErrPoweredOff
+	ErrUpgraded   = vcerrors.ErrUpgraded
+
 	// These say that there is no session. SessionUp follows when there is one again.
 	ErrUnreachable  = vcerrors.ErrUnreachable
 	ErrUnauthorized = vcerrors.ErrUnauthorized

@@ -12,6 +12,23 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
+// Already reports whether an operation failed because the virtual machine is as the operation was to make it: somebody else has done it,
+// or vCenter has and did not say so.
+func Already(doing infrav1.TaskOperation, err error) bool {
+	switch doing {
+	case infrav1.PowerOnOperation:
+		return errors.Is(err, vcenter.ErrPoweredOn)
+	case infrav1.PowerOffOperation:
+		return errors.Is(err, vcenter.ErrPoweredOff)
+	case infrav1.UpgradeHardwareOperation:
+		return errors.Is(err, vcenter.ErrUpgraded)
+	case infrav1.DestroyOperation:
+		return errors.Is(err, vcenter.ErrNotFound)
+	default:
+		return false
+	}
+}
+
 // UserMistake reports whether err needs somebody to change something, here or in vCenter.
 func UserMistake(err error) bool {
 	for _, known := range []error{

@@ -127,6 +127,8 @@ func (r *Reconciler) refused(s *scope, doing string, err error) (steps.Progress,
 		return r.busy(s, err), nil
 	case errors.Is(err, vcenter.ErrDuplicateName) && !s.found:
 		return r.nameTaken(s)
+	case virtualmachine.Already(s.doing, err):
+		return steps.Retry(r.RetryAfter), nil // the event that the inventory shows it follows
 	case virtualmachine.UserMistake(err):
 		if why, ok := virtualmachine.HardwareRefused(s.vm.Spec, s.observed.Cluster, s.doing, err); ok {
 			return r.again(s, why.Reason, why.Message), nil

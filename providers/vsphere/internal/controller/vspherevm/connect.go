@@ -119,11 +119,19 @@ func (r *Reconciler) visible(s *scope, task vcenter.Task) bool {
 	}
 }
 
+// task is the task in flight. It has succeeded, too, if what it was to do had been done already.
 func (r *Reconciler) task(ctx context.Context, s *scope) (vcenter.Task, error) {
-	if task, ok := s.session.Task(s.vm.Status.TaskRef); ok {
-		return task, nil
+	task, ok := s.session.Task(s.vm.Status.TaskRef)
+	if !ok {
+		var err error
+		if task, err = s.session.LookupTask(ctx, s.vm.Status.TaskRef); err != nil {
+			return task, err
+		}
 	}
-	return s.session.LookupTask(ctx, s.vm.Status.TaskRef)
+	if s.doing != destroy && task.State == vcenter.TaskError && virtualmachine.Already(s.doing, task.Err) {
+		task.State = vcenter.TaskSuccess
+	}
+	return task, nil
 }
 
 // taskFailed records the failure and tries again after a pause, because a full datastore or a host in trouble sends no

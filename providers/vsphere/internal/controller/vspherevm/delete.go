@@ -74,10 +74,25 @@ func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (steps.Progre
 		}
 		s.destroyed = s.vm.Status.TaskOperation == destroy && task.Entity == s.vm.Status.VMRef
 	case s.found:
-		return r.undone(s, task), nil
+		return r.failed(ctx, s, task)
 	}
 	r.settled(s)
 	return steps.Proceed, nil
+}
+
+// failed handles a task that failed and left the machine in the inventory, which may show it a moment longer than vCenter has it. What
+// a task that destroys does not find need not be the machine: vCenter is asked.
+func (r *Reconciler) failed(ctx context.Context, s *scope, task vcenter.Task) (steps.Progress, error) {
+	if s.doing == destroy && virtualmachine.Already(destroy, task.Err) {
+		exists, err := s.session.Exists(ctx, s.observed.Ref)
+		if err != nil {
+			return r.refused(s, "looking for", err)
+		}
+		if !exists {
+			return r.waitForInventory(s), nil
+		}
+	}
+	return r.undone(s, task), nil
 }
 
 // undone reports a task that failed and left the machine there, and has it tried again after a pause.

@@ -34,6 +34,11 @@ var (
 	ErrUnsupported   = errors.New("the host does not support it")       // of a task only
 	ErrNoCapacity    = errors.New("no host has what the machine needs") // of a task only
 
+	// These say in which state a virtual machine is that an operation cannot be carried out in. It may be the one that was asked for.
+	ErrPoweredOn  = errors.New("the virtual machine is powered on")
+	ErrPoweredOff = errors.New("the virtual machine is powered off")
+	ErrUpgraded   = errors.New("the virtual hardware has that version, or a newer one")
+
 	// These say that there is no session. SessionUp follows when there is one again.
 	ErrUnreachable  = errors.New("vCenter cannot be reached")
 	ErrUnauthorized = errors.New("vCenter refuses the account")
@@ -81,9 +86,9 @@ func Classify(err error) error {
 		return fmt.Errorf("%w: it did not answer in time", ErrUnavailable)
 	case soap.IsSoapFault(err):
 		failed := soap.ToSoapFault(err)
-		return fmt.Errorf("%w: %s", cmp.Or(kindOfFault(err), ErrInvalid), faultText(failed.VimFault(), failed.String))
+		return fmt.Errorf("%w: %s", kindOfRefusal(err), faultText(failed.VimFault(), failed.String))
 	case soap.IsVimFault(err):
-		return fmt.Errorf("%w: %s", cmp.Or(kindOfFault(err), ErrInvalid), faultText(soap.ToVimFault(err), ""))
+		return fmt.Errorf("%w: %s", kindOfRefusal(err), faultText(soap.ToVimFault(err), ""))
 	case errors.As(err, &transport):
 		err = transport.Err // without the method and address, which say nothing to the reader
 	}
@@ -144,6 +149,18 @@ func OfTask(failure types.LocalizedMethodFault) error {
 	return fmt.Errorf("%w: %s", ErrTaskFailed, text)
 }
 
+// kindOfRefusal is that of a call which vCenter did not accept. In the wrong state it is invalid, too.
+func kindOfRefusal(err error) error {
+	switch kind := kindOfFault(err); kind {
+	case nil:
+		return ErrInvalid
+	case ErrPoweredOn, ErrPoweredOff, ErrUpgraded:
+		return fmt.Errorf("%w: %w", ErrInvalid, kind)
+	default:
+		return kind
+	}
+}
+
 // kindOfFault returns nil for a fault that has no meaning of its own here.
 func kindOfFault(err any) error {
 	for _, known := range []struct {
@@ -161,12 +178,29 @@ func kindOfFault(err any) error {
 		{&types.ConcurrentAccess{}, ErrUnavailable},
 		{&types.HostCommunication{}, ErrUnavailable},
 		{&types.SystemError{}, ErrUnavailable},
+		{&types.AlreadyUpgraded{}, ErrUpgraded},
 	} {
 		if fault.Is(err, known.fault) {
 			return known.kind
 		}
 	}
-	return nil
+	return kindOfPowerState(err)
+}
+
+// kindOfPowerState goes by the state that the virtual machine is in. Which one the operation requires is told in more than one way.
+func kindOfPowerState(err any) error {
+	var invalid *types.InvalidPowerState
+	if _, ok := fault.As(err, &invalid); !ok {
+		return nil
+	}
+	switch invalid.ExistingState {
+	case types.VirtualMachinePowerStatePoweredOn:
+		return ErrPoweredOn
+	case types.VirtualMachinePowerStatePoweredOff:
+		return ErrPoweredOff
+	default:
+		return nil
+	}
 }
 
 // kindOfHardwareFault tells what a host cannot do from what no host can do now. That a host is full has a fault for each thing
