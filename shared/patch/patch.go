@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/shared/status"
 )
 
 // Patch remembers an object as it was read.
@@ -54,7 +56,7 @@ func (p *Patch) applySpec(ctx context.Context, c client.Client, obj client.Objec
 // were read at, because finalizers and owner references are lists that others write too; a conflict is returned and the
 // reconcile runs again. The status belongs to one controller only and goes without, but for SharedConditions; that of an object
 // which goes with its last finalizer is not sent. Afterwards obj is what it was
-// before the call, with the resource version of the last write, and the Patch starts from it.
+// before the call, with conditions that its schema accepts and the resource version of the last write, and the Patch starts from it.
 func (p *Patch) Apply(ctx context.Context, c client.Client, obj client.Object) error {
 	return p.apply(ctx, c, obj, p.SharedConditions)
 }
@@ -66,6 +68,9 @@ func (p *Patch) ApplyAsRead(ctx context.Context, c client.Client, obj client.Obj
 }
 
 func (p *Patch) apply(ctx context.Context, c client.Client, obj client.Object, versioned bool) error {
+	if o, ok := obj.(status.Object); ok {
+		status.MakeWritable(o)
+	}
 	spec, status, err := p.changed(obj)
 	if err != nil {
 		return err

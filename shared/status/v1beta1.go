@@ -47,7 +47,8 @@ type v1beta1Object interface {
 // longest is how long a message may be in v1beta1.
 const longest = 10240
 
-// Show sets the conditions of v1beta1 from those of the object, and nothing else: what is left of another manager's goes.
+// Show sets the conditions of v1beta1 from those of the object, and nothing else: what is left of another manager's goes. So does a
+// condition of v1beta1 among those of the object, where a release that served both versions without a conversion has stored it.
 func (v V1Beta1) Show(obj client.Object) {
 	o, ok := obj.(v1beta1Object)
 	if !ok || len(v.Conditions) == 0 {
@@ -55,6 +56,11 @@ func (v V1Beta1) Show(obj client.Object) {
 	}
 	for _, gone := range v.Gone {
 		conditions.Delete(o, gone)
+	}
+	for _, condition := range v.Conditions {
+		if string(condition.Type) != condition.From {
+			conditions.Delete(o, string(condition.Type))
+		}
 	}
 	o.SetV1Beta1Conditions(v.from(o.GetConditions()))
 }

@@ -33,9 +33,10 @@ func ClusterConditions() status.V1Beta1 {
 	}
 }
 
-// IdentityConditions are those that v1beta1 shows of a VSphereClusterIdentity.
+// IdentityConditions are those that v1beta1 shows of a VSphereClusterIdentity. Ready is one of v1beta1, which upstream's release 1.16 has
+// stored in v1beta2.
 func IdentityConditions() status.V1Beta1 {
-	return status.V1Beta1{Conditions: []status.V1Beta1Condition{{
+	return status.V1Beta1{Gone: []string{clusterv1.ReadyCondition}, Conditions: []status.V1Beta1Condition{{
 		Type: "CredentialsAvailable", From: infrav1.VSphereClusterIdentityAvailableCondition, Severity: clusterv1.ConditionSeverityWarning,
 		Reasons: map[string]string{infrav1.VSphereClusterIdentitySecretAlreadyInUseReason: "SecretInUse"},
 	}}}
