@@ -72,8 +72,9 @@ type VirtualMachineCloneSpec struct {
 	Template string `json:"template,omitempty"`
 
 	// cloneMode is how to clone. Unless it is fullClone a linked clone is made
-	// when the template has a snapshot, and its disk does not bind that to another
-	// datastore (vSAN, virtual volumes); else a full clone.
+	// when the template has a snapshot, its disk does not bind that to another
+	// datastore (vSAN, virtual volumes), and a host that may run the machine
+	// mounts the datastores of both; else a full clone.
 	// +optional
 	CloneMode CloneMode `json:"cloneMode,omitempty"`
 

@@ -264,3 +264,37 @@ func TestNamingTemplate(t *testing.T) {
 	w.remove(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }
+
+// localTemplate is on datastore-a, which hosts of zone-a alone mount, and has a snapshot.
+const localTemplate = "local"
+
+// A linked clone would read its parent's disk from a datastore that no host of its zone mounts.
+func TestTemplateThatHostsOfTheZoneDoNotMountIsClonedInFull(t *testing.T) {
+	t.Parallel()
+	layout := simulator.ThreeZones()
+	layout.Datacenters[0].Templates = append(layout.Datacenters[0].Templates, simulator.Template{
+		Name: localTemplate, Cluster: "zone-a", Datastore: "datastore-a", Networks: []string{"network-a"}, Snapshots: []string{"base"},
+	})
+	w := newWorld(t, layout)
+	cluster := w.cluster("one")
+	zones := w.threeZones()
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	from := func(change func(*infrav1.VSphereMachine)) func(*infrav1.VSphereMachine) {
+		return func(m *infrav1.VSphereMachine) {
+			m.Spec.Template = localTemplate
+			change(m)
+		}
+	}
+	unset := func(*infrav1.VSphereMachine) {}
+	linked := func(m *infrav1.VSphereMachine) { m.Spec.CloneMode = infrav1.LinkedClone }
+	w.provisioned(w.machine("one", "near", zones[0].Name, from(unset)))
+	w.provisioned(w.machine("one", "far", zones[1].Name, from(unset)))
+	w.provisioned(w.machine("one", "far-linked", zones[1].Name, from(linked)))
+	w.Expect(w.vms()["near"].Linked).To(BeTrue())
+	w.Expect(w.vms()["far"].Linked).To(BeFalse())
+	w.Expect(w.vms()["far-linked"].Linked).To(BeFalse())
+
+	named := w.machine("one", "far-named", zones[1].Name, from(func(m *infrav1.VSphereMachine) { m.Spec.Snapshot = "base" }))
+	message := w.condition(named, provisionedCondition, infrav1.VSphereVMVirtualMachineInvalidSpecReason)
+	w.Expect(message).To(And(ContainSubstring("datastore datastore-a"), ContainSubstring("set cloneMode to fullClone")))
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/encryption"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
@@ -50,9 +51,9 @@ func (s *Session) CloneVM(ctx context.Context, spec hardware.CloneSpec) (string,
 	return task, err
 }
 
-// LinkedPossible says whether CloneVM can make a linked clone on a datastore. A snapshot that is named but missing is
+// LinkedPossible says whether CloneVM can make a linked clone at a place. A snapshot that is named but missing is
 // ErrNoSnapshot, and one that cannot be cloned from there ErrInvalid.
-func (s *Session) LinkedPossible(ctx context.Context, template inventory.VM, snapshot, datastoreRef string) (bool, error) {
+func (s *Session) LinkedPossible(ctx context.Context, template inventory.VM, snapshot string, at lookup.Resolved) (bool, error) {
 	read, err := s.template(ctx, inventory.ParseRef("VirtualMachine", template.Ref))
 	if err != nil {
 		return false, err
@@ -61,7 +62,7 @@ func (s *Session) LinkedPossible(ctx context.Context, template inventory.VM, sna
 	if err != nil || found == nil {
 		return false, err
 	}
-	bound := s.index.BoundTo(read.Devices, inventory.ParseRef("Datastore", datastoreRef))
+	bound := s.index.BoundTo(read.Devices, inventory.ParseRef("Datastore", at.DatastoreRef), at.HostRefs)
 	if bound != "" && snapshot != "" {
 		return false, fmt.Errorf("%w: no linked clone of snapshot %q of template %s can be made there: %s; place the machine on that datastore, "+
 			"or set cloneMode to fullClone", vcerrors.ErrInvalid, snapshot, template.Path, bound)

@@ -107,7 +107,7 @@ func TestClone(t *testing.T) {
 			g.Expect(ok).To(BeTrue())
 			g.Expect(vm.InstanceUUID).To(Equal(uuid(i)))
 			test.check(g, vm)
-			linked, err := s.LinkedPossible(t.Context(), spec.Template, "", spec.Placement.DatastoreRef)
+			linked, err := s.LinkedPossible(t.Context(), spec.Template, "", spec.Placement)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(linked).To(Equal(test.template == "history"))
 		})

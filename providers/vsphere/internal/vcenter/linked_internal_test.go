@@ -22,12 +22,12 @@ func TestTemplateOnVSANIsClonedInFullElsewhereUnlessASnapshotIsNamed(t *testing.
 	s := dialled(t, StartVCenter(t, simulator.ThreeZones()), nil)
 	template, err := s.Template("dc-1", simulator.TemplateName)
 	g.Expect(err).NotTo(HaveOccurred())
-	datastore := func(name string) string {
+	datastore := func(name string) lookup.Resolved {
 		resolved, err := s.Resolve(lookup.Placement{
 			Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: name, Networks: []string{simulator.NetworkName},
 		})
 		g.Expect(err).NotTo(HaveOccurred())
-		return resolved.DatastoreRef
+		return resolved
 	}
 	own, other := datastore(simulator.SharedDatastore), datastore("datastore-a")
 	read, err := s.template(t.Context(), inventory.ParseRef("", template.Ref))
@@ -37,7 +37,7 @@ func TestTemplateOnVSANIsClonedInFullElsewhereUnlessASnapshotIsNamed(t *testing.
 	g.Expect(s.LinkedPossible(t.Context(), template, snapshot, other)).To(BeTrue())
 
 	s.index.Apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{{
-		Kind: types.ObjectUpdateKindModify, Obj: inventory.ParseRef("", own), ChangeSet: []types.PropertyChange{{Name: "summary.type", Val: "vsan"}},
+		Kind: types.ObjectUpdateKindModify, Obj: inventory.ParseRef("", own.DatastoreRef), ChangeSet: []types.PropertyChange{{Name: "summary.type", Val: "vsan"}},
 	}}}}})
 	g.Expect(s.LinkedPossible(t.Context(), template, "", own)).To(BeTrue())
 	g.Expect(s.LinkedPossible(t.Context(), template, "", other)).To(BeFalse())

@@ -185,7 +185,7 @@ func cloneSpec(ctx context.Context, s *scope, extraConfig map[string]string) (vc
 	linked := false
 	if spec.CloneMode != infrav1.FullClone { // upstream's default: linked where there is a snapshot to link to, and storage that can
 		var err error
-		if linked, err = s.session.LinkedPossible(ctx, template, spec.Snapshot, resolved.DatastoreRef); err != nil {
+		if linked, err = s.session.LinkedPossible(ctx, template, spec.Snapshot, resolved); err != nil {
 			return vcenter.CloneSpec{}, err
 		}
 	}

@@ -211,9 +211,10 @@ func drsOf(value types.AnyType) drsMode {
 	return drsMode{enabled: config.Enabled != nil && *config.Enabled, behavior: string(config.DefaultVmBehavior)}
 }
 
-// BoundTo says which disk cannot be the parent of one on another datastore: vSAN and virtual volumes keep the two together,
-// where files refer to one another across datastores. It returns "" if there is none.
-func (ix *Index) BoundTo(devices object.VirtualDeviceList, datastore Ref) string {
+// BoundTo says which disk cannot be the parent of one on another datastore: vSAN and virtual volumes keep the two together, where files
+// refer to one another across datastores, and a host needs both. It returns "" if there is none. The hosts are those that may run the
+// virtual machine; without any nothing is said of them.
+func (ix *Index) BoundTo(devices object.VirtualDeviceList, datastore Ref, hosts []Ref) string {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	for _, device := range devices.SelectByType((*types.VirtualDisk)(nil)) {
@@ -225,9 +226,26 @@ func (ix *Index) BoundTo(devices object.VirtualDeviceList, datastore Ref) string
 		if parent == nil || *parent == datastore {
 			continue
 		}
-		if store, known := ix.Entities[*parent]; known && store.keepsTogether() {
-			return fmt.Sprintf("its disk is on datastore %s of type %s, which a linked clone cannot leave", store.Name, store.storage)
+		if store, known := ix.Entities[*parent]; known {
+			if bound := store.boundFrom(ix.Entities[datastore], hosts); bound != "" {
+				return bound
+			}
 		}
 	}
 	return ""
+}
+
+// boundFrom says why disks on the datastore cannot be parents of those on another one.
+func (e *Entity) boundFrom(other *Entity, hosts []Ref) string {
+	mountsBoth := func(host Ref) bool {
+		return slices.Contains(e.Hosts, host) && slices.Contains(other.Hosts, host)
+	}
+	switch {
+	case e.keepsTogether():
+		return fmt.Sprintf("its disk is on datastore %s of type %s, which a linked clone cannot leave", e.Name, e.storage)
+	case other != nil && len(hosts) > 0 && len(e.Hosts) > 0 && !slices.ContainsFunc(hosts, mountsBoth):
+		return fmt.Sprintf("its disk is on datastore %s, and no host there mounts both that and datastore %s", e.Name, other.Name)
+	default:
+		return ""
+	}
 }

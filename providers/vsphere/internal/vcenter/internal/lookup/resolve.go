@@ -36,6 +36,8 @@ type Resolved struct {
 	DatacenterRef, ClusterRef, PoolRef, FolderRef, DatastoreRef string
 	// HostRef is "" where vCenter chooses: it keeps to the rule between VMGroup and HostGroup by itself, or none is asked for.
 	HostRef string
+	// HostRefs are those that may run the virtual machine.
+	HostRefs []inventory.Ref
 
 	Networks []NetworkBacking // in the order of Placement.Networks
 }
@@ -66,6 +68,10 @@ func Resolve(ix *inventory.Index, p Placement) (Resolved, error) {
 		DatastoreRef:  r.ref(datastore),
 		Networks:      networks,
 		HostRef:       r.ref(r.host(p, datastore, networks)),
+		HostRefs:      r.hosts,
+	}
+	if resolved.HostRef != "" {
+		resolved.HostRefs = []inventory.Ref{inventory.ParseRef("HostSystem", resolved.HostRef)}
 	}
 	if r.compute != nil {
 		resolved.ClusterRef = r.compute.Ref.String()
