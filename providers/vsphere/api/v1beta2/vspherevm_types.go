@@ -81,6 +81,12 @@ type VSphereVMPlacement struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	HostGroupName string `json:"hostGroupName,omitempty"`
+
+	// machineResourcePool tells that spec.resourcePool is the VSphereMachine's,
+	// because the failure domain names none. Where computeCluster has no such
+	// pool its root pool is used.
+	// +optional
+	MachineResourcePool *bool `json:"machineResourcePool,omitempty"`
 }
 
 // VSphereVMBootstrapReference names a Secret in the namespace of the VSphereVM.

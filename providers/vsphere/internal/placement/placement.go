@@ -103,15 +103,14 @@ func applyZone(spec *infrav1.VSphereVMSpec, zone *Zone) {
 	override(&spec.Datastore, topology.Datastore)
 	override(&spec.Template, topology.Template)
 	override(&spec.Folder, zone.Spec.PlacementConstraint.Folder)
-	override(&spec.ResourcePool, zone.Spec.PlacementConstraint.ResourcePool)
-	if zone.Spec.PlacementConstraint.ResourcePool == "" && topology.ComputeCluster != "" {
-		// The machine's own pool may belong to another compute cluster. The zone's root pool is right by construction.
-		spec.ResourcePool = ""
-	}
 	spec.Placement = infrav1.VSphereVMPlacement{
 		FailureDomain: zone.Name, ComputeCluster: topology.ComputeCluster,
 		VMGroupName: topology.Hosts.VMGroupName, HostGroupName: topology.Hosts.HostGroupName,
 	}
+	if zone.Spec.PlacementConstraint.ResourcePool == "" && spec.ResourcePool != "" && topology.ComputeCluster != "" {
+		spec.Placement.MachineResourcePool = ptr.To(true) // which may be in another compute cluster
+	}
+	override(&spec.ResourcePool, zone.Spec.PlacementConstraint.ResourcePool)
 	spec.Network.Devices = devices(spec.Network.Devices, topology)
 }
 

@@ -167,13 +167,20 @@ func TestZoneThatSaysLittleLeavesTheRest(t *testing.T) {
 	g.Expect(spec.Network.Devices[0].NetworkName).To(Equal("network"))
 }
 
-func TestPoolOfTheMachineMayBeOutsideOfTheZone(t *testing.T) {
+func TestPoolOfTheMachineIsKeptInAZoneThatNamesNone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	spec, err := placement.VM(newCluster(), newMachine(), newZone("a"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(spec.ResourcePool).To(BeEmpty(), "the root pool of the zone's compute cluster is taken")
+	g.Expect(spec.ResourcePool).To(Equal("pool"))
 	g.Expect(spec.Placement.ComputeCluster).To(Equal("cluster-1"))
+	g.Expect(spec.Placement.MachineResourcePool).To(HaveValue(BeTrue()), "the pool may be in another compute cluster")
+
+	machine := newMachine()
+	machine.Spec.ResourcePool = ""
+	spec, err = placement.VM(newCluster(), machine, newZone("a"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(spec.Placement.MachineResourcePool).To(BeNil(), "the machine has none")
 }
 
 func TestZoneWithoutFailureDomainPlacesNothing(t *testing.T) {

@@ -239,3 +239,23 @@ func TestZoneGoesWithItsLastMachineWhateverTheMachinesLabels(t *testing.T) {
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 	w.gone(zone)
 }
+
+// A pool has limits and shares, and is perhaps the only one that the account may use.
+func TestResourcePoolOfTheTemplateIsKeptWhereTheZoneHasIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	cluster := w.cluster("one")
+	zones := w.threeZones()
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	in := func(name string, zone int, pool string) {
+		w.t.Helper()
+		w.provisioned(w.machine("one", name, zones[zone].Name, func(m *infrav1.VSphereMachine) { m.Spec.ResourcePool = pool }))
+	}
+	in("by-name", 0, "workload")
+	in("by-path", 1, "/dc-1/host/zone-b/Resources/workload")
+	in("of-another", 2, "/dc-1/host/zone-b/Resources/workload")
+	w.Expect(w.vms()["by-name"].Pool).To(Equal("/dc-1/host/zone-a/Resources/workload"))
+	w.Expect(w.vms()["by-path"].Pool).To(Equal("/dc-1/host/zone-b/Resources/workload"))
+	w.Expect(w.vms()["of-another"].Pool).To(Equal("/dc-1/host/zone-c/Resources"))
+	w.tells(w.vsphereVM("of-another"), "ResourcePoolNotUsed")
+}

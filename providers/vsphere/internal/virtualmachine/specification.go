@@ -47,6 +47,7 @@ func PlacementOf(vm *infrav1.VSphereVM) vcenter.Placement {
 		Datacenter: spec.Datacenter, ComputeCluster: spec.Placement.ComputeCluster, ResourcePool: spec.ResourcePool,
 		Folder: spec.Folder, Datastore: spec.Datastore, Networks: networkNames(spec.Network.Devices),
 		VMGroup: spec.Placement.VMGroupName, HostGroup: spec.Placement.HostGroupName, Name: vm.Name,
+		PoolIfThere: ptr.Deref(spec.Placement.MachineResourcePool, false),
 	}
 }
 

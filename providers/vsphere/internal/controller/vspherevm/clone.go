@@ -113,6 +113,10 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 	}
 	if r.started(s, task, clone); !again {
 		r.event(s, "Cloning", "Clone", "Cloning template %s", s.vm.Spec.Template)
+		if why := spec.Placement.PoolMissed; why != "" {
+			r.warn(s, "ResourcePoolNotUsed", "Clone", "The virtual machine is made in the root pool of compute cluster %s: spec.%s. Name the pool in "+
+				"placementConstraint.resourcePool of the VSphereDeploymentZone, or correct the VSphereMachineTemplate", s.vm.Spec.Placement.ComputeCluster, why)
+		}
 	}
 	return steps.Wait, nil
 }

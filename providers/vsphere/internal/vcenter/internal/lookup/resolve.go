@@ -29,6 +29,8 @@ type Placement struct {
 	VMGroup, HostGroup string
 	// Name of the virtual machine spreads those that are put on hosts of HostGroup explicitly.
 	Name string
+	// PoolIfThere takes the root pool of ComputeCluster where that has no such ResourcePool.
+	PoolIfThere bool
 }
 
 // Resolved is a Placement in references.
@@ -38,6 +40,8 @@ type Resolved struct {
 	HostRef string
 	// HostRefs are those that may run the virtual machine.
 	HostRefs []inventory.Ref
+	// PoolMissed says why the root pool is taken for Placement.ResourcePool, "" where it is not.
+	PoolMissed string
 
 	Networks []NetworkBacking // in the order of Placement.Networks
 }
@@ -69,6 +73,7 @@ func Resolve(ix *inventory.Index, p Placement) (Resolved, error) {
 		Networks:      networks,
 		HostRef:       r.ref(r.host(p, datastore, networks)),
 		HostRefs:      r.hosts,
+		PoolMissed:    r.poolMissed,
 	}
 	if resolved.HostRef != "" {
 		resolved.HostRefs = []inventory.Ref{inventory.ParseRef("HostSystem", resolved.HostRef)}
@@ -125,7 +130,9 @@ type resolver struct {
 	compute *inventory.Entity // where virtual machines shall run, when that is known
 	hosts   []inventory.Ref   // where exactly: those of compute, or fewer
 	hostsOf string            // what these are the hosts of
-	errs    []error
+
+	poolMissed string // why the root pool was taken for another
+	errs       []error
 }
 
 // resolverOf starts with the datacenter and the compute cluster. Without a datacenter nothing else can be said.
@@ -188,6 +195,9 @@ func (r *resolver) pool(p Placement) inventory.Ref {
 			r.runsOn(r.ix.Above(found, inventory.KindCompute))
 		case r.compute == nil && errors.Is(err, vcerrors.ErrAmbiguous):
 			return inventory.Ref{} // the cluster, whose absence has been noted, would have told
+		case r.compute != nil && err != nil && p.PoolIfThere:
+			r.poolMissed = err.Error()
+			return r.compute.RootPool
 		}
 		return r.note(found, err)
 	case p.ComputeCluster == "":
