@@ -39,6 +39,7 @@ func TestDemoOnBareMetal(t *testing.T) {
 	}
 	for _, part := range []string{
 		"rack-b has no power", "no control plane (FailureDomainHostsUnhealthy)", "delete the BareMetalHost to let the Machine go",
+		"cannot reach the power of the machine", "by force, and deleted it",
 	} {
 		g.Expect(told.String()).To(ContainSubstring(part))
 	}

@@ -51,8 +51,10 @@ func TestHostsAppearAndADomainIsLost(t *testing.T) {
 			return n
 		}
 	}
-	lit := count(func(p simulator.Placement) bool { return p.State == "available" && p.PoweredOn && p.Error == "" })
-	dark := count(func(p simulator.Placement) bool { return p.Domain == "rack-1" && p.Error != "" && !p.PoweredOn })
+	lit := count(func(p simulator.Placement) bool {
+		return p.State == "available" && p.PoweredOn && !p.NoPower && p.Error == ""
+	})
+	dark := count(func(p simulator.Placement) bool { return p.Domain == "rack-1" && p.NoPower })
 	g.Eventually(lit).Should(Equal(4))
 
 	say := func(command string) {

@@ -83,7 +83,7 @@ func (b *boots) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	machine, running := b.running[request.NamespacedName]
-	runs := host.Status.Provisioning.State == bmov1alpha1.StateProvisioned && host.Status.PoweredOn
+	runs := host.Status.Provisioning.State == bmov1alpha1.StateProvisioned && host.Status.PoweredOn && !simulator.WithoutPower(host)
 	switch {
 	case runs && !running:
 		machine, as, err := b.identity(ctx, host)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,7 +59,7 @@ func threeRacks(hosts int) *simulation {
 		// Long enough to see hosts go from one state to the next.
 		simulator.WithDelays(simulator.Delays{
 			Registering: time.Second, Inspecting: time.Second, Preparing: time.Second, Provisioning: 2 * time.Second,
-			Deprovisioning: time.Second, Power: 500 * time.Millisecond, Retry: time.Second, Jitter: 0.3,
+			Deprovisioning: time.Second, Power: 500 * time.Millisecond, PowerLoss: time.Second, Retry: time.Second, Jitter: 0.3,
 		}),
 	)
 	for _, rack := range rackNames() {
@@ -173,7 +174,7 @@ func (m *simulation) Machines(ctx context.Context) ([]provider.Placement, error)
 	var placements []provider.Placement
 	for _, host := range hosts {
 		if host.Consumer != "" {
-			placements = append(placements, provider.Placement{Name: host.Consumer, Domain: host.Domain, Host: host.Host, Running: host.PoweredOn})
+			placements = append(placements, provider.Placement{Name: host.Consumer, Domain: host.Domain, Host: host.Host, Running: host.PoweredOn && !host.NoPower})
 		}
 	}
 	return placements, nil
@@ -184,9 +185,9 @@ func (m *simulation) Break(ctx context.Context, rack string) (string, error) {
 	return rack + " has no power", m.operator.LoseDomain(ctx, rack)
 }
 
-// Abandon removes the host of a machine that is being deleted. Nobody can make sure
-// that nothing runs on a host without power any more, so the provider keeps the
-// machine until a person says so.
+// Abandon removes the host of a machine that is being deleted. Nothing shows whether a
+// host without power still runs, so the provider keeps the machine until a person says
+// that it does not. The operator gives up such a host only when it is detached by force.
 func (m *simulation) Abandon(ctx context.Context, name string) (notes []string, err error) {
 	host := &bmov1alpha1.BareMetalHost{}
 	if err := m.client.Get(ctx, client.ObjectKey{Namespace: provider.DemoNamespace, Name: name}, host); err != nil {
@@ -201,7 +202,7 @@ func (m *simulation) Abandon(ctx context.Context, name string) (notes []string, 
 			return "", err
 		}
 		says := conditions.Get(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition)
-		if machine.DeletionTimestamp.IsZero() || says == nil || !strings.Contains(says.Message, "delete the BareMetalHost") {
+		if machine.DeletionTimestamp.IsZero() || says == nil || !strings.Contains(says.Message, bmov1alpha1.DetachedAnnotation) {
 			return fmt.Sprintf("Metal3Machine %s does not say that it waits for its host", machine.Name), nil
 		}
 		notes = []string{fmt.Sprintf("Metal3Machine %s: %s", machine.Name, says.Message)}
@@ -210,10 +211,31 @@ func (m *simulation) Abandon(ctx context.Context, name string) (notes []string, 
 	if err != nil {
 		return nil, err
 	}
+	if err := m.detach(ctx, host); err != nil {
+		return nil, fmt.Errorf("detaching host %s: %w", name, err)
+	}
 	if err := m.client.Delete(ctx, host); err != nil {
 		return nil, fmt.Errorf("deleting host %s: %w", name, err)
 	}
-	return append(notes, "deleted BareMetalHost "+name), nil
+	return append(notes, "detached BareMetalHost "+name+" by force, and deleted it"), nil
+}
+
+// detach forces the operator to give a host up, and waits until it has: one that is deleted before is looked at again late.
+func (m *simulation) detach(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+	before := host.DeepCopy()
+	metav1.SetMetaDataAnnotation(&host.ObjectMeta, bmov1alpha1.DetachedAnnotation, `{"force":true}`)
+	if err := m.client.Patch(ctx, host, client.MergeFrom(before)); err != nil {
+		return err
+	}
+	return provider.Until(ctx, func(ctx context.Context) (string, error) {
+		if err := m.client.Get(ctx, client.ObjectKeyFromObject(host), host); err != nil {
+			return "", err
+		}
+		if host.Status.OperationalStatus != bmov1alpha1.OperationalStatusDetached {
+			return fmt.Sprintf("host %s is not detached yet", host.Name), nil
+		}
+		return "", nil
+	})
 }
 
 // Repair gives the power back, and racks anew what was abandoned.
@@ -244,7 +266,7 @@ func unused(ctx context.Context, c client.Client, racks simulator.Layout) (strin
 		return fmt.Sprintf("there are %d hosts, not %d", len(hosts), all), nil
 	}
 	for _, host := range hosts {
-		if host.Consumer != "" || host.Error != "" || host.State != bmov1alpha1.StateAvailable {
+		if host.Consumer != "" || host.Error != "" || host.NoPower || host.State != bmov1alpha1.StateAvailable {
 			return strings.TrimSpace(fmt.Sprintf("host %s is %s for machine %q %s", host.Host, host.State, host.Consumer, host.Error)), nil
 		}
 	}

@@ -4,6 +4,7 @@
 package simulator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,6 +58,7 @@ func create(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHos
 	}
 	if ready {
 		host.Finalizers = append(host.Finalizers, bmov1alpha1.BareMetalHostFinalizer)
+		host.Spec.Architecture = cmp.Or(host.Spec.Architecture, hardware.Standard(host).CPU.Arch)
 	}
 	if err := c.Create(ctx, host); err != nil || !ready {
 		return client.IgnoreAlreadyExists(err)

@@ -55,8 +55,16 @@ func Faults() []Fault {
 			Takes: []string{"namespace", "host"}, Set: setInvalid,
 		},
 		{
-			Name: "lost-domains", Is: "the hosts of the failure domain have no power", Breaks: "A host that is to be on is on.",
-			Takes: []string{"domain"}, Set: setLostDomain,
+			Name: "lost-webhook", Is: "the operator's webhook does not answer, so that no host of the namespace can be created or updated",
+			Breaks: "A host can be updated whether its operator runs or not.", Takes: []string{"namespace"}, Set: setLostWebhook,
+		},
+		{
+			Name: "lost-domains", Is: "the hosts of the failure domain and their BMCs have no power; only a condition of theirs shows it",
+			Breaks: "A host that is to be on is on, and has an error when it is not.", Takes: []string{"domain"}, Set: setDomain((*Simulator).LoseDomain),
+		},
+		{
+			Name: "power-errors", Is: "the hosts of the failure domain are off; switching them on, like all that they are to do, ends with an error",
+			Breaks: "A host that is to be on is on.", Takes: []string{"domain"}, Set: setDomain((*Simulator).FailPower),
 		},
 	}
 }
@@ -120,11 +128,20 @@ func setInvalid(ctx context.Context, s *Simulator, on bool, args ...string) erro
 	return s.AcceptUpdates(ctx, hostOf(args))
 }
 
-func setLostDomain(ctx context.Context, s *Simulator, on bool, args ...string) error {
+func setLostWebhook(ctx context.Context, s *Simulator, on bool, args ...string) error {
 	if on {
-		return s.LoseDomain(ctx, args[0])
+		return s.LoseWebhook(ctx, args[0])
 	}
-	return s.RestoreDomain(ctx, args[0])
+	return s.RestoreWebhook(ctx, args[0])
+}
+
+func setDomain(lose func(*Simulator, context.Context, string) error) func(context.Context, *Simulator, bool, ...string) error {
+	return func(ctx context.Context, s *Simulator, on bool, args ...string) error {
+		if on {
+			return lose(s, ctx, args[0])
+		}
+		return s.RestoreDomain(ctx, args[0])
+	}
 }
 
 func hostOf(args []string) types.NamespacedName {

@@ -30,8 +30,10 @@ func TestAHostObeysAgainAfterEveryFault(t *testing.T) {
 				targets = nil
 			case fault.Storm != nil:
 				targets = fault.Storm.Targets(s.key(first))
-			case len(fault.Takes) == 1:
+			case fault.Takes[0] == "domain":
 				targets = [][]string{{"rack-1"}}
+			case len(fault.Takes) == 1:
+				targets = [][]string{{s.namespace}}
 			}
 			for _, on := range []bool{true, false} {
 				for _, target := range targets {
@@ -53,7 +55,7 @@ func TestFaultsThatThereAreNotAreRefusedWithThoseThereAre(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	sim := simulator.New()
-	g.Expect(sim.SetFault(t.Context(), "weather", true)).To(MatchError(`there is no fault "weather"; there are slow, failing, hung, invalid, lost-domains`))
+	g.Expect(sim.SetFault(t.Context(), "weather", true)).To(MatchError(`there is no fault "weather"; there are slow, failing, hung, invalid, lost-webhook, lost-domains, power-errors`))
 	g.Expect(sim.SetFault(t.Context(), "lost-domains", true)).To(MatchError("fault lost-domains has 0 arguments; it is lost-domains/domain"))
 	g.Expect(sim.SetFault(t.Context(), "failing", true, "slowly", "available", "default", first)).To(MatchError(ContainSubstring(`error or stuck, not "slowly"`)))
 }

@@ -48,17 +48,26 @@ func (s *Simulator) Heal(host types.NamespacedName) {
 	s.queue.add(host)
 }
 
-// LoseDomain takes the power from all hosts of a failure domain, also from those that come later. They are in error
-// until RestoreDomain.
+// LoseDomain takes the power from all hosts of a failure domain and their BMCs, also from those that come later, until RestoreDomain.
+// State, operational status and poweredOn of a host stay as they are, without an error: only its condition Manageable is False, with
+// reason PowerFailure. A host that is to be provisioned, deprovisioned or deleted stays in its state, unless somebody forces it to be
+// detached.
 func (s *Simulator) LoseDomain(ctx context.Context, name string) error {
-	s.troubles.SetDark(name, true)
+	s.troubles.SetDomain(name, lifecycle.Fault{Dark: true})
 	return s.wake(ctx, name)
 }
 
 // RestoreDomain gives the power back. What ran before boots again.
 func (s *Simulator) RestoreDomain(ctx context.Context, name string) error {
-	s.troubles.SetDark(name, false)
+	s.troubles.ClearDomain(name)
 	return s.wake(ctx, name)
+}
+
+// FailPower switches all hosts of a failure domain off, also those that come later, and lets each attempt to switch them on, and whatever
+// else they are to do, end with an error, until RestoreDomain. Their BMCs answer.
+func (s *Simulator) FailPower(ctx context.Context, domain string) error {
+	s.troubles.SetDomain(domain, lifecycle.Fault{Message: "Failure domain " + domain + " has no power", Off: true})
+	return s.wake(ctx, domain)
 }
 
 // RefuseUpdates makes the API server refuse every update of a host but of its status, as the operator's webhook does with a
@@ -70,6 +79,17 @@ func (s *Simulator) RefuseUpdates(ctx context.Context, host types.NamespacedName
 // AcceptUpdates ends RefuseUpdates.
 func (s *Simulator) AcceptUpdates(ctx context.Context, host types.NamespacedName) error {
 	return admission.Accept(ctx, s.client, host)
+}
+
+// LoseWebhook stops the webhook of the operator, which has no life of its own: it is gone whenever the operator is. The API server then
+// refuses to create and update hosts of the namespace. It returns when that is so. The simulator itself writes the status only meanwhile.
+func (s *Simulator) LoseWebhook(ctx context.Context, namespace string) error {
+	return admission.LoseWebhook(ctx, s.client, namespace)
+}
+
+// RestoreWebhook ends LoseWebhook.
+func (s *Simulator) RestoreWebhook(ctx context.Context, namespace string) error {
+	return admission.RestoreWebhook(ctx, s.client, namespace)
 }
 
 func (s *Simulator) wake(ctx context.Context, domain string) error {

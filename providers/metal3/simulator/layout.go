@@ -14,6 +14,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/hardware"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/secrets"
 )
 
 // Layout is a set of hosts spread over failure domains.
@@ -91,7 +92,7 @@ func credentials(host *bmov1alpha1.BareMetalHost) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: host.Namespace, Name: host.Spec.BMC.CredentialsName,
-			Labels: map[string]string{"environment.metal3.io": "baremetal", moveLabel: ""},
+			Labels: map[string]string{secrets.Label: secrets.Value, moveLabel: ""},
 		},
 		StringData: map[string]string{"username": "admin", "password": "simulated"},
 	}

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
 )
 
 // Placement says who is on a host.
@@ -20,7 +22,8 @@ type Placement struct {
 	// Consumer is the name of who claims the host, "" for nobody; Kind is its kind.
 	Consumer, Kind string
 	State          bmov1alpha1.ProvisioningState
-	PoweredOn      bool
+	// PoweredOn is what the operator has read last, NoPower that it cannot reach the power any more.
+	PoweredOn, NoPower bool
 	// Error is the host's, "" when it has none.
 	Error string
 }
@@ -39,10 +42,14 @@ func Placements(ctx context.Context, c client.Reader, namespace string) ([]Place
 	return out, nil
 }
 
+// WithoutPower reports whether the operator cannot reach the power of a host's machine any more. What it has read before stays in the
+// host's status.
+func WithoutPower(host *bmov1alpha1.BareMetalHost) bool { return lifecycle.PowerFailure(host) }
+
 func placementOf(host *bmov1alpha1.BareMetalHost) Placement {
 	p := Placement{
 		Host: host.Name, Domain: host.Labels[DomainLabel],
-		State: host.Status.Provisioning.State, PoweredOn: host.Status.PoweredOn, Error: host.Status.ErrorMessage,
+		State: host.Status.Provisioning.State, PoweredOn: host.Status.PoweredOn, NoPower: WithoutPower(host), Error: host.Status.ErrorMessage,
 	}
 	if ref := host.Spec.ConsumerRef; ref != nil {
 		p.Consumer, p.Kind = ref.Name, ref.Kind

@@ -21,6 +21,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/secrets"
 )
 
 // afterConflict is how long a host is left alone whose write met another's: the watch brings that within milliseconds.
@@ -72,7 +73,7 @@ func pause(decided lifecycle.Step, left time.Duration) ctrl.Result {
 // view collects what the next step depends on, and until when the current phase takes.
 func (s *Simulator) view(ctx context.Context, host *bmov1alpha1.BareMetalHost) (lifecycle.View, time.Time, error) {
 	v := lifecycle.View{Host: host, Now: s.time(), Fault: s.troubles.Of(host, host.Labels[DomainLabel])}
-	found := s.progress.Look(host, v.Now.Time)
+	found := s.progress.Look(host, v.Fault.Dark, v.Now.Time)
 	v.Machine, v.Started, v.Due = found.Machine, found.Started, !v.Now.Time.Before(found.Until)
 	var err error
 	if v.Secret, err = s.secretVersion(ctx, host); err != nil {
@@ -100,6 +101,9 @@ func (s *Simulator) secretVersion(ctx context.Context, host *bmov1alpha1.BareMet
 	err := s.client.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
 		err = s.live.Get(ctx, key, secret)
+	}
+	if err == nil {
+		err = secrets.Claim(ctx, s.client, secret)
 	}
 	if err != nil {
 		return "", client.IgnoreNotFound(err)
@@ -146,16 +150,17 @@ func (s *Simulator) report(host *bmov1alpha1.BareMetalHost, events []lifecycle.H
 	}
 }
 
-// refuse tells of a hook that failed, once, and answers its error so that it is called again with growing distance.
+// refuse tells of a hook that failed, once, and answers its error so that it is called again with growing distance. The operator does not
+// tell of a Secret that it looks for.
 func (s *Simulator) refuse(ctx context.Context, host *bmov1alpha1.BareMetalHost, v lifecycle.View, cause error) error {
-	if host.Status.ErrorMessage == cause.Error() {
+	if host.Status.ErrorMessage == cause.Error() || apierrors.IsNotFound(cause) {
 		return cause
 	}
 	failed := v.Fail(bmov1alpha1.PowerManagementError, cause.Error())
 	return errors.Join(s.write(ctx, host, failed), cause)
 }
 
-// write sends the status, then the metadata. The status goes whole: the CRD requires fields that a patch of an empty
+// write sends the status, then the rest. The status goes whole: the CRD requires fields that a patch of an empty
 // status would leave out.
 func (s *Simulator) write(ctx context.Context, host *bmov1alpha1.BareMetalHost, decided lifecycle.Step) error {
 	if decided.Status != nil {
@@ -175,9 +180,12 @@ func (s *Simulator) write(ctx context.Context, host *bmov1alpha1.BareMetalHost, 
 	if decided.Release {
 		controllerutil.RemoveFinalizer(host, bmov1alpha1.BareMetalHostFinalizer)
 	}
+	if decided.Architecture != "" {
+		host.Spec.Architecture = decided.Architecture
+	}
 	maps.DeleteFunc(host.Annotations, func(key, _ string) bool { return slices.Contains(decided.Drop, key) })
 	if err := s.client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("writing metadata of host %s: %w", host.Name, err)
+		return fmt.Errorf("writing host %s: %w", host.Name, err)
 	}
 	s.written.Wrote(host)
 	return nil

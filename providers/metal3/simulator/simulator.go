@@ -84,7 +84,7 @@ func New(opts ...Option) *Simulator {
 // SetupWithManager adds the simulator to a manager whose scheme has AddToScheme.
 func (s *Simulator) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	s.client, s.live, s.recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("baremetalhost-simulator")
-	s.machines, s.hardware = machines.New(s.live, s.hooks), hardware.NewData(s.client, s.live)
+	s.machines, s.hardware = machines.New(s.client, s.live, s.hooks), hardware.NewData(s.client, s.live)
 	err := mgr.GetFieldIndexer().IndexField(ctx, &bmov1alpha1.BareMetalHost{}, credentialsField,
 		func(obj client.Object) []string {
 			return []string{obj.(*bmov1alpha1.BareMetalHost).Spec.BMC.CredentialsName}

@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -55,15 +56,16 @@ func TestLifeCycle(t *testing.T) {
 	s.change(first, want)
 	s.reaches(first, bmov1alpha1.StateProvisioned)
 	s.Expect(s.host(first).Status.Provisioning.Image.URL).To(Equal("http://images/node.qcow2"))
+	s.Expect(s.host(first).Spec.Architecture).To(Equal("x86_64"), "what the inspection has found is written into the spec")
 	s.change(first, release)
-	s.reaches(first, bmov1alpha1.StateAvailable)
+	s.prepared(first)
 	s.Expect(s.client.Delete(t.Context(), s.host(first))).To(Succeed())
 	s.gone(host, first)
 	s.gone(data, first)
 	s.Eventually(seen.seen).Should(Equal([]bmov1alpha1.ProvisioningState{
 		bmov1alpha1.StateRegistering, bmov1alpha1.StateInspecting, bmov1alpha1.StatePreparing, bmov1alpha1.StateAvailable,
 		bmov1alpha1.StateProvisioning, bmov1alpha1.StateProvisioned,
-		bmov1alpha1.StateDeprovisioning, bmov1alpha1.StateAvailable,
+		bmov1alpha1.StateDeprovisioning, bmov1alpha1.StateAvailable, bmov1alpha1.StatePreparing, bmov1alpha1.StateAvailable,
 		bmov1alpha1.StatePoweringOffBeforeDelete, bmov1alpha1.StateDeleting,
 	}))
 	s.create(simulator.Racks(1, 1))
@@ -189,18 +191,113 @@ func TestADomainIsLostAndComesBack(t *testing.T) {
 
 	s.Expect(bmc.LoseDomain(t.Context(), "rack-1")).To(Succeed())
 	for _, name := range []string{first, "rack-1-host-002", "rack-1-host-003"} {
-		s.eventually(name, func(host *bmov1alpha1.BareMetalHost) bool {
-			return host.Status.ErrorType == bmov1alpha1.PowerManagementError && !host.Status.PoweredOn
-		}, "dark")
+		s.eventually(name, withoutPower, "dark")
+		host := s.host(name)
+		s.Expect(host.Status.PoweredOn).To(BeTrue(), "nobody knows better")
+		s.Expect(host.Status.OperationalStatus).To(Equal(bmov1alpha1.OperationalStatusOK))
+		s.Expect(host.Status.ErrorMessage).To(BeEmpty())
 	}
 	s.Expect(s.host(first).Status.Provisioning.State).To(Equal(bmov1alpha1.StateProvisioned))
-	s.Expect(s.host("rack-2-host-001").Status.ErrorMessage).To(BeEmpty())
+	s.Expect(withoutPower(s.host("rack-2-host-001"))).To(BeFalse())
 	s.Expect(off.Load()).To(BeEquivalentTo(1))
 
 	s.Expect(bmc.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
+	s.Eventually(on.Load).Should(BeEquivalentTo(2), "booted, and booted again when the power was back")
 	s.reaches(first, bmov1alpha1.StateProvisioned)
 	s.reaches("rack-1-host-002", bmov1alpha1.StateAvailable)
-	s.Expect(on.Load()).To(BeEquivalentTo(2), "booted, and booted again when the power was back")
+	s.Expect(withoutPower(s.host(first))).To(BeFalse())
+}
+
+func withoutPower(host *bmov1alpha1.BareMetalHost) bool {
+	return meta.IsStatusConditionFalse(host.Status.Conditions, bmov1alpha1.ManageableCondition)
+}
+
+func TestTheOperatorNoticesALossOfPowerWhenItPolls(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	bmc := s.simulate(simulator.WithDelays(simulator.Delays{PowerLoss: time.Second}))
+	layout := simulator.Racks(1, 1)
+	layout.Ready = true
+	s.create(layout)
+	start := time.Now()
+	s.Expect(bmc.LoseDomain(t.Context(), "rack-1")).To(Succeed())
+	s.eventually(first, withoutPower, "dark")
+	s.Expect(time.Since(start)).To(BeNumerically(">=", time.Second))
+}
+
+// What works for a host that has lost its power, and what does not.
+func TestAHostWithoutPowerGoesOnlyWhenItIsDetachedByForce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	bmc := s.simulate()
+	s.create(simulator.Racks(1, 1))
+	s.change(first, want)
+	s.reaches(first, bmov1alpha1.StateProvisioned)
+	s.Expect(bmc.LoseDomain(t.Context(), "rack-1")).To(Succeed())
+	s.eventually(first, withoutPower, "dark")
+
+	s.change(first, release)
+	s.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool {
+		return host.Status.Provisioning.State == bmov1alpha1.StateDeprovisioning
+	}, "the state that it does not leave")
+	s.change(first, annotate(bmov1alpha1.DetachedAnnotation, ""))
+	s.Expect(s.client.Delete(t.Context(), s.host(first))).To(Succeed())
+	stays := func() bmov1alpha1.BareMetalHostStatus {
+		status := s.host(first).Status
+		return bmov1alpha1.BareMetalHostStatus{
+			OperationalStatus: status.OperationalStatus, ErrorMessage: status.ErrorMessage, Provisioning: bmov1alpha1.ProvisionStatus{State: status.Provisioning.State},
+		}
+	}
+	s.Consistently(stays, time.Second).Should(Equal(bmov1alpha1.BareMetalHostStatus{
+		OperationalStatus: bmov1alpha1.OperationalStatusOK, Provisioning: bmov1alpha1.ProvisionStatus{State: bmov1alpha1.StateDeprovisioning},
+	}), "neither a deletion nor a detachment helps, and there is no error")
+
+	s.change(first, annotate(bmov1alpha1.DetachedAnnotation, `{"force":true}`))
+	s.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool {
+		return host.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
+	}, "detached")
+	s.Expect(s.host(first).Finalizers).NotTo(BeEmpty(), "it is looked at again when somebody changes it")
+	s.change(first, annotate("touched", ""))
+	s.gone(&bmov1alpha1.BareMetalHost{}, first)
+}
+
+func annotate(key, value string) func(*bmov1alpha1.BareMetalHost) {
+	return func(host *bmov1alpha1.BareMetalHost) { metav1.SetMetaDataAnnotation(&host.ObjectMeta, key, value) }
+}
+
+func TestAMachineThatCannotBeSwitchedOnFailsAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	bmc := s.simulate(simulator.WithDelays(simulator.Delays{Retry: 10 * time.Millisecond}))
+	s.create(simulator.Racks(1, 1))
+	s.reaches(first, bmov1alpha1.StateAvailable)
+	s.Expect(bmc.FailPower(t.Context(), "rack-1")).To(Succeed())
+	s.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool {
+		return host.Status.ErrorType == bmov1alpha1.PowerManagementError && !host.Status.PoweredOn && host.Status.ErrorCount > 1
+	}, "the error")
+	s.Expect(bmc.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
+	s.reaches(first, bmov1alpha1.StateAvailable)
+}
+
+func TestAMissingSecretIsNoError(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.simulate()
+	s.create(simulator.Racks(1, 1))
+	s.reaches(first, bmov1alpha1.StateAvailable)
+	s.change(first, func(host *bmov1alpha1.BareMetalHost) {
+		want(host)
+		host.Spec.UserData = &corev1.SecretReference{Name: "bootstrap"}
+	})
+	s.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool {
+		return host.Status.Provisioning.State == bmov1alpha1.StateProvisioning
+	}, "provisioning")
+	s.Consistently(func() string { return s.host(first).Status.ErrorMessage }, time.Second).Should(BeEmpty())
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "bootstrap"}, StringData: map[string]string{"value": "#cloud-config"}}
+	s.Expect(s.client.Create(t.Context(), secret)).To(Succeed())
+	s.reaches(first, bmov1alpha1.StateProvisioned)
+	s.Expect(s.client.Get(t.Context(), s.key("bootstrap"), secret)).To(Succeed())
+	s.Expect(secret.Labels).To(HaveKeyWithValue("environment.metal3.io", "baremetal"), "the operator marks what it reads")
 }
 
 func TestADiskIsErasedWhetherItRunsOrNot(t *testing.T) {
@@ -313,6 +410,7 @@ func TestTheSecretOfABMC(t *testing.T) {
 	secret.ResourceVersion = ""
 	s.Expect(s.client.Create(t.Context(), secret)).To(Succeed())
 	s.reaches(first, bmov1alpha1.StateAvailable)
+	s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret)).To(Succeed())
 	s.Expect(s.host(first).Status.GoodCredentials.Version).To(Equal(secret.ResourceVersion))
 }
 

@@ -103,6 +103,14 @@ func (s *site) reaches(name string, state bmov1alpha1.ProvisioningState) {
 	}, string(state))
 }
 
+// prepared waits for a host to be ready again for another image.
+func (s *site) prepared(name string) {
+	s.t.Helper()
+	s.eventually(name, func(host *bmov1alpha1.BareMetalHost) bool {
+		return host.Status.Provisioning.State == bmov1alpha1.StateAvailable && host.Status.Provisioning.RootDeviceHints != nil
+	}, "prepared again")
+}
+
 func (s *site) eventually(name string, fits func(*bmov1alpha1.BareMetalHost) bool, what string) {
 	s.t.Helper()
 	s.Eventually(func() bool { return fits(s.host(name)) }).Should(BeTrue(), "%s: %s", name, what)

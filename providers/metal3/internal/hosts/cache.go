@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -35,6 +37,9 @@ func strip(o any) (any, error) {
 	host.Status = bmov1alpha1.BareMetalHostStatus{
 		OperationalStatus: known.OperationalStatus, ErrorMessage: known.ErrorMessage, PoweredOn: known.PoweredOn,
 		Provisioning: bmov1alpha1.ProvisionStatus{State: known.Provisioning.State},
+	}
+	if manageable := meta.FindStatusCondition(known.Conditions, bmov1alpha1.ManageableCondition); manageable != nil {
+		host.Status.Conditions = []metav1.Condition{{Type: manageable.Type, Status: manageable.Status, Reason: manageable.Reason}}
 	}
 	if hardware := known.HardwareDetails; hardware != nil {
 		host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{Hostname: hardware.Hostname}

@@ -21,7 +21,7 @@ func TestCacheKeepsWhatIsRead(t *testing.T) {
 	options := cache.Options{}
 	hosts.CacheOptions(&options)
 	g.Expect(options.ByObject).To(HaveLen(1))
-	kept := bmh(annotated("mine"), func(host *bmov1alpha1.BareMetalHost) {
+	kept := bmh(annotated("mine"), manageable(metav1.ConditionFalse, bmov1alpha1.PowerFailureReason), func(host *bmov1alpha1.BareMetalHost) {
 		host.Spec.Online, host.Spec.BootMACAddress, host.Spec.BMC.CredentialsName = true, "00:00:00:00:00:b0", "bmc"
 		host.Spec.Image = &bmov1alpha1.Image{URL: "http://image"}
 		host.Spec.ConsumerRef = &corev1.ObjectReference{Name: "machine"}
@@ -29,6 +29,8 @@ func TestCacheKeepsWhatIsRead(t *testing.T) {
 		host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{Hostname: "h", NIC: []bmov1alpha1.NIC{{Name: "eno1", MAC: "00:00:00:00:00:01", IP: "10.0.0.1"}}}
 	})
 	whole := kept.DeepCopy()
+	whole.Status.Conditions[0].LastTransitionTime, whole.Status.Conditions[0].Message = metav1.Now(), "m"
+	whole.Status.Conditions = append(whole.Status.Conditions, metav1.Condition{Type: bmov1alpha1.HealthyCondition, Status: metav1.ConditionUnknown})
 	whole.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 	whole.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = "{}"
 	whole.Spec.RootDeviceHints, whole.Spec.Description = &bmov1alpha1.RootDeviceHints{DeviceName: "/dev/sda"}, "third from below"

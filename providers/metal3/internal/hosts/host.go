@@ -4,10 +4,13 @@
 package hosts
 
 import (
+	"encoding/json"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,6 +52,7 @@ type Obstacle string
 const (
 	Deleting  Obstacle = "being deleted"
 	InError   Obstacle = "in error"
+	NoPower   Obstacle = "without power"
 	Unhealthy Obstacle = "marked unhealthy"
 	Detached  Obstacle = "detached"
 	InUse     Obstacle = "in use"
@@ -66,7 +70,7 @@ const (
 // Broken reports whether a host with the obstacle can run no machine until somebody repairs it.
 func (o Obstacle) Broken() bool {
 	switch o {
-	case Deleting, InError, Unhealthy, Detached, Paused, External:
+	case Deleting, InError, NoPower, Unhealthy, Detached, Paused, External:
 		return true
 	default:
 		return false
@@ -94,6 +98,8 @@ func obstacle(host *bmov1alpha1.BareMetalHost) Obstacle {
 		return Deleting
 	case host.Status.ErrorMessage != "" || host.Status.OperationalStatus == bmov1alpha1.OperationalStatusError:
 		return InError
+	case WithoutPower(host):
+		return NoPower
 	case annotated(host, infrav1.UnhealthyAnnotation) || annotated(host, infrav1.LegacyUnhealthyAnnotation):
 		return Unhealthy
 	case annotated(host, bmov1alpha1.DetachedAnnotation) || host.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached:
@@ -120,6 +126,23 @@ func notFree(host *bmov1alpha1.BareMetalHost) Obstacle {
 	default:
 		return NotReady
 	}
+}
+
+// WithoutPower reports whether the operator cannot reach the power of the host's machine. It then does nothing with the host, and its
+// condition Manageable is the only sign: state, error and poweredOn stay as they were. That condition is also False while a host is
+// registered, for another reason.
+func WithoutPower(host *bmov1alpha1.BareMetalHost) bool {
+	found := meta.FindStatusCondition(host.Status.Conditions, bmov1alpha1.ManageableCondition)
+	return found != nil && found.Status == metav1.ConditionFalse && found.Reason == bmov1alpha1.PowerFailureReason
+}
+
+// ForcedDetachment is the value of the annotation that detaches a host in whatever state it is.
+const ForcedDetachment = `{"force":true}`
+
+// DetachedByForce reports whether the host's annotation makes its operator give the host up in whatever state it is.
+func DetachedByForce(host *bmov1alpha1.BareMetalHost) bool {
+	arguments := bmov1alpha1.DetachedAnnotationArguments{}
+	return json.Unmarshal([]byte(host.Annotations[bmov1alpha1.DetachedAnnotation]), &arguments) == nil && arguments.Force
 }
 
 // LeftAlone names the annotation for which the operator does nothing with the host, "" when there is none.

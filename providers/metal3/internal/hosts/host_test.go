@@ -35,6 +35,12 @@ func annotated(key string) func(*bmov1alpha1.BareMetalHost) {
 	return func(host *bmov1alpha1.BareMetalHost) { host.Annotations[key] = "" }
 }
 
+func manageable(status metav1.ConditionStatus, reason string) func(*bmov1alpha1.BareMetalHost) {
+	return func(host *bmov1alpha1.BareMetalHost) {
+		host.Status.Conditions = []metav1.Condition{{Type: bmov1alpha1.ManageableCondition, Status: status, Reason: reason}}
+	}
+}
+
 func consumed(version, kind string) func(*bmov1alpha1.BareMetalHost) {
 	return func(host *bmov1alpha1.BareMetalHost) {
 		host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: version, Kind: kind, Namespace: "ns", Name: "m"}
@@ -66,11 +72,15 @@ func TestObserveObstacle(t *testing.T) {
 		"error status": {bmh(func(host *bmov1alpha1.BareMetalHost) {
 			host.Status.OperationalStatus = bmov1alpha1.OperationalStatusError
 		}), hosts.InError},
-		"unhealthy":     {bmh(annotated("capm3.metal3.io/unhealthy")), hosts.Unhealthy},
-		"once spelled":  {bmh(annotated("capi.metal3.io/unhealthy")), hosts.Unhealthy},
-		"detached":      {bmh(annotated(bmov1alpha1.DetachedAnnotation)), hosts.Detached},
-		"paused":        {bmh(annotated(bmov1alpha1.PausedAnnotation)), hosts.Paused},
-		"paused in use": {bmh(annotated(bmov1alpha1.PausedAnnotation), consumed("example.com/v1", "Server")), hosts.InUse},
+		"without power":                     {bmh(manageable(metav1.ConditionFalse, bmov1alpha1.PowerFailureReason)), hosts.NoPower},
+		"without power in use":              {bmh(manageable(metav1.ConditionFalse, bmov1alpha1.PowerFailureReason), consumed("example.com/v1", "Server")), hosts.NoPower},
+		"with power":                        {bmh(manageable(metav1.ConditionTrue, bmov1alpha1.ManageableReason)), ""},
+		"not manageable before it is known": {bmh(manageable(metav1.ConditionFalse, bmov1alpha1.RegisteringReason), inState(bmov1alpha1.StateRegistering)), hosts.NotReady},
+		"unhealthy":                         {bmh(annotated("capm3.metal3.io/unhealthy")), hosts.Unhealthy},
+		"once spelled":                      {bmh(annotated("capi.metal3.io/unhealthy")), hosts.Unhealthy},
+		"detached":                          {bmh(annotated(bmov1alpha1.DetachedAnnotation)), hosts.Detached},
+		"paused":                            {bmh(annotated(bmov1alpha1.PausedAnnotation)), hosts.Paused},
+		"paused in use":                     {bmh(annotated(bmov1alpha1.PausedAnnotation), consumed("example.com/v1", "Server")), hosts.InUse},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

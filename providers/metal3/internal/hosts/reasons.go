@@ -53,7 +53,7 @@ func (r Reasons) AllBroken() bool {
 // obstacles lists all in the order in which messages name them.
 func obstacles() []Obstacle {
 	return []Obstacle{
-		InUse, Promised, InError, Unhealthy, Detached, Paused, Deleting, External, NotReady, InClosedDomain, KeptForReuse, NotSelected, Refused,
+		InUse, Promised, InError, NoPower, Unhealthy, Detached, Paused, Deleting, External, NotReady, InClosedDomain, KeptForReuse, NotSelected, Refused,
 	}
 }
 

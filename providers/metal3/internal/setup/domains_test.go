@@ -67,7 +67,8 @@ func TestDomainsWithoutHostsAndWithBrokenOnesAreBadEachInItsWay(t *testing.T) {
 		g.Expect(domain(infra, "rack-1").Attributes).To(HaveKeyWithValue("reason", infrav1.FailureDomainHostsUnhealthyReason), "%s", testworld.Describe(infra))
 		g.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeFalse()), "KCP puts no new machine there")
 	}).Should(Succeed())
-	w.Expect(testworld.Describe(infra)).To(ContainSubstring("failure domain rack-1: 2 hosts, 2 in error"))
+	w.Expect(testworld.Describe(infra)).To(ContainSubstring("failure domain rack-1: 2 hosts, 2 without power: repair the BareMetalHosts"))
+	w.Expect(domain(infra, "rack-1").Attributes).To(HaveKeyWithValue("freeHosts", "0"))
 	machine := w.machine("one", "cp-0", "rack-1")
 	w.waits(machine, infrav1.FailureDomainHostsUnhealthyReason)
 	w.Eventually(func() (int, error) {

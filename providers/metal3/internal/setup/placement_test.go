@@ -98,10 +98,22 @@ func TestBrokenHostsAreToldFromBusyOnes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(2, 1))
 	w.cluster("one", "rack-1", "rack-2")
-	w.Expect(w.sim.LoseDomain(t.Context(), "rack-1")).To(Succeed())
+	w.Expect(w.sim.FailPower(t.Context(), "rack-1")).To(Succeed())
 	w.Eventually(func() string { return w.host("rack-1-host-001").Status.ErrorMessage }).ShouldNot(BeEmpty())
 	machine := w.machine("one", "cp-0", "rack-1")
 	w.Expect(w.waits(machine, infrav1.FailureDomainHostsUnhealthyReason)).To(ContainSubstring("1 host, 1 in error"))
+	w.Expect(w.sim.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
+	w.provisioned(machine)
+}
+
+func TestHostWithoutPowerIsGivenToNoMachine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(2, 1))
+	w.cluster("one", "rack-1", "rack-2")
+	w.losePower("rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.Expect(w.waits(machine, infrav1.FailureDomainHostsUnhealthyReason)).To(ContainSubstring("1 host, 1 without power"))
+	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
 	w.Expect(w.sim.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
 	w.provisioned(machine)
 }

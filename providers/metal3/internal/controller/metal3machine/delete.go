@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -41,19 +42,34 @@ func (r *Reconciler) deprovision(ctx context.Context, s *scope) (steps.Progress,
 	if client.IgnoreNotFound(err) != nil {
 		return steps.Wait, err
 	}
-	trouble, key := s.host.Status.ErrorMessage, hosts.LeftAlone(s.host)
-	switch {
-	case key != "":
-		unassociated(s, infrav1.Metal3MachineDeletingReason, fmt.Sprintf(
-			"BareMetalHost %s is not deprovisioned: its operator leaves it alone: remove the annotation %s", s.host.Name, key))
-	case trouble != "":
-		unassociated(s, infrav1.Metal3MachineDeletingReason, fmt.Sprintf(
-			"BareMetalHost %s is not deprovisioned: %s: repair the host, or delete the BareMetalHost to let the Machine go", s.host.Name, trouble))
+	if stuck := notDeprovisioned(s.host); stuck != "" {
+		unassociated(s, infrav1.Metal3MachineDeletingReason, fmt.Sprintf("BareMetalHost %s is not deprovisioned: %s", s.host.Name, stuck))
 	}
 	if changed || !hosts.Vacant(s.host) {
 		return steps.Wait, nil
 	}
 	return steps.Proceed, nil
+}
+
+// notDeprovisioned is why the operator does not deprovision a host, and what to do; "" as long as nothing is known against it.
+func notDeprovisioned(host *bmov1alpha1.BareMetalHost) string {
+	forced, key, leaving := hosts.DetachedByForce(host), hosts.LeftAlone(host), !host.DeletionTimestamp.IsZero()
+	switch {
+	case key == bmov1alpha1.PausedAnnotation, key != "" && !forced:
+		return "its operator leaves it alone: remove the annotation " + key
+	case forced && leaving:
+		return "it is detached by force and being deleted: its operator looks at it again within ten minutes, or when anything of it is changed"
+	case forced:
+		return "it is detached by force: delete the BareMetalHost to let the Machine go, or remove the annotation " + key
+	case hosts.WithoutPower(host):
+		return fmt.Sprintf("%s: restore the power; or make sure that the machine stays off, set the annotation %s of the BareMetalHost to %s and, "+
+			"when status.operationalStatus is detached, delete the BareMetalHost to let the Machine go", powerFailure, bmov1alpha1.DetachedAnnotation, hosts.ForcedDetachment)
+	case host.Status.ErrorMessage != "" && leaving:
+		return host.Status.ErrorMessage + ": the BareMetalHost is being deleted, and goes when its operator has failed four times"
+	case host.Status.ErrorMessage != "":
+		return host.Status.ErrorMessage + ": repair the host, or delete the BareMetalHost to let the Machine go"
+	}
+	return ""
 }
 
 // releaseData gives addresses back only now that the host is off: another machine may get them at once.

@@ -28,10 +28,12 @@ func hostProgressed() predicate.Predicate {
 				before.Status.Provisioning.State != after.Status.Provisioning.State ||
 				before.Status.ErrorMessage != after.Status.ErrorMessage ||
 				before.Status.PoweredOn != after.Status.PoweredOn ||
+				hosts.WithoutPower(before) != hosts.WithoutPower(after) ||
 				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 				before.Labels[infrav1.FailureDomainLabel] != after.Labels[infrav1.FailureDomainLabel] ||
 				before.Annotations[bmov1alpha1.PausedAnnotation] != after.Annotations[bmov1alpha1.PausedAnnotation] ||
 				hosts.LeftAlone(before) != hosts.LeftAlone(after) ||
+				hosts.DetachedByForce(before) != hosts.DetachedByForce(after) ||
 				reservedChanged(before, after) ||
 				emptied(before, after) ||
 				!equality.Semantic.DeepEqual(before.Status.HardwareDetails, after.Status.HardwareDetails)

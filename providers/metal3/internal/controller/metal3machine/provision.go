@@ -50,6 +50,9 @@ func image(from infrav1.Image) *bmov1alpha1.Image {
 	return to
 }
 
+// powerFailure is what the condition of a host without power means. Its machine may still run: a BMC alone that is lost looks the same.
+const powerFailure = "its operator cannot reach the power of the machine (condition Manageable is False, PowerFailure)"
+
 // observe shows how far the host is, and waits until it runs what it was given.
 func (r *Reconciler) observe(_ context.Context, s *scope) (steps.Progress, error) {
 	if found := addresses(s.host); len(found) > 0 {
@@ -63,6 +66,10 @@ func (r *Reconciler) observe(_ context.Context, s *scope) (steps.Progress, error
 	case state.ErrorMessage != "":
 		unprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf(
 			"BareMetalHost %s, %s: %s: repair the host, or delete the Machine", s.host.Name, state.Provisioning.State, state.ErrorMessage))
+		return steps.Wait, nil
+	case hosts.WithoutPower(s.host):
+		unprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf(
+			"BareMetalHost %s, %s: %s: restore the power, or delete the Machine", s.host.Name, state.Provisioning.State, powerFailure))
 		return steps.Wait, nil
 	case !hasBegun(state.Provisioning.State) && hosts.LeftAlone(s.host) != "":
 		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf(

@@ -49,8 +49,11 @@ type Fault struct {
 	Message string
 	// Stuck makes the host stay in its state.
 	Stuck bool
-	// Dark says that the machine has lost its power as well.
+	// Dark says that the machine and its BMC have no power. The operator does nothing with the host, and only its condition Manageable
+	// shows that.
 	Dark bool
+	// Off says that the machine is off, and that each attempt to switch it ends with the message.
+	Off bool
 	// Hung says that the operating system does not answer when it is asked to shut down.
 	Hung bool
 }
@@ -68,7 +71,9 @@ type Step struct {
 	// Finalize and Release add and remove the finalizer; Drop names annotations to remove.
 	Finalize, Release bool
 	Drop              []string
-	Events            []Happening
+	// Architecture is what to write into the spec, "" to leave it.
+	Architecture string
+	Events       []Happening
 	// Wait says that nothing is left to do before the phase's work is over.
 	Wait bool
 }
@@ -81,8 +86,10 @@ func (s Step) Idle() bool {
 	return s.Machine == "" && s.Status == nil && !s.Retract && !s.Metadata()
 }
 
-// Metadata says that a step changes the host's metadata.
-func (s Step) Metadata() bool { return s.Finalize || s.Release || len(s.Drop) > 0 }
+// Metadata says that a step changes more of the host than its status.
+func (s Step) Metadata() bool {
+	return s.Finalize || s.Release || len(s.Drop) > 0 || s.Architecture != ""
+}
 
 func normal(reason, note string) Happening {
 	return Happening{Kind: corev1.EventTypeNormal, Reason: reason, Note: note}
@@ -93,9 +100,17 @@ func Next(v View) Step {
 	if _, paused := v.Host.Annotations[bmov1alpha1.PausedAnnotation]; paused {
 		return Step{}
 	}
-	for _, rule := range []func(View) (Step, bool){
-		restore, finalize, forgetBackup, recall, describe, remove, detach, darken, authenticate,
-	} {
+	for _, rule := range []func(View) (Step, bool){restore, finalize, forgetBackup, recall, describe, fitArchitecture} {
+		if s, ok := rule(v); ok {
+			return s
+		}
+	}
+	return v.withConditions(manage(v))
+}
+
+// manage decides what the operator does before it looks at the conditions.
+func manage(v View) Step {
+	for _, rule := range []func(View) (Step, bool){remove, detach, darken, authenticate} {
 		if s, ok := rule(v); ok {
 			return s
 		}
@@ -206,7 +221,7 @@ func (v View) failing(kind bmov1alpha1.ErrorType) (Step, bool) {
 	switch {
 	case v.Fault.Message == "":
 		return Step{}, false
-	case v.Fault.Dark && (v.Due || v.Host.Status.ErrorMessage == ""):
+	case v.Fault.Off && (v.Due || v.Host.Status.ErrorMessage == ""):
 		return v.Fail(bmov1alpha1.PowerManagementError, v.Fault.Message), true
 	case v.Due:
 		return v.Fail(kind, v.Fault.Message), true
@@ -214,8 +229,12 @@ func (v View) failing(kind bmov1alpha1.ErrorType) (Step, bool) {
 	return Step{Wait: true}, true
 }
 
-// held is failing for an operation that takes time. One that has failed goes on at once when its fault has gone.
+// held is failing for an operation that takes time. One that has failed goes on at once when its fault has gone. Without power
+// nothing goes on, and nothing fails: the operator asks for no change of a machine that its back end finds faulty.
 func (v View) held(kind bmov1alpha1.ErrorType) (Step, bool) {
+	if v.Fault.Dark {
+		return v.untilNoticed(), true
+	}
 	if s, failing := v.failing(kind); failing {
 		return s, true
 	}

@@ -60,8 +60,15 @@ func in(state bmov1alpha1.ProvisioningState, changes ...change) View {
 		host.Status.GoodCredentials = v.credentials()
 		host.Status.HardwareProfile = "unknown"
 	}
+	switch state {
+	case available, provisioning, provisioned:
+		host.Status.Provisioning.RootDeviceHints = hintsOf(&host)
+	}
 	for _, change := range changes {
 		change(&v)
+	}
+	if state != bmov1alpha1.StateNone {
+		host.Status.Conditions = v.conditionsOf(&host.Status)
 	}
 	return v
 }
@@ -91,7 +98,9 @@ func deleted(v *View) { v.Host.DeletionTimestamp = &testTime }
 
 func broken(v *View) { v.Fault.Message = "no answer" }
 
-func unlit(v *View) { v.Fault = Fault{Message: "no power", Dark: true} }
+func unlit(v *View) { v.Fault, v.Machine = Fault{Dark: true}, Off }
+
+func switchedOff(v *View) { v.Fault = Fault{Message: "no power", Off: true} }
 
 func stuck(v *View) { v.Fault.Stuck = true }
 
@@ -110,12 +119,17 @@ func nothingToDo() types.GomegaMatcher { return Equal(Step{}) }
 
 func waiting() types.GomegaMatcher { return Equal(Step{Wait: true}) }
 
-// becomes matches a step whose status is what the host's was with these changes.
+// becomes matches a step whose status is what the host's was with these changes. The conditions follow from the rest.
 func becomes(v View, state bmov1alpha1.ProvisioningState, change func(*status)) types.GomegaMatcher {
 	want := v.Host.Status.DeepCopy()
 	want.LastUpdated, want.Provisioning.State = &testTime, state
 	change(want)
-	return WithTransform(func(s Step) *status { return s.Status }, Equal(want))
+	want.Conditions = nil
+	return WithTransform(func(s Step) *status {
+		got := s.Status.DeepCopy()
+		got.Conditions = nil
+		return got
+	}, Equal(want))
 }
 
 func started(metric *bmov1alpha1.OperationMetric) {
@@ -197,7 +211,7 @@ func TestUseWritesTheOperatorsFields(t *testing.T) {
 			in(provisioning, wanting(image)), provisioned,
 			func(_ View, s *status) {
 				ended(&s.OperationHistory.Provision)
-				s.Provisioning.Image, s.PoweredOn = image, true
+				s.Provisioning.Image = image
 			},
 		},
 		"a host whose image is taken away is deprovisioned": {
@@ -274,7 +288,9 @@ func TestStatesFollowTheSpec(t *testing.T) {
 		"image taken away while it is written":    {in(provisioning, early), deprovisioning},
 		"image changed while it is written":       {in(provisioning, early, wanting(image), startedOther), deprovisioning},
 		"provisioning failed":                     {in(provisioning, wanting(image), provisioningFailed), deprovisioning},
-		"released although there is no power":     {in(provisioned, running(image), unpowered, unlit), deprovisioning},
+		"released although there is no power":     {in(provisioned, running(image), unlit), deprovisioning},
+		"prepared again after an image":           {in(available, unprepared), preparing},
+		"released when it cannot be switched on":  {in(provisioned, running(image), unpowered, switchedOff), deprovisioning},
 		"retried at once when the Secret is back": {in(registering, early, failed(bmov1alpha1.RegistrationError, 1)), inspecting},
 	})
 }
@@ -295,7 +311,9 @@ func TestDeletionIsPossibleInEveryState(t *testing.T) {
 		"while provisioned":             {in(provisioned, wanting(image), running(image), deleted), deprovisioning},
 		"while deprovisioning":          {in(deprovisioning, deleted), poweringOff},
 		"though cleaning keeps failing": {in(deprovisioning, deleted, broken, hopeless), poweringOff},
-		"though it cannot be switched":  {in(poweringOff, deleted, unlit, hopeless), leaving},
+		"though it cannot be switched":  {in(poweringOff, deleted, switchedOff, hopeless), leaving},
+		"though it has no power":        {in(poweringOff, deleted, unlit, hopeless), leaving},
+		"while detached by force":       {in(deprovisioning, running(image), detached(`{"force":true}`), deleted, unlit), leaving},
 		"while detached":                {in(provisioned, wanting(image), running(image), detached(`{}`), deleted), leaving},
 	})
 }
@@ -321,6 +339,13 @@ func TestNothingHappens(t *testing.T) {
 		"detached":                           in(provisioned, running(image), detached("")),
 		"deletion waits for attachment":      in(provisioned, running(image), detached(`{"deleteAction":"delay"}`), deleted),
 		"stuck":                              in(provisioning, wanting(image), stuck),
+		"without power, inspecting":          in(inspecting, unlit),
+		"without power, preparing":           in(preparing, unlit),
+		"without power, provisioning":        in(provisioning, wanting(image), unlit),
+		"without power, provisioned":         in(provisioned, wanting(image), running(image), unlit),
+		"without power, deprovisioning":      in(deprovisioning, unlit),
+		"without power, deleted":             in(deprovisioning, unlit, deleted, failed(bmov1alpha1.ProvisioningError, attempts)),
+		"without power, detached, deleted":   in(deprovisioning, unlit, deleted, annotated(bmov1alpha1.DetachedAnnotation, "")),
 		"without Secret, said already": in(available, func(v *View) {
 			v.Secret = ""
 			v.Host.Status.ErrorType = bmov1alpha1.RegistrationError
@@ -336,6 +361,8 @@ func TestNothingHappens(t *testing.T) {
 }
 
 func released(host *bmov1alpha1.BareMetalHost) { host.Finalizers = nil }
+
+func unprepared(v *View) { v.Host.Status.Provisioning.RootDeviceHints = nil }
 
 func claimed(host *bmov1alpha1.BareMetalHost) {
 	host.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Namespace: host.Namespace, Name: "machine"}

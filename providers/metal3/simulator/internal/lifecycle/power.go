@@ -14,18 +14,43 @@ import (
 func power(v View) Step {
 	_, once := v.Host.Annotations[bmov1alpha1.RebootAnnotationPrefix]
 	running, status := v.Machine != Off, v.Host.Status
+	if v.Fault.Dark {
+		return v.powerWithoutAnswer()
+	}
 	switch {
+	case status.PoweredOn != running:
+		return v.readPower()
 	case once && (!running || v.Host.Spec.DisablePowerOff):
 		return v.rebooted()
 	case running != WantsPower(v.Host, v.Machine):
 		return v.switchPower()
-	case status.PoweredOn != running || status.ErrorMessage != "" || status.OperationalStatus != bmov1alpha1.OperationalStatusOK:
-		return v.edit(func(status *bmov1alpha1.BareMetalHostStatus) {
-			succeed(status)
-			status.PoweredOn = running
-		})
+	case status.ErrorMessage != "" || status.OperationalStatus != bmov1alpha1.OperationalStatusOK:
+		return v.edit(succeed)
 	}
 	return Step{}
+}
+
+// readPower brings the status up to date with the machine, which the operator does before it switches the machine.
+func (v View) readPower() Step {
+	return v.edit(func(status *bmov1alpha1.BareMetalHostStatus) {
+		status.PoweredOn = v.Machine != Off
+		if status.ErrorType == bmov1alpha1.PowerManagementError {
+			clearError(status)
+		}
+	})
+}
+
+// powerWithoutAnswer is power for a machine whose BMC does not answer. What the operator knows of the machine stays as it is; an attempt
+// to switch the machine fails.
+func (v View) powerWithoutAnswer() Step {
+	status := v.Host.Status
+	switch {
+	case status.PoweredOn == WantsPower(v.Host, Idle):
+		return v.untilNoticed()
+	case v.Due || status.ErrorMessage == "":
+		return v.Fail(bmov1alpha1.PowerManagementError, noAnswer)
+	}
+	return Step{Wait: true}
 }
 
 // rebooted forgets the request for one reboot when the machine is off. A machine that may not be off is restarted.
@@ -100,6 +125,17 @@ func WantsPower(host *bmov1alpha1.BareMetalHost, m Machine) bool {
 		}
 	}
 	return host.Spec.Online
+}
+
+// rebootAnnotations are those of the host.
+func rebootAnnotations(host *bmov1alpha1.BareMetalHost) []string {
+	var found []string
+	for key := range host.Annotations {
+		if rebootAnnotation(key) {
+			found = append(found, key)
+		}
+	}
+	return found
 }
 
 func rebootAnnotation(key string) bool {

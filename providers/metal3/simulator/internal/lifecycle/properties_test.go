@@ -53,6 +53,7 @@ var disturbances = map[string]change{
 	"the BMC breaks":       broken,
 	"the host hangs":       stuck,
 	"the domain is lost":   unlit,
+	"the power fails":      switchedOff,
 	"the system hangs":     func(v *View) { v.Fault.Hung = true },
 	"all is well":          func(v *View) { v.Fault = Fault{} },
 	"the Secret goes":      func(v *View) { v.Secret = "" },
@@ -91,7 +92,7 @@ func settle(rt *rapid.T, v View, check func(before, after View)) View {
 		}
 		after := apply(v, s)
 		check(v, after)
-		if v.Fault.Message != "" {
+		if v.Fault.Message != "" || after.Host.Status.ErrorCount > v.Host.Status.ErrorCount {
 			after.Due = false // The next try is later.
 		}
 		v = after
@@ -141,7 +142,7 @@ func checkOrder(rt *rapid.T, before, after View) {
 }
 
 // However it came to where it is, a host that is no longer paused, stuck or waiting for somebody can be deleted, broken or
-// not.
+// not. One without power has to be detached.
 func TestEveryHostCanBeDeleted(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -154,6 +155,9 @@ func TestEveryHostCanBeDeleted(t *testing.T) {
 		deleted(&v)
 		clear(v.Host.Annotations)
 		v.Fault.Stuck = false
+		if v.Fault.Dark {
+			v.Host.Annotations[bmov1alpha1.DetachedAnnotation] = `{"force":true}`
+		}
 		for range attempts * 3 {
 			v.Due = true
 			v = settle(rt, v, func(View, View) {})

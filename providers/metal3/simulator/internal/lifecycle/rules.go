@@ -14,7 +14,7 @@ import (
 )
 
 // attempts is how often deletion tries an operation that fails before it goes on without.
-const attempts = 3
+const attempts = 4
 
 // restore takes the status of a host that was moved from another management cluster.
 func restore(v View) (Step, bool) {
@@ -77,47 +77,61 @@ func known(state bmov1alpha1.ProvisioningState) bool {
 
 // remove leads a host that is being deleted to its end, by way of its states for leaving.
 func remove(v View) (Step, bool) {
-	if !v.deleting() {
+	if !v.deleting() || v.state() == bmov1alpha1.StateDeleting {
 		return Step{}, false
 	}
+	if v.detached() {
+		return v.removeDetached()
+	}
 	switch v.state() {
-	case bmov1alpha1.StateDeprovisioning, bmov1alpha1.StatePoweringOffBeforeDelete, bmov1alpha1.StateDeleting:
+	case bmov1alpha1.StateDeprovisioning, bmov1alpha1.StatePoweringOffBeforeDelete:
 		return Step{}, false
 	case bmov1alpha1.StateNone, bmov1alpha1.StateUnmanaged, bmov1alpha1.StateRegistering, bmov1alpha1.StateExternallyProvisioned:
 		return v.enter(bmov1alpha1.StateDeleting, nothing), true
 	case bmov1alpha1.StateProvisioning, bmov1alpha1.StateProvisioned:
-		return v.removeProvisioned(), true
+		return v.startDeprovisioning(), true
 	default:
 		return v.enter(bmov1alpha1.StatePoweringOffBeforeDelete, succeed), true
 	}
 }
 
-// removeProvisioned leaves a detached host as it is, or waits until it is detached no longer.
-func (v View) removeProvisioned() Step {
-	if v.Host.Status.OperationalStatus != bmov1alpha1.OperationalStatusDetached {
-		return v.startDeprovisioning()
-	}
-	arguments := bmov1alpha1.DetachedAnnotationArguments{}
-	annotation, detached := v.Host.Annotations[bmov1alpha1.DetachedAnnotation]
-	_ = json.Unmarshal([]byte(annotation), &arguments)
-	switch {
-	case !detached:
-		return v.edit(clearError)
-	case arguments.DeleteAction == bmov1alpha1.DetachedDeleteActionDelay:
-		return Step{}
-	}
-	return v.enter(bmov1alpha1.StateDeleting, nothing)
+func (v View) detached() bool {
+	return v.Host.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
 }
 
-// detach lets go of a host in one of the states where it may stay alone.
-func detach(v View) (Step, bool) {
-	switch v.state() {
-	case bmov1alpha1.StateProvisioned, bmov1alpha1.StateExternallyProvisioned, bmov1alpha1.StateAvailable, bmov1alpha1.StateReady:
-	default:
+// removeDetached leaves the machine of a detached host as it is, unless the deletion is to wait until the host is attached again. The
+// operator looks at a detached host rarely.
+func (v View) removeDetached() (Step, bool) {
+	arguments, annotated := detachment(v.Host)
+	if !annotated || arguments.DeleteAction == bmov1alpha1.DetachedDeleteActionDelay {
 		return Step{}, false
 	}
-	_, wanted := v.Host.Annotations[bmov1alpha1.DetachedAnnotation]
-	detached := v.Host.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
+	if !v.Due {
+		return Step{Wait: true}, true
+	}
+	return v.enter(bmov1alpha1.StateDeleting, nothing), true
+}
+
+// detachment reads the annotation that detaches a host. A value that is no JSON has no arguments.
+func detachment(host *bmov1alpha1.BareMetalHost) (arguments bmov1alpha1.DetachedAnnotationArguments, annotated bool) {
+	value, annotated := host.Annotations[bmov1alpha1.DetachedAnnotation]
+	if json.Unmarshal([]byte(value), &arguments) != nil {
+		arguments = bmov1alpha1.DetachedAnnotationArguments{}
+	}
+	return arguments, annotated
+}
+
+// detach lets go of a host in one of the states where it may stay alone, and in any other when that is forced.
+func detach(v View) (Step, bool) {
+	arguments, wanted := detachment(v.Host)
+	switch v.state() {
+	case bmov1alpha1.StateProvisioned, bmov1alpha1.StateExternallyProvisioned, bmov1alpha1.StateAvailable, bmov1alpha1.StateReady:
+	case bmov1alpha1.StateNone, bmov1alpha1.StateUnmanaged, bmov1alpha1.StateDeleting:
+		return Step{}, false
+	default:
+		wanted = wanted && arguments.Force
+	}
+	detached := v.detached()
 	switch {
 	case wanted && detached:
 		return Step{}, true
@@ -132,14 +146,26 @@ func detach(v View) (Step, bool) {
 	return Step{}, false
 }
 
-// darken tells that a machine has lost its power.
+// darken takes the power from a machine. The status has it powered on still: nothing is known of a machine whose BMC does not answer.
 func darken(v View) (Step, bool) {
-	if !v.Fault.Dark || v.Machine == Off && !v.Host.Status.PoweredOn {
+	switch {
+	case v.Fault.Dark && v.Machine != Off:
+		return Step{Machine: Off}, true
+	case v.Fault.Off && (v.Machine != Off || v.Host.Status.PoweredOn):
+		s := v.Fail(bmov1alpha1.PowerManagementError, v.Fault.Message)
+		s.Machine, s.Status.PoweredOn = Off, false
+		return s, true
+	}
+	return Step{}, false
+}
+
+// fitArchitecture writes into the spec what the HardwareData says of the processor, if nobody has said another.
+func fitArchitecture(v View) (Step, bool) {
+	hardware := v.Host.Status.HardwareDetails
+	if v.Host.Spec.Architecture != "" || hardware == nil || hardware.CPU.Arch == "" || v.deleting() {
 		return Step{}, false
 	}
-	s := v.Fail(bmov1alpha1.PowerManagementError, v.Fault.Message)
-	s.Machine, s.Status.PoweredOn = Off, false
-	return s, true
+	return Step{Architecture: hardware.CPU.Arch}, true
 }
 
 // authenticate notices that the BMC's credentials are missing, back, or others than before. A host that is being deleted

@@ -67,6 +67,11 @@ func TestDetachmentIsAnOperationalStatus(t *testing.T) {
 
 	busy := in(inspecting, early, annotated(bmov1alpha1.DetachedAnnotation, ""))
 	g.Expect(Next(busy)).To(waiting(), "only a host that rests can be detached")
+	busy.Host.Annotations[bmov1alpha1.DetachedAnnotation] = `{"force":true}`
+	g.Expect(Next(busy).Status.OperationalStatus).To(Equal(bmov1alpha1.OperationalStatusDetached), "unless that is forced")
+
+	rare := in(deprovisioning, detached(`{"force":true}`), deleted, unlit, early)
+	g.Expect(Next(rare)).To(waiting(), "a detached host is looked at rarely")
 }
 
 func TestCredentialsAreLookedAfter(t *testing.T) {
@@ -165,16 +170,103 @@ func TestASystemThatHangsIsAskedOnceAndThenForced(t *testing.T) {
 	g.Expect(Next(restart).Machine).To(Equal(Booted))
 }
 
-func TestALostDomainIsDark(t *testing.T) {
+// A machine without power keeps all that its status says, but for one condition.
+func TestOnlyAConditionTellsThatAMachineHasNoPower(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	v := in(provisioned, wanting(image), running(image), unlit)
+	before := in(provisioned, wanting(image), running(image))
+	v := before
+	v.Fault, v.Due = Fault{Dark: true}, false
+	g.Expect(Next(v)).To(Equal(Step{Machine: Off}))
+	v.Machine = Off
+	g.Expect(Next(v)).To(waiting(), "the operator has not looked yet")
+
+	v.Due = true
+	lost := Next(v)
+	g.Expect(lost).To(becomes(before, provisioned, func(*status) {}))
+	v.Host = v.Host.DeepCopy()
+	v.Host.Status = *lost.Status
+	g.Expect(PowerFailure(v.Host)).To(BeTrue())
+	g.Expect(v.Host.Status.PoweredOn).To(BeTrue())
+	g.Expect(Next(v)).To(nothingToDo())
+
+	v.Fault = Fault{}
+	back := Next(v)
+	g.Expect(back.Machine).To(BeEmpty())
+	g.Expect(back.Status.PoweredOn).To(BeFalse(), "what the BMC answers is written before the machine is switched on")
+	v.Host.Status = *back.Status
+	g.Expect(PowerFailure(v.Host)).To(BeFalse())
+	g.Expect(Next(v).Machine).To(Equal(Booted))
+}
+
+func TestSwitchingAMachineWithoutPowerFailsLikeItsRegistration(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	held := in(provisioned, wanting(image), running(image), annotated("reboot.metal3.io/me", ""), unlit)
+	got := Next(held)
+	g.Expect(got.Status.ErrorType).To(Equal(bmov1alpha1.PowerManagementError))
+	g.Expect(got.Status.PoweredOn).To(BeTrue())
+	g.Expect(Next(in(registering, unlit)).Status.ErrorType).To(Equal(bmov1alpha1.RegistrationError))
+}
+
+func TestAMachineThatCannotBeSwitchedOnIsAnError(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	v := in(provisioned, wanting(image), running(image), switchedOff)
 	lost := Next(v)
 	g.Expect(lost.Machine).To(Equal(Off))
 	g.Expect(lost.Status.PoweredOn).To(BeFalse())
 	g.Expect(lost.Status.ErrorType).To(Equal(bmov1alpha1.PowerManagementError))
 	g.Expect(lost.Status.Provisioning.State).To(Equal(provisioned))
 
-	inspecting := in(inspecting, unlit, early)
+	inspecting := in(inspecting, switchedOff, early)
 	g.Expect(Next(inspecting).Status.ErrorType).To(Equal(bmov1alpha1.PowerManagementError), "in the middle of its work")
+}
+
+func TestConditionsFollowFromTheStatus(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		v    View
+		want map[string]string
+	}{
+		"registering":  {in(registering, early), map[string]string{"Manageable": "False Registering", "Ready": "False NotProvisioned", "Progressing": "True Registering"}},
+		"unregistered": {in(registering, failed(bmov1alpha1.RegistrationError, 1)), map[string]string{"Manageable": "False RegistrationFailed", "Ready": "False Error"}},
+		"inspecting":   {in(inspecting), map[string]string{"Manageable": "True Manageable", "Progressing": "True Inspecting"}},
+		"available":    {in(available), map[string]string{"AvailableForProvisioning": "True Available", "Ready": "False NotProvisioned", "Healthy": "Unknown Unknown"}},
+		"provisioned":  {in(provisioned), map[string]string{"Provisioned": "True Provisioned", "Ready": "True Provisioned", "Progressing": "False NotProgressing"}},
+		"in error":     {in(provisioned, failed(bmov1alpha1.PowerManagementError, 1)), map[string]string{"Provisioned": "True Provisioned", "Ready": "False Error"}},
+		"detached":     {in(provisioned, detached("")), map[string]string{"Manageable": "True Manageable", "Ready": "False Detached", "Progressing": "False Detached"}},
+		"leaving":      {in(leaving, unlit), map[string]string{"Manageable": "True Manageable", "Progressing": "True Deleting"}},
+		"no power":     {in(deprovisioning, unlit), map[string]string{"Manageable": "False PowerFailure", "Progressing": "True Deprovisioning"}},
+		"no power yet": {in(registering, unlit), map[string]string{"Manageable": "False Registering"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := map[string]string{}
+			for _, condition := range tc.v.conditionsOf(&tc.v.Host.Status) {
+				got[condition.Type] = string(condition.Status) + " " + condition.Reason
+			}
+			for kind, says := range tc.want {
+				NewWithT(t).Expect(got).To(HaveKeyWithValue(kind, says))
+			}
+		})
+	}
+}
+
+func TestRebootsThatWereAskedForAreForgottenWhenTheHostIsProvisioned(t *testing.T) {
+	t.Parallel()
+	for _, state := range []bmov1alpha1.ProvisioningState{provisioning, deprovisioning, inspecting} {
+		v := in(state, wanting(image), annotated("reboot.metal3.io/me", ""))
+		NewWithT(t).Expect(Next(v).Drop).To(ConsistOf("reboot.metal3.io/me"), string(state))
+	}
+}
+
+func TestTheArchitectureThatWasFoundIsWrittenIntoTheSpec(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	v := in(available)
+	v.Host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{CPU: bmov1alpha1.CPU{Arch: "aarch64"}}
+	g.Expect(Next(v)).To(Equal(Step{Architecture: "aarch64"}))
+	v.Host.Spec.Architecture = "x86_64"
+	g.Expect(Next(v)).To(nothingToDo(), "what somebody has written stays")
 }

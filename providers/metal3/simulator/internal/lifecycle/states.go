@@ -34,6 +34,7 @@ func discover(v View) Step {
 }
 
 func register(v View) Step {
+	v.Fault = v.Fault.unreachable()
 	if s, held := v.held(bmov1alpha1.RegistrationError); held {
 		return s
 	}
@@ -66,6 +67,7 @@ func inspect(v View) Step {
 		status.HardwareDetails = v.Inventory.DeepCopy()
 	})
 	s.Publish = true
+	s.Drop = rebootAnnotations(v.Host)
 	s.Events = []Happening{normal("InspectionComplete", "Hardware inspection completed")}
 	return s
 }
@@ -76,7 +78,7 @@ func prepare(v View) Step {
 	}
 	return v.enter(bmov1alpha1.StateAvailable, func(status *bmov1alpha1.BareMetalHostStatus) {
 		succeed(status)
-		status.Provisioning.RootDeviceHints = v.Host.Spec.RootDeviceHints.DeepCopy()
+		status.Provisioning.RootDeviceHints = hintsOf(v.Host).DeepCopy()
 		status.Provisioning.RAID = v.Host.Spec.RAID.DeepCopy()
 		status.Provisioning.Firmware = firmwareOf(v.Host).DeepCopy()
 	})
@@ -85,8 +87,17 @@ func prepare(v View) Step {
 // prepared says that the host's settings are what its spec wants.
 func (v View) prepared() bool {
 	has, want := v.Host.Status.Provisioning, v.Host.Spec
-	return reflect.DeepEqual(has.RootDeviceHints, want.RootDeviceHints) &&
+	return reflect.DeepEqual(has.RootDeviceHints, hintsOf(v.Host)) &&
 		reflect.DeepEqual(has.RAID, want.RAID) && reflect.DeepEqual(has.Firmware, firmwareOf(v.Host))
+}
+
+// hintsOf are the spec's, or those of the only hardware profile. They are never nil, so that a host that has been deprovisioned, which
+// takes its settings away, is prepared again.
+func hintsOf(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.RootDeviceHints {
+	if host.Spec.RootDeviceHints != nil {
+		return host.Spec.RootDeviceHints
+	}
+	return &bmov1alpha1.RootDeviceHints{DeviceName: "/dev/sda"}
 }
 
 //nolint:staticcheck // No driver uses it any more, but the operator still shows it.
@@ -130,8 +141,7 @@ func provision(v View) Step {
 		return s
 	}
 	s := v.enter(bmov1alpha1.StateProvisioned, func(status *bmov1alpha1.BareMetalHostStatus) {
-		succeed(status)
-		status.PoweredOn = true
+		succeed(status) // That the machine is on is read afterwards.
 		status.Provisioning.CustomDeploy = v.Host.Spec.CustomDeploy.DeepCopy()
 		if v.Host.Spec.Image != nil {
 			status.Provisioning.Image = *v.Host.Spec.Image.DeepCopy()
@@ -140,6 +150,7 @@ func provision(v View) Step {
 	if v.Machine != Booted {
 		s.Machine = Booted
 	}
+	s.Drop = rebootAnnotations(v.Host)
 	s.Events = []Happening{normal("ProvisioningComplete", "Image provisioned: "+ImageURL(v.Host))}
 	return s
 }
@@ -202,7 +213,6 @@ func keepExternal(v View) Step {
 // startDeprovisioning ends what runs on the machine, which stays as it is for the operator's own use.
 func (v View) startDeprovisioning() Step {
 	s := v.enter(bmov1alpha1.StateDeprovisioning, succeed)
-	s.Erase = true
 	s.Events = []Happening{normal("DeprovisionStarted", "Image deprovisioning started")}
 	if v.Machine == Booted {
 		s.Machine = Idle
@@ -215,32 +225,37 @@ func deprovision(v View) Step {
 	if v.deleting() {
 		after = bmov1alpha1.StatePoweringOffBeforeDelete
 	}
-	if s, held := v.held(bmov1alpha1.ProvisioningError); held && !v.gaveUp() {
+	s, held := v.held(bmov1alpha1.ProvisioningError)
+	if held && !v.gaveUp() {
 		return s
 	}
-	s := v.enter(after, func(status *bmov1alpha1.BareMetalHostStatus) {
+	s = v.enter(after, func(status *bmov1alpha1.BareMetalHostStatus) {
 		succeed(status)
 		status.Provisioning.Image = bmov1alpha1.Image{}
 		status.Provisioning.CustomDeploy = nil
 		status.Provisioning.RootDeviceHints, status.Provisioning.RAID, status.Provisioning.Firmware = nil, nil, nil
 	})
+	s.Erase = !held
+	s.Drop = rebootAnnotations(v.Host)
 	s.Events = []Happening{normal("DeprovisionComplete", "Image deprovisioned")}
 	return s
 }
 
-// gaveUp says that deletion goes on although an operation keeps failing.
+// gaveUp says that deletion goes on although an operation keeps failing. One that does not fail for want of power goes on for ever.
 func (v View) gaveUp() bool {
-	return v.deleting() && v.Host.Status.ErrorMessage != "" && v.Host.Status.ErrorCount >= attempts
+	return !v.Fault.Dark && v.deleting() && v.Host.Status.ErrorMessage != "" && v.Host.Status.ErrorCount >= attempts
 }
 
 func powerOffBeforeDelete(v View) Step {
+	if v.Host.Spec.DisablePowerOff {
+		return v.enter(bmov1alpha1.StateDeleting, succeed)
+	}
+	v.Fault = v.Fault.unreachable()
 	if s, held := v.held(bmov1alpha1.PowerManagementError); held && !v.gaveUp() {
 		return s
 	}
-	s := v.enter(bmov1alpha1.StateDeleting, func(status *bmov1alpha1.BareMetalHostStatus) {
-		status.PoweredOn = status.PoweredOn && v.Host.Spec.DisablePowerOff
-	})
-	if v.Machine != Off && !v.Host.Spec.DisablePowerOff {
+	s := v.enter(bmov1alpha1.StateDeleting, func(status *bmov1alpha1.BareMetalHostStatus) { status.PoweredOn = false })
+	if v.Machine != Off {
 		s.Machine = Off
 	}
 	return s

@@ -16,6 +16,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/secrets"
 )
 
 // Boot is what a machine boots from.
@@ -43,13 +44,15 @@ type Hooks struct {
 
 // Machines are those of all hosts.
 type Machines struct {
-	secrets client.Reader
-	hooks   Hooks
+	client client.Client
+	// live reads past the cache.
+	live  client.Reader
+	hooks Hooks
 }
 
-// New has machines that tell the hooks. What they boot from is read from secrets.
-func New(secrets client.Reader, hooks Hooks) *Machines {
-	return &Machines{secrets: secrets, hooks: hooks}
+// New has machines that tell the hooks. The Secrets that they boot from are read from live, and labelled with c.
+func New(c client.Client, live client.Reader, hooks Hooks) *Machines {
+	return &Machines{client: c, live: live, hooks: hooks}
 }
 
 // Turn makes the hardware do something else, telling the hooks. A machine that is to boot but runs is switched off first.
@@ -59,11 +62,11 @@ func (m *Machines) Turn(ctx context.Context, host *bmov1alpha1.BareMetalHost, fr
 			return fmt.Errorf("powering off: %w", err)
 		}
 	}
-	if to != lifecycle.Booted || m.hooks.PowerOn == nil {
+	if to != lifecycle.Booted {
 		return nil
 	}
 	boot, err := m.bootOf(ctx, host)
-	if err != nil {
+	if err != nil || m.hooks.PowerOn == nil {
 		return err
 	}
 	if err := m.hooks.PowerOn(ctx, boot); err != nil {
@@ -134,8 +137,11 @@ func (m *Machines) secretData(
 		namespace = host.Namespace
 	}
 	secret := &corev1.Secret{}
-	if err := m.secrets.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, secret); err != nil {
+	if err := m.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, secret); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", key, err)
+	}
+	if err := secrets.Claim(ctx, m.client, secret); err != nil {
+		return nil, err
 	}
 	for _, candidate := range []string{key, "value"} {
 		if data, ok := secret.Data[candidate]; ok {

@@ -5,6 +5,8 @@
 package progress
 
 import (
+	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -25,14 +27,20 @@ type Delays struct {
 	// Power is how long it takes to switch a machine on or off.
 	Power time.Duration
 	// Retry is the time until a failed operation is tried again; it doubles with each failure, up to 64 times.
-	// Zero is ten seconds.
+	// Zero is ten seconds. The real operator waits one to two minutes after the first failure.
 	Retry time.Duration
+	// PowerLoss is the time until the operator knows that a machine has lost its power. The real one polls every minute, and its back end
+	// takes three polls of its own.
+	PowerLoss time.Duration
+	// Detached is the time until the operator looks again at a detached host that nobody changes. Zero is ten minutes, as the real one has it.
+	Detached time.Duration
 	// Jitter is the share by which a delay may be shorter or longer: 0.2 makes 10 s anything from 8 to 12.
 	Jitter float64
 }
 
 const (
-	defaultRetry = 10 * time.Second
+	defaultRetry    = 10 * time.Second
+	defaultDetached = 10 * time.Minute
 	// doublings bound the time between two tries.
 	doublings = 6
 )
@@ -42,11 +50,17 @@ type phase struct {
 	state     bmov1alpha1.ProvisioningState
 	switching bool
 	cleaning  bool
-	failures  int
+	// dark is a machine without power, unnoticed one of which the operator does not know that yet.
+	dark, unnoticed bool
+	detached        bool
+	failures        int
 }
 
-func phaseOf(host *bmov1alpha1.BareMetalHost, m lifecycle.Machine) phase {
-	p := phase{state: host.Status.Provisioning.State}
+func phaseOf(host *bmov1alpha1.BareMetalHost, m lifecycle.Machine, dark bool) phase {
+	p := phase{
+		state: host.Status.Provisioning.State, dark: dark, unnoticed: dark && !lifecycle.PowerFailure(host),
+	}
+	p.detached = host.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached && p.state != bmov1alpha1.StateDeleting
 	switch p.state {
 	case bmov1alpha1.StateAvailable, bmov1alpha1.StateReady, bmov1alpha1.StateProvisioned, bmov1alpha1.StateExternallyProvisioned:
 		p.switching = (m != lifecycle.Off) != lifecycle.WantsPower(host, m)
@@ -64,8 +78,12 @@ func phaseOf(host *bmov1alpha1.BareMetalHost, m lifecycle.Machine) phase {
 // of returns the time that a phase takes, before jitter.
 func (d Delays) of(p phase) time.Duration {
 	switch {
+	case p.detached:
+		return cmp.Or(d.Detached, defaultDetached)
 	case p.failures > 0:
 		return d.retry(p.failures)
+	case p.unnoticed:
+		return d.PowerLoss
 	case p.switching:
 		return d.Power
 	}
@@ -104,6 +122,7 @@ type Progress struct {
 	Started string
 
 	phase  phase
+	seen   string
 	random *rand.Rand
 }
 
@@ -121,8 +140,8 @@ func NewTable(delays Delays, seed uint64) *Table {
 	return &Table{delays: delays, seed: seed, byHost: map[types.NamespacedName]*Progress{}}
 }
 
-// Look returns the progress of a host as it is now. A host that it has never seen runs what its status says.
-func (t *Table) Look(host *bmov1alpha1.BareMetalHost, now time.Time) Progress {
+// Look returns the progress of a host as it is now, whose machine may have no power. A host that it has never seen runs what its status says.
+func (t *Table) Look(host *bmov1alpha1.BareMetalHost, dark bool, now time.Time) Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := types.NamespacedName{Namespace: host.Namespace, Name: host.Name}
@@ -131,14 +150,21 @@ func (t *Table) Look(host *bmov1alpha1.BareMetalHost, now time.Time) Progress {
 		found = &Progress{Machine: lifecycle.MachineOf(host), random: rand.New(rand.NewPCG(t.seed, hardware.Number(key)))}
 		t.byHost[key] = found
 	}
-	if p := phaseOf(host, found.Machine); !ok || p != found.phase {
+	if p := phaseOf(host, found.Machine, dark); !ok || p != found.phase {
 		if p.state == bmov1alpha1.StateProvisioning && found.phase.state != p.state {
 			found.Started = lifecycle.ImageURL(host)
 		}
 		found.phase = p
-		found.Until = now.Add(t.delays.jittered(t.delays.of(p), found.random.Float64()))
+		found.Until, found.seen = now.Add(t.delays.jittered(t.delays.of(p), found.random.Float64())), wishes(host)
+	} else if p.detached && found.seen != wishes(host) {
+		found.Until = now
 	}
 	return *found
+}
+
+// wishes are what the operator is told of at once when it changes.
+func wishes(host *bmov1alpha1.BareMetalHost) string {
+	return fmt.Sprint(host.Generation, host.Annotations)
 }
 
 // SetMachine notes what the machine of a host does from now on.

@@ -33,6 +33,10 @@ func uncleaned(host *bmov1alpha1.BareMetalHost) {
 	host.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeDisabled
 }
 
+func detached(host *bmov1alpha1.BareMetalHost) {
+	host.Status.OperationalStatus = bmov1alpha1.OperationalStatusDetached
+}
+
 func failed(count int) func(*bmov1alpha1.BareMetalHost) {
 	return func(host *bmov1alpha1.BareMetalHost) {
 		host.Status.ErrorMessage, host.Status.ErrorCount = "no answer", count
@@ -42,29 +46,32 @@ func failed(count int) func(*bmov1alpha1.BareMetalHost) {
 func TestDelays(t *testing.T) {
 	t.Parallel()
 	d := Delays{
-		Registering: 1, Inspecting: 2, Preparing: 3, Provisioning: 4, Deprovisioning: 5, Cleaning: 100, Power: 6, Retry: time.Second,
+		Registering: 1, Inspecting: 2, Preparing: 3, Provisioning: 4, Deprovisioning: 5, Cleaning: 100, Power: 6, PowerLoss: 7, Retry: time.Second,
 	}
 	for name, tc := range map[string]struct {
 		host *bmov1alpha1.BareMetalHost
 		want time.Duration
+		dark bool
 	}{
-		"registering":              {in(bmov1alpha1.StateRegistering), 1},
-		"inspecting":               {in(bmov1alpha1.StateInspecting), 2},
-		"preparing":                {in(bmov1alpha1.StatePreparing), 103},
-		"preparing uncleaned":      {in(bmov1alpha1.StatePreparing, uncleaned), 3},
-		"provisioning":             {in(bmov1alpha1.StateProvisioning), 4},
-		"deprovisioning":           {in(bmov1alpha1.StateDeprovisioning), 105},
-		"deprovisioning uncleaned": {in(bmov1alpha1.StateDeprovisioning, uncleaned), 5},
-		"available":                {in(bmov1alpha1.StateAvailable), 0},
-		"switched on":              {in(bmov1alpha1.StateAvailable, online), 6},
-		"switched off":             {in(bmov1alpha1.StateProvisioned, powered), 6},
-		"failed once":              {in(bmov1alpha1.StateInspecting, failed(1)), time.Second},
-		"failed thrice":            {in(bmov1alpha1.StateInspecting, failed(3)), 4 * time.Second},
-		"failed ever again":        {in(bmov1alpha1.StateInspecting, failed(99)), 64 * time.Second},
+		"registering":              {in(bmov1alpha1.StateRegistering), 1, false},
+		"inspecting":               {in(bmov1alpha1.StateInspecting), 2, false},
+		"preparing":                {in(bmov1alpha1.StatePreparing), 103, false},
+		"preparing uncleaned":      {in(bmov1alpha1.StatePreparing, uncleaned), 3, false},
+		"provisioning":             {in(bmov1alpha1.StateProvisioning), 4, false},
+		"deprovisioning":           {in(bmov1alpha1.StateDeprovisioning), 105, false},
+		"deprovisioning uncleaned": {in(bmov1alpha1.StateDeprovisioning, uncleaned), 5, false},
+		"available":                {in(bmov1alpha1.StateAvailable), 0, false},
+		"switched on":              {in(bmov1alpha1.StateAvailable, online), 6, false},
+		"switched off":             {in(bmov1alpha1.StateProvisioned, powered), 6, false},
+		"failed once":              {in(bmov1alpha1.StateInspecting, failed(1)), time.Second, false},
+		"failed thrice":            {in(bmov1alpha1.StateInspecting, failed(3)), 4 * time.Second, false},
+		"failed ever again":        {in(bmov1alpha1.StateInspecting, failed(99)), 64 * time.Second, false},
+		"without power":            {in(bmov1alpha1.StateDeprovisioning), 7, true},
+		"detached":                 {in(bmov1alpha1.StateDeprovisioning, detached), 10 * time.Minute, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(d.of(phaseOf(tc.host, lifecycle.MachineOf(tc.host)))).To(Equal(tc.want))
+			NewWithT(t).Expect(d.of(phaseOf(tc.host, lifecycle.MachineOf(tc.host), tc.dark))).To(Equal(tc.want))
 		})
 	}
 	g := NewWithT(t)
@@ -77,8 +84,20 @@ func TestTheSameSeedDrawsTheSameDelays(t *testing.T) {
 	g := NewWithT(t)
 	delays := Delays{Inspecting: time.Minute, Jitter: 0.5}
 	until := func(seed uint64) time.Time {
-		return NewTable(delays, seed).Look(in(bmov1alpha1.StateInspecting), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)).Until
+		return NewTable(delays, seed).Look(in(bmov1alpha1.StateInspecting), false, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)).Until
 	}
 	g.Expect(until(3)).To(Equal(until(3)))
 	g.Expect(until(3)).NotTo(Equal(until(4)))
+}
+
+func TestADetachedHostIsLookedAtAtOnceWhenItIsChanged(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	host, table := in(bmov1alpha1.StateDeprovisioning, detached), NewTable(Delays{}, 1)
+	g.Expect(table.Look(host, true, now).Until).To(Equal(now.Add(10 * time.Minute)))
+	later := now.Add(time.Minute)
+	g.Expect(table.Look(host, true, later).Until).To(Equal(now.Add(10 * time.Minute)))
+	host.Annotations = map[string]string{"touched": ""}
+	g.Expect(table.Look(host, true, later).Until).To(Equal(later))
 }

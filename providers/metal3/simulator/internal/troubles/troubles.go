@@ -17,26 +17,26 @@ import (
 
 // Table has what was asked for, by host and state, and by domain.
 type Table struct {
-	mu     sync.Mutex
-	byHost map[types.NamespacedName]map[bmov1alpha1.ProvisioningState]lifecycle.Fault
-	hung   map[types.NamespacedName]bool
-	dark   map[string]bool
+	mu       sync.Mutex
+	byHost   map[types.NamespacedName]map[bmov1alpha1.ProvisioningState]lifecycle.Fault
+	hung     map[types.NamespacedName]bool
+	byDomain map[string]lifecycle.Fault
 }
 
 // New has no troubles.
 func New() *Table {
 	return &Table{
 		byHost: map[types.NamespacedName]map[bmov1alpha1.ProvisioningState]lifecycle.Fault{},
-		hung:   map[types.NamespacedName]bool{}, dark: map[string]bool{},
+		hung:   map[types.NamespacedName]bool{}, byDomain: map[string]lifecycle.Fault{},
 	}
 }
 
-// Of returns what is wrong with a host of a domain now. The loss of a domain goes before what is wrong with one host.
+// Of returns what is wrong with a host of a domain now. What is wrong with a domain goes before what is wrong with one host.
 func (t *Table) Of(host *bmov1alpha1.BareMetalHost, domain string) lifecycle.Fault {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.dark[domain] {
-		return lifecycle.Fault{Message: "Failure domain " + domain + " has no power", Dark: true}
+	if found, ok := t.byDomain[domain]; ok {
+		return found
 	}
 	key := client.ObjectKeyFromObject(host)
 	found := t.byHost[key][host.Status.Provisioning.State]
@@ -69,9 +69,16 @@ func (t *Table) Hang(host types.NamespacedName) {
 	t.hung[host] = true
 }
 
-// SetDark takes the power from a domain, or gives it back.
-func (t *Table) SetDark(domain string, dark bool) {
+// SetDomain is what is wrong with all hosts of a domain.
+func (t *Table) SetDomain(domain string, what lifecycle.Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dark[domain] = dark
+	t.byDomain[domain] = what
+}
+
+// ClearDomain ends what is wrong with a domain.
+func (t *Table) ClearDomain(domain string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byDomain, domain)
 }

@@ -1,0 +1,175 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+)
+
+// noAnswer is the error of a back end that has lost the BMC of a machine.
+const noAnswer = "During sync_power_state, max retries exceeded: node state None does not match the expected state. Error: unable to reach the BMC"
+
+// unreachable makes of a machine without power one whose operations fail. That is for operations that ask the BMC itself.
+func (f Fault) unreachable() Fault {
+	if f.Dark {
+		return Fault{Message: noAnswer}
+	}
+	return f
+}
+
+// PowerFailure reports whether a host's condition says that its machine has no power.
+func PowerFailure(host *bmov1alpha1.BareMetalHost) bool {
+	found := meta.FindStatusCondition(host.Status.Conditions, bmov1alpha1.ManageableCondition)
+	return found != nil && found.Status == metav1.ConditionFalse && found.Reason == bmov1alpha1.PowerFailureReason
+}
+
+// noticed reports whether the operator knows that the machine has no power. It polls.
+func (v View) noticed() bool {
+	return v.Fault.Dark && (v.Due || PowerFailure(v.Host))
+}
+
+func (v View) untilNoticed() Step { return Step{Wait: !v.noticed()} }
+
+// withConditions adds the conditions that go with the status that the host is to have. The operator writes them also when nothing else
+// has changed.
+func (v View) withConditions(s Step) Step {
+	status := &v.Host.Status
+	if s.Status != nil {
+		status = s.Status
+	}
+	conditions := v.conditionsOf(status)
+	switch {
+	case s.Status != nil:
+		s.Status.Conditions = conditions
+	case s.Idle() && !reflect.DeepEqual(conditions, status.Conditions):
+		return v.edit(func(status *bmov1alpha1.BareMetalHostStatus) { status.Conditions = conditions })
+	}
+	return s
+}
+
+// verdict is a condition without what follows from when it changed.
+type verdict struct {
+	kind   string
+	status metav1.ConditionStatus
+	reason string
+}
+
+func is(kind, reason string) verdict    { return verdict{kind, metav1.ConditionTrue, reason} }
+func isNot(kind, reason string) verdict { return verdict{kind, metav1.ConditionFalse, reason} }
+
+// conditionsOf are those of a status. They keep the time of their last transition.
+func (v View) conditionsOf(status *bmov1alpha1.BareMetalHostStatus) []metav1.Condition {
+	verdicts := append(ofState(status), ofOperation(status)...)
+	if v.noticed() && watchesPower(status) {
+		verdicts = append(verdicts, isNot(bmov1alpha1.ManageableCondition, bmov1alpha1.PowerFailureReason))
+	}
+	conditions := append([]metav1.Condition(nil), status.Conditions...)
+	last := map[string]verdict{}
+	var order []string
+	for _, next := range verdicts {
+		if _, seen := last[next.kind]; !seen {
+			order = append(order, next.kind)
+		}
+		last[next.kind] = next
+	}
+	for _, kind := range order {
+		meta.SetStatusCondition(&conditions, metav1.Condition{
+			Type: kind, Status: last[kind].status, Reason: last[kind].reason, LastTransitionTime: v.Now,
+		})
+	}
+	return conditions
+}
+
+// watchesPower reports whether the operator looks at whether the machine has power.
+func watchesPower(status *bmov1alpha1.BareMetalHostStatus) bool {
+	switch status.Provisioning.State {
+	case bmov1alpha1.StateNone, bmov1alpha1.StateUnmanaged, bmov1alpha1.StateRegistering, bmov1alpha1.StateDeleting:
+		return false
+	}
+	return status.OperationalStatus != bmov1alpha1.OperationalStatusDetached
+}
+
+// ofState is what the state alone says.
+func ofState(status *bmov1alpha1.BareMetalHostStatus) []verdict {
+	switch state := status.Provisioning.State; state {
+	case bmov1alpha1.StateNone, bmov1alpha1.StateUnmanaged:
+		return notManaged(bmov1alpha1.NotManagedReason, isNot(bmov1alpha1.ProgressingCondition, bmov1alpha1.NotProgressingReason))
+	case bmov1alpha1.StateRegistering:
+		reason := bmov1alpha1.RegisteringReason
+		if status.OperationalStatus == bmov1alpha1.OperationalStatusError {
+			reason = bmov1alpha1.RegistrationFailedReason
+		}
+		return notManaged(reason, is(bmov1alpha1.ProgressingCondition, bmov1alpha1.RegisteringReason))
+	case bmov1alpha1.StateReady, bmov1alpha1.StateAvailable:
+		return []verdict{
+			is(bmov1alpha1.ManageableCondition, bmov1alpha1.ManageableReason),
+			is(bmov1alpha1.AvailableForProvisioningCondition, bmov1alpha1.AvailableReason),
+			isNot(bmov1alpha1.ProvisionedCondition, bmov1alpha1.NotProvisionedReason),
+			isNot(bmov1alpha1.ReadyCondition, bmov1alpha1.NotProvisionedReason),
+			isNot(bmov1alpha1.ProgressingCondition, bmov1alpha1.NotProgressingReason),
+		}
+	case bmov1alpha1.StateProvisioned, bmov1alpha1.StateExternallyProvisioned:
+		return []verdict{
+			is(bmov1alpha1.ManageableCondition, bmov1alpha1.ManageableReason),
+			isNot(bmov1alpha1.AvailableForProvisioningCondition, bmov1alpha1.NotAvailableReason),
+			is(bmov1alpha1.ProvisionedCondition, bmov1alpha1.ProvisionedReason),
+			is(bmov1alpha1.ReadyCondition, bmov1alpha1.ProvisionedReason),
+			isNot(bmov1alpha1.ProgressingCondition, bmov1alpha1.NotProgressingReason),
+		}
+	default:
+		return []verdict{
+			is(bmov1alpha1.ManageableCondition, bmov1alpha1.ManageableReason),
+			isNot(bmov1alpha1.AvailableForProvisioningCondition, bmov1alpha1.NotAvailableReason),
+			isNot(bmov1alpha1.ProvisionedCondition, bmov1alpha1.NotProvisionedReason),
+			isNot(bmov1alpha1.ReadyCondition, bmov1alpha1.NotProvisionedReason),
+			is(bmov1alpha1.ProgressingCondition, progressOf(state)),
+		}
+	}
+}
+
+func notManaged(reason string, progress verdict) []verdict {
+	return []verdict{
+		isNot(bmov1alpha1.ManageableCondition, reason),
+		isNot(bmov1alpha1.AvailableForProvisioningCondition, bmov1alpha1.NotAvailableReason),
+		isNot(bmov1alpha1.ProvisionedCondition, bmov1alpha1.NotProvisionedReason),
+		isNot(bmov1alpha1.ReadyCondition, bmov1alpha1.NotProvisionedReason),
+		progress,
+	}
+}
+
+// progressOf is the reason of the condition Progressing in a state that leads to another.
+func progressOf(state bmov1alpha1.ProvisioningState) string {
+	switch state {
+	case bmov1alpha1.StatePreparing:
+		return bmov1alpha1.PreparingReason
+	case bmov1alpha1.StateProvisioning:
+		return bmov1alpha1.ProvisioningReason
+	case bmov1alpha1.StateDeprovisioning:
+		return bmov1alpha1.DeprovisioningReason
+	case bmov1alpha1.StatePoweringOffBeforeDelete:
+		return bmov1alpha1.PoweringOffBeforeDeleteReason
+	case bmov1alpha1.StateDeleting:
+		return bmov1alpha1.DeletingReason
+	default:
+		return bmov1alpha1.InspectingReason
+	}
+}
+
+// ofOperation is what the operational status says. Nothing is known of the health that the BMC reports.
+func ofOperation(status *bmov1alpha1.BareMetalHostStatus) []verdict {
+	verdicts := []verdict{{bmov1alpha1.HealthyCondition, metav1.ConditionUnknown, bmov1alpha1.UnknownHealthReason}}
+	switch status.OperationalStatus {
+	case bmov1alpha1.OperationalStatusError:
+		verdicts = append(verdicts, isNot(bmov1alpha1.ReadyCondition, bmov1alpha1.ErrorReason))
+	case bmov1alpha1.OperationalStatusDetached:
+		verdicts = append(verdicts, isNot(bmov1alpha1.ReadyCondition, bmov1alpha1.DetachedReason),
+			isNot(bmov1alpha1.ProgressingCondition, bmov1alpha1.DetachedReason))
+	}
+	return verdicts
+}
