@@ -6,6 +6,7 @@ package hosts
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -19,17 +20,40 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// Deprovision takes away what the host runs. It returns whether the host had anything to be taken away; then it is not
-// vacant before it is seen again.
-func (h *Hosts) Deprovision(ctx context.Context, host *bmov1alpha1.BareMetalHost) (changed bool, _ error) {
+// Deprovision takes away what the host runs, and the Secrets that the machine has brought. Metadata and network data that the host has of
+// its own stay for the next machine. It returns whether the host had anything to be taken away; then it is not vacant before it is seen
+// again.
+func (h *Hosts) Deprovision(ctx context.Context, host *bmov1alpha1.BareMetalHost, brought *Brought) (changed bool, _ error) {
 	before := host.DeepCopy()
 	spec := &host.Spec
-	spec.Image, spec.CustomDeploy, spec.UserData, spec.MetaData, spec.NetworkData = nil, nil, nil, nil, nil
+	if spec.Image != nil || spec.CustomDeploy != nil || brought.UserData.has(spec.UserData) {
+		spec.UserData = nil // Who gives a host its image gives it the user data, too.
+	}
+	if brought.MetaData.has(spec.MetaData) {
+		spec.MetaData = nil
+	}
+	if brought.NetworkData.has(spec.NetworkData) {
+		spec.NetworkData = nil
+	}
+	spec.Image, spec.CustomDeploy = nil, nil
 	spec.Online = h.staysOn(host)
 	if equality.Semantic.DeepEqual(before.Spec, host.Spec) {
 		return false, nil
 	}
 	return true, h.patch(ctx, host, before)
+}
+
+// Brought are the Secrets that a machine has given its host, or may have given it.
+type Brought struct {
+	UserData, MetaData, NetworkData SecretNames
+}
+
+// SecretNames are names of Secrets in the namespace of a host.
+type SecretNames []string
+
+// has reports whether a host refers to one of the Secrets. Machines have none in other namespaces.
+func (names SecretNames) has(ref *corev1.SecretReference) bool {
+	return ref != nil && slices.Contains(names, ref.Name)
 }
 
 // staysOn decides whether a host without a machine is left powered on.

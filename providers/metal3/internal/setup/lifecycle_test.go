@@ -41,6 +41,62 @@ func TestReleasedHostIsAsItWas(t *testing.T) {
 	w.Expect(after.Spec).To(Equal(before.Spec), "all but the power")
 }
 
+// ownData is a layout whose hosts have metadata and network data of their own, as those have that get no address by DHCP.
+func ownData() simulator.Layout {
+	layout := simulator.Racks(1, 1)
+	layout.Change = func(host *bmov1alpha1.BareMetalHost) {
+		host.Spec.NetworkData = &corev1.SecretReference{Name: "own-network", Namespace: host.Namespace}
+		host.Spec.MetaData = &corev1.SecretReference{Name: "own-meta", Namespace: host.Namespace}
+	}
+	return layout
+}
+
+func (w *world) ownSecrets() {
+	w.t.Helper()
+	w.create(
+		&corev1.Secret{ObjectMeta: w.meta("own-network"), StringData: map[string]string{"networkData": "links: []"}},
+		&corev1.Secret{ObjectMeta: w.meta("own-meta"), StringData: map[string]string{"metaData": "rack: one"}},
+	)
+}
+
+func TestNetworkDataAndMetadataOfTheHostsOwnOutliveItsMachine(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	w.ownSecrets()
+	w.hosts(ownData())
+	w.start()
+	w.cluster("one", "rack-1")
+	before := w.host(rack1).Spec
+	for _, name := range []string{"cp-0", "cp-1"} {
+		machine := w.machine("one", name, "rack-1")
+		host := w.provisioned(machine)
+		w.Expect(host.Spec.NetworkData).To(Equal(before.NetworkData))
+		w.Expect(host.Spec.UserData).NotTo(BeNil())
+		w.remove(machine)
+		after := w.host(rack1).Spec
+		w.Expect(after.NetworkData).To(Equal(before.NetworkData), "the next machine needs it")
+		w.Expect(after.MetaData).To(Equal(before.MetaData))
+		w.Expect(after.UserData).To(BeNil(), "that was the machine's")
+	}
+}
+
+func TestDataThatTheMachineBroughtGoesWithItAlsoWhenItsStatusIsLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	w.dataTemplate("data")
+	machine := w.machine("one", "cp-0", "rack-1", usesData("data"))
+	host := w.provisioned(machine)
+	w.Expect(host.Spec.MetaData).NotTo(BeNil())
+	w.stop()
+	updateStatus(w, machine, func(machine *infrav1.Metal3Machine) { machine.Status = infrav1.Metal3MachineStatus{} })
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.start()
+	w.gone(machine)
+	after := w.host(rack1).Spec
+	w.Expect([]any{after.Image, after.UserData, after.MetaData, after.NetworkData}).To(HaveEach(BeNil()))
+}
+
 func TestHostThatMustNotBePoweredOff(t *testing.T) {
 	t.Parallel()
 	w := emptyWorld(t)

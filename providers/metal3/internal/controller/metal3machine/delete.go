@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -16,6 +17,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 	"github.com/faultline-io/faultline/shared/steps"
 )
 
@@ -38,7 +40,7 @@ func (r *Reconciler) deprovision(ctx context.Context, s *scope) (steps.Progress,
 		return steps.Proceed, nil
 	}
 	unassociated(s, infrav1.Metal3MachineDeletingReason, "Deprovisioning BareMetalHost "+s.host.Name)
-	changed, err := r.Hosts.Deprovision(ctx, s.host)
+	changed, err := r.Hosts.Deprovision(ctx, s.host, s.brought())
 	if client.IgnoreNotFound(err) != nil {
 		return steps.Wait, err
 	}
@@ -49,6 +51,31 @@ func (r *Reconciler) deprovision(ctx context.Context, s *scope) (steps.Progress,
 		return steps.Wait, nil
 	}
 	return steps.Proceed, nil
+}
+
+// brought are the Secrets that the machine has given its host, as far as it can be known: after a move or a restore the status may be empty
+// still, and the names are those that rendered data has.
+func (s *scope) brought() *hosts.Brought {
+	spec, state := &s.metal3.Spec, &s.metal3.Status
+	brought := &hosts.Brought{
+		UserData:    names(spec.UserData, state.UserData),
+		MetaData:    append(names(spec.MetaData, state.MetaData), render.MetaDataSecret(s.metal3.Name)),
+		NetworkData: append(names(spec.NetworkData, state.NetworkData), render.NetworkDataSecret(s.metal3.Name)),
+	}
+	if s.machine != nil && s.machine.Spec.Bootstrap.DataSecretName != nil {
+		brought.UserData = append(brought.UserData, *s.machine.Spec.Bootstrap.DataSecretName)
+	}
+	return brought
+}
+
+func names(refs ...*corev1.SecretReference) hosts.SecretNames {
+	var found hosts.SecretNames
+	for _, ref := range refs {
+		if ref != nil && ref.Name != "" {
+			found = append(found, ref.Name)
+		}
+	}
+	return found
 }
 
 // notDeprovisioned is why the operator does not deprovision a host, and what to do; "" as long as nothing is known against it.
