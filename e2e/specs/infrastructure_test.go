@@ -81,7 +81,8 @@ func (i infrastructure) fault(ctx context.Context, fault string) (end func()) {
 	return func() { set(ctx, false) }
 }
 
-// handOver keeps a simulator whose objects are moved away from acting on them meanwhile.
+// handOver keeps a simulator whose objects are moved away from acting on them meanwhile. For bare metal that is what stopping Ironic is to the
+// real operator, whose webhook goes on: the simulated one has none that has to be there.
 func (i infrastructure) handOver(ctx context.Context, from *kind.Environment, move func()) {
 	if !i.Simulator().InCluster {
 		move()

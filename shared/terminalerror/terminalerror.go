@@ -20,8 +20,13 @@ import (
 // Check is how often a refused request is made again. Nothing tells when a quota, a policy, a webhook or a right changes.
 const Check = time.Minute
 
-// Is reports whether somebody has to do something before the request can succeed. Webhooks that do not answer count: they
-// keep objects out until they are repaired.
+// restart is how often a request is made again for which a webhook has not answered. The program that serves it is back in seconds when it
+// is only being restarted.
+const restart = 5 * time.Second
+
+// Is reports whether somebody has to do something before the request can succeed. A webhook that cannot be called at all, because
+// its service is gone or its certificate is not trusted, counts: it keeps objects out until it is repaired. One that only does not
+// answer does not count: nothing has been refused.
 func Is(err error) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
@@ -31,13 +36,36 @@ func Is(err error) bool {
 	case http.StatusNotFound, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
 		return false
 	case http.StatusInternalServerError:
-		return strings.Contains(answer.Status().Message, "failed calling webhook")
+		return webhookFailed(answer) && !Unanswered(err)
 	default:
 		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
 	}
 }
 
-// Error is such a request's. Its text is for the user.
+// Unanswered reports whether a webhook has not answered, as one does not whose program is started, stopped or busy. The same request can
+// succeed soon.
+func Unanswered(err error) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || answer.Status().Code != http.StatusInternalServerError || !webhookFailed(answer) {
+		return false
+	}
+	for _, sign := range []string{
+		"connection refused", "connection reset", "no endpoints available", "context deadline exceeded", "Client.Timeout exceeded",
+		"i/o timeout", "TLS handshake timeout", "no route to host", "network is unreachable", "EOF", "client connection lost",
+	} {
+		if strings.Contains(answer.Status().Message, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// webhookFailed reports whether the API server could not call a webhook, or got no answer that it understands.
+func webhookFailed(answer apierrors.APIStatus) bool {
+	return strings.Contains(answer.Status().Message, "failed calling webhook")
+}
+
+// Error is the error of a request that was refused, or for which a webhook has not answered. Its text is for the user.
 type Error struct {
 	// Kind and Name are those of the object that was refused.
 	Kind, Name string
@@ -48,6 +76,14 @@ type Error struct {
 // Error is Message.
 func (e *Error) Error() string { return Message(e.Kind, e.Name, e.Answer) }
 
+// Again is how long to wait before the request is made again.
+func (e *Error) Again() time.Duration {
+	if Unanswered(e.Answer) {
+		return restart
+	}
+	return Check
+}
+
 // Unwrap returns the answer.
 func (e *Error) Unwrap() error { return e.Answer }
 
@@ -56,15 +92,19 @@ func Create(ctx context.Context, c client.Client, o client.Object, kind string) 
 	switch err := c.Create(ctx, o); {
 	case client.IgnoreAlreadyExists(err) == nil:
 		return nil
-	case Is(err):
+	case Is(err), Unanswered(err):
 		return &Error{Kind: kind, Name: o.GetName(), Answer: err}
 	default:
 		return fmt.Errorf("creating %s %s: %w", kind, o.GetName(), err)
 	}
 }
 
-// Message names the object that was refused, the API server's words, and what to do.
+// Message names the object, the API server's words, and what to do.
 func Message(kind, name string, err error) string {
+	if Unanswered(err) {
+		return fmt.Sprintf("the API server cannot ask about %s %s: %s: it is asked again; if that lasts, start what serves the webhook, or remove the webhook",
+			kind, name, words(err))
+	}
 	return fmt.Sprintf("the API server refuses %s %s: %s: %s", kind, name, words(err), wayOut(err))
 }
 

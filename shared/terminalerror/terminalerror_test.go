@@ -30,22 +30,23 @@ func TestARequestIsRefusedWhenSomebodyHasToDoSomethingFirst(t *testing.T) {
 		err    error
 		wayOut string // "" for what is not refused
 	}{
-		"quota":             {apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: q, limited: count/secrets=1")), "raise the ResourceQuota"},
-		"right":             {apierrors.NewForbidden(secrets, "s", errors.New(`User "u" cannot create resource "secrets"`)), "give the service account that right"},
-		"policy":            {apierrors.NewInvalid(secret, "s", nil), "change the policy or webhook"},
-		"webhook":           {apierrors.NewBadRequest(`admission webhook "w" denied the request: no`), "change the policy or webhook"},
-		"webhook that fell": {apierrors.NewInternalError(errors.New(`failed calling webhook "w": connection refused`)), "repair the webhook"},
-		"namespace goes":    {terminating, "delete the Machine"},
-		"too big":           {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), "change"},
-		"wrapped":           {fmt.Errorf("creating: %w", apierrors.NewBadRequest("no")), "change"},
-		"conflict":          {apierrors.NewConflict(secrets, "s", errors.New("changed")), ""},
-		"exists":            {apierrors.NewAlreadyExists(secrets, "s"), ""},
-		"too many":          {apierrors.NewTooManyRequests("later", 1), ""},
-		"no such kind":      {apierrors.NewNotFound(secrets, "s"), ""},
-		"timeout":           {apierrors.NewTimeoutError("slow", 1), ""},
-		"broken":            {apierrors.NewInternalError(errors.New("etcdserver: no leader")), ""},
-		"no answer":         {errors.New("connection refused"), ""},
-		"none":              {nil, ""},
+		"quota":                   {apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: q, limited: count/secrets=1")), "raise the ResourceQuota"},
+		"right":                   {apierrors.NewForbidden(secrets, "s", errors.New(`User "u" cannot create resource "secrets"`)), "give the service account that right"},
+		"policy":                  {apierrors.NewInvalid(secret, "s", nil), "change the policy or webhook"},
+		"webhook":                 {apierrors.NewBadRequest(`admission webhook "w" denied the request: no`), "change the policy or webhook"},
+		"webhook without service": {apierrors.NewInternalError(errors.New(`failed calling webhook "w": failed to call webhook: Post "https://s.n.svc:443/v?timeout=10s": service "s" not found`)), "repair the webhook"},
+		"webhook not trusted":     {apierrors.NewInternalError(errors.New(`failed calling webhook "w": failed to call webhook: Post "https://s.n.svc:443/v": tls: failed to verify certificate: x509: certificate signed by unknown authority`)), "repair the webhook"},
+		"namespace goes":          {terminating, "delete the Machine"},
+		"too big":                 {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), "change"},
+		"wrapped":                 {fmt.Errorf("creating: %w", apierrors.NewBadRequest("no")), "change"},
+		"conflict":                {apierrors.NewConflict(secrets, "s", errors.New("changed")), ""},
+		"exists":                  {apierrors.NewAlreadyExists(secrets, "s"), ""},
+		"too many":                {apierrors.NewTooManyRequests("later", 1), ""},
+		"no such kind":            {apierrors.NewNotFound(secrets, "s"), ""},
+		"timeout":                 {apierrors.NewTimeoutError("slow", 1), ""},
+		"broken":                  {apierrors.NewInternalError(errors.New("etcdserver: no leader")), ""},
+		"no answer":               {errors.New("connection refused"), ""},
+		"none":                    {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,4 +81,30 @@ func TestCreateTellsARefusalFromAFailureAndFromWhatIsThere(t *testing.T) {
 	err := create(apierrors.NewTimeoutError("slow", 1))
 	g.Expect(errors.As(err, &refused)).To(BeFalse())
 	g.Expect(err).To(MatchError(ContainSubstring("creating Secret s: ")))
+}
+
+// Each of these was the answer of an API server whose webhook was stopped, started or busy.
+func TestAWebhookThatDoesNotAnswerHasRefusedNothing(t *testing.T) {
+	t.Parallel()
+	for _, why := range []string{
+		`dial tcp 10.96.3.7:443: connect: connection refused`, `no endpoints available for service "baremetal-operator-webhook-service"`,
+		`context deadline exceeded`, `dial tcp 10.96.3.7:443: i/o timeout`, `read tcp 10.0.0.1:1->10.96.3.7:443: read: connection reset by peer`, `EOF`,
+		`net/http: TLS handshake timeout`, `net/http: request canceled (Client.Timeout exceeded while awaiting headers)`,
+	} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			err := fmt.Errorf("patching: %w", apierrors.NewInternalError(errors.New(
+				`failed calling webhook "baremetalhost.metal3.io": failed to call webhook: Post "https://s.n.svc:443/v?timeout=10s": `+why)))
+			g.Expect(terminalerror.Is(err)).To(BeFalse())
+			g.Expect(terminalerror.Unanswered(err)).To(BeTrue())
+			g.Expect(terminalerror.Message("BareMetalHost", "h", err)).To(And(
+				HavePrefix("the API server cannot ask about BareMetalHost h: "), ContainSubstring("asked again"), Not(ContainSubstring("refuses"))))
+			g.Expect((&terminalerror.Error{Answer: err}).Again()).To(BeNumerically("<", terminalerror.Check))
+		})
+	}
+	g := NewWithT(t)
+	g.Expect(terminalerror.Unanswered(errors.New("EOF"))).To(BeFalse(), "that is the API server itself")
+	g.Expect(terminalerror.Unanswered(apierrors.NewBadRequest(`admission webhook "w" denied the request: EOF`))).To(BeFalse())
+	g.Expect((&terminalerror.Error{Answer: apierrors.NewBadRequest("no")}).Again()).To(Equal(terminalerror.Check))
 }

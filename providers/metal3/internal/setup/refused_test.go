@@ -9,10 +9,13 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 const notValid = "firmware cannot be used with the driver of this host"
@@ -50,6 +53,49 @@ func TestMachineSaysWhichHostRefusesItAndGetsItWhenThatIsRepaired(t *testing.T) 
 	accept()
 	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { metav1.SetMetaDataAnnotation(&host.ObjectMeta, "repaired", "") })
 	w.Expect(w.provisioned(machine).Name).To(Equal(rack1))
+}
+
+// The webhook of hosts is served by the operator, and is away whenever that is started anew.
+func TestMachineGetsItsHostSoonAfterTheOperatorsWebhookAnswersAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.Expect(w.sim.LoseWebhook(t.Context(), w.name)).To(Succeed())
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.Expect(w.waits(machine, infrav1.Metal3MachineAssociateBareMetalHostFailedReason)).To(ContainSubstring("failed calling webhook"))
+	w.Expect(w.sim.RestoreWebhook(t.Context(), w.name)).To(Succeed())
+	w.provisioned(machine)
+}
+
+func TestPauseSaysThatTheOperatorsWebhookIsAwayAndGoesOnWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.provisioned(machine)
+	w.Expect(w.sim.LoseWebhook(t.Context(), w.name)).To(Succeed())
+	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
+	w.get(cluster)
+	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
+	w.Eventually(func() string {
+		return w.waits(machine, infrav1.Metal3MachineHostPauseAnnotationSetFailedReason) // which a conflict may be first
+	}).Should(ContainSubstring("start what serves the webhook"))
+	w.Expect(w.host(rack1).Annotations).To(HaveKey(blockMove), "it cannot be moved yet")
+	w.Expect(w.sim.RestoreWebhook(t.Context(), w.name)).To(Succeed())
+	w.Eventually(func() map[string]string { return w.host(rack1).Annotations }).ShouldNot(HaveKey(blockMove))
+}
+
+func TestDeletedMachineSaysThatItsHostCannotBeChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.provisioned(machine)
+	accept := w.refuses(rack1)
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.Eventually(func() string { return testworld.Describe(w.get(machine).(*infrav1.Metal3Machine)) }).Should(ContainSubstring(notValid))
+	accept()
+	w.gone(machine)
 }
 
 func TestMachineSaysThatItsHostRefusesWhatItIsToRun(t *testing.T) {

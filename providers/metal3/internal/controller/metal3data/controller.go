@@ -21,7 +21,6 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/terminalerror"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -101,7 +100,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 		var no *refused
 		switch {
 		case errors.As(err, &no):
-			reason, problem, s.retryAfter = no.reason, no.Error(), terminalerror.Check
+			reason, problem, s.retryAfter = no.reason, no.Error(), no.again
 		case err != nil:
 			return ctrl.Result{}, err
 		}

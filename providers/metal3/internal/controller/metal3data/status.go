@@ -5,6 +5,7 @@ package metal3data
 
 import (
 	"errors"
+	"time"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -37,13 +38,14 @@ func show(data *infrav1.Metal3Data, done bool, reason, problem string) {
 type refused struct {
 	error
 	reason string
+	again  time.Duration
 }
 
 // refusedFor gives a reason to an error that says that the API server has refused something.
 func refusedFor(reason string, err error) error {
 	var answer *terminalerror.Error
 	if errors.As(err, &answer) {
-		return &refused{answer, reason}
+		return &refused{answer, reason, answer.Again()}
 	}
 	return err
 }

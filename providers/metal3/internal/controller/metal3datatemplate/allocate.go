@@ -112,7 +112,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope, a *assignment, machin
 			return "", nil // another template's, by whatever accident
 		}
 		return data.Spec.Claim.Name, nil
-	case terminalerror.Is(err): // by a quota, say, whose end is no event
+	case terminalerror.Is(err), terminalerror.Unanswered(err): // by a quota, say, whose end is no event
 		return "", kerrors.NewAggregate([]error{err, r.refuse(ctx, a.claim, terminalerror.Message("Metal3Data", data.Name, err))})
 	default:
 		return "", fmt.Errorf("creating Metal3Data %s: %w", data.Name, err)

@@ -165,7 +165,7 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 			continue
 		}
 		if err != nil {
-			unassociated(s, infrav1.Metal3MachineAssociateBareMetalHostFailedReason, err.Error())
+			unassociated(s, infrav1.Metal3MachineAssociateBareMetalHostFailedReason, notWritten(chosen.Name, err))
 			return false, steps.Wait, err
 		}
 		s.host = host

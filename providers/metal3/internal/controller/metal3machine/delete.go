@@ -19,6 +19,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // findHost makes sure that no claim is overlooked: one of just before the deletion, or of before a restart, may not be in
@@ -42,6 +43,9 @@ func (r *Reconciler) deprovision(ctx context.Context, s *scope) (steps.Progress,
 	unassociated(s, infrav1.Metal3MachineDeletingReason, "Deprovisioning BareMetalHost "+s.host.Name)
 	changed, err := r.Hosts.Deprovision(ctx, s.host, s.brought())
 	if client.IgnoreNotFound(err) != nil {
+		if terminalerror.Is(err) || terminalerror.Unanswered(err) {
+			unassociated(s, infrav1.Metal3MachineDeletingReason, notWritten(s.host.Name, err))
+		}
 		return steps.Wait, err
 	}
 	if stuck := notDeprovisioned(s.host); stuck != "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // pauseHost stops the host's operator too when the whole cluster is paused, as it is for a move to another management
@@ -25,7 +26,7 @@ func (r *Reconciler) pauseHost(ctx context.Context, s *scope) (steps.Progress, e
 	r.Hosts.Inventory.Forget(s.key())
 	if s.host != nil && s.cluster != nil && ptr.Deref(s.cluster.Spec.Paused, false) {
 		if err := r.Hosts.Pause(ctx, s.host); err != nil {
-			unassociated(s, infrav1.Metal3MachineHostPauseAnnotationSetFailedReason, err.Error())
+			unassociated(s, infrav1.Metal3MachineHostPauseAnnotationSetFailedReason, notWritten(s.host.Name, err))
 			return steps.Wait, err
 		}
 	}
@@ -46,8 +47,16 @@ func (r *Reconciler) resumeHost(ctx context.Context, s *scope) (steps.Progress, 
 		return steps.Proceed, nil
 	}
 	if err := r.Hosts.Resume(ctx, s.host, s.cluster.Name); err != nil {
-		unassociated(s, infrav1.Metal3MachineHostPauseAnnotationRemoveFailedReason, err.Error())
+		unassociated(s, infrav1.Metal3MachineHostPauseAnnotationRemoveFailedReason, notWritten(s.host.Name, err))
 		return steps.Wait, err
 	}
 	return steps.Proceed, nil
+}
+
+// notWritten is why a host could not be written, with what to do where somebody has to do something.
+func notWritten(host string, err error) string {
+	if terminalerror.Is(err) || terminalerror.Unanswered(err) {
+		return terminalerror.Message("BareMetalHost", host, err)
+	}
+	return err.Error()
 }

@@ -23,6 +23,9 @@ func (r *Reconciler) configure(ctx context.Context, s *scope) (steps.Progress, e
 		unprovisioned(s, infrav1.Metal3MachineHostRefusedReason, terminalerror.Message("BareMetalHost", s.host.Name, err))
 		return steps.Retry(terminalerror.Check), nil
 	}
+	if terminalerror.Unanswered(err) {
+		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, terminalerror.Message("BareMetalHost", s.host.Name, err))
+	}
 	return steps.Proceed, err
 }
 

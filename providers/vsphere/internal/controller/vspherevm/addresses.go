@@ -91,7 +91,7 @@ func allocate(ctx context.Context, vm *infrav1.VSphereVM, ask asking) (*allocati
 			switch {
 			case errors.As(err, &refused):
 				a.problems = append(a.problems, refused.Error())
-				a.askAgain(terminalerror.Check)
+				a.askAgain(refused.Again())
 			case err != nil:
 				return nil, err
 			case answer.Address != nil:
