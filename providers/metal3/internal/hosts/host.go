@@ -136,13 +136,18 @@ func WithoutPower(host *bmov1alpha1.BareMetalHost) bool {
 	return found != nil && found.Status == metav1.ConditionFalse && found.Reason == bmov1alpha1.PowerFailureReason
 }
 
+// Delayed reports whether the operator has put off what the host is to do: it works on no more hosts at a time than it is configured to.
+func Delayed(host *bmov1alpha1.BareMetalHost) bool {
+	return host.Status.OperationalStatus == bmov1alpha1.OperationalStatusDelayed
+}
+
 // ForcedDetachment is the value of the annotation that detaches a host in whatever state it is.
 const ForcedDetachment = `{"force":true}`
 
 // DetachedByForce reports whether the host's annotation makes its operator give the host up in whatever state it is.
 func DetachedByForce(host *bmov1alpha1.BareMetalHost) bool {
 	arguments := bmov1alpha1.DetachedAnnotationArguments{}
-	return json.Unmarshal([]byte(host.Annotations[bmov1alpha1.DetachedAnnotation]), &arguments) == nil && arguments.Force
+	return annotated(host, bmov1alpha1.DetachedAnnotation) && json.Unmarshal([]byte(host.Annotations[bmov1alpha1.DetachedAnnotation]), &arguments) == nil && arguments.Force
 }
 
 // LeftAlone names the annotation for which the operator does nothing with the host, "" when there is none.

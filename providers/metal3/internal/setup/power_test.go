@@ -75,3 +75,32 @@ func TestDeletedMachineGoesWhenThePowerIsBack(t *testing.T) {
 	w.Expect(w.sim.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
 	w.gone(machine)
 }
+
+// The operator limits how many hosts it works on at a time, and leaves the others in the state that they have.
+func TestMachineSaysThatItsHostWaitsForOthers(t *testing.T) {
+	t.Parallel()
+	w := stillWorld(t)
+	w.hosts(simulator.Racks(1, 1))
+	w.start()
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
+	delay := func(state bmov1alpha1.ProvisioningState, status bmov1alpha1.OperationalStatus) {
+		updateStatus(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
+			host.Status.Provisioning.State, host.Status.OperationalStatus = state, status
+		})
+	}
+	delay(bmov1alpha1.StateAvailable, bmov1alpha1.OperationalStatusDelayed)
+	w.Eventually(func() string {
+		return w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
+	}).Should(ContainSubstring("PROVISIONING_LIMIT"))
+	delay(bmov1alpha1.StateProvisioned, bmov1alpha1.OperationalStatusOK)
+	w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	delay(bmov1alpha1.StateProvisioned, bmov1alpha1.OperationalStatusDelayed)
+	w.Eventually(func() string {
+		return w.waits(machine, infrav1.Metal3MachineDeletingReason)
+	}).Should(And(ContainSubstring("not deprovisioned"), ContainSubstring("PROVISIONING_LIMIT")))
+	delay(bmov1alpha1.StateAvailable, bmov1alpha1.OperationalStatusOK)
+	w.gone(machine)
+}

@@ -99,6 +99,8 @@ func notDeprovisioned(host *bmov1alpha1.BareMetalHost) string {
 		return host.Status.ErrorMessage + ": the BareMetalHost is being deleted, and goes when its operator has failed four times"
 	case host.Status.ErrorMessage != "":
 		return host.Status.ErrorMessage + ": repair the host, or delete the BareMetalHost to let the Machine go"
+	case hosts.Delayed(host):
+		return delayed
 	}
 	return ""
 }

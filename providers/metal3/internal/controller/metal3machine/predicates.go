@@ -25,19 +25,27 @@ func hostProgressed() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.(*bmov1alpha1.BareMetalHost), e.ObjectNew.(*bmov1alpha1.BareMetalHost)
 			return before.Spec.ConsumerRef != nil && !equality.Semantic.DeepEqual(before.Spec.ConsumerRef, after.Spec.ConsumerRef) ||
-				before.Status.Provisioning.State != after.Status.Provisioning.State ||
-				before.Status.ErrorMessage != after.Status.ErrorMessage ||
-				before.Status.PoweredOn != after.Status.PoweredOn ||
-				hosts.WithoutPower(before) != hosts.WithoutPower(after) ||
-				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-				before.Labels[infrav1.FailureDomainLabel] != after.Labels[infrav1.FailureDomainLabel] ||
-				before.Annotations[bmov1alpha1.PausedAnnotation] != after.Annotations[bmov1alpha1.PausedAnnotation] ||
-				hosts.LeftAlone(before) != hosts.LeftAlone(after) ||
-				hosts.DetachedByForce(before) != hosts.DetachedByForce(after) ||
+				shownOf(before) != shownOf(after) ||
 				reservedChanged(before, after) ||
 				emptied(before, after) ||
 				!equality.Semantic.DeepEqual(before.Status.HardwareDetails, after.Status.HardwareDetails)
 		},
+	}
+}
+
+// shown is what a machine shows of its host, or waits for.
+type shown struct {
+	state                                             bmov1alpha1.ProvisioningState
+	trouble, domain, paused, leftAlone                string
+	poweredOn, withoutPower, delayed, forced, leaving bool
+}
+
+func shownOf(host *bmov1alpha1.BareMetalHost) shown {
+	return shown{
+		state: host.Status.Provisioning.State, trouble: host.Status.ErrorMessage, domain: host.Labels[infrav1.FailureDomainLabel],
+		paused: host.Annotations[bmov1alpha1.PausedAnnotation], leftAlone: hosts.LeftAlone(host),
+		poweredOn: host.Status.PoweredOn, withoutPower: hosts.WithoutPower(host), delayed: hosts.Delayed(host), forced: hosts.DetachedByForce(host),
+		leaving: !host.DeletionTimestamp.IsZero(),
 	}
 }
 

@@ -56,6 +56,9 @@ func image(from infrav1.Image) *bmov1alpha1.Image {
 // powerFailure is what the condition of a host without power means. Its machine may still run: a BMC alone that is lost looks the same.
 const powerFailure = "its operator cannot reach the power of the machine (condition Manageable is False, PowerFailure)"
 
+// delayed is what the operational status of a host means that has to wait for others.
+const delayed = "its operator works on as many other hosts as it may at a time (PROVISIONING_LIMIT of the bare-metal operator)"
+
 // observe shows how far the host is, and waits until it runs what it was given.
 func (r *Reconciler) observe(_ context.Context, s *scope) (steps.Progress, error) {
 	if found := addresses(s.host); len(found) > 0 {
@@ -77,6 +80,9 @@ func (r *Reconciler) observe(_ context.Context, s *scope) (steps.Progress, error
 	case !hasBegun(state.Provisioning.State) && hosts.LeftAlone(s.host) != "":
 		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf(
 			"BareMetalHost %s is not provisioned: its operator leaves it alone: remove the annotation %s", s.host.Name, hosts.LeftAlone(s.host)))
+		return steps.Wait, nil
+	case !hasBegun(state.Provisioning.State) && hosts.Delayed(s.host):
+		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is not provisioned yet: %s", s.host.Name, delayed))
 		return steps.Wait, nil
 	case !hasBegun(state.Provisioning.State):
 		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is being provisioned", s.host.Name))
