@@ -26,6 +26,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/admission"
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/hardware"
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/machines"
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/progress"
@@ -146,7 +147,7 @@ func (s *Simulator) manager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	if err := s.SetupWithManager(ctx, mgr); err != nil {
 		return nil, err
 	}
-	return mgr, nil
+	return mgr, admission.Validate(ctx, s.client)
 }
 
 // Start runs a Simulator until the test ends.

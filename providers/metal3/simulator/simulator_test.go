@@ -500,3 +500,28 @@ func TestAHostThatIsTakenWhileItIsCreatedBootsAsOthersDo(t *testing.T) {
 	s.Expect(hosts.Items).To(HaveLen(1))
 	s.Expect(hosts.Items[0].Status.Provisioning.State).To(Equal(bmov1alpha1.StateAvailable), "nobody has told that it boots")
 }
+
+func TestHostsThatTheOperatorsWebhookFindsInvalidAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.simulate()
+	layout := simulator.Racks(1, 1)
+	layout.Ready = true
+	s.create(layout)
+	for message, spoil := range map[string]func(*bmov1alpha1.BareMetalHost){
+		"online set to false and have power off disabled": func(host *bmov1alpha1.BareMetalHost) {
+			host.Spec.Online, host.Spec.DisablePowerOff = false, true
+		},
+		"bootMACAddress can not be changed": func(host *bmov1alpha1.BareMetalHost) { host.Spec.BootMACAddress = "02:00:00:00:00:99" },
+		"invalid operationalStatus or errorType": annotate(bmov1alpha1.StatusAnnotation,
+			`{"operationalStatus":"servicing","errorMessage":"","poweredOn":true,"errorCount":0}`),
+	} {
+		s.Eventually(func() error {
+			host := s.host(first)
+			before := host.DeepCopy()
+			spoil(host)
+			return s.client.Patch(t.Context(), host, client.MergeFrom(before), client.DryRunAll)
+		}).Should(MatchError(ContainSubstring(message)))
+	}
+	s.change(first, annotate(bmov1alpha1.StatusAnnotation, `{"operationalStatus":"error","errorType":"power management error","poweredOn":true}`))
+}

@@ -85,6 +85,28 @@ func TestPauseSaysThatTheOperatorsWebhookIsAwayAndGoesOnWhenItIsBack(t *testing.
 	w.Eventually(func() map[string]string { return w.host(rack1).Annotations }).ShouldNot(HaveKey(blockMove))
 }
 
+// The webhook of hosts does not take the status of a host that is being serviced into the annotation that a move needs.
+func TestPauseOfAHostThatIsBeingServicedIsRefusedAndPassesAfterwards(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	key := client.ObjectKeyFromObject(w.provisioned(machine))
+	w.sim.Stick(bmov1alpha1.StateProvisioned, key)
+	updateStatus(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
+		host.Status.OperationalStatus = bmov1alpha1.OperationalStatusServicing
+	})
+	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
+	w.get(cluster)
+	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
+	w.Eventually(func() string {
+		return w.waits(machine, infrav1.Metal3MachineHostPauseAnnotationSetFailedReason)
+	}).Should(ContainSubstring("invalid operationalStatus"))
+	w.Expect(w.host(rack1).Annotations).To(HaveKey(blockMove))
+	w.sim.Heal(key)
+	w.Eventually(func() map[string]string { return w.host(rack1).Annotations }).ShouldNot(HaveKey(blockMove))
+}
+
 func TestDeletedMachineSaysThatItsHostCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))

@@ -49,12 +49,7 @@ func lostWebhook(namespace string) *admissionv1.ValidatingWebhookConfiguration {
 			// Nothing has this port.
 			ClientConfig:      admissionv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/validate-metal3-io-v1alpha1-baremetalhost")},
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
-			Rules: []admissionv1.RuleWithOperations{{
-				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-				Rule: admissionv1.Rule{
-					APIGroups: []string{bmov1alpha1.GroupVersion.Group}, APIVersions: []string{bmov1alpha1.GroupVersion.Version}, Resources: []string{"baremetalhosts"},
-				},
-			}},
+			Rules:             []admissionv1.RuleWithOperations{writes()},
 		}},
 	}
 }
