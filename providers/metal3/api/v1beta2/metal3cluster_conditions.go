@@ -78,8 +78,8 @@ const (
 	// domain.
 	FailureDomainWithoutHostsReason = "FailureDomainWithoutHosts"
 
-	// FailureDomainHostsUnhealthyReason: every host of the domain is in error
-	// or out of use.
+	// FailureDomainHostsUnhealthyReason: every host of the domain is in error,
+	// without power or out of use.
 	FailureDomainHostsUnhealthyReason = "FailureDomainHostsUnhealthy"
 
 	// NoCapacityReason: there are hosts that suit, and none is free.

@@ -62,7 +62,8 @@ const (
 	// Metal3MachineHostNotFoundReason: the host of the machine is gone.
 	Metal3MachineHostNotFoundReason = "BareMetalHostNotFound"
 
-	// Metal3MachineHostErrorReason: the host of the machine reports an error.
+	// Metal3MachineHostErrorReason: the host of the machine reports an error, or
+	// has lost its power.
 	Metal3MachineHostErrorReason = "BareMetalHostError"
 
 	// Metal3MachineHostPauseAnnotationRemoveFailedReason: the host could not be

@@ -5,6 +5,7 @@ package lifecycle
 
 import (
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,25 +64,19 @@ type verdict struct {
 func is(kind, reason string) verdict    { return verdict{kind, metav1.ConditionTrue, reason} }
 func isNot(kind, reason string) verdict { return verdict{kind, metav1.ConditionFalse, reason} }
 
-// conditionsOf are those of a status. They keep the time of their last transition.
+// conditionsOf are those of a status. They keep the time of their last transition. Of two verdicts about a condition the later holds.
 func (v View) conditionsOf(status *bmov1alpha1.BareMetalHostStatus) []metav1.Condition {
 	verdicts := append(ofState(status), ofOperation(status)...)
 	if v.noticed() && watchesPower(status) {
 		verdicts = append(verdicts, isNot(bmov1alpha1.ManageableCondition, bmov1alpha1.PowerFailureReason))
 	}
-	conditions := append([]metav1.Condition(nil), status.Conditions...)
-	last := map[string]verdict{}
-	var order []string
-	for _, next := range verdicts {
-		if _, seen := last[next.kind]; !seen {
-			order = append(order, next.kind)
+	conditions := slices.Clone(status.Conditions)
+	for i, next := range verdicts {
+		overruled := func(later verdict) bool { return later.kind == next.kind }
+		if slices.ContainsFunc(verdicts[i+1:], overruled) {
+			continue
 		}
-		last[next.kind] = next
-	}
-	for _, kind := range order {
-		meta.SetStatusCondition(&conditions, metav1.Condition{
-			Type: kind, Status: last[kind].status, Reason: last[kind].reason, LastTransitionTime: v.Now,
-		})
+		meta.SetStatusCondition(&conditions, metav1.Condition{Type: next.kind, Status: next.status, Reason: next.reason, LastTransitionTime: v.Now})
 	}
 	return conditions
 }
