@@ -5,11 +5,14 @@ package rebalance
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
@@ -46,6 +49,14 @@ func (r *Reconciler) act(ctx context.Context, o *observed, d Decision) error {
 	return nil
 }
 
+// removedError is that the API server has taken a write and not kept it: a policy or webhook removes or replaces what was written.
+type removedError struct{ kind, name, annotation string }
+
+func (e *removedError) Error() string {
+	return fmt.Sprintf("the API server does not keep the annotation %s of %s %s: find the mutating admission policy or webhook that removes it, and have it pass over "+
+		"annotations of Faultline and of Cluster API", e.annotation, e.kind, e.name)
+}
+
 // annotate sets some annotations and removes others.
 func (r *Reconciler) annotate(ctx context.Context, object client.Object, set map[string]string, remove ...string) error {
 	before := object.DeepCopyObject().(client.Object)
@@ -62,6 +73,12 @@ func (r *Reconciler) annotate(ctx context.Context, object client.Object, set map
 	object.SetAnnotations(annotations)
 	if err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("annotating %T %s: %w", object, object.GetName(), err)
+	}
+	for key, value := range set {
+		if object.GetAnnotations()[key] != value {
+			gvk, err := apiutil.GVKForObject(object, r.Client.Scheme())
+			return errors.Join(err, &removedError{gvk.Kind, object.GetName(), key})
+		}
 	}
 	return nil
 }
@@ -85,11 +102,7 @@ func (r *Reconciler) record(ctx context.Context, o *observed, move Move) error {
 
 // finish writes the outcome down, then takes the record off. A manager that dies in between writes it down again.
 func (r *Reconciler) finish(ctx context.Context, o *observed, d Decision) error {
-	last := moveStatus(o, d.Move)
-	last.Phase, last.Message, last.Finished = faultlinev1.MoveCompleted, "", timeOf(o.Now)
-	if d.Machine != nil {
-		last.Phase, last.Reason, last.Message = faultlinev1.MoveAborted, d.Move.Aborting, d.Move.Why
-	}
+	last := o.ended(d)
 	p := patch.From(o.infra)
 	_, known := o.infra.Distribution()
 	known.ControlPlane.CurrentMove, known.ControlPlane.LastMove = nil, last
@@ -102,7 +115,8 @@ func (r *Reconciler) finish(ctx context.Context, o *observed, d Decision) error 
 	}
 	r.written.Note(o.infra)
 	r.Metrics.CountMove(client.ObjectKeyFromObject(o.owner), "control-plane", string(last.Phase))
-	r.tell(o, corev1.EventTypeNormal, "Move"+string(last.Phase), "Machine %s, from %s to %s: %s", last.Machine, orNowhere(last.From), last.To, last.Phase)
+	r.tell(o, corev1.EventTypeNormal, "Move"+string(last.Phase), "Machine %s, from %s to %s: %s", last.Machine, orNowhere(last.From), last.To,
+		strings.TrimSuffix(string(last.Phase)+": "+last.Message, ": "))
 	return nil
 }
 

@@ -5,6 +5,8 @@ package rebalance
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -110,6 +112,7 @@ func (r *Reconciler) reconcile(ctx context.Context, infra provider.Cluster, owne
 // advance reads everything as it is now, decides, and writes, until there is nothing to be written. It returns what it has seen last;
 // nil when the cluster must not be touched any more.
 func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) (*observed, Decision, error) {
+	var removed *removedError
 	for range steps {
 		infra, owner, err := r.read(ctx, r.Live, key)
 		if err != nil || infra == nil {
@@ -124,11 +127,14 @@ func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) (*observ
 		if err != nil {
 			return nil, Decision{}, r.unreadable(ctx, infra, err)
 		}
+		if removed != nil {
+			o.Removed = removed.Error()
+		}
 		d := Decide(o.Snapshot)
 		if d.Action == Nothing {
 			return o, d, nil
 		}
-		if err := r.act(ctx, o, d); err != nil {
+		if err := r.act(ctx, o, d); err != nil && !errors.As(err, &removed) {
 			return nil, Decision{}, err
 		}
 	}
@@ -139,6 +145,8 @@ func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) (*observ
 // write stores condition and status.
 func (r *Reconciler) write(ctx context.Context, o *observed, d Decision) error {
 	before := conditions.Get(o.infra, faultlinev1.ControlPlaneBalancedCondition).DeepCopy() // which is set where it is
+	_, known := o.infra.Distribution()
+	moved := known.ControlPlane.CurrentMove
 	p := patch.From(o.infra)
 	p.SharedConditions = true
 	if o.Mode == faultlinev1.ControlPlaneRebalanceOff && o.Move == nil || len(o.Domains) == 0 && o.Move == nil {
@@ -157,7 +165,21 @@ func (r *Reconciler) write(ctx context.Context, o *observed, d Decision) error {
 	if o.Move == nil { // of a move it is told what is written
 		r.tellChange(o, before)
 	}
+	if d.LeftOver != "" && (before == nil || !strings.Contains(before.Message, d.LeftOver)) {
+		r.tell(o, corev1.EventTypeWarning, faultlinev1.ReasonRemediationLeftOver, "%s", d.LeftOver)
+	}
+	r.tellReplacement(o, moved)
 	return nil
+}
+
+// tellReplacement tells of a replacement that is gone although the machine that it replaces is not.
+func (r *Reconciler) tellReplacement(o *observed, before *faultlinev1.MachineMove) {
+	_, known := o.infra.Distribution()
+	now := known.ControlPlane.CurrentMove
+	if before == nil || now == nil || before.Machine != now.Machine || before.Replacement == "" || before.Replacement == now.Replacement {
+		return
+	}
+	r.tell(o, corev1.EventTypeWarning, "ReplacementGone", "Machine %s, the replacement of Machine %s, is gone: %s", before.Replacement, now.Machine, now.Message)
 }
 
 // tellChange tells of a condition that has become False, or is so for another reason.

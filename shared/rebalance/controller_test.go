@@ -6,6 +6,7 @@ package rebalance_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +24,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 )
 
@@ -86,10 +89,13 @@ func TestEachReasonThatComesToKeepAControlPlaneFromBeingBalancedIsToldOnce(t *te
 // particular has machines that suit only some places, of which there are so many.
 type particular struct {
 	providertest.Provider
-	room map[string]int
+	room     map[string]int
+	unsuited map[string]string
 }
 
-func (particular) Unsuited(context.Context, client.Object, string) (string, error) { return "", nil }
+func (p particular) Unsuited(_ context.Context, _ client.Object, domain string) (string, error) {
+	return p.unsuited[domain], nil
+}
 
 func (particular) Suits(client.Object) string { return "gpu" }
 
@@ -100,7 +106,7 @@ func TestAMachineIsMovedOnlyToWhereThereIsRoomThatSuitsIt(t *testing.T) {
 	w := newWorld(t, "aab", "abc")
 	r := w.reconciler(w.client)
 	room := map[string]int{"a": 1, "b": 1}
-	r.Provider = particular{providertest.Provider{Seen: w.seen}, room}
+	r.Provider = particular{Provider: providertest.Provider{Seen: w.seen}, room: room}
 	_, err := r.Reconcile(t.Context(), w.request())
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(w.marked()).To(BeEmpty())
@@ -109,6 +115,191 @@ func TestAMachineIsMovedOnlyToWhereThereIsRoomThatSuitsIt(t *testing.T) {
 	_, err = r.Reconcile(t.Context(), w.request())
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(w.marked()).To(Equal([]string{"m0"}))
+}
+
+// choosy has machines of which some suit no place of a domain, and does not count the places.
+type choosy struct {
+	providertest.Provider
+	unsuited map[string]string
+}
+
+func (c choosy) Unsuited(_ context.Context, _ client.Object, domain string) (string, error) {
+	return c.unsuited[domain], nil
+}
+
+func TestNoMachineIsMovedToWhereNoneOfItsKindCouldRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "aab", "abc")
+	r := w.reconciler(w.client)
+	unsuited := map[string]string{"c": "no host there suits nodeAffinity"}
+	for name, provider := range map[string]provider.Provider{
+		"uncounted": choosy{providertest.Provider{Seen: w.seen}, unsuited},
+		"counted":   particular{providertest.Provider{Seen: w.seen}, map[string]int{"a": 1, "b": 1, "c": 1}, unsuited},
+	} {
+		r.Provider = provider
+		_, err := r.Reconcile(t.Context(), w.request())
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(w.marked()).To(BeEmpty(), name)
+		w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonTargetNotAvailable)).To(ContainSubstring("c, where it has no place: no host there suits nodeAffinity"), name)
+	}
+	delete(unsuited, "c")
+	_, err := r.Reconcile(t.Context(), w.request())
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.marked()).To(Equal([]string{"m0"}))
+}
+
+// remediates is what a control plane notes when it has deleted a machine that failed, and what it removes when it creates one.
+func (w *world) remediates(machine string, at time.Time) {
+	w.t.Helper()
+	kcp := w.kcp()
+	kcp.Annotations = map[string]string{}
+	if machine != "" {
+		kcp.Annotations[controlplanev1.RemediationInProgressAnnotation] = fmt.Sprintf(`{"machine":%q,"timestamp":%q,"retryCount":0}`, machine, at.UTC().Format(time.RFC3339))
+	}
+	w.Expect(w.client.Update(w.t.Context(), kcp)).To(Succeed())
+}
+
+func TestAControlPlaneThatRemediatesNothingAnyMoreIsNamedWhereNothingIsToBeMoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "abc", "abc")
+	w.remediates("m9", w.clock.Now().Add(-time.Hour))
+	w.reconcile()
+	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(And(
+		ContainSubstring("RemediationLeftOver: KubeadmControlPlane one-cp has the annotation controlplane.cluster.x-k8s.io/remediation-in-progress of Machine m9, which is gone"),
+		ContainSubstring("remove the annotation")))
+	w.Expect(w.recorder.Events).To(Receive(ContainSubstring(faultlinev1.ReasonRemediationLeftOver)))
+	w.reconcile()
+	w.Expect(w.recorder.Events).NotTo(Receive(), "it is told once")
+	w.setMachine("m1", clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse, "Failed")
+	w.reconcile()
+	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(ContainSubstring(faultlinev1.ReasonRemediationLeftOver))
+	w.remediates("", time.Time{})
+	w.reconcile()
+	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(BeEmpty())
+}
+
+func TestAMoveWhoseReplacementFailsGoesOnWithTheNextOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "aab", "abc")
+	w.reconcile()
+	w.notice("m0")
+	w.machine("m8", "c")
+	w.setMachine("m8", clusterv1.MachineReadyCondition, metav1.ConditionFalse, "WaitingForBootstrapData")
+	w.reconcile()
+	w.Expect(w.known().CurrentMove.Message).To(ContainSubstring("Machine m8, to join: WaitingForBootstrapData"))
+	w.setMachine("m8", clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse, "NodeStartupTimeout")
+	w.delete("m8")
+	w.remediates("m8", w.clock.Now().Add(20*time.Minute))
+	w.gone("m8")
+	kcp := w.kcp()
+	conditions.Set(kcp, metav1.Condition{Type: controlplanev1.KubeadmControlPlaneScalingUpCondition, Status: metav1.ConditionTrue, Reason: "ScalingUp"})
+	w.status(kcp)
+	for len(w.recorder.Events) > 0 {
+		<-w.recorder.Events
+	}
+	w.reconcile()
+	w.Expect(w.marked()).To(Equal([]string{"m0"}), "the control plane is to create the next one")
+	w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonMoving)).To(ContainSubstring("Machine m8, failed and is gone"))
+	w.Expect(w.recorder.Events).To(Receive(And(ContainSubstring("ReplacementGone"), ContainSubstring("Machine m8, the replacement of Machine m0, is gone"))))
+	w.machine("m9", "c")
+	w.remediates("", time.Time{})
+	kcp = w.kcp()
+	conditions.Set(kcp, metav1.Condition{Type: controlplanev1.KubeadmControlPlaneScalingUpCondition, Status: metav1.ConditionFalse, Reason: "NotScalingUp"})
+	w.status(kcp)
+	w.reconcile()
+	w.delete("m0")
+	w.gone("m0")
+	w.settle(true)
+	w.reconcile()
+	w.Expect(w.known().LastMove).To(HaveValue(And(HaveField("Phase", faultlinev1.MoveCompleted), HaveField("Replacement", "m9"))))
+	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(BeEmpty())
+}
+
+func TestAMachineThatIsRemediatedWhileItIsMovedLeavesNoSilentControlPlane(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "aab", "abc")
+	w.reconcile()
+	w.notice("m0")
+	w.machine("m9", "c")
+	w.setMachine("m0", clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse, "Failed")
+	w.delete("m0")
+	w.remediates("m0", w.clock.Now())
+	w.reconcile()
+	w.Expect(w.known().CurrentMove.Message).To(ContainSubstring("it fails a health check"))
+	w.gone("m0")
+	w.settle(true)
+	w.reconcile()
+	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(ContainSubstring(faultlinev1.ReasonRemediationLeftOver))
+	w.Expect(w.known().LastMove).To(HaveValue(And(HaveField("Phase", faultlinev1.MoveCompleted), HaveField("Message", ContainSubstring("because it failed a health check")))))
+}
+
+func TestNoMoveBeginsUntilTheVersionOfTheTopologyHasReachedTheControlPlane(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "aab", "abc")
+	owner := w.owner()
+	owner.Spec.Topology = clusterv1.Topology{Version: "v1.38.0", ClassRef: clusterv1.ClusterClassRef{Name: "class"}}
+	w.Expect(w.client.Update(t.Context(), owner)).To(Succeed())
+	w.reconcile()
+	w.Expect(w.marked()).To(BeEmpty())
+	w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonControlPlaneRollingOut)).To(ContainSubstring("before it is upgraded to v1.38.0"))
+	owner.Annotations = map[string]string{clusterv1.ClusterTopologyUpgradeStepAnnotation: "v1.37.0"}
+	w.Expect(w.client.Update(t.Context(), owner)).To(Succeed())
+	w.reconcile()
+	w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonControlPlaneRollingOut)).To(ContainSubstring("before it is upgraded to v1.37.0"))
+	owner.Annotations[clusterv1.ClusterTopologyUpgradeStepAnnotation] = "v1.36.0"
+	w.Expect(w.client.Update(t.Context(), owner)).To(Succeed())
+	w.reconcile()
+	w.Expect(w.marked()).To(Equal([]string{"m0"}), "the control plane has the version of this step")
+}
+
+// stripping is an API server with a mutating policy that removes an annotation from what is written.
+func (w *world) stripping(annotation, instead string) client.Client {
+	return interceptor.NewClient(w.client, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if err := c.Patch(ctx, o, p, opts...); err != nil {
+				return err
+			}
+			before, annotations := o.DeepCopyObject().(client.Object), o.GetAnnotations()
+			if _, has := annotations[annotation]; !has {
+				return nil
+			}
+			if delete(annotations, annotation); instead != "" {
+				annotations[annotation] = instead
+			}
+			o.SetAnnotations(annotations)
+			return c.Patch(ctx, o, client.MergeFrom(before), opts...)
+		},
+	})
+}
+
+func TestAPolicyThatRemovesAnAnnotationOfAMoveIsNamedAndNothingOfTheMoveStays(t *testing.T) {
+	t.Parallel()
+	for annotation, instead := range map[string]string{
+		faultlinev1.CurrentMoveAnnotation: "", faultlinev1.MarkedForMoveAnnotation: "", clusterv1.DeleteMachineAnnotation: "",
+		clusterv1.TemplateClonedFromNameAnnotation: "template",
+	} {
+		t.Run(annotation, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "aab", "abc")
+			r := w.reconciler(w.stripping(annotation, instead))
+			r.Client = w.stripping(annotation, instead)
+			result, err := r.Reconcile(t.Context(), w.request())
+			w.Expect(err).NotTo(HaveOccurred())
+			w.Expect(result.RequeueAfter).To(BeNumerically("~", time.Hour, time.Minute))
+			w.Expect(w.marked()).To(BeEmpty())
+			w.Expect(w.infra().Annotations).NotTo(HaveKey(faultlinev1.CurrentMoveAnnotation))
+			w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonAnnotationsRemoved)).To(ContainSubstring("does not keep the annotation " + annotation))
+			writes := 0
+			_, err = w.reconciler(interceptor.NewClient(w.client, interceptor.Funcs{
+				Patch: func(ctx context.Context, _ client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+					writes++
+					return w.stripping(annotation, instead).Patch(ctx, o, p, opts...)
+				},
+			})).Reconcile(t.Context(), w.request())
+			w.Expect(err).NotTo(HaveOccurred())
+			w.Expect(writes).To(BeNumerically("<=", 1), "it is not tried again and again")
+		})
+	}
 }
 
 var errDied = errors.New("the manager has died")

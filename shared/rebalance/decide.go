@@ -56,6 +56,8 @@ type Decision struct {
 	Balanced bool
 	// Against are all reasons why no move is begun, or why the one under way is being aborted.
 	Against []Reason
+	// LeftOver is why the control plane replaces no unhealthy machine, and what to do; "" when it does.
+	LeftOver string
 	// After is when to decide again although nothing has happened; 0 for not at all.
 	After time.Duration
 }
@@ -65,7 +67,7 @@ func Decide(s Snapshot) Decision { return decide(&s, guards()) }
 
 func decide(s *Snapshot, all []guard) Decision {
 	v := &view{Snapshot: s, plan: s.makePlan()}
-	d := Decision{Plan: v.plan.moves, Balanced: v.plan.balanced()}
+	d := Decision{Plan: v.plan.moves, Balanced: v.plan.balanced(), LeftOver: v.leftOver()}
 	if s.Move != nil {
 		return v.proceed(d, all)
 	}
@@ -139,7 +141,10 @@ func (s *Snapshot) others(but *Machine) []string {
 
 // laterThan is when a reason against a move ends that ends by time alone.
 func (s *Snapshot) laterThan() time.Duration {
-	after := max(0, s.unstable(), s.silent())
+	after := max(0, s.unstable(), s.silent(faultlinev1.ReasonControlPlaneDoesNotMove), s.silent(faultlinev1.ReasonAnnotationsRemoved))
+	if s.Removed != "" {
+		after = max(after, retryAfter)
+	}
 	if s.Mode == faultlinev1.ControlPlaneRebalanceRolloutAfter {
 		after = max(after, s.ControlPlane.RolloutAfter.Sub(s.Now))
 	}
@@ -156,7 +161,7 @@ func (v *view) proceed(d Decision, all []guard) Decision {
 	case m == nil:
 		d.Action = Close
 		return d
-	case m.Deleting || v.replaced():
+	case m.Deleting || v.replaced() || v.replacementFailed(m):
 		return d // the control plane finishes it
 	case v.Move.Aborting != "":
 		d.Against = []Reason{{v.Move.Aborting, v.Move.Why}}
@@ -171,6 +176,15 @@ func (v *view) proceed(d Decision, all []guard) Decision {
 		return v.abort(d, reasons[0])
 	}
 	return v.mark(d, m)
+}
+
+// replacementFailed reports whether the control plane has deleted the replacement of the machine because it failed. It creates the next one
+// as long as the machine is outdated. If it were not any more, nothing would have the control plane create a machine, and it would
+// remediate none.
+func (v *view) replacementFailed(m *Machine) bool {
+	cp := &v.ControlPlane
+	since := !cp.Remediation.At.Before(v.Move.Started.Time)
+	return v.kubeadm() && cp.Remediation.Noted && since && m.Outdated && len(v.Machines) == cp.Replicas
 }
 
 // abort records that the move is taken back, and why.

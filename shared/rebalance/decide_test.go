@@ -81,7 +81,12 @@ func ofControlPlanes() map[string]against {
 		"a rollout":                     {func(s *Snapshot) { s.ControlPlane.RollingOut = true }, faultlinev1.ReasonControlPlaneRollingOut, "RollingOut"},
 		"machines not known to be up":   {func(s *Snapshot) { s.ControlPlane.UpToDate = false }, faultlinev1.ReasonControlPlaneRollingOut, "MachinesUpToDate"},
 		"a machine out of date":         {func(s *Snapshot) { s.Machines[1].Outdated = true }, faultlinev1.ReasonControlPlaneRollingOut, "Machine m1"},
-		"scaling":                       {func(s *Snapshot) { s.ControlPlane.Replicas = 5 }, faultlinev1.ReasonControlPlaneScaling, "3 machines of 5 replicas"},
+		"an upgrade not passed on yet":  {func(s *Snapshot) { s.Cluster.Upgrade = "v1.37.0" }, faultlinev1.ReasonControlPlaneRollingOut, "before it is upgraded to v1.37.0"},
+		"a replacement not joined yet": {func(s *Snapshot) {
+			remediated(s)
+			s.Machines[2].HasNode = false
+		}, faultlinev1.ReasonControlPlaneRemediating, "wait until it is done"},
+		"scaling": {func(s *Snapshot) { s.ControlPlane.Replicas = 5 }, faultlinev1.ReasonControlPlaneScaling, "3 machines of 5 replicas"},
 	}
 }
 
@@ -116,7 +121,11 @@ func ofDomains() map[string]against {
 				s.Domains[i].Listed = false
 			}
 		}, faultlinev1.ReasonTargetNotAvailable, "Cluster one lists no failure domain"},
-		"a target that is not well": {func(s *Snapshot) { s.Domains[2].Healthy = false }, faultlinev1.ReasonTargetNotAvailable, "c, which is not seen healthy now"},
+		"a target that is not well":       {func(s *Snapshot) { s.Domains[2].Healthy = false }, faultlinev1.ReasonTargetNotAvailable, "c, which is not seen healthy now"},
+		"a target without a place for it": {func(s *Snapshot) { s.Domains[2].Unsuited = "no host has a GPU" }, faultlinev1.ReasonTargetNotAvailable, "c, where it has no place: no host has a GPU"},
+		"annotations that a policy removed": {func(s *Snapshot) {
+			s.Last = &faultlinev1.MachineMove{Reason: faultlinev1.ReasonAnnotationsRemoved, Message: "a policy removes it", Finished: metav1.NewTime(testNow.Add(-time.Minute))}
+		}, faultlinev1.ReasonAnnotationsRemoved, "a policy removes it; a move is tried again"},
 		"another empty domain that is full": {func(s *Snapshot) {
 			*s = snapshotOf("aaa", "abc")
 			s.Domains[1].Capacity = ptr.To(0)
@@ -240,6 +249,16 @@ func replaced(s *Snapshot) {
 	s.Machines = append(s.Machines, Machine{Name: "m9", UID: "uid-9", Created: testNow, Asked: "c"})
 }
 
+// remediated is that the control plane has deleted a machine that failed, before the move began, and has created none since.
+func remediated(s *Snapshot) {
+	s.ControlPlane.Remediation = Remediation{Noted: true, Machine: "m7", At: testNow.Add(-time.Minute)}
+}
+
+// failed is that it has deleted the replacement since the move began.
+func failed(s *Snapshot) {
+	s.ControlPlane.Remediation = Remediation{Noted: true, Machine: "m9", At: testNow.Add(time.Minute)}
+}
+
 func after(d time.Duration) func(*Snapshot) { return func(s *Snapshot) { s.Now = s.Now.Add(d) } }
 
 func TestAMoveGoesOnFromTheObjectsAlone(t *testing.T) {
@@ -255,16 +274,22 @@ func TestAMoveGoesOnFromTheObjectsAlone(t *testing.T) {
 		after    time.Duration
 		aborting string
 	}{
-		"recorded":                      {snapshot: moving(), action: MarkMachine},
-		"marked":                        {snapshot: moving(marked), action: MarkInfrastructure},
-		"both marked":                   {snapshot: moving(marked, cloned), action: Wake},
-		"woken":                         {snapshot: moving(marked, cloned, woken), after: wakeEvery},
-		"woken for long":                {snapshot: moving(marked, cloned, woken, after(30*time.Second)), action: Wake},
-		"never noticed":                 {snapshot: moving(marked, cloned, woken, after(patience)), action: Record, aborting: faultlinev1.ReasonControlPlaneDoesNotMove},
-		"noticed":                       {snapshot: moving(marked, cloned, woken, noticed)},
-		"noticed for long":              {snapshot: moving(marked, cloned, woken, noticed, after(time.Hour))},
-		"replaced":                      {snapshot: moving(marked, cloned, woken, noticed, replaced)},
-		"replaced, then paused":         {snapshot: moving(marked, cloned, woken, noticed, replaced, paused)},
+		"recorded":               {snapshot: moving(), action: MarkMachine},
+		"marked":                 {snapshot: moving(marked), action: MarkInfrastructure},
+		"both marked":            {snapshot: moving(marked, cloned), action: Wake},
+		"woken":                  {snapshot: moving(marked, cloned, woken), after: wakeEvery},
+		"woken for long":         {snapshot: moving(marked, cloned, woken, after(30*time.Second)), action: Wake},
+		"never noticed":          {snapshot: moving(marked, cloned, woken, after(patience)), action: Record, aborting: faultlinev1.ReasonControlPlaneDoesNotMove},
+		"noticed":                {snapshot: moving(marked, cloned, woken, noticed)},
+		"noticed for long":       {snapshot: moving(marked, cloned, woken, noticed, after(time.Hour))},
+		"replaced":               {snapshot: moving(marked, cloned, woken, noticed, replaced)},
+		"replaced, then paused":  {snapshot: moving(marked, cloned, woken, noticed, replaced, paused)},
+		"its replacement failed": {snapshot: moving(marked, cloned, woken, noticed, failed)},
+		"its replacement failed, then the domains changed": {snapshot: moving(marked, cloned, woken, noticed, failed, func(s *Snapshot) { s.Since = testNow })},
+		"another one failed before": {
+			snapshot: moving(marked, cloned, woken, noticed, remediated, paused), action: Record, aborting: faultlinev1.ReasonControlPlanePaused,
+		},
+		"another one failed before, and the control plane creates": {snapshot: moving(marked, cloned, woken, noticed, remediated)},
 		"being deleted":                 {snapshot: moving(marked, cloned, woken, noticed, replaced, deleting)},
 		"gone":                          {snapshot: moving(gone), action: Close},
 		"paused before":                 {snapshot: moving(marked, cloned, paused), action: Record, aborting: faultlinev1.ReasonControlPlanePaused},
@@ -288,6 +313,111 @@ func TestAMoveGoesOnFromTheObjectsAlone(t *testing.T) {
 			g.Expect(d.Action).To(Equal(tc.action))
 			g.Expect(d.After).To(Equal(tc.after))
 			g.Expect(d.Move.Aborting).To(Equal(tc.aborting))
+		})
+	}
+}
+
+// A control plane that has the annotation of a remediation and nothing to create replaces no unhealthy machine.
+func TestAControlPlaneThatRemediatesNothingIsToldWithTheAnnotationToRemove(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(*Snapshot)
+		told   bool
+	}{
+		"all machines there":              {func(*Snapshot) {}, true},
+		"one of them fails":               {func(s *Snapshot) { s.Machines[1].Unhealthy = true }, true},
+		"the control plane paused":        {func(s *Snapshot) { s.ControlPlane.Paused = true }, true},
+		"an annotation nobody can read":   {func(s *Snapshot) { s.ControlPlane.Remediation = Remediation{Noted: true} }, true},
+		"no annotation":                   {func(s *Snapshot) { s.ControlPlane.Remediation = Remediation{} }, false},
+		"a machine too few":               {func(s *Snapshot) { s.ControlPlane.Replicas = 5 }, false},
+		"a machine being deleted":         {func(s *Snapshot) { s.Machines[1].Deleting = true }, false},
+		"the deletion not in cache yet":   {func(s *Snapshot) { s.ControlPlane.Remediation.Machine = "m1" }, false},
+		"a replacement that is to join":   {func(s *Snapshot) { s.Machines[1].HasNode = false }, false},
+		"a rollout, which creates one":    {func(s *Snapshot) { s.Machines[1].Outdated = true }, false},
+		"a control plane of another kind": {func(s *Snapshot) { s.ControlPlane.Kind = Other }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			s := snapshotOf("abc", "abc")
+			remediated(&s)
+			tc.change(&s)
+			d := Decide(s)
+			g.Expect(d.LeftOver != "").To(Equal(tc.told), d.LeftOver)
+			if tc.told {
+				g.Expect(d.LeftOver).To(ContainSubstring("remove the annotation"))
+			}
+		})
+	}
+}
+
+func TestAMoveBeginsAlthoughTheAnnotationOfARemediationIsLeftOver(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := snapshotOf("aab", "abc")
+	remediated(&s)
+	d := Decide(s)
+	g.Expect(d.Action).To(Equal(Record))
+	g.Expect(d.LeftOver).To(ContainSubstring("of Machine m7, which is gone"))
+}
+
+func TestAMoveSaysWhatItsReplacementWaitsFor(t *testing.T) {
+	t.Parallel()
+	with := func(change func(*Machine)) func(*Snapshot) {
+		return func(s *Snapshot) {
+			replaced(s)
+			change(&s.Machines[3])
+		}
+	}
+	for name, tc := range map[string]struct {
+		step func(*Snapshot)
+		says string
+	}{
+		"there is none":   {func(*Snapshot) {}, "waiting for KubeadmControlPlane one-cp to create its replacement"},
+		"it does not run": {with(func(m *Machine) { m.Waits = "no host is free" }), "waiting for its replacement, Machine m9, to join: no host is free"},
+		"it has joined":   {with(func(m *Machine) { m.Ready, m.HasNode = true, true }), "Machine m9, has joined"},
+		"it fails":        {with(func(m *Machine) { m.Unhealthy = true }), "Machine m9, fails a health check"},
+		"it goes":         {with(func(m *Machine) { m.Deleting = true }), "Machine m9, is being deleted"},
+		"it failed":       {failed, "Machine m9, failed and is gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			s := moving(marked, cloned, woken, noticed, tc.step)
+			s.Move.Others = []string{"m1", "m2"}
+			status := moveStatus(&observed{Snapshot: s}, s.Move)
+			g.Expect(status.Phase).To(Equal(faultlinev1.MoveReplacing))
+			g.Expect(status.Message).To(ContainSubstring(tc.says))
+		})
+	}
+}
+
+// What has become of a move is told as it was.
+func TestAMoveThatEndsOtherwiseThanPlannedIsToldSo(t *testing.T) {
+	t.Parallel()
+	gone := func(s *Snapshot) { s.Machines = s.Machines[1:] }
+	remediatedItself := func(s *Snapshot) { s.ControlPlane.Remediation = Remediation{Noted: true, Machine: "m0", At: testNow} }
+	for name, tc := range map[string]struct {
+		snapshot Snapshot
+		phase    faultlinev1.MovePhase
+		reason   string
+		message  string
+	}{
+		"replaced":                           {moving(replaced, gone), faultlinev1.MoveCompleted, "", ""},
+		"replaced, as it failed":             {moving(replaced, gone, remediatedItself), faultlinev1.MoveCompleted, "", "because it failed a health check"},
+		"deleted before a replacement":       {moving(gone), faultlinev1.MoveAborted, faultlinev1.ReasonMachineDeleting, "before there was a replacement"},
+		"taken back":                         {moving(aborting), faultlinev1.MoveAborted, faultlinev1.ReasonControlPlanePaused, "why"},
+		"deleted while it was taken back":    {moving(aborting, gone), faultlinev1.MoveAborted, faultlinev1.ReasonControlPlanePaused, "why"},
+		"remediated while it was taken back": {moving(aborting, gone, remediatedItself), faultlinev1.MoveAborted, faultlinev1.ReasonControlPlanePaused, "why"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			tc.snapshot.Move.Others = []string{"m1", "m2"}
+			d := Decide(tc.snapshot)
+			g.Expect(d.Action).To(Equal(Close))
+			last := (&observed{Snapshot: tc.snapshot}).ended(d)
+			g.Expect(*last).To(And(HaveField("Phase", tc.phase), HaveField("Reason", tc.reason), HaveField("Message", ContainSubstring(tc.message))))
 		})
 	}
 }

@@ -5,8 +5,11 @@ package rebalance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
@@ -80,6 +83,7 @@ func guards() []guard {
 		}},
 		{faultlinev1.ReasonTargetNotAvailable, target},
 		{faultlinev1.ReasonControlPlaneDoesNotMove, obeys},
+		{faultlinev1.ReasonAnnotationsRemoved, kept},
 		{faultlinev1.ReasonRolledOut, rolledOut},
 	}
 }
@@ -132,6 +136,10 @@ func upToDate(v *view) string {
 	if !v.kubeadm() {
 		return ""
 	}
+	if v.Cluster.Upgrade != "" {
+		return fmt.Sprintf("%s replaces no machine before it is upgraded to %s, the version in spec.topology of Cluster %s: wait, or see the condition TopologyReconciled of the Cluster",
+			cp.Name, v.Cluster.Upgrade, v.Cluster.Name)
+	}
 	if other := v.each(func(m *Machine) bool { return m.Outdated && !v.moving(m) }, "is not up to date: wait until the rollout is over"); other != "" {
 		return other
 	}
@@ -149,7 +157,27 @@ func remediating(v *view) string {
 	if failing := v.each(func(m *Machine) bool { return m.Unhealthy }, "fails a health check: wait until it is replaced, or repair it"); failing != "" {
 		return failing
 	}
-	return when(v.ControlPlane.Remediating, "%s is replacing an unhealthy machine: wait until it is done", v.ControlPlane.Name)
+	cp := &v.ControlPlane
+	ends := v.Move == nil && cp.Remediation.Noted && v.leftOver() == "" // while a move is under way it creates a machine for that
+	return when(cp.Remediating || ends, "%s is replacing an unhealthy machine: wait until it is done", cp.Name)
+}
+
+// leftOver is why the control plane remediates no machine, "" when it does, or when the note of its last remediation will be removed. It
+// removes the note when it creates a machine, and with as many machines as there are to be it creates none. A move has it create one.
+func (v *view) leftOver() string {
+	cp := &v.ControlPlane
+	busy := func(m Machine) bool {
+		return m.Deleting || m.Outdated || !m.HasNode && !m.Unhealthy || m.Name == cp.Remediation.Machine
+	}
+	if !v.kubeadm() || !cp.Remediation.Noted || len(v.Machines) != cp.Replicas || slices.ContainsFunc(v.Machines, busy) {
+		return ""
+	}
+	of := ""
+	if cp.Remediation.Machine != "" {
+		of = " of Machine " + cp.Remediation.Machine + ", which is gone"
+	}
+	return fmt.Sprintf("%s has the annotation %s%s, and replaces no unhealthy machine as long as it has it: remove the annotation, or have a machine created, "+
+		"which removes it as well", cp.Name, controlplanev1.RemediationInProgressAnnotation, of)
 }
 
 func ready(v *view) string {
@@ -199,15 +227,29 @@ func (s *Snapshot) unstable() time.Duration {
 // obeys is about a control plane that was told to replace a machine and did not react. It is told again when it shows that it lives: when one of
 // its conditions has changed. When the failure domains have changed since, it is told as well.
 func obeys(v *view) string {
-	return when(v.Move == nil && v.silent() > 0, "%s has not replaced Machine %s when it was asked to: see whether its controller runs, or set "+
+	return when(v.Move == nil && v.silent(faultlinev1.ReasonControlPlaneDoesNotMove) > 0, "%s has not replaced Machine %s when it was asked to: see whether its controller runs, or set "+
 		"spec.distribution.controlPlane.rebalance to RolloutAfter; it is asked again when one of its conditions or the failure domains change, and after %s",
 		v.ControlPlane.Name, machineOf(v.Last), retryAfter)
 }
 
-// silent is how long a control plane that did not react is not told again; not positive when it is.
-func (s *Snapshot) silent() time.Duration {
+// kept is about annotations that are removed when they are written.
+func kept(v *view) string {
+	if v.Removed != "" {
+		return v.Removed
+	}
+	return when(v.Move == nil && v.silent(faultlinev1.ReasonAnnotationsRemoved) > 0, "%s; a move is tried again when a condition of %s or the failure domains change, and after %s",
+		messageOf(v.Last), v.ControlPlane.Name, retryAfter)
+}
+
+// vain reports whether a move that was aborted for the reason would come to nothing if it were begun again at once.
+func vain(reason string) bool {
+	return reason == faultlinev1.ReasonControlPlaneDoesNotMove || reason == faultlinev1.ReasonAnnotationsRemoved
+}
+
+// silent is how long no move is begun after one that was aborted for the reason, which is one of vain; not positive when one is begun.
+func (s *Snapshot) silent(reason string) time.Duration {
 	last := s.Last
-	if last == nil || last.Reason != faultlinev1.ReasonControlPlaneDoesNotMove || s.ControlPlane.Changed.After(last.Finished.Time) || s.Since.After(last.Finished.Time) {
+	if last == nil || last.Reason != reason || s.ControlPlane.Changed.After(last.Finished.Time) || s.Since.After(last.Finished.Time) {
 		return 0
 	}
 	return last.Finished.Add(retryAfter).Sub(s.Now)
@@ -228,4 +270,11 @@ func machineOf(move *faultlinev1.MachineMove) string {
 		return ""
 	}
 	return move.Machine
+}
+
+func messageOf(move *faultlinev1.MachineMove) string {
+	if move == nil {
+		return ""
+	}
+	return move.Message
 }

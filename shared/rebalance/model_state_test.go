@@ -89,6 +89,29 @@ const (
 	rolloutAfter
 )
 
+// strips is what a policy of the API server removes from each object that is written.
+type strips uint8
+
+const (
+	stripsNothing strips = iota
+	stripsMachines
+	stripsInfrastructure
+	stripsRecords
+)
+
+// strip reports whether the policy removes what a write has written.
+func (s *state) strip(action Action) bool {
+	switch action {
+	case MarkMachine, Wake:
+		return s.strips == stripsMachines
+	case MarkInfrastructure:
+		return s.strips == stripsInfrastructure
+	case Record:
+		return s.strips == stripsRecords
+	}
+	return false
+}
+
 type rolled uint8
 
 const (
@@ -136,7 +159,11 @@ type state struct {
 	kcpPaused, kcpDeleting, unobserved bool
 	surgeless, deaf                    bool // maxSurge is 0; it does not look at cloned-from-name
 	untested                           bool // its version is not known, and it deletes before it creates whatever maxSurge says
-	remediating                        bool
+	remediating                        bool // it has deleted a machine that failed, and has created none since
+	strips                             strips
+	stripped                           bool // the manager has found that it does, and has not finished its reconcile
+	remediatedBefore                   bool // it did so before the move was recorded
+	heldBack                           bool // the Cluster has a version that it is not upgraded to yet, and it acts on no machine
 	paused, deleting                   bool // the Cluster
 	changing, flapping                 bool // the window runs; the domains are going to change again
 
@@ -187,8 +214,11 @@ func uid(i int8) types.UID {
 func (s *state) snapshot() Snapshot {
 	snap := Snapshot{
 		Now: modelNow, Mode: faultlinev1.ControlPlaneRebalanceAdvise, Stabilization: 5 * time.Minute, Since: modelNow.Add(-time.Hour),
-		Cluster:      Cluster{Name: "c", Paused: s.paused, Deleting: s.deleting},
+		Cluster:      Cluster{Name: "c", Paused: s.paused, Deleting: s.deleting, Upgrade: s.upgrade()},
 		ControlPlane: s.controlPlane(),
+	}
+	if s.stripped {
+		snap.Removed = "it is removed"
 	}
 	switch s.mode {
 	case advise:
@@ -241,7 +271,13 @@ func (s *state) snapshot() Snapshot {
 func (s *state) controlPlane() ControlPlane {
 	cp := ControlPlane{
 		Kind: Kubeadm, Name: "KubeadmControlPlane cp", Paused: s.kcpPaused, Deleting: s.kcpDeleting, Replicas: int(s.replicas), Observed: !s.unobserved,
-		MaxSurge: 1, UpToDate: true, EtcdHealthy: true, ComponentsHealthy: true, Remediating: s.remediating, Template: "t", Version: OldestTested,
+		MaxSurge: 1, UpToDate: true, EtcdHealthy: true, ComponentsHealthy: true, Template: "t", Version: OldestTested,
+	}
+	if s.remediating {
+		cp.Remediation = Remediation{Noted: true, Machine: "gone", At: modelNow}
+	}
+	if s.remediatedBefore {
+		cp.Remediation.At = modelNow.Add(-time.Minute)
 	}
 	if s.kind != 0 {
 		cp.Kind = Other
@@ -262,6 +298,13 @@ func (s *state) controlPlane() ControlPlane {
 		}
 	}
 	return cp
+}
+
+func (s *state) upgrade() string {
+	if s.heldBack {
+		return "v2"
+	}
+	return ""
 }
 
 func (s *state) machineSeen(i int8) Machine {

@@ -62,7 +62,7 @@ func (s *state) reconciled() []state {
 			to.touch(0)
 		}
 		return []state{to}
-	case deleting:
+	case deleting, s.heldBack:
 		return []state{*s}
 	}
 	if to, acted := s.remediates(); acted {
@@ -79,22 +79,24 @@ func (s *state) reconciled() []state {
 	case rollout, there > s.replicas:
 		return s.scalesDown()
 	}
-	to := *s
-	to.remediating = false
-	return []state{to}
+	return []state{*s}
 }
 
-// remediates deletes a machine that fails its health check, if a quorum stays.
+// remediates deletes a machine that fails its health check, if a quorum stays. The control plane remembers it until it has created a machine,
+// and remediates no other one before.
 func (s *state) remediates() (state, bool) {
 	to := *s
+	if s.remediating {
+		return to, false
+	}
 	for i := range to.machines[:to.count] {
 		if to.machines[i].health != failing {
 			continue
 		}
 		others := to.number(func(m *machine) bool { return healthyVoter(m) && m != &to.machines[i] })
-		provisioning := to.any(func(m *machine) bool { return !m.joined })
+		provisioning := to.any(func(m *machine) bool { return !m.joined && m.health != failing })
 		if to.count > 1 && !provisioning && others >= quorum(int(to.count)-1) {
-			to.machines[i].deleting, to.remediating, to.deleted = true, true, true
+			to.machines[i].deleting, to.remediating, to.remediatedBefore, to.deleted = true, true, false, true
 			to.touch(int8(i))
 			return to, true
 		}
@@ -142,6 +144,7 @@ func (s *state) scalesUp() []state {
 	for _, d := range picks {
 		to := *s
 		to.create(d)
+		to.remediating, to.remediatedBefore = false, false
 		all = append(all, to)
 	}
 	return all
@@ -271,6 +274,14 @@ func (s *state) timePasses() []step {
 	if s.kcpPaused {
 		add("the control plane is not paused any more", func(s *state) { s.kcpPaused, s.disturbed = false, true })
 	}
+	if s.heldBack {
+		add("the upgrade goes on", func(s *state) {
+			s.heldBack, s.unobserved, s.disturbed = false, true, true
+			for i := range s.machines[:s.count] {
+				s.machines[i].old = true
+			}
+		})
+	}
 	if s.rolling && !s.any(func(m *machine) bool { return m.old }) {
 		add("the rollout is over", func(s *state) { s.rolling = false })
 	}
@@ -354,6 +365,12 @@ func machineFaults(s *state) []step {
 				}))
 			}
 		}
+		if !m.joined && !m.deleting && !sick {
+			all = append(all, with(s, "a machine does not join in time", func(s *state) {
+				s.machines[i].health = failing
+				s.touch(int8(i))
+			}))
+		}
 		if m.asked == nobody && !m.deleting {
 			all = append(all, with(s, "somebody marks a machine", func(s *state) {
 				s.machines[i].asked = people
@@ -368,6 +385,7 @@ func controlPlaneFaults(s *state) []step {
 	all := []step{
 		with(s, "the Cluster is paused", func(s *state) { s.paused = true }),
 		with(s, "the control plane is paused", func(s *state) { s.kcpPaused = !s.kcpPaused }),
+		with(s, "an upgrade is held back", func(s *state) { s.heldBack = true }),
 		with(s, "maxSurge is changed", func(s *state) { s.surgeless, s.unobserved = !s.surgeless, true }),
 		with(s, "the mode is changed", func(s *state) {
 			if s.mode == advise {
@@ -440,6 +458,11 @@ func changedMarks(s *state) []step {
 					s.pending.stale = true
 				}
 			}))
+		}
+	}
+	if s.strips == stripsNothing {
+		for strips := stripsMachines; strips <= stripsRecords; strips++ {
+			all = append(all, with(s, "a policy removes what is written", func(s *state) { s.strips = strips }))
 		}
 	}
 	if s.record.there && !s.record.damaged {

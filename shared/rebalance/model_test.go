@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
@@ -30,7 +31,8 @@ type model struct {
 
 // verdict is a decision as far as the model goes on from it.
 type verdict struct {
-	pending pending
+	pending  pending
+	leftOver bool
 }
 
 func newModel(all []guard, faults func(*state) []step) *model {
@@ -96,7 +98,7 @@ func (m *model) expand(i int32) {
 	}
 	if s.pending.action != Nothing {
 		lost := s
-		lost.pending = pending{}
+		lost.pending, lost.stripped = pending{}, false
 		m.add(lost, i, "the manager dies", true)
 		to := s.written()
 		m.add(to, i, "the manager writes: "+string(s.pending.action), false)
@@ -106,9 +108,19 @@ func (m *model) expand(i int32) {
 		return
 	}
 	v := m.decide(s)
+	if v.leftOver {
+		to := s
+		to.remediating, to.remediatedBefore = false, false
+		m.add(to, i, "somebody does what the condition says of a remediation that is left over", false)
+	}
 	if v.pending.action == Nothing {
 		if s.atRest() {
 			m.rest = append(m.rest, i)
+		}
+		if s.stripped {
+			to := s
+			to.stripped = false
+			m.add(to, i, "the manager writes its status", false)
 		}
 		return
 	}
@@ -142,13 +154,14 @@ func (m *model) decide(s state) verdict {
 	}
 	snap := s.snapshot()
 	d := m.decides(&snap)
+	v.leftOver = d.LeftOver != ""
 	v.pending = pending{action: d.Action, machine: none, from: none, to: none}
 	if d.Machine != nil && d.Action != Nothing {
 		v.pending.machine = int8(slices.IndexFunc(snap.Machines, func(m Machine) bool { return m.UID == d.Machine.UID }))
 	}
 	if d.Action == Record {
 		v.pending.from, v.pending.to = indexOf(d.Move.From), indexOf(d.Move.To)
-		v.pending.abort, v.pending.silent = d.Move.Aborting != "", d.Move.Aborting == faultlinev1.ReasonControlPlaneDoesNotMove
+		v.pending.abort, v.pending.silent = d.Move.Aborting != "", vain(d.Move.Aborting)
 	}
 	m.memory[key] = v
 	return v
@@ -168,6 +181,16 @@ func (s *state) written() state {
 	if p.action != Record && p.action != Close && p.action != RollOut && p.machine == none {
 		return to // the machine is gone
 	}
+	if s.strip(p.action) {
+		to.stripped = true
+		switch p.action {
+		case Record:
+			to.record, to.late = record{victim: none}, false
+		case MarkMachine, Wake:
+			to.machines[p.machine].asked, to.machines[p.machine].beside = nobody, false
+		}
+		return to
+	}
 	switch p.action {
 	case Record:
 		switch {
@@ -175,7 +198,7 @@ func (s *state) written() state {
 			to.record.aborting, to.record.silent = true, p.silent
 		default:
 			to.record = record{there: true, victim: p.machine, from: p.from, to: p.to, excused: p.excused}
-			to.late = false
+			to.late, to.remediatedBefore = false, s.remediating
 		}
 	case Close:
 		to.last, to.record, to.late = to.record, record{victim: none}, false
@@ -210,7 +233,7 @@ func (s *state) written() state {
 
 // atRest reports whether there is nothing left of a move.
 func (s *state) atRest() bool {
-	return !s.record.there && !s.rolling && !s.any(func(m *machine) bool { return m.ofMove() || m.deleting }) || s.deleting || s.kcpDeleting
+	return !s.record.there && !s.rolling && !s.remediating && !s.any(func(m *machine) bool { return m.ofMove() || m.deleting }) || s.deleting || s.kcpDeleting
 }
 
 // wrong is what must not be, whatever happened.
@@ -254,8 +277,10 @@ func (s *state) wrongDecision(p pending) string {
 	switch {
 	case s.paused || s.deleting:
 		return "it writes although the Cluster is paused or being deleted"
-	case p.abort && !s.disturbed && (!s.deaf || s.kind != 0):
+	case p.abort && !s.disturbed && (!s.deaf || s.kind != 0) && s.strips == stripsNothing:
 		return "a move was begun that had to be aborted"
+	case p.abort && s.remediating && !s.remediatedBefore && s.machines[s.record.victim].seenOld && s.count == s.replicas:
+		return "it takes a move back that alone has the control plane remediate again"
 	case p.action == MarkInfrastructure && s.machines[p.machine].asked == nobody:
 		return "it makes a machine outdated that may be updated in place, as it is not to be deleted"
 	case !begins(p) && p.action != MarkMachine && p.action != MarkInfrastructure && p.action != Wake:
@@ -277,6 +302,8 @@ func (s *state) wrongDecision(p pending) string {
 		return "it may replace machines to where the user did not want them"
 	case p.action == Record && !s.gains(p.machine):
 		return "it begins a move that gains nothing"
+	case s.heldBack:
+		return "it begins while the control plane acts on no machine"
 	case s.replicas == 2:
 		return "it begins with a control plane that survives no loss"
 	case p.to != none && s.domains[p.to].dubious:
@@ -411,6 +438,7 @@ func hazards() map[string]state {
 		faultlinev1.ReasonStabilizing:                     start("aab", "abc", func(s *state) { s.changing, s.flapping = true, true }),
 		faultlinev1.ReasonTargetNotAvailable:              start("aaa", "abc", func(s *state) { s.domains[1].room = 0 }),
 		faultlinev1.ReasonControlPlaneDoesNotMove:         start("aab", "abc", func(s *state) { s.deaf = true }),
+		faultlinev1.ReasonAnnotationsRemoved:              start("aab", "abc", func(s *state) { s.strips = stripsMachines }),
 		faultlinev1.ReasonRolledOut:                       start("aaa", "abc", in(rolloutAfter), func(s *state) { s.rolled = since }),
 	}
 }
@@ -502,6 +530,56 @@ func TestWhatSomebodyChangesOfTheMarksOfAMoveIsMendedOrLeftToThem(t *testing.T) 
 	}
 }
 
+// heldBack is that an upgrade is held back.
+func heldBack(s *state) { s.heldBack = true }
+
+// A control plane that deletes a machine because it failed remediates no other one until it has created a machine. A move must neither leave it
+// so without a word nor wait for it to end, and a control plane that waits for its upgrade ends nothing.
+func TestARemediationDuringAMoveIsEndedByTheControlPlaneOrToldToAPerson(t *testing.T) {
+	t.Parallel()
+	starts := []state{
+		start("aab", "abc", budget(1)), start("aab", "abc", func(s *state) { s.remediating, s.remediatedBefore = true, true }), start("abc", "abc", budget(1), func(s *state) { s.remediating, s.remediatedBefore = true, true }),
+	}
+	m := newModel(guards(), allFaults)
+	if wrong := m.explore(starts); wrong != "" {
+		t.Errorf("with all rules, %s", wrong)
+	}
+	t.Logf("%d states, %d of them at rest", len(m.order), len(m.rest))
+	for rule, without := range map[string]struct {
+		decides func(*Snapshot) Decision
+		wrong   string
+	}{
+		"a move goes on when its replacement failed": {func(s *Snapshot) Decision {
+			s.ControlPlane.Remediation.At = time.Time{}
+			return decide(s, guards())
+		}, "it takes a move back that alone has the control plane remediate again"},
+		"what is left of a remediation is told": {func(s *Snapshot) Decision {
+			d := decide(s, guards())
+			d.LeftOver = ""
+			return d
+		}, "it never comes to rest"},
+	} {
+		if wrong := modelOf(without.decides, allFaults).explore(starts); !strings.HasPrefix(wrong, without.wrong) {
+			t.Errorf("without the rule that %s: %q", rule, wrong)
+		}
+	}
+}
+
+func TestNoMoveBeginsBeforeAnUpgradeThatIsHeldBack(t *testing.T) {
+	t.Parallel()
+	starts := []state{start("aab", "abc", heldBack)}
+	if wrong := newModel(guards(), noFaults).explore(starts); wrong != "" {
+		t.Errorf("with all guards, %s", wrong)
+	}
+	without := modelOf(func(s *Snapshot) Decision {
+		s.Cluster.Upgrade = ""
+		return decide(s, guards())
+	}, noFaults)
+	if wrong := without.explore(starts); !strings.HasPrefix(wrong, "it begins while the control plane acts on no machine") {
+		t.Errorf("without it: %q", wrong)
+	}
+}
+
 // Each rule of a rollout that a guard stands for, in the mode that replaces all machines.
 func TestEachGuardOfARolloutPreventsWhatWouldGoWrongWithoutIt(t *testing.T) {
 	t.Parallel()
@@ -510,6 +588,7 @@ func TestEachGuardOfARolloutPreventsWhatWouldGoWrongWithoutIt(t *testing.T) {
 		case faultlinev1.ReasonControlPlaneVersionNotTested, // which needs the contract alone
 			faultlinev1.ReasonControlPlaneNotSupported, faultlinev1.ReasonControlPlaneDoesNotMove, // nothing is replaced, which does no harm
 			faultlinev1.ReasonControlPlaneDeleting,            // nor here
+			faultlinev1.ReasonAnnotationsRemoved,              // none is written
 			faultlinev1.ReasonNoSurge,                         // it takes a machine of three away before it makes another, as in each of its own rollouts
 			faultlinev1.ReasonControlPlanePaused,              // it does nothing until it is not paused any more, and then what it was told
 			faultlinev1.ReasonMachineMarked,                   // all machines go, and a mark says no more than which one goes first

@@ -4,7 +4,9 @@
 package rebalance
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,14 +68,22 @@ func (r *Reconciler) observe(ctx context.Context, reader client.Reader, infra pr
 	return o, r.observeRoom(ctx, o)
 }
 
-// observeRoom has the domains take no more machines than suit there: those of a control plane are all cloned from one template.
+// observeRoom has the domains take no more machines than suit there: those of a control plane are all cloned from one template, as the newest
+// was.
 func (r *Reconciler) observeRoom(ctx context.Context, o *observed) error {
-	counting, ok := r.Provider.(provider.Counting)
+	selective, ok := r.Provider.(provider.Selective)
 	if !ok || len(o.Machines) == 0 {
 		return nil
 	}
 	infra := o.infras[slices.MinFunc(o.Machines, func(a, b Machine) int { return -a.Created.Compare(b.Created) }).Name]
-	if infra == nil || counting.Suits(infra) == "" {
+	if infra == nil {
+		return nil
+	}
+	if err := observeUnsuited(ctx, selective, infra, o); err != nil {
+		return err
+	}
+	counting, ok := selective.(provider.Counting)
+	if !ok || counting.Suits(infra) == "" {
 		return nil
 	}
 	room, err := counting.Room(ctx, infra)
@@ -84,6 +94,21 @@ func (r *Reconciler) observeRoom(ctx context.Context, o *observed) error {
 		suited := room[o.Domains[i].Name]
 		if capacity := o.Domains[i].Capacity; capacity == nil || *capacity > suited {
 			o.Domains[i].Capacity = &suited
+		}
+	}
+	return nil
+}
+
+// observeUnsuited asks of each domain that could receive a machine whether one that is made as this one could run there.
+func observeUnsuited(ctx context.Context, selective provider.Selective, infra client.Object, o *observed) error {
+	for i := range o.Domains {
+		d := &o.Domains[i]
+		if d.State != failuredomain.Active || !d.ControlPlane {
+			continue
+		}
+		var err error
+		if d.Unsuited, err = selective.Unsuited(ctx, infra, d.Name); err != nil {
+			return fmt.Errorf("looking for a place for machines of %s in failure domain %s: %w", o.ControlPlane.Name, d.Name, err)
 		}
 	}
 	return nil
@@ -109,7 +134,7 @@ func (r *Reconciler) observeControlPlane(ctx context.Context, reader client.Read
 		o.ControlPlane.Name = ref.Kind + " " + ref.Name
 		return nil
 	}
-	o.kcp, o.ControlPlane = kcp, controlPlaneOf(kcp)
+	o.kcp, o.ControlPlane, o.Cluster.Upgrade = kcp, controlPlaneOf(kcp), upgradeOf(o.owner, kcp)
 	if o.Mode == faultlinev1.ControlPlaneRebalanceSurgeOne {
 		if o.ControlPlane.Version, err = r.version(ctx); err != nil {
 			return err
@@ -124,14 +149,14 @@ func (r *Reconciler) observeControlPlane(ctx context.Context, reader client.Read
 // controlPlaneOf is what matters of a KubeadmControlPlane.
 func controlPlaneOf(kcp *controlplanev1.KubeadmControlPlane) ControlPlane {
 	is := func(condition string) bool { return conditions.IsTrue(kcp, condition) }
-	_, replacing := kcp.Annotations[controlplanev1.RemediationInProgressAnnotation]
 	cp := ControlPlane{
 		Kind: Kubeadm, Name: "KubeadmControlPlane " + kcp.Name, Paused: annotations.HasPaused(kcp), Deleting: !kcp.DeletionTimestamp.IsZero(),
 		Replicas: int(ptr.Deref(kcp.Spec.Replicas, 1)), Observed: kcp.Status.ObservedGeneration == kcp.Generation, MaxSurge: 1,
 		UpToDate:    is(controlplanev1.KubeadmControlPlaneMachinesUpToDateCondition),
 		RollingOut:  is(controlplanev1.KubeadmControlPlaneRollingOutCondition),
 		Scaling:     is(controlplanev1.KubeadmControlPlaneScalingUpCondition) || is(controlplanev1.KubeadmControlPlaneScalingDownCondition),
-		Remediating: replacing || is(controlplanev1.KubeadmControlPlaneRemediatingCondition),
+		Remediating: is(controlplanev1.KubeadmControlPlaneRemediatingCondition),
+		Remediation: remediationOf(kcp),
 		// Of an etcd that it does not run a control plane says nothing, unless somebody else does.
 		ExternalEtcd: externalEtcd(kcp),
 		EtcdHealthy: is(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition) ||
@@ -148,6 +173,32 @@ func controlPlaneOf(kcp *controlplanev1.KubeadmControlPlane) ControlPlane {
 		cp.MaxSurge = surge.IntValue()
 	}
 	return cp
+}
+
+// remediationOf reads the note of a control plane's last remediation.
+func remediationOf(kcp *controlplanev1.KubeadmControlPlane) Remediation {
+	text, noted := kcp.Annotations[controlplanev1.RemediationInProgressAnnotation]
+	if !noted {
+		return Remediation{}
+	}
+	var note struct {
+		Machine   string      `json:"machine"`
+		Timestamp metav1.Time `json:"timestamp"`
+	}
+	if json.Unmarshal([]byte(text), &note) != nil {
+		return Remediation{Noted: true}
+	}
+	return Remediation{Noted: true, Machine: note.Machine, At: note.Timestamp.UTC()}
+}
+
+// upgradeOf is the version that a Cluster's topology has and has not passed on to the control plane yet. While it is so the control plane
+// neither creates nor deletes a machine, but for the version of a step of the upgrade.
+func upgradeOf(owner *clusterv1.Cluster, kcp *controlplanev1.KubeadmControlPlane) string {
+	step := owner.Annotations[clusterv1.ClusterTopologyUpgradeStepAnnotation]
+	if !owner.Spec.Topology.IsDefined() || owner.Spec.Topology.Version == kcp.Spec.Version || step == kcp.Spec.Version {
+		return ""
+	}
+	return cmp.Or(step, owner.Spec.Topology.Version)
 }
 
 func externalEtcd(kcp *controlplanev1.KubeadmControlPlane) bool {
@@ -218,6 +269,9 @@ func machineOfObject(machine *clusterv1.Machine) Machine {
 		DeletingReason: conditions.GetReason(machine, clusterv1.MachineDeletingCondition),
 		Unhealthy:      remediate || isFalse(clusterv1.MachineHealthCheckSucceededCondition) || isFalse(clusterv1.MachineOwnerRemediatedCondition),
 		Outdated:       isFalse(clusterv1.MachineUpToDateCondition),
+	}
+	if ready := conditions.Get(machine, clusterv1.MachineReadyCondition); ready != nil && ready.Status != metav1.ConditionTrue {
+		m.Waits = cmp.Or(ready.Message, ready.Reason)
 	}
 	m.Mark, m.Woken, m.Wakes = markOf(machine)
 	return m

@@ -104,6 +104,8 @@ func (v *view) unfit(candidate *Machine, name string) string {
 		return fmt.Sprintf("which is %s: set another one to Active", d.State)
 	case !d.Healthy:
 		return "which is not seen healthy now: wait, or repair it"
+	case d.Unsuited != "":
+		return fmt.Sprintf("where it has no place: %s: make one there, or cordon the failure domain", d.Unsuited)
 	case d.Capacity != nil && *d.Capacity < 1:
 		return "which has no room: add some, or cordon it"
 	case !v.gains(candidate, name):

@@ -4,6 +4,7 @@
 package rebalance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,8 +41,17 @@ func (o *observed) report(d Decision) {
 	conditions.Set(o.infra, condition)
 }
 
-// condition is what there is to say.
+// condition is what there is to say. That the control plane replaces no unhealthy machine is told whatever else there is.
 func (o *observed) condition(d Decision) metav1.Condition {
+	condition := o.balance(d)
+	if d.LeftOver != "" {
+		condition.Message += "\n" + faultlinev1.ReasonRemediationLeftOver + ": " + d.LeftOver
+	}
+	return condition
+}
+
+// balance is whether the machines are where they should be, and why not.
+func (o *observed) balance(d Decision) metav1.Condition {
 	isFalse := func(reason, message string) metav1.Condition {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
 	}
@@ -93,32 +103,75 @@ func moveStatus(o *observed, move *Move) *faultlinev1.MachineMove {
 	status := &faultlinev1.MachineMove{
 		PlannedMove: faultlinev1.PlannedMove{Machine: move.Machine, From: move.From, To: move.To}, Started: move.Started, Reason: move.Aborting,
 	}
-	status.Phase, status.Message = phase(move, o.victim())
-	var newest *Machine
-	for i := range o.Machines {
-		if m := &o.Machines[i]; m.UID != move.UID && !slices.Contains(move.Others, m.Name) && (newest == nil || m.Created.After(newest.Created)) {
-			newest = m
-		}
+	replacement := o.replacement(move)
+	if replacement != nil {
+		status.Replacement = replacement.Name
 	}
-	if newest != nil {
-		status.Replacement = newest.Name
-	}
+	status.Phase, status.Message = o.phase(move, o.victim(), replacement)
+	status.Message = text.Cut(status.Message, mostMessage)
 	return status
 }
 
+// replacement is the newest machine that has come since the move began, nil when there is none.
+func (s *Snapshot) replacement(move *Move) *Machine {
+	var newest *Machine
+	for i := range s.Machines {
+		if m := &s.Machines[i]; m.UID != move.UID && !slices.Contains(move.Others, m.Name) && (newest == nil || m.Created.After(newest.Created)) {
+			newest = m
+		}
+	}
+	return newest
+}
+
 // phase says how far a move is, and what it waits for.
-func phase(move *Move, m *Machine) (faultlinev1.MovePhase, string) {
+func (s *Snapshot) phase(move *Move, m, replacement *Machine) (faultlinev1.MovePhase, string) {
 	switch {
 	case m == nil:
 		return faultlinev1.MoveCompleted, ""
+	case m.Deleting && m.Unhealthy:
+		return m.Deletion, "it fails a health check: " + leaving(m)
 	case m.Deleting:
 		return m.Deletion, leaving(m)
 	case m.Mark == Ours && m.ClonedFrom == outdatedName(move.ClonedFrom) && m.Outdated:
-		return faultlinev1.MoveReplacing, "waiting for its replacement, or for the control plane to delete it"
+		return faultlinev1.MoveReplacing, s.awaited(move, replacement)
 	case m.Mark == Ours && m.ClonedFrom == outdatedName(move.ClonedFrom):
 		return faultlinev1.MoveReplacing, "waiting for the control plane to see that it is to be replaced"
 	}
 	return faultlinev1.MoveStarted, "marking the Machine"
+}
+
+// awaited says what a machine that the control plane has begun to replace waits for.
+func (s *Snapshot) awaited(move *Move, replacement *Machine) string {
+	cp := &s.ControlPlane
+	switch {
+	case replacement == nil && cp.Remediation.Noted && !cp.Remediation.At.Before(move.Started.Time):
+		return fmt.Sprintf("its replacement, Machine %s, failed and is gone: waiting for %s to create another one", cp.Remediation.Machine, cp.Name)
+	case replacement == nil:
+		return fmt.Sprintf("waiting for %s to create its replacement", cp.Name)
+	case replacement.Deleting:
+		return fmt.Sprintf("its replacement, Machine %s, is being deleted: waiting for %s to create another one", replacement.Name, cp.Name)
+	case replacement.Unhealthy:
+		return fmt.Sprintf("its replacement, Machine %s, fails a health check: waiting for %s to replace it", replacement.Name, cp.Name)
+	case !replacement.Ready || !replacement.HasNode:
+		return fmt.Sprintf("waiting for its replacement, Machine %s, to join: %s", replacement.Name, cmp.Or(replacement.Waits, "see its conditions"))
+	}
+	return fmt.Sprintf("its replacement, Machine %s, has joined: waiting for %s to delete the Machine", replacement.Name, cp.Name)
+}
+
+// ended is what has become of a move, of which nothing is left but its record.
+func (o *observed) ended(d Decision) *faultlinev1.MachineMove {
+	last := moveStatus(o, d.Move)
+	last.Phase, last.Message, last.Finished = faultlinev1.MoveCompleted, "", timeOf(o.Now)
+	switch {
+	case d.Move.Aborting != "":
+		last.Phase, last.Reason, last.Message = faultlinev1.MoveAborted, d.Move.Aborting, d.Move.Why
+	case last.Replacement == "":
+		last.Phase, last.Reason = faultlinev1.MoveAborted, faultlinev1.ReasonMachineDeleting
+		last.Message = "Machine " + last.Machine + " was deleted before there was a replacement"
+	case o.ControlPlane.Remediation.Machine == last.Machine:
+		last.Message = fmt.Sprintf("%s has deleted Machine %s because it failed a health check", o.ControlPlane.Name, last.Machine)
+	}
+	return last
 }
 
 // leaving says what a machine that goes waits for.

@@ -29,6 +29,8 @@ type Snapshot struct {
 	Machines []Machine
 	// Move is the one that is recorded as under way, nil when there is none.
 	Move *Move
+	// Removed is why what this reconcile has written is not there; "" when it is.
+	Removed string
 	// Last is the move that ended last.
 	Last *faultlinev1.MachineMove
 }
@@ -44,12 +46,16 @@ type Domain struct {
 	Healthy bool
 	// Capacity is how many more machines it can take; nil when no limit is known.
 	Capacity *int
+	// Unsuited is why no machine of the control plane could run there; "" when one could, as far as is known.
+	Unsuited string
 }
 
 // Cluster is what matters of the Cluster and its infrastructure cluster.
 type Cluster struct {
 	Name             string
 	Paused, Deleting bool
+	// Upgrade is the version that its topology has and has not passed on to the control plane yet; "" when there is none.
+	Upgrade string
 }
 
 // Kind is what a control plane is.
@@ -73,6 +79,8 @@ type ControlPlane struct {
 	// Observed says that its status is about its current spec.
 	Observed bool
 	MaxSurge int
+	// Remediation is the note of the machine that it deleted last because the machine failed.
+	Remediation Remediation
 	// UpToDate says that all machines are known to be, RollingOut that some are known not to be.
 	UpToDate, RollingOut, Scaling, Remediating bool
 	EtcdHealthy, ComponentsHealthy             bool
@@ -86,6 +94,15 @@ type ControlPlane struct {
 	Template string
 	// Version is that of the provider that runs it; "" when it is not known. It is only looked for in mode SurgeOne.
 	Version string
+}
+
+// Remediation is what a control plane notes when it deletes a machine that fails. It removes the note when it creates a machine, and
+// remediates no other machine as long as it has the note.
+type Remediation struct {
+	Noted bool
+	// Machine is the one that it deleted, At when; "" and zero in a note that cannot be read.
+	Machine string
+	At      time.Time
 }
 
 // Mark is who wants a Machine deleted first.
@@ -120,6 +137,8 @@ type Machine struct {
 	DeletingReason string
 	// Unhealthy says that it fails a health check, or waits to be remediated.
 	Unhealthy bool
+	// Waits is why it is not Ready; "" when it is, or when its condition does not have the reason.
+	Waits string
 	// Outdated says that the control plane is known to find it not up to date.
 	Outdated bool
 	Mark     Mark

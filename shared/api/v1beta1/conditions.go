@@ -76,6 +76,9 @@ const (
 	ReasonAbortingMove = "AbortingMove"
 	// ReasonMoveRecordInvalid: the record of a move on the infrastructure cluster cannot be read.
 	ReasonMoveRecordInvalid = "MoveRecordInvalid"
+	// ReasonRemediationLeftOver: the control plane replaces no unhealthy machine, as it still has the annotation of a remediation that has ended.
+	// It is no reason of the condition: the message has it, whatever the reason is.
+	ReasonRemediationLeftOver = "RemediationLeftOver"
 	// ReasonNoControlPlaneMachines: there are no control-plane machines.
 	ReasonNoControlPlaneMachines = "NoControlPlaneMachines"
 
@@ -130,6 +133,22 @@ const (
 	ReasonTargetNotAvailable = "TargetNotAvailable"
 	// ReasonControlPlaneDoesNotMove: the control plane was asked to replace a machine and did not react.
 	ReasonControlPlaneDoesNotMove = "ControlPlaneDoesNotMove"
+	// ReasonAnnotationsRemoved: a policy or webhook of the API server removes the annotations that a move writes.
+	ReasonAnnotationsRemoved = "AnnotationsRemoved"
+)
+
+// QuorumProtectedCondition is on the infrastructure cluster while spec.distribution.controlPlane.protectQuorum is true and there are
+// control-plane machines. It is True while each of them is held when its deletion would risk the quorum.
+const QuorumProtectedCondition = "QuorumProtected"
+
+// Reasons of QuorumProtectedCondition.
+const (
+	// ReasonQuorumProtected: Faultline's hook sees to it.
+	ReasonQuorumProtected = "QuorumProtected"
+	// ReasonProtectedByControlPlane: the control plane has a hook of its own, and protectQuorum has no effect.
+	ReasonProtectedByControlPlane = "ProtectedByControlPlane"
+	// ReasonQuorumNotProtected: some machines, or all, do not get Faultline's hook.
+	ReasonQuorumNotProtected = "QuorumNotProtected"
 )
 
 // WorkersBalancedCondition is True on the infrastructure cluster while the machines of all MachineDeployments that name no

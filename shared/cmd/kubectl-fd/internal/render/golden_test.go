@@ -19,6 +19,7 @@ import (
 
 	"time"
 
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/fixture"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/history"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/plan"
@@ -114,6 +115,22 @@ func TestLinesOfAMessageStayApart(t *testing.T) {
 	var out bytes.Buffer
 	g.Expect(render.Tree(&out, []report.Cluster{cluster}, false, render.Style{Now: fixture.Now()})).To(Succeed())
 	g.Expect(out.String()).To(ContainSubstring(": To be moved: a from b to c; Stabilizing: wait; * set it to SurgeOne\n"))
+}
+
+func TestAControlPlaneThatReplacesNoUnhealthyMachineIsShownAlthoughItIsBalanced(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	cluster := report.Of(fixture.Clusters()[0])
+	shown := func(message string) string {
+		cluster.Conditions = []metav1.Condition{{
+			Type: faultlinev1.ControlPlaneBalancedCondition, Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonBalanced, Message: message,
+		}}
+		var out bytes.Buffer
+		g.Expect(render.Tree(&out, []report.Cluster{cluster}, false, render.Style{Now: fixture.Now()})).To(Succeed())
+		return out.String()
+	}
+	g.Expect(shown("RemediationLeftOver: cp has an annotation")).To(ContainSubstring("ControlPlaneBalanced is True, Balanced: RemediationLeftOver: cp has an annotation"))
+	g.Expect(shown("")).NotTo(ContainSubstring("ControlPlaneBalanced"))
 }
 
 func TestNothingIsColouredWithoutATerminal(t *testing.T) {

@@ -144,8 +144,9 @@ func notesOf(c report.Cluster, wide bool, style Style) []cell {
 	}
 	for _, conditionType := range []string{
 		faultlinev1.FailureDomainsReadyCondition, faultlinev1.MachinesInPlaceCondition, faultlinev1.ControlPlaneBalancedCondition, faultlinev1.WorkersBalancedCondition,
+		faultlinev1.QuorumProtectedCondition,
 	} {
-		if condition := c.Condition(conditionType); condition != nil && condition.Status != metav1.ConditionTrue {
+		if condition := c.Condition(conditionType); condition != nil && amiss(*condition) {
 			notes = append(notes, cell{{conditionType, yellow}, {text: " is " + string(condition.Status) + ", " + explained(condition.Reason, condition.Message)}})
 		}
 	}
@@ -159,6 +160,11 @@ func notesOf(c report.Cluster, wide bool, style Style) []cell {
 		notes = append(notes, waiting(c)...)
 	}
 	return notes
+}
+
+// amiss reports whether a condition has what a person is to see.
+func amiss(condition metav1.Condition) bool {
+	return condition.Status != metav1.ConditionTrue || strings.Contains(condition.Message, faultlinev1.ReasonRemediationLeftOver)
 }
 
 // waiting has the machines that do not work, of which wide has a row each.
