@@ -48,10 +48,17 @@ var errUndone = errors.New("what was written is undone by somebody else")
 // Reconcile looks at the control plane of one Cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	o, err := r.observe(ctx, r.cached, req.NamespacedName)
-	if err != nil || o == nil || len(o.toWrite()) == 0 {
+	if o == nil {
 		return ctrl.Result{}, err
 	}
-	return reconcile.Outcome(ctrl.Result{}, r.advance(ctx, req.NamespacedName))
+	if err == nil && len(o.toWrite()) > 0 {
+		err = r.advance(ctx, req.NamespacedName)
+	}
+	if errors.Is(err, errUndone) {
+		o.Problem = "no machine keeps the hook: find the mutating admission policy or webhook that removes the annotation " + faultlinev1.QuorumHookAnnotation +
+			" from Machines, and have it pass over the annotation"
+	}
+	return reconcile.Outcome(ctrl.Result{}, err, r.report(ctx, o))
 }
 
 // advance reads everything as it is now, decides, and writes, until there is nothing to be written.
@@ -72,7 +79,7 @@ func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) error {
 		}
 	}
 	// Look again when others have had their turn.
-	return apierrors.NewConflict(clusterv1.GroupVersion.WithResource("machines").GroupResource(), key.Name, errUndone)
+	return errors.Join(errUndone, apierrors.NewConflict(clusterv1.GroupVersion.WithResource("machines").GroupResource(), key.Name, errUndone))
 }
 
 // toWrite are the verdicts that change something, by the index of their machine.

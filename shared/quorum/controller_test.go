@@ -4,10 +4,13 @@
 package quorum_test
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -76,6 +79,58 @@ func TestAMachineWithAHookOfSomebodyElseHasNoneOfOurs(t *testing.T) {
 		m.Annotations[clusterv1.PreTerminateDeleteHookAnnotationPrefix+"/theirs"] = ""
 	})
 	w.hooked("m0", "m2")
+}
+
+// forbidden may not list control planes.
+type forbidden struct{ client.Reader }
+
+func (f forbidden) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if list.GetObjectKind().GroupVersionKind().Kind == external.Kind {
+		return apierrors.NewForbidden(schema.GroupResource{Group: external.Group, Resource: "externalcontrolplanes"}, "", nil)
+	}
+	return f.Reader.List(ctx, list, opts...)
+}
+
+// stripping is an API server with a mutating policy that removes hooks from what is written.
+type stripping struct{ client.Client }
+
+func (s stripping) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	if err := s.Client.Patch(ctx, o, p, opts...); err != nil {
+		return err
+	}
+	machine, is := o.(*clusterv1.Machine)
+	if !is {
+		return nil
+	}
+	before := machine.DeepCopy()
+	delete(machine.Annotations, faultlinev1.QuorumHookAnnotation)
+	return s.Client.Patch(ctx, machine, client.MergeFrom(before))
+}
+
+// That protectQuorum does nothing is told on the infrastructure cluster, not only in the manager's log.
+func TestWhereProtectQuorumHasNoEffectTheInfrastructureClusterSaysSo(t *testing.T) {
+	t.Parallel()
+	kubeadm := controlplanev1.GroupVersion.WithKind("KubeadmControlPlane")
+	for name, tc := range map[string]struct {
+		kind    schema.GroupVersionKind
+		change  func(*world)
+		status  metav1.ConditionStatus
+		reason  string
+		message string
+	}{
+		"a control plane with hooks":  {external, func(*world) {}, metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, ""},
+		"a KubeadmControlPlane":       {kubeadm, func(*world) {}, metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane, "has a hook of its own"},
+		"a kind that may not be read": {external, func(w *world) { w.reader = func(r client.Reader) client.Reader { return forbidden{r} } }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "cannot be read: allow the manager"},
+		"a policy that removes hooks": {external, func(w *world) { w.writer = func(c client.Client) client.Client { return stripping{c} } }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "no machine keeps the hook"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 3, tc.kind)
+			tc.change(w)
+			w.start()
+			w.protected(tc.status, tc.reason, tc.message)
+		})
+	}
 }
 
 func TestAControlPlaneOfASingleMachineCanBeDeleted(t *testing.T) {

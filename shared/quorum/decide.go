@@ -85,6 +85,12 @@ type exemption struct {
 	why func(*Snapshot, *Machine) string
 }
 
+// The exemptions that a machine has of its own, whatever its control plane is.
+const (
+	notOfControlPlane = "NotOfControlPlane"
+	othersHook        = "OthersHook"
+)
+
 // exempt returns the first exemption of a machine, and the reason in words.
 func (s *Snapshot) exempt(m *Machine) (name, why string) {
 	for _, e := range exemptions() {
@@ -113,10 +119,10 @@ func exemptions() []exemption {
 		{"ControlPlaneLeaving", func(s *Snapshot, _ *Machine) string {
 			return when(s.ControlPlane.Leaving, "%s is being deleted", s.ControlPlane.Name)
 		}},
-		{"NotOfControlPlane", func(s *Snapshot, m *Machine) string {
+		{notOfControlPlane, func(s *Snapshot, m *Machine) string {
 			return when(m.Owner != s.ControlPlane.Name, "it is not controlled by %s", s.ControlPlane.Name)
 		}},
-		{"OthersHook", func(_ *Snapshot, m *Machine) string {
+		{othersHook, func(_ *Snapshot, m *Machine) string {
 			return when(m.OthersHook != "", "it has the hook %s of somebody else", m.OthersHook)
 		}},
 		{"ScaledToZero", func(s *Snapshot, _ *Machine) string {

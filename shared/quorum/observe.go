@@ -31,6 +31,7 @@ const kubeadm = "KubeadmControlPlane"
 // observed is a snapshot with the Machines that it was taken of, to be written with the versions that they were read at.
 type observed struct {
 	Snapshot
+	infra    provider.Cluster
 	machines []clusterv1.Machine
 }
 
@@ -41,7 +42,8 @@ type source struct {
 	controlPlanes client.Reader
 }
 
-// observe takes a snapshot. It returns nil for a Cluster that is another's, or paused.
+// observe takes a snapshot. It returns nil for a Cluster that is another's, or paused. When it cannot read the control plane it returns the
+// error and a snapshot that has it.
 func (r *Reconciler) observe(ctx context.Context, from source, key client.ObjectKey) (*observed, error) {
 	cluster, err := reconcile.Find(ctx, from, key, &clusterv1.Cluster{})
 	if err != nil {
@@ -53,6 +55,7 @@ func (r *Reconciler) observe(ctx context.Context, from source, key client.Object
 	}
 	o := &observed{Snapshot: Snapshot{Cluster: Cluster{Name: key.Name, Leaving: leaves(cluster) || leaves(infra)}}}
 	if infra != nil {
+		o.infra = infra
 		wanted, _ := infra.Distribution()
 		o.Wanted = wanted.ProtectsQuorum()
 	}
@@ -62,7 +65,9 @@ func (r *Reconciler) observe(ctx context.Context, from source, key client.Object
 	if !o.Wanted || o.Cluster.Leaving {
 		return o, nil
 	}
-	o.ControlPlane, err = r.observeControlPlane(ctx, from, cluster)
+	if o.ControlPlane, err = r.observeControlPlane(ctx, from, cluster); err != nil {
+		o.Problem = fmt.Sprintf("no machine gets the hook, because %s cannot be read: allow the manager to get, list and watch its kind: %s", o.ControlPlane.Name, err)
+	}
 	return o, err
 }
 
@@ -163,7 +168,7 @@ func machineOf(machine *clusterv1.Machine) Machine {
 	isFalse := func(condition string) bool { return conditions.IsFalse(machine, condition) }
 	_, remediate := machine.Annotations[clusterv1.RemediateMachineAnnotation]
 	m := Machine{
-		Name: machine.Name, Owner: ownerOf(machine), OthersHook: othersHook(machine),
+		Name: machine.Name, Owner: ownerOf(machine), OthersHook: hookOfOthers(machine),
 		Waiting: conditions.GetReason(machine, clusterv1.MachineDeletingCondition) == clusterv1.MachineDeletingWaitingForPreTerminateHookReason,
 		HasNode: machine.Status.NodeRef.IsDefined(), NodeReady: conditions.IsTrue(machine, clusterv1.MachineNodeReadyCondition),
 		Failing: remediate || isFalse(clusterv1.MachineHealthCheckSucceededCondition) || isFalse(clusterv1.MachineOwnerRemediatedCondition),
@@ -184,8 +189,8 @@ func ownerOf(machine *clusterv1.Machine) string {
 	return nameOf(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name)
 }
 
-// othersHook is the first pre-terminate hook that is not ours.
-func othersHook(machine *clusterv1.Machine) string {
+// hookOfOthers is the first pre-terminate hook that is not ours.
+func hookOfOthers(machine *clusterv1.Machine) string {
 	var others []string
 	for key := range machine.Annotations {
 		if key != faultlinev1.QuorumHookAnnotation && strings.HasPrefix(key, clusterv1.PreTerminateDeleteHookAnnotationPrefix) {

@@ -8,7 +8,9 @@ import "time"
 // Snapshot is all that Decide knows.
 type Snapshot struct {
 	// Wanted says that the infrastructure cluster asks for it.
-	Wanted       bool
+	Wanted bool
+	// Problem is why hooks cannot be seen to; "" when they can.
+	Problem      string
 	Cluster      Cluster
 	ControlPlane ControlPlane
 	// Machines are all control-plane Machines of the Cluster.

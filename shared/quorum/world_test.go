@@ -87,12 +87,17 @@ type world struct {
 	plane    client.Object
 	recorder *events.FakeRecorder
 	stop     func()
+	// reader and writer are what the manager has of these, where they are not those of its own.
+	reader func(client.Reader) client.Reader
+	writer func(client.Client) client.Client
 }
 
 // newWorld has so many machines m0, m1, ... that are all well, and no manager yet.
 func newWorld(t *testing.T, machines int, kind schema.GroupVersionKind) *world {
 	t.Helper()
 	w := &world{WithT: NewWithT(t), t: t, recorder: events.NewFakeRecorder(100)}
+	w.reader = func(r client.Reader) client.Reader { return r }
+	w.writer = func(c client.Client) client.Client { return c }
 	w.SetDefaultEventuallyTimeout(patience)
 	w.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	var err error
@@ -250,6 +255,17 @@ func (w *world) says(name, why string) {
 	}).Should(ContainSubstring(why))
 }
 
+// protected waits until the condition QuorumProtected is so.
+func (w *world) protected(status metav1.ConditionStatus, reason, message string) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		infra := &providertest.Cluster{ObjectMeta: w.meta("infra")}
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(infra), infra)).To(Succeed())
+		g.Expect(conditions.Get(infra, faultlinev1.QuorumProtectedCondition)).To(HaveValue(And(
+			HaveField("Status", status), HaveField("Reason", reason), HaveField("Message", ContainSubstring(message)))))
+	}).Should(Succeed())
+}
+
 func (w *world) setWanted(wanted bool) {
 	w.t.Helper()
 	change(w, &providertest.Cluster{ObjectMeta: w.meta("infra")}, testworld.Whole, func(infra *providertest.Cluster) {
@@ -263,7 +279,7 @@ func (w *world) start() {
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
 	w.stop = testworld.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return (&quorum.Reconciler{
-			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Provider: providertest.Provider{}, Recorder: w.recorder,
+			Client: w.writer(mgr.GetClient()), Live: w.reader(mgr.GetAPIReader()), Provider: providertest.Provider{}, Recorder: w.recorder,
 		}).SetupWithManager(ctx, mgr, "", watch.Workers(2))
 	})
 }

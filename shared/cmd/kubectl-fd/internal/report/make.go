@@ -71,7 +71,8 @@ func (c *Cluster) fill(o Observed) string {
 	c.Wanted, c.Skew, c.ControlPlane, c.Workers = seen.Spec.Distribution, known.ControlPlaneSkew, known.ControlPlane, known.Workers
 	for _, condition := range seen.Status.Conditions {
 		switch condition.Type {
-		case faultlinev1.FailureDomainsReadyCondition, faultlinev1.MachinesInPlaceCondition, faultlinev1.ControlPlaneBalancedCondition, faultlinev1.WorkersBalancedCondition:
+		case faultlinev1.FailureDomainsReadyCondition, faultlinev1.MachinesInPlaceCondition, faultlinev1.ControlPlaneBalancedCondition, faultlinev1.WorkersBalancedCondition,
+			faultlinev1.QuorumProtectedCondition:
 			c.Conditions = append(c.Conditions, condition)
 		}
 	}

@@ -1,0 +1,76 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quorum
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/text"
+)
+
+// mostMessage is how long a message may be.
+const mostMessage = 4096
+
+// report sets the condition on the infrastructure cluster, or removes it where there is nothing to protect. It writes only what differs from
+// what the cache shows.
+func (r *Reconciler) report(ctx context.Context, o *observed) error {
+	if o.infra == nil || o.Cluster.Leaving {
+		return nil
+	}
+	p := patch.From(o.infra)
+	p.SharedConditions = true
+	if condition := protection(&o.Snapshot); condition != nil {
+		condition.Type = faultlinev1.QuorumProtectedCondition
+		condition.Message = text.Cut(condition.Message, mostMessage)
+		conditions.Set(o.infra, *condition)
+	} else {
+		conditions.Delete(o.infra, faultlinev1.QuorumProtectedCondition)
+	}
+	return p.Apply(ctx, r.Client, o.infra)
+}
+
+// protection is whether protectQuorum has the effect that its user expects, and why not; nil where it is not asked for, or where there is no
+// machine, or no control plane any more, to protect.
+func protection(s *Snapshot) *metav1.Condition {
+	is := func(status metav1.ConditionStatus, reason, format string, args ...any) *metav1.Condition {
+		return &metav1.Condition{Status: status, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case !s.Wanted || s.Cluster.Leaving || len(s.Machines) == 0:
+		return nil
+	case s.Problem != "":
+		return is(metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "%s", s.Problem)
+	case s.ControlPlane.Name == "":
+		return is(metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected,
+			"Cluster %s names no control plane, so that no machine gets the hook: set spec.controlPlaneRef, or spec.distribution.controlPlane.protectQuorum to false", s.Cluster.Name)
+	case s.ControlPlane.Kubeadm:
+		return is(metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane,
+			"%s has a hook of its own, so that protectQuorum has no effect", s.ControlPlane.Name)
+	case s.ControlPlane.Leaving:
+		return nil
+	}
+	if without := s.without(); len(without) > 0 {
+		return is(metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "%s: no other machine waits for these, and they wait for none", strings.Join(without, "; "))
+	}
+	return is(metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, "")
+}
+
+// without are the machines that never get the hook, and why. Those that are about to get it, and those that are let go, are none of them.
+func (s *Snapshot) without() []string {
+	var without []string
+	for i := range s.Machines {
+		m := &s.Machines[i]
+		if name, why := s.exempt(m); !m.deleting() && (name == notOfControlPlane || name == othersHook) {
+			without = append(without, fmt.Sprintf("Machine %s gets no hook, because %s", m.Name, why))
+		}
+	}
+	return without
+}
