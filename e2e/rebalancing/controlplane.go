@@ -41,6 +41,8 @@ const (
 	tightLimit = time.Minute
 	// refusedLimit is how long a machine waits for a failure domain that receives none until a person deletes it.
 	refusedLimit = time.Minute
+	// leftLimit is how long it must have been said that the control plane replaces no unhealthy machine.
+	leftLimit = 10 * time.Second
 	// amidLimit bounds how long a move is waited for that may not come.
 	amidLimit = time.Minute
 )
@@ -115,31 +117,42 @@ func (p *controlPlane) live(ctx context.Context) error {
 	if err := p.calm(ctx); err != nil {
 		return fmt.Errorf("ending the faults: %w", err)
 	}
-	if err := p.await(ctx, mostLimit, "the failure domains being what they are meant to be", p.asMeant); err != nil {
+	if err := p.tend(ctx, "the failure domains being what they are meant to be", func(m moment) bool { return p.asMeant(m) && !m.failing() }); err != nil {
 		return err
 	}
 	p.recorder.done(ctx, "the faults are over", func(s *state) { s.moment.calm = true })
 	// What does not come to rest is for the judge.
-	err := p.settle(ctx)
+	err := p.tend(ctx, "coming to rest", rests)
 	if ctx.Err() != nil {
 		return err
 	}
 	return nil
 }
 
-// settle waits until the control plane is at rest. A machine that was asked to be in a failure domain which began to be cordoned or emptied
-// before it was there waits for a person, as it says: that it is deleted, here after a while.
-func (p *controlPlane) settle(ctx context.Context) error {
+// tend waits until the control plane is as it should be, and does what only a person can. A machine that was asked to be in a failure domain
+// which began to be cordoned or emptied before it was there waits for a person, as it says: that it is deleted, here after a while. So does a
+// control plane with the annotation of a remediation that has ended.
+func (p *controlPlane) tend(ctx context.Context, what string, holds func(moment) bool) error {
 	since := map[types.UID]time.Time{}
 	for {
 		var waits *machine
-		if err := p.await(ctx, mostLimit, "coming to rest", func(m moment) bool {
-			waits = m.refused(since, time.Now())
-			return waits != nil || rests(m)
-		}); err != nil || waits == nil {
+		leftOver := false
+		if err := p.await(ctx, mostLimit, what, func(m moment) bool {
+			waits, leftOver = m.refused(since, time.Now()), m.leftOver() && time.Since(m.at) > leftLimit
+			return waits != nil || leftOver || holds(m)
+		}); err != nil {
 			return err
 		}
-		if err := p.deleteAsPerson(ctx, *waits); err != nil {
+		var err error
+		switch {
+		case waits != nil:
+			err = p.deleteAsPerson(ctx, *waits)
+		case leftOver:
+			err = p.endRemediation(ctx)
+		default:
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -166,7 +179,7 @@ func (p *controlPlane) await(ctx context.Context, limit time.Duration, what stri
 	})
 }
 
-// create makes the cluster from the provider's template, without workers.
+// create makes the cluster from the provider's template, with its MachineHealthCheck and without workers.
 func (p *controlPlane) create(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.name()}}
 	if err := p.client.Create(ctx, namespace); err != nil {
@@ -233,7 +246,7 @@ func (p *controlPlane) objects() ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
-		return slices.Contains([]string{"MachineDeployment", "KubeadmConfigTemplate", "MachineHealthCheck"}, o.GetKind()) || strings.HasSuffix(o.GetName(), "-worker")
+		return slices.Contains([]string{"MachineDeployment", "KubeadmConfigTemplate"}, o.GetKind()) || strings.HasSuffix(o.GetName(), "-worker")
 	})
 	return objects, p.adapt(objects)
 }

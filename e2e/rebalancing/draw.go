@@ -26,6 +26,7 @@ const (
 	remove   act = "delete"   // a Machine, as a person does
 	stop     act = "stop"     // a Node, and its member of etcd with it
 	start    act = "start"    // what was stopped
+	fail     act = "fail"     // a Machine, by remediate-machine, as a person does for its health check
 	claim    act = "claim"    // a Machine, by delete-machine, as a person or an autoscaler does
 	release  act = "release"  // what was claimed
 	scale    act = "scale"    // from three to five, or back
@@ -38,7 +39,7 @@ const (
 // weights say how often an act is drawn that can be done.
 func weights() map[act]int {
 	return map[act]int{
-		cordon: 2, evict: 6, activate: 5, lose: 2, restore: 2, remove: 2, stop: 1, start: 3, claim: 1, release: 3, scale: 3, rollOut: 1, renew: 1,
+		cordon: 2, evict: 6, activate: 5, lose: 2, restore: 2, remove: 2, fail: 5, stop: 1, start: 3, claim: 1, release: 3, scale: 3, rollOut: 1, renew: 1,
 		pause: 1, resume: 4,
 	}
 }
@@ -66,8 +67,8 @@ const (
 	meanStep    = 2 * time.Second
 	// tightOnes is the share of control planes for which there are no more places than it takes, rolled that of those that replace all
 	// machines rather than one, killers that of the steps at which the manager is killed, and amid that of those that come in the
-	// middle of a move.
-	tightOnes, rolled, killers, amid = 6, 5, 2, 2
+	// middle of a move. One of moved machines that fail in the middle of a move is any, the others are those that it is about.
+	tightOnes, rolled, killers, amid, moved = 6, 5, 2, 2, 4
 	// goesOn is how many times more often a script goes on than it ends.
 	goesOn = 4
 	// roomy is a place for each of five machines and for one more, in one failure domain.

@@ -45,6 +45,8 @@ func (p *controlPlane) happen(ctx context.Context, s step) error {
 		return p.stop(ctx, s)
 	case remove:
 		return p.deleteMachine(ctx, s)
+	case fail:
+		return p.failMachine(ctx, s)
 	case claim:
 		return p.claim(ctx, s)
 	}
@@ -179,6 +181,31 @@ func (p *controlPlane) deleteMachine(ctx context.Context, s step) error {
 		return nil
 	}
 	return p.deleteAsPerson(ctx, is)
+}
+
+// failMachine has a Machine fail its health check, whether it has joined or not, while all others are well. In the middle of a move it is often
+// the machine that moves, or the one that replaces it.
+func (p *controlPlane) failMachine(ctx context.Context, s step) error {
+	m := p.recorder.last()
+	from := slices.DeleteFunc(slices.Clone(m.machines), func(is machine) bool { return is.deleting })
+	if of := slices.DeleteFunc(slices.Clone(from), func(is machine) bool { return is.ready && !is.touched() }); len(of) > 0 && s.pick%moved > 0 {
+		from = of
+	}
+	is, ok := picked(s, from)
+	// Where there is little room a machine may wait for a place for good, and the control plane remediates none meanwhile.
+	if p.lost != "" || p.stopped != "" || p.tight() || m.failing() || !ok {
+		return nil
+	}
+	p.recorder.done(ctx, "fail "+is.name, nil)
+	object := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: is.name}}
+	return ignoreLost(p.patch(ctx, object, annotated(clusterv1.RemediateMachineAnnotation, "")))
+}
+
+// endRemediation does what the condition says of the annotation of a remediation that has ended.
+func (p *controlPlane) endRemediation(ctx context.Context) error {
+	p.recorder.done(ctx, "remove remediation-in-progress", nil)
+	object := &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: p.name()}}
+	return p.patch(ctx, object, annotated(controlplanev1.RemediationInProgressAnnotation, nil))
 }
 
 func (p *controlPlane) deleteAsPerson(ctx context.Context, is machine) error {

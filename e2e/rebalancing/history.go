@@ -40,6 +40,8 @@ type moment struct {
 	balanced metav1.Condition
 	// calm says that the faults are over.
 	calm bool
+	// remediated says that the control plane has the annotation of a remediation.
+	remediated bool
 	// room is how many places each failure domain has; 0 when there are more than it takes.
 	room int
 }
@@ -53,6 +55,8 @@ type machine struct {
 	// outdated says that its infrastructure machine was made to look outdated.
 	outdated        bool
 	ready, deleting bool
+	// failing says that it fails its health check, or that a person has asked for its remediation.
+	failing bool
 	// deletedByPerson says that a person deletes it, releasedByPerson that a person does not claim it any more.
 	deletedByPerson, releasedByPerson bool
 }
@@ -113,6 +117,16 @@ func (m moment) whole() bool {
 	return len(m.machines) == m.replicas && !slices.ContainsFunc(m.machines, func(is machine) bool { return is.deleting || !is.ready })
 }
 
+// failing reports whether a machine fails its health check.
+func (m moment) failing() bool {
+	return slices.ContainsFunc(m.machines, func(is machine) bool { return is.failing })
+}
+
+// leftOver reports whether the control plane has the annotation of a remediation that has ended, and the condition tells of it.
+func (m moment) leftOver() bool {
+	return m.remediated && strings.Contains(m.balanced.Message, faultlinev1.ReasonRemediationLeftOver)
+}
+
 // crowded reports whether a machine is not ready in a failure domain that has more machines than places, so that it may wait for one.
 func (m moment) crowded() bool {
 	if m.room == 0 {
@@ -166,12 +180,12 @@ func (m moment) String() string {
 	if m.move != nil {
 		fmt.Fprintf(&text, " moving %s%s", m.move.Machine[strings.LastIndex(m.move.Machine, "-")+1:], when(m.move.Aborting != "", " (back: "+m.move.Aborting+")"))
 	}
-	fmt.Fprintf(&text, "%s %s %s", when(m.paused, " paused"), m.balanced.Status, m.balanced.Reason)
+	fmt.Fprintf(&text, "%s%s%s %s %s", when(m.paused, " paused"), when(m.remediated, " remediated"), when(m.leftOver(), " (told)"), m.balanced.Status, m.balanced.Reason)
 	return text.String()
 }
 
 func (m machine) flags() string {
-	return when(m.marked, "+marked") + when(m.claimed, "+claimed") + when(m.outdated, "+outdated") + when(m.deleting, "+deleting") + when(!m.ready, "+notready")
+	return when(m.marked, "+marked") + when(m.claimed, "+claimed") + when(m.outdated, "+outdated") + when(m.deleting, "+deleting") + when(m.failing, "+failing") + when(!m.ready, "+notready")
 }
 
 func when(holds bool, text string) string {

@@ -128,12 +128,13 @@ func (h history) rolledOutWell(i int) []string {
 	return faults
 }
 
-// quorumKept finds machines with a mark of ours whose deletion begins before there is another, or while etcd needs them.
+// quorumKept finds machines with a mark of ours whose deletion begins before there is another, or while etcd needs them. One that fails its health
+// check needs no move to be deleted.
 func (h history) quorumKept(i int) []string {
 	var faults []string
 	for _, is := range h[i].machines {
 		before, there := h[i-1].named(is.uid)
-		if !there || before.deleting || !is.deleting || !is.touched() || is.deletedByPerson {
+		if !there || before.deleting || !is.deleting || !is.touched() || is.deletedByPerson || is.failing {
 			continue
 		}
 		if h.throughout(i, func(m moment) bool { return m.staying(is.uid) < m.replicas }) {
@@ -208,7 +209,13 @@ func unsettled(m moment) []string {
 	if !m.whole() && !m.crowded() || m.paused {
 		faults = append(faults, fmt.Sprintf("the control plane does not come to rest: %d machines of %d", len(m.machines), m.replicas))
 	}
+	if m.remediated {
+		faults = append(faults, "the control plane replaces no unhealthy machine any more"+when(!m.leftOver(), ", without a word"))
+	}
 	for _, is := range m.machines {
+		if is.failing {
+			faults = append(faults, fmt.Sprintf("Machine %s fails and is not replaced", is.name))
+		}
 		if is.touched() {
 			faults = append(faults, fmt.Sprintf("a mark is left on Machine %s", is.name))
 		}

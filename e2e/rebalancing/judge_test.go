@@ -85,6 +85,7 @@ func (l *life) ask() *life {
 	return l.then(func(m *moment) { m.rollout, m.asked = m.at, m.at })
 }
 
+func (l *life) remediate(is bool) *life { return l.then(func(m *moment) { m.remediated = is }) }
 func (l *life) pause(paused bool) *life { return l.then(func(m *moment) { m.paused = paused }) }
 
 func (l *life) surge(i int, domain string) *life {
@@ -134,6 +135,7 @@ func TestTheJudgeFindsNothingInASoundHistory(t *testing.T) {
 		"a move that is taken back":              begin("abc", "a", "b", "c").record(0).mark(0).abort().unmark(0).close(),
 		"a move in which the machine is deleted": begin("aab", "a", "b", "c").record(0).mark(0).each(0, func(is *machine) { is.deletedByPerson, is.deleting = true, true }).gone(0).close().surge(3, "c"),
 		"a surplus machine that is marked goes":  begin("aabbc", "a", "b", "c").record(0).mark(0).replicas(3).leave(0).gone(0).close().leave(2).gone(2),
+		"the machine of a move fails":            begin("aab", "a", "b", "c").record(0).mark(0).each(0, func(is *machine) { is.failing = true }).leave(0).remediate(true).gone(0).close().surge(3, "c").remediate(false),
 		"a machine that a person wants deleted":  begin("abc", "a", "b", "c").each(0, func(is *machine) { is.claimed = true }).each(0, func(is *machine) { is.claimed, is.releasedByPerson = false, true }),
 		"a rollout":                              begin("aab", "a", "b", "c").rollOut().surge(3, "c").leave(0).gone(0).surge(4, "a").leave(1).gone(1).surge(5, "b").leave(2).gone(2),
 		"a rollout for other failure domains": begin("abc", "a", "b", "c").state("a", faultlinev1.DomainEvicting).rollOut().surge(3, "b").leave(0).gone(0).
@@ -195,8 +197,16 @@ func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 			[]string{"3 moves are taken back although nothing happens any more"}},
 		"marks that are left": {begin("abc", "a", "b", "c").record(0).mark(0).close(),
 			[]string{"Machine m0 is marked without being the one", "a mark is left on Machine m0"}},
-		"a move that is left":       {begin("abc", "a", "b", "c").record(0), []string{"a move is left under way"}},
-		"a status that is left":     {begin("abc", "a", "b", "c").then(func(m *moment) { m.shown = true }), []string{"a move is left under way"}},
+		"a move that is left":   {begin("abc", "a", "b", "c").record(0), []string{"a move is left under way"}},
+		"a status that is left": {begin("abc", "a", "b", "c").then(func(m *moment) { m.shown = true }), []string{"a move is left under way"}},
+		"a control plane that remediates nothing, without a word": {begin("abc", "a", "b", "c").remediate(true),
+			[]string{"the control plane replaces no unhealthy machine any more, without a word"}},
+		"a control plane that remediates nothing, and nobody does what is told": {
+			begin("abc", "a", "b", "c").remediate(true).then(func(m *moment) { m.balanced.Message = "RemediationLeftOver: remove it" }),
+			[]string{"the control plane replaces no unhealthy machine any more"},
+		},
+		"a machine that fails is left": {begin("abc", "a", "b", "c").each(0, func(is *machine) { is.failing = true }),
+			[]string{"Machine m0 fails and is not replaced"}},
 		"a surplus machine is left": {begin("abc", "a", "b", "c").surge(3, "a"), []string{"the control plane does not come to rest: 4 machines of 3"}},
 		"a machine waits where there are places": {begin("abc", "a", "b", "c").room(2).each(0, func(is *machine) { is.ready = false }),
 			[]string{"the control plane does not come to rest: 3 machines of 3"}},

@@ -193,6 +193,7 @@ func changeOf(object client.Object, gone bool) change {
 		c.apply = func(s *state) {
 			s.moment.replicas, s.moment.paused = int(ptr.Deref(o.Spec.Replicas, 1)), annotations.HasPaused(o)
 			s.moment.rollout = o.Spec.Rollout.After.Time
+			_, s.moment.remediated = o.Annotations[controlplanev1.RemediationInProgressAnnotation]
 		}
 	case *unstructured.Unstructured:
 		c.what = o.GetKind() + " " + o.GetName()
@@ -213,9 +214,11 @@ const outdatedSuffix = "-rebalance"
 func machineChange(o *clusterv1.Machine, gone bool) func(*state) {
 	_, ours := o.Annotations[faultlinev1.MarkedForMoveAnnotation]
 	_, asked := o.Annotations[clusterv1.DeleteMachineAnnotation]
+	_, remediate := o.Annotations[clusterv1.RemediateMachineAnnotation]
 	is := machine{
 		name: o.Name, uid: o.UID, domain: cmp.Or(o.Status.FailureDomain, o.Spec.FailureDomain), marked: ours, claimed: asked && !ours,
 		ready: conditions.IsTrue(o, clusterv1.MachineReadyCondition), deleting: !o.DeletionTimestamp.IsZero(),
+		failing: remediate || conditions.IsFalse(o, clusterv1.MachineHealthCheckSucceededCondition),
 	}
 	return func(s *state) {
 		s.machines[o.Name], s.infra[o.Name] = is, o.Spec.InfrastructureRef.Name
