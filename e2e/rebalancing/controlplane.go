@@ -117,7 +117,7 @@ func (p *controlPlane) live(ctx context.Context) error {
 	if err := p.calm(ctx); err != nil {
 		return fmt.Errorf("ending the faults: %w", err)
 	}
-	if err := p.tend(ctx, "the failure domains being what they are meant to be", func(m moment) bool { return p.asMeant(m) && !m.failing() }); err != nil {
+	if err := p.tend(ctx, "the failure domains being what they are meant to be", p.over); err != nil {
 		return err
 	}
 	p.recorder.done(ctx, "the faults are over", func(s *state) { s.moment.calm = true })

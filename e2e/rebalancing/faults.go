@@ -131,6 +131,9 @@ func (p *controlPlane) asMeant(m moment) bool {
 	return len(m.states) == p.domains && !slices.ContainsFunc(p.domainNames(), func(name string) bool { return m.states[name] != p.meant(name) })
 }
 
+// over reports whether the failure domains are what they are to be and no machine fails any more.
+func (p *controlPlane) over(m moment) bool { return p.asMeant(m) && !m.failing() }
+
 func (p *controlPlane) lose(ctx context.Context, s step) error {
 	if p.lost != "" || p.stopped != "" {
 		return nil

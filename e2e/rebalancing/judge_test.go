@@ -197,16 +197,8 @@ func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 			[]string{"3 moves are taken back although nothing happens any more"}},
 		"marks that are left": {begin("abc", "a", "b", "c").record(0).mark(0).close(),
 			[]string{"Machine m0 is marked without being the one", "a mark is left on Machine m0"}},
-		"a move that is left":   {begin("abc", "a", "b", "c").record(0), []string{"a move is left under way"}},
-		"a status that is left": {begin("abc", "a", "b", "c").then(func(m *moment) { m.shown = true }), []string{"a move is left under way"}},
-		"a control plane that remediates nothing, without a word": {begin("abc", "a", "b", "c").remediate(true),
-			[]string{"the control plane replaces no unhealthy machine any more, without a word"}},
-		"a control plane that remediates nothing, and nobody does what is told": {
-			begin("abc", "a", "b", "c").remediate(true).then(func(m *moment) { m.balanced.Message = "RemediationLeftOver: remove it" }),
-			[]string{"the control plane replaces no unhealthy machine any more"},
-		},
-		"a machine that fails is left": {begin("abc", "a", "b", "c").each(0, func(is *machine) { is.failing = true }),
-			[]string{"Machine m0 fails and is not replaced"}},
+		"a move that is left":       {begin("abc", "a", "b", "c").record(0), []string{"a move is left under way"}},
+		"a status that is left":     {begin("abc", "a", "b", "c").then(func(m *moment) { m.shown = true }), []string{"a move is left under way"}},
 		"a surplus machine is left": {begin("abc", "a", "b", "c").surge(3, "a"), []string{"the control plane does not come to rest: 4 machines of 3"}},
 		"a machine waits where there are places": {begin("abc", "a", "b", "c").room(2).each(0, func(is *machine) { is.ready = false }),
 			[]string{"the control plane does not come to rest: 3 machines of 3"}},
@@ -229,6 +221,22 @@ func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 				g.Expect(faults).To(ContainElement(ContainSubstring(want)))
 			}
 		})
+	}
+}
+
+func TestTheJudgeFindsAControlPlaneThatReplacesNoUnhealthyMachine(t *testing.T) {
+	for scenario, test := range map[string]struct {
+		life *life
+		want string
+	}{
+		"without a word": {begin("abc", "a", "b", "c").remediate(true), "the control plane replaces no unhealthy machine any more, without a word"},
+		"and nobody does what is told": {
+			begin("abc", "a", "b", "c").remediate(true).then(func(m *moment) { m.balanced.Message = "RemediationLeftOver: remove it" }),
+			"the control plane replaces no unhealthy machine any more",
+		},
+		"that fails": {begin("abc", "a", "b", "c").each(0, func(is *machine) { is.failing = true }), "Machine m0 fails and is not replaced"},
+	} {
+		t.Run(scenario, func(t *testing.T) { NewWithT(t).Expect(judge(test.life.history)).To(Equal([]string{test.want})) })
 	}
 }
 

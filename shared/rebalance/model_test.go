@@ -182,14 +182,7 @@ func (s *state) written() state {
 		return to // the machine is gone
 	}
 	if s.strip(p.action) {
-		to.stripped = true
-		switch p.action {
-		case Record:
-			to.record, to.late = record{victim: none}, false
-		case MarkMachine, Wake:
-			to.machines[p.machine].asked, to.machines[p.machine].beside = nobody, false
-		}
-		return to
+		return s.removed()
 	}
 	switch p.action {
 	case Record:
@@ -227,6 +220,19 @@ func (s *state) written() state {
 		for i := range to.machines[:to.count] {
 			to.machines[i].old = true
 		}
+	}
+	return to
+}
+
+// removed is the state after a pending write of which a policy removes what it writes.
+func (s *state) removed() state {
+	to := *s
+	to.pending, to.stripped = pending{}, true
+	switch s.pending.action {
+	case Record:
+		to.record, to.late = record{victim: none}, false
+	case MarkMachine, Wake:
+		to.machines[s.pending.machine].asked, to.machines[s.pending.machine].beside = nobody, false
 	}
 	return to
 }
