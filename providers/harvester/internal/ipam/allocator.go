@@ -5,6 +5,7 @@ package ipam
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -164,22 +165,25 @@ func stops(obstacles field.ErrorList) error {
 type InUse func(ctx context.Context, id string) (addresses []netip.Addr, known bool, _ error)
 
 // Repair resolves what others have written: a load balancer that holds several addresses keeps those that it
-// uses, or the lowest when it uses none, and the others are free again. Holders that are no load balancers are left alone.
+// uses, or the lowest when it uses none, and the others are free again. Holders that are no load balancers are left alone. What cannot be found
+// out of one holder keeps no other from it.
 func (a *Allocator) Repair(ctx context.Context, pool string, several []string, inUse InUse) error {
+	var errs []error
 	for _, id := range several {
 		uses, known, err := inUse(ctx, id)
-		if err != nil {
-			return fmt.Errorf("finding out which addresses %s uses: %w", id, err)
-		}
-		if !known {
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("finding out which addresses %s uses: %w", id, err))
+			continue
+		case !known:
 			continue
 		}
 		err = a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *allocation.Pool) (bool, error) { return p.Keep(id, uses), nil }})
 		if err != nil {
-			return fmt.Errorf("repairing IPPool %s: %w", pool, err)
+			errs = append(errs, fmt.Errorf("repairing IPPool %s: %w", pool, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Reread has a pool be read again before anybody is given an address of it: another one has come that has addresses of it, or has gone.

@@ -13,6 +13,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 )
 
 // getter reads one object, from a cache or not.
@@ -31,8 +32,11 @@ type known struct {
 }
 
 // load reads a pool, and its blocks: always those of one that may have some without saying so. One that cannot give anything is read all
-// the same, since addresses are released to it.
+// the same, since addresses are released to it. No pool has a name that cannot be one, so that is NotFound, too: clients write names.
 func load(ctx context.Context, h Harvester, from getter, name string, always bool) (*lbv1.IPPool, *known, error) {
+	if !ippools.IsName(name) { // an API server refuses to look for it, which says nothing of the server
+		return nil, nil, apierrors.NewNotFound(lbv1.GroupVersion.WithResource("ippools").GroupResource(), name)
+	}
 	stored := &lbv1.IPPool{}
 	if err := from.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
 		return nil, nil, err

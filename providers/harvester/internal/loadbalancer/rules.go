@@ -13,20 +13,31 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 )
 
 // Validate has the rules of a load balancer on its own. The webhook applies them when it is written, and the controller again. What a guest
 // cluster does with its listeners is its own business.
 func Validate(spec lbv1.LoadBalancerSpec) field.ErrorList {
-	if spec.WorkloadType == lbv1.WorkloadCluster {
-		return nil
-	}
 	path := field.NewPath("spec")
-	errs := validateListeners(spec.Listeners, path.Child("listeners"))
+	errs := validatePool(spec, path.Child("ipPool"))
+	if spec.WorkloadType == lbv1.WorkloadCluster {
+		return errs
+	}
+	errs = append(errs, validateListeners(spec.Listeners, path.Child("listeners"))...)
 	if spec.HealthCheck != nil && spec.HealthCheck.Port != 0 {
 		errs = append(errs, validateHealthCheck(*spec.HealthCheck, spec.Listeners, path.Child("healthCheck"))...)
 	}
 	return errs
+}
+
+// validatePool wants the pool that a load balancer names to have a name that a pool can have.
+func validatePool(spec lbv1.LoadBalancerSpec, path *field.Path) field.ErrorList {
+	if spec.IPAM == lbv1.IPAMDHCP || spec.IPPool == "" || ippools.IsName(spec.IPPool) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, spec.IPPool,
+		"is no name of an IPPool: pools are in no namespace, so write the name alone, in lower-case letters, digits, '-' and '.'")}
 }
 
 // ValidateChange forbids what would leave an address behind, or machines.

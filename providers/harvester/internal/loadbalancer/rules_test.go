@@ -4,6 +4,7 @@
 package loadbalancer_test
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -44,6 +45,12 @@ func TestTheRulesOfALoadBalancer(t *testing.T) {
 			"spec.healthCheck.periodSeconds: Invalid value", "spec.healthCheck.timeoutSeconds: Invalid value",
 		}},
 		{Name: "a health check that is off", Change: func(s *lbv1.LoadBalancerSpec) { *s.HealthCheck = lbv1.HealthCheck{} }},
+		{Name: "a pool with a namespace", Change: func(s *lbv1.LoadBalancerSpec) { s.IPPool = "default/pool-1" }, Want: []string{"spec.ipPool: Invalid value"}},
+		{Name: "a guest cluster's pool with a namespace", Change: func(s *lbv1.LoadBalancerSpec) {
+			*s = lbv1.LoadBalancerSpec{WorkloadType: lbv1.WorkloadCluster, IPPool: "default/pool-1"}
+		}, Want: []string{"spec.ipPool: Invalid value"}},
+		{Name: "a pool that is not used", Change: func(s *lbv1.LoadBalancerSpec) { s.IPAM, s.IPPool = lbv1.IPAMDHCP, "default/pool-1" }},
+		{Name: "the longest name of a pool", Change: func(s *lbv1.LoadBalancerSpec) { s.IPPool = strings.Repeat("a", 253) }},
 		{Name: "a guest cluster's, which are its own business", Change: func(s *lbv1.LoadBalancerSpec) { s.WorkloadType, s.Listeners = lbv1.WorkloadCluster, nil }},
 	}
 	rulestest.Run(t, valid, validate, cases)

@@ -11,12 +11,17 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
+
+// IsName reports whether a pool can have this name. Clients write names of pools, and an API server refuses to look for some of those that
+// cannot be one, which is not the answer that there is no such pool.
+func IsName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
 // Precedes reports whether a pool was there before the other one. Of two pools that cannot both be, it is the later one that gives no
 // address.

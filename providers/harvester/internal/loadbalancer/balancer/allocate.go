@@ -77,6 +77,9 @@ func (s *scope) confirm(address lbv1.AllocatedAddress) {
 // that suits it best. Who has an address without saying of which pool keeps it: nobody's address changes because pools have come.
 func (s *scope) choose(ctx context.Context) (string, problem, error) {
 	if named := s.lb.Spec.IPPool; named != "" {
+		if !ippools.IsName(named) { // it has an address, which it keeps
+			return "", problem{reasonRefused, loadbalancer.Validate(s.lb.Spec).ToAggregate().Error()}, nil
+		}
 		return named, problem{}, nil
 	}
 	if has := s.lb.Status.AllocatedAddress.IPPool; has != "" {

@@ -272,6 +272,29 @@ func TestARequestThatIsMadeWhileTheLastIsBeingDoneIsDone(t *testing.T) {
 	w.Eventually(func() map[string]string { return w.get("requests").Annotations }).ShouldNot(HaveKey(lbv1.ReleaseAnnotation))
 }
 
+// Who may write pools may write any holder.
+func TestAHolderWhoseNameNothingCanHaveKeepsNoOtherFromBeingPutRight(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(&lbv1.LoadBalancer{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "beside"},
+		Status:     lbv1.LoadBalancerStatus{AllocatedAddress: lbv1.AllocatedAddress{IPPool: "beside", IP: "10.49.0.9"}},
+	})
+	w.create(&lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "beside"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.49.0.0/24"}}},
+		Status: lbv1.IPPoolStatus{Allocated: map[string]string{
+			"10.49.0.3": "a/b/c", "10.49.0.4": "a/b/c", "10.49.0.5": "default/beside", "10.49.0.9": "default/beside",
+		}}})
+	left := map[string]string{"10.49.0.3": "a/b/c", "10.49.0.4": "a/b/c", "10.49.0.9": "default/beside"}
+	w.Eventually(func() map[string]string { return w.get("beside").Status.Allocated }).Should(Equal(left))
+
+	w.change("beside", func(pool *lbv1.IPPool) {
+		metav1.SetMetaDataAnnotation(&pool.ObjectMeta, lbv1.ReleaseAnnotation, "10.49.0.3: a/b/c")
+	})
+	w.Eventually(func() map[string]string { return w.get("beside").Annotations }).ShouldNot(HaveKey(lbv1.ReleaseAnnotation))
+	delete(left, "10.49.0.3")
+	w.Expect(w.get("beside").Status.Allocated).To(Equal(left))
+}
+
 // Between two writes a manager may end, or be replaced by another that does not know.
 func TestALoadBalancerWithTwoAddressesKeepsTheOneThatItsServiceHas(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
@@ -58,7 +59,7 @@ func (r *Reconciler) release(ctx context.Context, pool, asked string) (string, e
 	if err != nil || !ok || namespace == "" || name == "" {
 		return "nothing was released, as that is not <address>: <namespace>/<name>", nil //nolint:nilerr // it is told
 	}
-	lb, err := reconcile.Find(ctx, r.Live, client.ObjectKey{Namespace: namespace, Name: name}, &lbv1.LoadBalancer{})
+	lb, err := r.balancer(ctx, client.ObjectKey{Namespace: namespace, Name: name})
 	switch {
 	case err != nil:
 		return "", err
@@ -73,6 +74,15 @@ func (r *Reconciler) release(ctx context.Context, pool, asked string) (string, e
 		return "nothing was released, as it does not hold the address", nil
 	}
 	return "released", nil
+}
+
+// balancer is nil when there is no load balancer of that name. Machines hold addresses by names that none can have, and others write holders, too:
+// an API server refuses to look for such a name.
+func (r *Reconciler) balancer(ctx context.Context, key client.ObjectKey) (*lbv1.LoadBalancer, error) {
+	if len(validation.IsDNS1123Label(key.Namespace)) > 0 || len(validation.IsDNS1123Subdomain(key.Name)) > 0 {
+		return nil, nil
+	}
+	return reconcile.Find(ctx, r.Live, key, &lbv1.LoadBalancer{})
 }
 
 // cutLast cuts at the last separator: addresses of IPv6 have some, too.
@@ -91,7 +101,7 @@ func (r *Reconciler) inUse(ctx context.Context, id string) (addresses []netip.Ad
 		return nil, false, nil
 	}
 	key := types.NamespacedName{Namespace: namespace, Name: name}
-	lb, err := reconcile.Find(ctx, r.Live, key, &lbv1.LoadBalancer{})
+	lb, err := r.balancer(ctx, key)
 	if err != nil || lb == nil {
 		return nil, false, err
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -162,8 +163,10 @@ func (m *Migration) enter(ctx context.Context, pool *lbv1.IPPool) (complaints []
 		switch err := m.Addresses.Give(ctx, pool.Name, id, netip.MustParseAddr(ip)); {
 		case errors.Is(err, allocation.ErrHeld), errors.Is(err, allocation.ErrOutside):
 			complaints = append(complaints, Complaint{systemNamespace, "*-" + pool.Name, fmt.Sprintf("%s keeps %s, but not in the pool: %s", id, ip, err)})
-		case err != nil:
+		case isUnanswered(err):
 			return nil, fmt.Errorf("entering who has addresses: %w", err)
+		case err != nil:
+			complaints = append(complaints, Complaint{systemNamespace, "*-" + pool.Name, fmt.Sprintf("%s keeps %s, but the pool does not say so: %s: correct the pool", id, ip, err)})
 		}
 	}
 	return complaints, nil
@@ -238,11 +241,24 @@ func (m *Migration) takeOver(ctx context.Context) error {
 		if covering := ippools.Covering(pools.Items, has.IP); of == "" && covering != nil {
 			of = covering.Name // it is of v1alpha1, which does not say so
 		}
-		if !slices.Equal(holds[in{of, lb.Namespace + "/" + lb.Name}], []string{has.IP}) {
-			errs = append(errs, m.keep(ctx, lb, of))
+		if slices.Equal(holds[in{of, lb.Namespace + "/" + lb.Name}], []string{has.IP}) {
+			continue
+		}
+		if err := m.keep(ctx, lb, of); isUnanswered(err) {
+			errs = append(errs, err)
+		} else if err != nil { // others do not wait for what is wrong with one: its controller tries again
+			m.Recorder.Eventf(lb, nil, corev1.EventTypeWarning, "AddressNotTakenOver", "TakeOver",
+				"%s: correct what it names; the load balancer's controller tries again", err)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// isUnanswered reports whether an error is the API server's, which cannot be asked now, rather than its answer to what was asked.
+func isUnanswered(err error) bool {
+	var transport *url.Error
+	return errors.As(err, &transport) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || apierrors.IsUnauthorized(err) ||
+		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err)
 }
 
 // in is a holder in a pool.

@@ -149,6 +149,7 @@ func testLoadBalancerRules(t *testing.T, api *rulestest.APIServer) {
 		"spec.healthCheck.port: Invalid value":          func(s *lbv1.LoadBalancerSpec) { s.HealthCheck.Port = 80 },
 		"spec.workloadType: Unsupported value":          func(s *lbv1.LoadBalancerSpec) { s.WorkloadType = "inner" },
 		"spec.ipam: Unsupported value":                  func(s *lbv1.LoadBalancerSpec) { s.IPAM = "DHCP" },
+		"spec.ipPool: Invalid value":                    func(s *lbv1.LoadBalancerSpec) { s.IPAM, s.IPPool = lbv1.IPAMPool, "default/pool-1" },
 		"spec.listeners[0].protocol: Unsupported value": func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].Protocol, s.HealthCheck = "HTTP", nil },
 	} {
 		broken := lb.DeepCopy()
