@@ -191,6 +191,11 @@ const (
 	// be asked to remove what it has there. The message says how to go on
 	// without it.
 	DeletionBlockedReason = "DeletionBlocked"
+
+	// LoadBalancersKeptReason of an event: load balancers of Services stay on
+	// Harvester although the cluster is deleted, because another
+	// HarvesterCluster has the same workload cluster.
+	LoadBalancersKeptReason = "LoadBalancersKept"
 )
 
 // Condition Ready, of HarvesterClusters and HarvesterMachines, sums up the

@@ -247,6 +247,14 @@ type HarvesterClusterStatus struct {
 	// +optional
 	Distribution faultlinev1.DistributionStatus `json:"distribution,omitempty,omitzero"`
 
+	// workloadClusterUID is the UID of the namespace kube-system of the
+	// workload cluster, once that has been reached. When the cluster is
+	// deleted, the load balancers of Services in targetNamespace that have it
+	// in their annotation cloudprovider.harvesterhci.io/cluster-uid go, too.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	WorkloadClusterUID string `json:"workloadClusterUID,omitempty"`
+
 	// deprecated holds status of older API versions.
 	// +optional
 	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`

@@ -103,6 +103,17 @@ func Own(by owned.By, all []lbv1.LoadBalancer) (own, foreign *lbv1.LoadBalancer)
 	return nil, foreign
 }
 
+// OfServices lists the load balancers of Services of a guest cluster whose cloud provider says that it is the one of the UID.
+func OfServices(all []lbv1.LoadBalancer, uid string) []*lbv1.LoadBalancer {
+	var own []*lbv1.LoadBalancer
+	for i := range all {
+		if lb := &all[i]; uid != "" && lb.Spec.WorkloadType == lbv1.WorkloadCluster && lb.Annotations[lbv1.ClusterUIDAnnotation] == uid {
+			own = append(own, lb)
+		}
+	}
+	return own
+}
+
 // Service is what announces the address of a load balancer. Harvester adopts it, and would make it otherwise, but so that it is never
 // announced.
 func Service(by owned.By, lb *lbv1.LoadBalancer) *corev1.Service {

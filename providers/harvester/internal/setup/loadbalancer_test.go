@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -47,6 +48,15 @@ func TestTheEndpointIsThatOfALoadBalancerOfFaultlinesOwnManager(t *testing.T) {
 	w.condition(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerReadyReason)
 	w.Eventually(func() []string { return w.backends(cluster) }).Should(Equal([]string{vmi.Status.Interfaces[0].IP}))
 	w.Expect(cluster.Spec.ControlPlaneEndpoint).To(Equal(published))
+
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+		g.Expect(cluster.Status.WorkloadClusterUID).NotTo(BeEmpty())
+	}).Should(Succeed())
+	w.onHarvester(&lbv1.LoadBalancer{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "c-default-web", Annotations: map[string]string{lbv1.ClusterUIDAnnotation: cluster.Status.WorkloadClusterUID}},
+		Spec:       lbv1.LoadBalancerSpec{WorkloadType: lbv1.WorkloadCluster, IPAM: lbv1.IPAMDHCP},
+	})
 
 	w.remove(machine)
 	w.condition(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestercluster"
@@ -65,7 +66,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := addCluster(ctx, mgr, o, connections, metrics); err != nil {
+	if err := addCluster(ctx, mgr, o, connections, workloads, metrics); err != nil {
 		return err
 	}
 	if err := (&harvestermachine.Reconciler{
@@ -94,10 +95,12 @@ func connect(ctx context.Context, mgr ctrl.Manager) (*harvester.Connections, err
 	return connections, connections.WatchIdentities(ctx, mgr.GetCache())
 }
 
-func addCluster(ctx context.Context, mgr ctrl.Manager, o Options, connections *harvester.Connections, metrics *distribution.Metrics) error {
+func addCluster(
+	ctx context.Context, mgr ctrl.Manager, o Options, connections *harvester.Connections, workloads clustercache.ClusterCache, metrics *distribution.Metrics,
+) error {
 	c, tells := mgr.GetClient(), recorder.For(mgr, "harvestercluster")
 	if err := (&harvestercluster.Reconciler{
-		Client: c, Live: mgr.GetAPIReader(), Connections: connections, Recorder: tells,
+		Client: c, Live: mgr.GetAPIReader(), Connections: connections, Workloads: workloads, Recorder: tells,
 		Domains: &publish.Publisher{Client: c, Recorder: tells, Clock: clock.RealClock{}, Metrics: metrics},
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding HarvesterCluster controller: %w", err)

@@ -17,6 +17,10 @@ const (
 // GuestClusterLabel on a load balancer is the name of the guest cluster whose cloud provider made it.
 const GuestClusterLabel = "cloudprovider.harvesterhci.io/cluster"
 
+// ClusterUIDAnnotation on a load balancer is the UID of the namespace kube-system of the guest cluster whose cloud provider made it: two clusters
+// may have one name.
+const ClusterUIDAnnotation = "cloudprovider.harvesterhci.io/cluster-uid"
+
 const (
 	// MachineClusterLabel on a virtual machine is the name of its guest cluster.
 	MachineClusterLabel = "guestcluster.harvesterhci.io/name"

@@ -195,7 +195,7 @@ func TestLoadBalancerOfAnotherClusterIsNobodysBusiness(t *testing.T) {
 	g.Expect(o.foreign(web, own, "this")).To(Succeed())
 	g.Expect(o.foreign(web, own, "that")).To(MatchError(ContainSubstring("is of another cluster")))
 	unsaid := own.DeepCopy()
-	delete(unsaid.Annotations, ownerAnnotation)
+	delete(unsaid.Annotations, lbv1.ClusterUIDAnnotation)
 	g.Expect(o.foreign(web, unsaid, "this")).To(Succeed(), "it was made before its owner was noted")
 	unsaid.Labels[nameLabel] = "db"
 	g.Expect(o.foreign(web, unsaid, "this")).To(MatchError(ContainSubstring(`is "db", not "web"`)))

@@ -185,7 +185,7 @@ func (s *Services) sweep(ctx context.Context, key types.NamespacedName, service 
 	}
 	keep, known := names(keeps(service)), names(s.options.all(service))
 	for i := range left {
-		of := left[i].Annotations[ownerAnnotation]
+		of := left[i].Annotations[lbv1.ClusterUIDAnnotation]
 		mine := of == owner || of == "" && slices.Contains(known, left[i].Name)
 		if !mine || slices.Contains(keep, left[i].Name) {
 			continue

@@ -31,6 +31,4 @@ const (
 	namespaceLabel = prefix + "serviceNamespace"
 	// askedAnnotation has the network that the Service has asked for, which the address stays in.
 	askedAnnotation = prefix + "lb-network"
-	// ownerAnnotation has the UID of the guest cluster, which is that of its namespace kube-system: two clusters may have one name.
-	ownerAnnotation = prefix + "cluster-uid"
 )

@@ -127,7 +127,7 @@ func (o Options) wanted(service *corev1.Service, p part, had *lbv1.LoadBalancer,
 		lb.Spec.IPPool = p.pool
 	}
 	annotate(lb, lbv1.ClusterAnnotation, o.Cluster)
-	annotate(lb, ownerAnnotation, owner)
+	annotate(lb, lbv1.ClusterUIDAnnotation, owner)
 	if o.Network != "" {
 		annotate(lb, lbv1.ManagementNetworkAnnotation, o.Network)
 	}
@@ -211,10 +211,10 @@ func check(service *corev1.Service, lb *lbv1.LoadBalancer) error {
 // foreign says why a LoadBalancer of the wanted name is not the Service's. One that does not say whose it is was made before that was noted, and
 // is the Service's if its labels are.
 func (o Options) foreign(service *corev1.Service, lb *lbv1.LoadBalancer, owner string) error {
-	switch of := lb.Annotations[ownerAnnotation]; {
+	switch of := lb.Annotations[lbv1.ClusterUIDAnnotation]; {
 	case of == "":
 	case of != owner:
-		return fmt.Errorf("LoadBalancer %s/%s on Harvester is of another cluster: its annotation %s is %s, not %s", lb.Namespace, lb.Name, ownerAnnotation, of, owner)
+		return fmt.Errorf("LoadBalancer %s/%s on Harvester is of another cluster: its annotation %s is %s, not %s", lb.Namespace, lb.Name, lbv1.ClusterUIDAnnotation, of, owner)
 	}
 	for key, value := range o.labels(service) {
 		if lb.Labels[key] != value {
@@ -228,7 +228,7 @@ func (o Options) foreign(service *corev1.Service, lb *lbv1.LoadBalancer, owner s
 func (o Options) namesake(all []lbv1.LoadBalancer, owner string) error {
 	for i := range all {
 		lb := &all[i]
-		if of := lb.Annotations[ownerAnnotation]; lb.Labels[lbv1.GuestClusterLabel] == o.Cluster && of != "" && of != owner {
+		if of := lb.Annotations[lbv1.ClusterUIDAnnotation]; lb.Labels[lbv1.GuestClusterLabel] == o.Cluster && of != "" && of != owner {
 			return fmt.Errorf("another cluster, whose namespace kube-system has the UID %s, has the name %q too, and LoadBalancer %s/%s on Harvester: "+
 				"give each cluster of that namespace its own --cluster-name, or delete the LoadBalancer if its cluster is gone", of, o.Cluster, lb.Namespace, lb.Name)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,6 +35,8 @@ type Reconciler struct {
 	// Live reads the management cluster itself.
 	Live        client.Reader
 	Connections *harvester.Connections
+	// Workloads are the connections to workload clusters.
+	Workloads clustercache.ClusterCache
 	Domains     *publish.Publisher
 	Recorder    events.EventRecorder
 
@@ -120,7 +123,7 @@ func reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
 	made, err := s.make(ctx)
 	next, domainsErr := s.publishDomains(ctx)
 	s.provisioned(made)
-	return ctrl.Result{RequeueAfter: sooner(next, s.again)}, errors.Join(err, domainsErr)
+	return ctrl.Result{RequeueAfter: sooner(next, s.again)}, errors.Join(err, domainsErr, s.noteWorkload(ctx))
 }
 
 func sooner(a, b time.Duration) time.Duration {

@@ -34,6 +34,9 @@ func reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if err := s.noteWorkload(ctx); err != nil { // deletion goes on without it
+		ctrl.LoggerFrom(ctx).Info("The load balancers of the cluster's Services may stay on Harvester", "reason", err.Error())
+	}
 	if len(names) > 0 {
 		status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.WaitingForMachinesReason,
 			fmt.Sprintf("Waiting for %d objects to be deleted: %s", len(names), strings.Join(names[:min(5, len(names))], ", ")))
@@ -59,7 +62,7 @@ func (s *scope) remove(ctx context.Context) (bool, error) {
 	if s.unseen() {
 		return s.withoutHarvester(), nil
 	}
-	steps := []func(context.Context) (bool, error){s.removeLoadBalancer, s.removePools, s.removeAccount}
+	steps := []func(context.Context) (bool, error){s.removeServices, s.removeLoadBalancer, s.removePools, s.removeAccount}
 	for _, step := range steps {
 		if gone, err := step(ctx); err != nil || !gone {
 			return false, err
@@ -103,6 +106,9 @@ func (s *scope) mayStay() []string {
 	}
 	if len(all) > 0 {
 		all[len(all)-1] += fmt.Sprintf(" with the label %s=%s", infrav1.ClusterIDLabel, s.cluster.Annotations[infrav1.ClusterIDAnnotation])
+	}
+	if uid := s.cluster.Status.WorkloadClusterUID; uid != "" {
+		all = append(all, fmt.Sprintf("the LoadBalancers of namespace %s with the annotation %s=%s", namespace, lbv1.ClusterUIDAnnotation, uid))
 	}
 	return all
 }

@@ -26,17 +26,18 @@ import (
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watchfilter.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
+	ofCluster := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("HarvesterCluster"), mgr.GetClient(), &infrav1.HarvesterCluster{})
 	ours := watch.Collect(watch.InfraClusters(r.Client, &infrav1.HarvesterClusterList{}))
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.HarvesterCluster{}, builder.WithPredicates(watch.NotStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter),
 			predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), log))).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{},
-			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(
-				ctx, infrav1.GroupVersion.WithKind("HarvesterCluster"), mgr.GetClient(), &infrav1.HarvesterCluster{})),
+			handler.EnqueueRequestsFromMapFunc(ofCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		Watches(&infrav1.HarvesterMachine{}, ours, builder.WithPredicates(publish.WaitChanged(placement.WaitsFor))).
 		Watches(&clusterv1.Machine{}, ours, builder.WithPredicates(publish.MachineMoved())).
 		WatchesRawSource(r.Connections.Source(harvester.Cluster)).
+		WatchesRawSource(r.Workloads.GetClusterSource("harvestercluster", ofCluster)).
 		Complete(r)
 }

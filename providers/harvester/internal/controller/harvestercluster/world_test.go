@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,9 +45,11 @@ const (
 // own for their zone, and a manager that sees nothing else.
 type world struct {
 	*WithT
-	t         *testing.T
-	name      string // namespace in both
-	sim       *simulator.Simulator
+	t    *testing.T
+	name string // namespace in both
+	sim  *simulator.Simulator
+	// workload is the Cluster whose workload cluster, which the management cluster plays, is reached; "" for none.
+	workload  string
 	stop      func()
 	harvester client.Client
 }
@@ -95,8 +98,12 @@ func (w *world) add(ctx context.Context, mgr ctrl.Manager) error {
 		return err
 	}
 	recorder := &events.FakeRecorder{}
+	workloads := clustercache.NewFakeEmptyClusterCache()
+	if w.workload != "" {
+		workloads = clustercache.NewFakeClusterCache(user, client.ObjectKey{Namespace: w.name, Name: w.workload})
+	}
 	return (&harvestercluster.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Connections: connections, Recorder: recorder,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Connections: connections, Workloads: workloads, Recorder: recorder,
 		Domains: &publish.Publisher{Client: mgr.GetClient(), Recorder: recorder, Clock: clock.RealClock{}, Metrics: metrics},
 	}).SetupWithManager(ctx, mgr, "", watch.Workers(2))
 }

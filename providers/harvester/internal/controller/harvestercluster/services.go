@@ -1,0 +1,85 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
+)
+
+// noteWorkload stores which workload cluster it is, as soon as that is reached: the cloud provider writes the same on the load balancers of the
+// cluster's Services, and when they are to go the workload cluster cannot be asked any more. It is in the status, which a copy of the
+// HarvesterCluster does not have.
+func (s *scope) noteWorkload(ctx context.Context) error {
+	if s.cluster.Status.WorkloadClusterUID != "" {
+		return nil
+	}
+	workload, err := s.Workloads.GetUncachedClient(ctx, client.ObjectKeyFromObject(s.owner))
+	if errors.Is(err, clustercache.ErrClusterNotConnected) {
+		return nil // the connection wakes the cluster
+	}
+	if err != nil {
+		return fmt.Errorf("connecting to the workload cluster: %w", err)
+	}
+	system := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
+	if err := workload.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		return fmt.Errorf("reading the UID of the workload cluster, which is that of its namespace %s: %w", metav1.NamespaceSystem, err)
+	}
+	s.cluster.Status.WorkloadClusterUID = string(system.UID)
+	return nil
+}
+
+// removeServices removes the load balancers of the cluster's Services: the cloud provider is gone with the machines, and the next cluster of its
+// name gets no address while they are there. Those without the annotation are not proven to be the cluster's, and stay.
+func (s *scope) removeServices(ctx context.Context) (bool, error) {
+	uid := s.cluster.Status.WorkloadClusterUID
+	if uid == "" {
+		return true, nil
+	}
+	list := &lbv1.LoadBalancerList{}
+	if err := s.conn.List(ctx, list, client.InNamespace(s.cluster.Spec.TargetNamespace)); err != nil {
+		return s.notRemoved(err, "the look at load balancers of Services")
+	}
+	own := loadbalancer.OfServices(list.Items, uid)
+	if len(own) == 0 {
+		return true, nil
+	}
+	if other, err := s.sameWorkload(ctx, uid); err != nil {
+		return false, err
+	} else if other != "" {
+		s.warn(infrav1.LoadBalancersKeptReason, "%d load balancers of Services were left in namespace %s on Harvester: HarvesterCluster %s has the same workload cluster",
+			len(own), s.cluster.Spec.TargetNamespace, other)
+		return true, nil
+	}
+	all := true
+	var errs []error
+	for _, lb := range own {
+		gone, err := s.removing(ctx, lb)
+		all, errs = all && gone, append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+// sameWorkload names another HarvesterCluster whose workload cluster is the same one, as that of a copy is; "" when there is none.
+func (s *scope) sameWorkload(ctx context.Context, uid string) (string, error) {
+	all := &infrav1.HarvesterClusterList{}
+	if err := s.Client.List(ctx, all); err != nil {
+		return "", fmt.Errorf("listing HarvesterClusters: %w", err)
+	}
+	for i := range all.Items {
+		if other := &all.Items[i]; other.UID != s.cluster.UID && other.Status.WorkloadClusterUID == uid {
+			return client.ObjectKeyFromObject(other).String(), nil
+		}
+	}
+	return "", nil
+}

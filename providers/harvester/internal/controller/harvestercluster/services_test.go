@@ -1,0 +1,99 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+// ofService makes the load balancer of a Service of a guest cluster c on Harvester, as its cloud provider does.
+func (w *world) ofService(name, clusterUID string, changes ...func(*lbv1.LoadBalancer)) *lbv1.LoadBalancer {
+	w.t.Helper()
+	lb := &lbv1.LoadBalancer{ObjectMeta: w.meta(name), Spec: lbv1.LoadBalancerSpec{WorkloadType: lbv1.WorkloadCluster, IPAM: lbv1.IPAMDHCP}}
+	lb.Labels[lbv1.GuestClusterLabel] = "c"
+	if clusterUID != "" {
+		lb.Annotations[lbv1.ClusterUIDAnnotation] = clusterUID
+	}
+	for _, change := range changes {
+		change(lb)
+	}
+	w.Expect(w.harvester.Create(w.t.Context(), lb)).To(Succeed())
+	return lb
+}
+
+// reached waits until the workload cluster of a cluster is known, and returns its UID.
+func (w *world) reached(cluster *infrav1.HarvesterCluster) string {
+	w.t.Helper()
+	system := &corev1.Namespace{}
+	w.Expect(user.Get(w.t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, system)).To(Succeed())
+	w.eventually(cluster, func(g Gomega) { g.Expect(cluster.Status.WorkloadClusterUID).To(Equal(string(system.UID))) })
+	return string(system.UID)
+}
+
+// left are the names of the test's load balancers on Harvester.
+func (w *world) left() []string {
+	w.t.Helper()
+	var names []string
+	for _, lb := range w.balancers() {
+		names = append(names, lb.Name)
+	}
+	return names
+}
+
+func TestTheLoadBalancersOfServicesGoWithTheCluster(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	w.stop()
+	w.workload = "c"
+	w.start()
+	cluster := w.cluster("c", fromPool(21))
+	w.provisioned(cluster)
+	uid := w.reached(cluster)
+	w.ofService("c-default-web", uid, func(lb *lbv1.LoadBalancer) { // from the pool that goes with the cluster
+		lb.Spec.IPAM, lb.Spec.IPPool = lbv1.IPAMPool, w.balancers()[0].Spec.IPPool
+	})
+	w.ofService("c-default-dns", uid, func(lb *lbv1.LoadBalancer) { delete(lb.Labels, lbv1.GuestClusterLabel) })
+	w.ofService("of-another-cluster-of-the-name", "11111111-1111-1111-1111-111111111111")
+	w.ofService("not-proven", "")
+	w.ofService("of-machines", uid, func(lb *lbv1.LoadBalancer) { lb.Spec.WorkloadType = lbv1.WorkloadVM })
+	w.remove(cluster)
+	w.Expect(w.left()).To(ConsistOf("of-another-cluster-of-the-name", "not-proven", "of-machines"))
+}
+
+func TestTheLoadBalancersOfServicesStayWhereAnotherHarvesterClusterHasTheSameWorkloadCluster(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	w.stop()
+	w.workload = "c"
+	w.start()
+	cluster, copied := w.cluster("c", given), w.cluster("copied", given)
+	uid := w.reached(cluster)
+	testworld.Update(testworld.User{T: t, G: w.WithT, Client: user}, copied, testworld.Status, func(copied *infrav1.HarvesterCluster) {
+		copied.Status.WorkloadClusterUID = uid
+	})
+	w.ofService("c-default-web", uid)
+	w.remove(copied)
+	w.Expect(w.left()).To(ConsistOf("c-default-web"))
+	w.remove(cluster)
+	w.Expect(w.left()).To(BeEmpty())
+}
+
+func TestTheLoadBalancersOfServicesStayWhereItIsNotKnownWhichWorkloadClusterItWas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	cluster := w.cluster("c", given)
+	w.provisioned(cluster)
+	w.ofService("c-default-web", "11111111-1111-1111-1111-111111111111")
+	w.remove(cluster)
+	w.Expect(w.left()).To(ConsistOf("c-default-web"))
+}
