@@ -163,6 +163,21 @@ func TestNodeIsInitializedWhenItsGuestHasToldItsAddress(t *testing.T) {
 	c.Eventually(c.read("node-1")).Should(And(usable(), HaveField("Status.Addresses", ContainElement(HaveField("Type", corev1.NodeInternalIP)))))
 }
 
+func TestNodeWhoseKubeletHasItsAddressIsInitializedAlthoughItsGuestTellsNone(t *testing.T) {
+	s := newSite(t)
+	c := s.cluster("blue")
+	c.Expect(sim.SetFault(t.Context(), "no-agents", true)).To(Succeed())
+	t.Cleanup(func() { _ = sim.SetFault(t.Context(), "no-agents", false) })
+	s.create("node-1")
+	node := c.node("node-1", func(node *corev1.Node) { // as kubelet registers it by --node-ip
+		node.Annotations = map[string]string{"alpha.kubernetes.io/provided-node-ip": "192.168.50.9"}
+	})
+	told := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.168.50.9"}, {Type: corev1.NodeHostName, Address: "node-1"}}
+	testworld.Update(testworld.User{T: t, G: c.WithT, Client: c.client}, node, testworld.Status, func(node *corev1.Node) { node.Status.Addresses = told })
+	c.start()
+	c.Eventually(c.read("node-1")).Should(And(usable(), HaveField("Spec.ProviderID", HavePrefix("harvester://")), HaveField("Status.Addresses", Equal(told))))
+}
+
 func TestNodesWithoutRightsOnHostsHaveTheZoneThatHarvesterHasNoted(t *testing.T) {
 	s := newSite(t)
 	s.vm("node-1", func(vm *kubevirtv1.VirtualMachine) {

@@ -31,11 +31,15 @@ type AddressOptions struct {
 }
 
 // Of returns the addresses of a Node. A Node that has none yet must have one: it is an error when its guest has not told any. A
-// Node that has some keeps them in that case, so none are returned.
+// Node that has some keeps them in that case, so none are returned; of one that is not initialized yet, which kubelet has told its address by
+// --node-ip, its own are: the framework wants the one that kubelet provides to be among those that are returned.
 func (o AddressOptions) Of(node *corev1.Node, vmi *kubevirtv1.VirtualMachineInstance, balanced func(string) bool) ([]corev1.NodeAddress, error) {
 	reported := slices.DeleteFunc(o.reported(vmi), func(a netip.Addr) bool { return balanced(a.String()) })
 	if len(reported) == 0 {
-		if hasInternal(node) {
+		switch {
+		case hasInternal(node) && waits(node):
+			return slices.Clone(node.Status.Addresses), nil
+		case hasInternal(node):
 			return nil, nil
 		}
 		return nil, fmt.Errorf("the guest of virtual machine %s has told no address of %s: install the QEMU guest agent in its image, or give kubelet "+

@@ -350,6 +350,18 @@ func TestNodeWithoutAnyAddressWaitsForOneAndOneThatHasSomeKeepsThem(t *testing.T
 	g.Expect(AddressOptions{}.Of(n, &i, none)).To(BeEmpty())
 }
 
+func TestNodeThatKubeletHasToldItsAddressIsInitializedWithItWhileItsGuestTellsNone(t *testing.T) {
+	g := NewWithT(t)
+	n, silent, podsOnly := node("node-1", ""), instance("node-1"), instance("node-1", "10.1.0.1")
+	podsOnly.Spec.Networks = []kubevirtv1.Network{{Name: "default", NetworkSource: kubevirtv1.NetworkSource{Pod: &kubevirtv1.PodNetwork{}}}}
+	n.Spec.Taints = []corev1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider, Effect: corev1.TaintEffectNoSchedule}}
+	n.Annotations = map[string]string{cloudproviderapi.AnnotationAlphaProvidedIPAddr: "192.168.50.9"}
+	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.168.50.9"}, {Type: corev1.NodeHostName, Address: "node-1"}}
+	for _, i := range []*kubevirtv1.VirtualMachineInstance{&silent, &podsOnly} {
+		g.Expect(AddressOptions{}.Of(n, i, func(string) bool { return false })).To(Equal(n.Status.Addresses))
+	}
+}
+
 func TestInterfaceInANetworkIsTheSameOnAllNodes(t *testing.T) {
 	g := NewWithT(t)
 	h := &harvesterOf{
