@@ -63,5 +63,6 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.IntVar(&o.Pools, "ippool-concurrency", 10, "IPPools reconciled at the same time.")
 	fs.IntVar(&o.LoadBalancers, "loadbalancer-concurrency", 10, "LoadBalancers reconciled at the same time.")
 	fs.IntVar(&o.HealthChecks, "health-check-concurrency", health.DefaultConnections, "Machines behind LoadBalancers connected to at the same time.")
+	fs.BoolVar(&o.AnyPool, "any-named-pool", false, "Let a LoadBalancer have an address of every IPPool that it names, whatever the scope of the pool is, as upstream's manager does.")
 	fs.DurationVar(&o.Rest, "address-rest", ipam.DefaultRest, "How long an address that a LoadBalancer has given back is given to no other.")
 }

@@ -29,11 +29,38 @@ const DefaultRest = 2 * time.Minute
 type Allocator struct {
 	claimer Claimer
 	here    Harvester
+	admits  admission
 }
+
+// admission reports whether a pool is for a load balancer.
+type admission func(*lbv1.IPPool, *lbv1.LoadBalancer) bool
+
+func admitsAll(*lbv1.IPPool, *lbv1.LoadBalancer) bool { return true }
 
 // NewAllocator makes an Allocator that writes with the client and reads with live, which has no cache.
 func NewAllocator(writer client.Writer, live client.Reader) *Allocator {
-	return &Allocator{claimer: Claimer{resident: true, check: among(live), shown: balancers(live)}, here: &here{Writer: writer, live: live}}
+	return &Allocator{
+		claimer: Claimer{resident: true, check: among(live), shown: balancers(live, admitsAll)}, here: &here{Writer: writer, live: live}, admits: admitsAll,
+	}
+}
+
+// WithScopes has the scope of a pool be a boundary: a load balancer outside it that names the pool, or shows an address of it, has none but the
+// one that the pool says it holds. It is called before any other method.
+func (a *Allocator) WithScopes() *Allocator {
+	a.admits, a.claimer.shown = ippools.Admits, balancers(a.here.Live(), ippools.Admits)
+	return a
+}
+
+// Entitles reports whether a load balancer may have an address of a pool: the pool is for it, or says that it has one.
+func (a *Allocator) Entitles(ctx context.Context, pool *lbv1.IPPool, lb *lbv1.LoadBalancer) (bool, error) {
+	if a.admits(pool, lb) {
+		return true, nil
+	}
+	held, err := Held(ctx, a.here, []string{pool.Name}, lb.Namespace+"/"+lb.Name)
+	if err != nil {
+		return false, fmt.Errorf("finding out whether IPPool %s says that %s/%s has an address: %w", pool.Name, lb.Namespace, lb.Name, err)
+	}
+	return held.Pool != "", nil
 }
 
 // WithRest has addresses that are given back rest for so long: nobody else is given them meanwhile. It is called before any other method.

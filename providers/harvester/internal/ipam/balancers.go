@@ -28,8 +28,9 @@ func Claims(lb *lbv1.LoadBalancer) []string {
 }
 
 // balancers tells what load balancers say of a pool as they are stored. One that does not say which pool its address is of may have it of any.
-func balancers(live client.Reader) func(context.Context, string) ([]allocation.Shown, error) {
-	return func(ctx context.Context, pool string) ([]allocation.Shown, error) {
+func balancers(live client.Reader, admits admission) func(context.Context, *lbv1.IPPool) ([]allocation.Shown, error) {
+	return func(ctx context.Context, of *lbv1.IPPool) ([]allocation.Shown, error) {
+		pool := of.Name
 		all := &lbv1.LoadBalancerList{}
 		if err := live.List(ctx, all); err != nil {
 			return nil, fmt.Errorf("listing LoadBalancers: %w", err)
@@ -37,7 +38,7 @@ func balancers(live client.Reader) func(context.Context, string) ([]allocation.S
 		var say []allocation.Shown
 		for i := range all.Items {
 			lb := &all.Items[i]
-			one := allocation.Shown{ID: lb.Namespace + "/" + lb.Name, Goes: !lb.DeletionTimestamp.IsZero()}
+			one := allocation.Shown{ID: lb.Namespace + "/" + lb.Name, Goes: !lb.DeletionTimestamp.IsZero(), Stranger: !admits(of, lb)}
 			has := lb.Status.AllocatedAddress
 			if addr, ok := ipaddr.Parse(strings.TrimSpace(has.IP)); ok && !addr.IsUnspecified() && (has.IPPool == pool || has.IPPool == "") {
 				one.Address = addr
@@ -52,11 +53,11 @@ func balancers(live client.Reader) func(context.Context, string) ([]allocation.S
 
 // recall has a pool that was read keep what load balancers have for them, where it says otherwise: somebody has edited it. They are looked at
 // when the pool is read first, and when what was given is not in it.
-func (q *queue) recall(ctx context.Context, p *allocation.Pool) error {
+func (q *queue) recall(ctx context.Context, stored *lbv1.IPPool, p *allocation.Pool) error {
 	if q.shown == nil || q.recalled && !p.Lacks(q.has) {
 		return nil
 	}
-	all, err := q.shown(ctx, q.name)
+	all, err := q.shown(ctx, stored)
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func (q *queue) know(ctx context.Context, live bool) (bool, error) {
 		p.Stop(why)
 		p.shared = p.KeepElsewhere(held)
 	}
-	if err := q.recall(ctx, p.Pool); err != nil {
+	if err := q.recall(ctx, stored, p.Pool); err != nil {
 		return false, err
 	}
 	p.UseRests(cmp.Or(q.rests, allocation.NewRests(DefaultRest, false)), time.Now())

@@ -31,7 +31,7 @@ type Claimer struct {
 	// check says who holds addresses of a pool in another one, and why it is not to give addresses although it could. It may be nil.
 	check func(context.Context, *lbv1.IPPool) (map[netip.Addr]string, error)
 	// shown is what load balancers say of a pool. It may be nil.
-	shown func(ctx context.Context, pool string) ([]allocation.Shown, error)
+	shown func(ctx context.Context, pool *lbv1.IPPool) ([]allocation.Shown, error)
 	// rest is how long addresses rest that are given back.
 	rest time.Duration
 

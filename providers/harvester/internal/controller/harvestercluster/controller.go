@@ -37,8 +37,8 @@ type Reconciler struct {
 	Connections *harvester.Connections
 	// Workloads are the connections to workload clusters.
 	Workloads clustercache.ClusterCache
-	Domains     *publish.Publisher
-	Recorder    events.EventRecorder
+	Domains   *publish.Publisher
+	Recorder  events.EventRecorder
 
 	filter  watchfilter.Filter
 	written patch.Written

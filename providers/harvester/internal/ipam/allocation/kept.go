@@ -22,6 +22,8 @@ type Shown struct {
 	Address netip.Addr
 	// Goes says that it is being deleted: it may have given the address back a moment ago.
 	Goes bool
+	// Stranger says that the pool is not for it: anybody could show an address. It has the one that the pool says it holds, or that it was given.
+	Stranger bool
 }
 
 // kept is for whom an address is that the pool does not say is theirs.
@@ -67,6 +69,9 @@ func (p *Pool) KeepShown(all []Shown, given map[string]netip.Addr) map[string]ne
 		addr, known := given[one.ID]
 		if !known || p.isHeldBy(one.Address, one.ID) {
 			addr = one.Address
+		}
+		if one.Stranger && !known && !p.isHeldBy(addr, one.ID) {
+			continue
 		}
 		holder, held := p.holders[addr]
 		if !p.ranges.Gives(addr) || held && holder.id != one.ID && shows[holder.id] == addr {

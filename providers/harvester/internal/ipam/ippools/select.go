@@ -69,6 +69,18 @@ func (r Requirement) tiers() []func(*lbv1.IPPool) bool {
 	return tiers
 }
 
+// Admits reports whether a load balancer that names a pool, or shows an address of it, is in its scope. Namespace and project are what the load
+// balancer is in, and the guest cluster is one that it names; a project or a cluster that the scope leaves out is any. The network is the load
+// balancer's own choice. A pool without a scope is for those that name it.
+func Admits(pool *lbv1.IPPool, lb *lbv1.LoadBalancer) bool {
+	within := func(scope, is string) bool { return scope == "" || scope == everything || scope == is }
+	scope := pool.Spec.Selector.Scope
+	return len(scope) == 0 || slices.ContainsFunc(scope, func(t lbv1.Tuple) bool {
+		return (t.Namespace == everything || t.Namespace == lb.Namespace) && within(t.GuestCluster, lb.Annotations[lbv1.ClusterAnnotation]) &&
+			within(Project(t.Project), Project(lb.Annotations[lbv1.ProjectAnnotation]))
+	})
+}
+
 // Covering returns the pool that has an address in its ranges; nil for none.
 func Covering(pools []lbv1.IPPool, address string) *lbv1.IPPool {
 	addr, ok := ipaddr.Parse(strings.TrimSpace(address))

@@ -49,10 +49,11 @@ func requirement(lb *lbv1.LoadBalancer) ippools.Requirement {
 }
 
 // waits reports whether a load balancer has no address of the pool that it is to have one of, if there is one that it is to, or has one of no
-// pool.
+// pool, or of one that is not for it.
 func waits(lb *lbv1.LoadBalancer) bool {
 	has := lb.Status.AllocatedAddress
-	return lb.DeletionTimestamp.IsZero() && !isDHCP(lb) && (has.IPPool == "" || lb.Spec.IPPool != "" && lb.Spec.IPPool != has.IPPool)
+	outside := slices.ContainsFunc(lb.Status.Conditions, func(c lbv1.Condition) bool { return c.Reason == reasonNotInScope })
+	return lb.DeletionTimestamp.IsZero() && !isDHCP(lb) && (outside || has.IPPool == "" || lb.Spec.IPPool != "" && lb.Spec.IPPool != has.IPPool)
 }
 
 // allocated is an address as it is written.

@@ -18,6 +18,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // allocate gives the load balancer an address. It returns the pool that it is to be of, and why there is none that an event can end. An
@@ -44,11 +45,49 @@ func (s *scope) allocate(ctx context.Context) (wanted string, why problem, err e
 	if known && s.lb.Status.AllocatedAddress.IPPool == wanted {
 		return wanted, problem{}, s.promise(ctx, "")
 	}
+	if why, err = s.bounded(ctx, wanted); err != nil || why != (problem{}) {
+		return "", why, err
+	}
 	if err := s.promise(ctx, wanted); err != nil {
 		return wanted, problem{}, err
 	}
 	why, err = s.claim(ctx, wanted)
 	return wanted, why, err
+}
+
+// bounded says that a pool is not for the load balancer, although that names it or shows an address of it. An address of it that is not announced
+// goes out of the status: somebody else has written it, and it would be announced.
+func (s *scope) bounded(ctx context.Context, name string) (problem, error) {
+	pool, err := reconcile.Find(ctx, s.Client, types.NamespacedName{Name: name}, &lbv1.IPPool{})
+	if err != nil || pool == nil {
+		return problem{}, err // that there is none is told by who claims
+	}
+	if entitled, err := s.Addresses.Entitles(ctx, pool, s.lb); err != nil || entitled {
+		return problem{}, err
+	}
+	if announced, err := s.announced(ctx); err != nil {
+		return problem{}, err
+	} else if !announced {
+		s.lb.Status.AllocatedAddress = lbv1.AllocatedAddress{}
+	}
+	return problem{reasonNotInScope, fmt.Sprintf("IPPool %s is not for it: no scope of the pool has its namespace %s, project %q and guest cluster %q: add one to "+
+		"spec.selector.scope of the pool, or name another pool", name, s.lb.Namespace, s.lb.Annotations[lbv1.ProjectAnnotation], s.lb.Annotations[lbv1.ClusterAnnotation])}, nil
+}
+
+// announced reports whether traffic comes in by the address in the status: what announces it says so.
+func (s *scope) announced(ctx context.Context) (bool, error) {
+	has, by := s.lb.Status.AllocatedAddress.IP, s.lb.Status.Address
+	if isForVMs(s.lb) {
+		service, err := reconcile.Find(ctx, s.Client, s.key(), &corev1.Service{})
+		if err != nil {
+			return false, err
+		}
+		by = ""
+		if service != nil && belongs(s.lb, service) {
+			by = announcedBy(service)
+		}
+	}
+	return has != "" && by == has, nil
 }
 
 // confirmed is what one load balancer has.
@@ -126,7 +165,7 @@ func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
 		return problem{reasonExhausted, fmt.Sprintf("%s in IPPool %s: add a range to it, or delete load balancers or machines that have its addresses",
 			noAvailableIP, pool)}, nil
 	case apierrors.IsNotFound(err):
-		return problem{reasonNoPool, fmt.Sprintf("IPPool %s, named by spec.ipPool, does not exist: create it, or name another", pool)}, nil
+		return s.missing(pool), nil
 	case err != nil:
 		return problem{}, err
 	}
@@ -141,6 +180,18 @@ func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
 	return problem{}, nil
 }
 
+// missing says that a pool does not exist. What the status says to be of it goes, so that it is not announced.
+func (s *scope) missing(pool string) problem {
+	by := "named by spec.ipPool"
+	if s.lb.Spec.IPPool != pool {
+		by = "named by status.allocatedAddress"
+	}
+	if s.lb.Status.AllocatedAddress.IPPool == pool {
+		s.lb.Status.AllocatedAddress = lbv1.AllocatedAddress{}
+	}
+	return problem{reasonNoPool, fmt.Sprintf("IPPool %s, %s, does not exist: create it, or name another", pool, by)}
+}
+
 // keep has the pool say that the address in the status is the load balancer's, which it should already. It is false for one that is another's,
 // or another pool's.
 func (s *scope) keep(ctx context.Context, pool string, has lbv1.AllocatedAddress) (bool, error) {
@@ -151,8 +202,10 @@ func (s *scope) keep(ctx context.Context, pool string, has lbv1.AllocatedAddress
 	switch err := s.Addresses.Give(ctx, pool, id(s.lb), addr.Unmap()); {
 	case errors.Is(err, allocation.ErrHeld), errors.Is(err, allocation.ErrOutside):
 		return false, nil
+	case apierrors.IsNotFound(err) && has.IPPool == pool:
+		return s.announced(ctx) // nobody else is given an address of a pool that is gone; one that is not announced may never have been of one
 	case apierrors.IsNotFound(err):
-		return has.IPPool == pool, nil // nobody else is given an address of a pool that is gone
+		return false, nil
 	case err != nil:
 		return false, err
 	}

@@ -26,6 +26,7 @@ const (
 // Reasons of the condition Ready that is not true.
 const (
 	reasonNoPool       = "NoPool"
+	reasonNotInScope   = "NotInScope"
 	reasonExhausted    = "PoolExhausted"
 	reasonModeChanged  = "IPAMChanged"
 	reasonForeign      = "NotOurs"

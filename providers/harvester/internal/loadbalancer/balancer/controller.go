@@ -39,6 +39,9 @@ type Addresses interface {
 	// Give gives the holder an address that it has already, as its status shows. The error wraps allocation.ErrHeld when another has it, and
 	// allocation.ErrOutside when the pool does not have it.
 	Give(ctx context.Context, pool, id string, addr netip.Addr) error
+	// Entitles reports whether a load balancer may have an address of the pool: it is in its scope, where that is a boundary, or the pool says
+	// that it has one.
+	Entitles(ctx context.Context, pool *lbv1.IPPool, lb *lbv1.LoadBalancer) (bool, error)
 	// Release takes the holder's address back. It is nil when the holder has none, or there is no such pool.
 	Release(ctx context.Context, pool, id string) error
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
 // Give is the Allocator's, once everything has been taken over.
@@ -16,5 +18,15 @@ func (m *Migration) Give(ctx context.Context, pool, id string, addr netip.Addr) 
 		return m.Addresses.Give(ctx, pool, id, addr)
 	case <-ctx.Done():
 		return fmt.Errorf("waiting until addresses have been taken over: %w", ctx.Err())
+	}
+}
+
+// Entitles is the Allocator's, once everything has been taken over.
+func (m *Migration) Entitles(ctx context.Context, pool *lbv1.IPPool, lb *lbv1.LoadBalancer) (bool, error) {
+	select {
+	case <-m.done:
+		return m.Addresses.Entitles(ctx, pool, lb)
+	case <-ctx.Done():
+		return false, fmt.Errorf("waiting until addresses have been taken over: %w", ctx.Err())
 	}
 }

@@ -244,7 +244,7 @@ func (m *Migration) takeOver(ctx context.Context) error {
 		if slices.Equal(holds[in{of, lb.Namespace + "/" + lb.Name}], []string{has.IP}) {
 			continue
 		}
-		if err := m.keep(ctx, lb, of); isUnanswered(err) {
+		if err := m.keep(ctx, lb, poolOfName(pools.Items, of)); isUnanswered(err) {
 			errs = append(errs, err)
 		} else if err != nil { // others do not wait for what is wrong with one: its controller tries again
 			m.Recorder.Eventf(lb, nil, corev1.EventTypeWarning, "AddressNotTakenOver", "TakeOver",
@@ -252,6 +252,16 @@ func (m *Migration) takeOver(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// poolOfName is nil where there is none of the name.
+func poolOfName(pools []lbv1.IPPool, name string) *lbv1.IPPool {
+	for i := range pools {
+		if pools[i].Name == name {
+			return &pools[i]
+		}
+	}
+	return nil
 }
 
 // isUnanswered reports whether an error is the API server's, which cannot be asked now, rather than its answer to what was asked.
@@ -286,13 +296,16 @@ func (m *Migration) holders(ctx context.Context, pools []lbv1.IPPool) (map[in][]
 }
 
 // keep has a load balancer hold the address that it shows in the pool that it is of.
-func (m *Migration) keep(ctx context.Context, lb *lbv1.LoadBalancer, pool string) error {
+func (m *Migration) keep(ctx context.Context, lb *lbv1.LoadBalancer, pool *lbv1.IPPool) error {
 	has := lb.Status.AllocatedAddress
 	addr, err := netip.ParseAddr(strings.TrimSpace(has.IP))
-	if err != nil || addr.IsUnspecified() || pool == "" || !lb.DeletionTimestamp.IsZero() {
+	if err != nil || addr.IsUnspecified() || pool == nil || !lb.DeletionTimestamp.IsZero() {
 		return nil //nolint:nilerr // it shows none that is of a pool
 	}
-	err = m.Addresses.Give(ctx, pool, lb.Namespace+"/"+lb.Name, addr.Unmap())
+	if entitled, err := m.Addresses.Entitles(ctx, pool, lb); err != nil || !entitled {
+		return err // its controller says so
+	}
+	err = m.Addresses.Give(ctx, pool.Name, lb.Namespace+"/"+lb.Name, addr.Unmap())
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		return nil

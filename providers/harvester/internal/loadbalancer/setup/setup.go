@@ -36,6 +36,8 @@ type Options struct {
 	HealthChecks int
 	// Rest is how long an address that was given back is given to nobody else; 0 for not at all.
 	Rest time.Duration
+	// AnyPool lets a load balancer have addresses of every pool that it names, whatever the pool's scope is.
+	AnyPool bool
 	// Dial connects to machines that are checked; nil for what does.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Metrics may be nil.
@@ -45,6 +47,9 @@ type Options struct {
 // Add adds every controller to the manager, and what they share. Nobody is given an address before what others have given is known.
 func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	addresses := ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()).WithRest(o.Rest)
+	if !o.AnyPool {
+		addresses = addresses.WithScopes()
+	}
 	takeover := migration.New(mgr.GetClient(), mgr.GetAPIReader(), addresses, recorder.For(mgr, "migration"))
 	if err := mgr.Add(takeover); err != nil {
 		return fmt.Errorf("adding the migration: %w", err)

@@ -39,6 +39,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("a load balancer is of its namespace's project", func(t *testing.T) { testProject(t, api) })
 	t.Run("a load balancer says its VLAN", func(t *testing.T) { testVLAN(t, api) })
 	t.Run("the rules of a load balancer", func(t *testing.T) { testLoadBalancerRules(t, api) })
+	t.Run("the status of a new load balancer", func(t *testing.T) { testNewStatus(t, api) })
 	t.Run("one value where a list belongs", func(t *testing.T) { testSingleValues(t, api) })
 	t.Run("a client of v1alpha1 loses nothing", func(t *testing.T) { testOlderClient(t, api) })
 }

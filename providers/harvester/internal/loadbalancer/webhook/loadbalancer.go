@@ -6,7 +6,9 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubevirtv1 "kubevirt.io/api/core/v1"
@@ -53,7 +55,12 @@ func (w *LoadBalancer) Default(ctx context.Context, lb *lbv1.LoadBalancer) error
 	if err != nil {
 		return err
 	}
-	if ofOlderClient(ctx) {
+	older := ofOlderClient(ctx)
+	shown := lb.Status
+	if before == nil {
+		lb.Status = unproven(shown, older)
+	}
+	if older {
 		if before != nil {
 			conversion.CarryOver(before, lb)
 		}
@@ -61,8 +68,48 @@ func (w *LoadBalancer) Default(ctx context.Context, lb *lbv1.LoadBalancer) error
 			return err
 		}
 	}
+	if before == nil {
+		if err := w.prove(ctx, lb, shown); err != nil {
+			return err
+		}
+	}
 	completeHealthCheck(lb.Spec.HealthCheck)
 	return w.place(ctx, before, lb)
+}
+
+// unproven is what counts of the status of a new load balancer, which any client can write: where a guest cluster announces its address, and of a
+// client of v1alpha1, whose load balancers had their addresses before pools were, the address.
+func unproven(shown lbv1.LoadBalancerStatus, older bool) lbv1.LoadBalancerStatus {
+	counts := lbv1.LoadBalancerStatus{Address: shown.Address}
+	if older {
+		counts.BackendServers, counts.AllocatedAddress.IP = shown.BackendServers, shown.AllocatedAddress.IP
+	}
+	return counts
+}
+
+// +kubebuilder:rbac:groups="",resources=services,verbs=get
+
+// prove leaves a new load balancer the address that it shows where a pool says that it is the load balancer's, which complete has found, or the
+// Service of its name has it already. Otherwise it gets one as others do.
+func (w *LoadBalancer) prove(ctx context.Context, lb *lbv1.LoadBalancer, shown lbv1.LoadBalancerStatus) error {
+	has := lb.Status.AllocatedAddress
+	if has.IP == "" && lb.Spec.WorkloadType == lbv1.WorkloadCluster {
+		return nil // where it is announced is the guest cluster's own business
+	}
+	proven := has.IPPool != "" || has.IP == lbv1.UnspecifiedAddress && lb.Spec.IPAM == lbv1.IPAMDHCP
+	if has.IP != "" && !proven {
+		service := &corev1.Service{}
+		if err := w.Reader.Get(ctx, client.ObjectKeyFromObject(lb), service); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("looking whether Service %s/%s has address %s: %w", lb.Namespace, lb.Name, has.IP, err)
+		}
+		proven = slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP == has.IP })
+	}
+	if !proven {
+		lb.Status = lbv1.LoadBalancerStatus{BackendServers: lb.Status.BackendServers}
+		return nil
+	}
+	lb.Status.Conditions = shown.Conditions
+	return nil
 }
 
 // ofOlderClient reports whether the request that the context is of is for v1alpha1.

@@ -171,6 +171,50 @@ func testLoadBalancerRules(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Delete(ctx, lb)).To(Succeed())
 }
 
+// testNewStatus wants a new load balancer to show no address that nothing says it has: clients write the status with the rest.
+func testNewStatus(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	forged := lbv1.LoadBalancerStatus{
+		Address: "10.7.0.9", AllocatedAddress: lbv1.AllocatedAddress{IPPool: "theirs", IP: "10.7.0.9"}, BackendServers: []string{"10.7.0.1"},
+		Conditions: []lbv1.Condition{{Type: lbv1.ReadyCondition, Status: corev1.ConditionTrue}},
+	}
+	lb := &lbv1.LoadBalancer{ObjectMeta: rulestest.Named("forged"), Spec: lbv1.LoadBalancerSpec{Listeners: web}, Status: forged}
+	g.Expect(api.Create(ctx, lb)).To(Succeed())
+	g.Expect(lb.Status).To(Equal(lbv1.LoadBalancerStatus{}))
+	g.Expect(api.Delete(ctx, lb)).To(Succeed())
+
+	guests := newCluster("default", "forged", nil)
+	guests.Status = forged
+	g.Expect(api.Create(ctx, guests)).To(Succeed())
+	g.Expect(guests.Status).To(Equal(lbv1.LoadBalancerStatus{Address: "10.7.0.9"}), "where a guest cluster announces its Service")
+	g.Expect(api.Delete(ctx, guests)).To(Succeed())
+
+	older := func() *v1alpha1.LoadBalancer {
+		return &v1alpha1.LoadBalancer{
+			ObjectMeta: rulestest.Named("forged"),
+			Spec:       v1alpha1.LoadBalancerSpec{IPAM: lbv1.IPAMPool, Listeners: []v1alpha1.Listener{{Name: "web", Port: 80, Protocol: "TCP", BackendPort: 8080}}},
+			Status:     v1alpha1.LoadBalancerStatus{Address: "10.7.0.9"},
+		}
+	}
+	first := older()
+	g.Expect(api.Create(ctx, first)).To(Succeed())
+	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(first), lb)).To(Succeed())
+	g.Expect(lb.Status.AllocatedAddress).To(Equal(lbv1.AllocatedAddress{}))
+	g.Expect(api.Delete(ctx, first)).To(Succeed())
+
+	service := &corev1.Service{ObjectMeta: rulestest.Named("forged"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}}}
+	g.Expect(api.Create(ctx, service)).To(Succeed())
+	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.7.0.9"}}
+	g.Expect(api.Status().Update(ctx, service)).To(Succeed())
+	second := older()
+	g.Expect(api.Create(ctx, second)).To(Succeed())
+	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(second), lb)).To(Succeed())
+	g.Expect(lb.Status.AllocatedAddress).To(Equal(lbv1.AllocatedAddress{IP: "10.7.0.9"}), "its Service has it")
+	g.Expect(api.Delete(ctx, second)).To(Succeed())
+	g.Expect(api.Delete(ctx, service)).To(Succeed())
+}
+
 // testSingleValues wants one value to be taken where a list belongs, whatever else is wrong or missing.
 func testSingleValues(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
