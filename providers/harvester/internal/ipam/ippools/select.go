@@ -39,6 +39,8 @@ type Requirement struct {
 //     is cluster/project or cluster:project, and one that is left out is any where no guest cluster requires an address: what is for
 //     virtual machines is in a project without saying so. A pool without a scope is never chosen.
 //   - Of several the one with the highest priority is chosen, and of several with the same the first by name.
+//   - A guest cluster that requires a network has one next that is for the network, or its VLAN, and whose scope leaves the project or the cluster
+//     out: it says more of the address than a global pool does.
 //   - Without any, it is the global pool, whose only scope is * for all three. One that is for a network is for no other; one that is for
 //     none is for all. Who requires no network says nothing that a global pool could contradict: any serves, as it always has. When there
 //     should be several, the one for the network comes before one without.
@@ -55,16 +57,21 @@ func Select(pools []lbv1.IPPool, want Requirement) (*lbv1.IPPool, error) {
 
 // tiers are which pools suit: those of a tier where no pool is of an earlier one.
 func (r Requirement) tiers() []func(*lbv1.IPPool) bool {
-	tiers := []func(*lbv1.IPPool) bool{
-		func(p *lbv1.IPPool) bool { return !IsGlobal(p) && r.onNetwork(p) && r.inScope(p, false) },
-		func(p *lbv1.IPPool) bool { return !IsGlobal(p) && r.inVLAN(p) && r.inScope(p, false) },
-		func(p *lbv1.IPPool) bool { return IsGlobal(p) && r.onNetwork(p) },
-		func(p *lbv1.IPPool) bool { return IsGlobal(p) && (r.Network == "" || p.Spec.Selector.Network == "") },
+	on := func(loose bool) []func(*lbv1.IPPool) bool {
+		return []func(*lbv1.IPPool) bool{
+			func(p *lbv1.IPPool) bool { return !IsGlobal(p) && r.onNetwork(p) && r.inScope(p, loose) },
+			func(p *lbv1.IPPool) bool { return !IsGlobal(p) && r.inVLAN(p) && r.inScope(p, loose) },
+		}
 	}
-	if r.WorkloadCluster {
-		tiers = append(tiers,
-			func(p *lbv1.IPPool) bool { return r.onNetwork(p) && r.inScope(p, true) },
-			func(p *lbv1.IPPool) bool { return r.inVLAN(p) && r.inScope(p, true) })
+	tiers := on(false)
+	if r.WorkloadCluster && r.Network != "" {
+		tiers = append(tiers, on(true)...)
+	}
+	tiers = append(tiers,
+		func(p *lbv1.IPPool) bool { return IsGlobal(p) && r.onNetwork(p) },
+		func(p *lbv1.IPPool) bool { return IsGlobal(p) && (r.Network == "" || p.Spec.Selector.Network == "") })
+	if r.WorkloadCluster && r.Network == "" {
+		tiers = append(tiers, on(true)...)
 	}
 	return tiers
 }

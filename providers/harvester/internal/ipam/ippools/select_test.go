@@ -80,12 +80,56 @@ func TestThePoolIsChosenByNetworkThenScopeThenPriorityThenTheGlobalOne(t *testin
 	})
 }
 
+func TestAPoolAdmitsLoadBalancersInItsScope(t *testing.T) {
+	t.Parallel()
+	lb := func(namespace, project, cluster string) *lbv1.LoadBalancer {
+		return &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Annotations: map[string]string{
+			lbv1.ProjectAnnotation: project, lbv1.ClusterAnnotation: cluster,
+		}}}
+	}
+	scoped := func(project, namespace, cluster string) lbv1.IPPool {
+		return selecting("a", "default/vlan1", 0, lbv1.Tuple{Project: project, Namespace: namespace, GuestCluster: cluster})
+	}
+	for name, tc := range map[string]struct {
+		pool lbv1.IPPool
+		lb   *lbv1.LoadBalancer
+		want bool
+	}{
+		"without a scope":                     {selecting("a", "", 0), lb("n", "", ""), true},
+		"global":                              {selecting("a", "", 0, all), lb("n", "", ""), true},
+		"its namespace, whatever the network": {scoped("", "n", ""), lb("n", "c/p", "c"), true},
+		"another namespace":                   {scoped("*", "other", "*"), lb("n", "", ""), false},
+		"no namespace":                        {scoped("*", "", "*"), lb("n", "", ""), false},
+		"its project as Rancher writes it":    {scoped("c:p", "*", "*"), lb("n", "c/p", ""), true},
+		"another project":                     {scoped("c:q", "*", "*"), lb("n", "c/p", ""), false},
+		"a project for who is in none":        {scoped("c:q", "*", "*"), lb("n", "", ""), false},
+		"another guest cluster":               {scoped("*", "*", "two"), lb("n", "", "one"), false},
+		"a client that says that it is all":   {scoped("c:q", "other", "two"), lb("n", "*", "*"), false},
+		"a guest cluster that says it is all": {scoped("*", "n", "two"), lb("n", "", "*"), false},
+		"the second of its scopes":            {selecting("a", "", 0, lbv1.Tuple{Namespace: "other"}, lbv1.Tuple{Namespace: "n"}), lb("n", "", ""), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(ippools.Admits(&tc.pool, tc.lb)).To(Equal(tc.want))
+		})
+	}
+}
+
 func TestAPoolForNoNetworkServesThoseOfTheVLANThatItIsLabelledWith(t *testing.T) {
 	t.Parallel()
 	expectChosen(t, map[string]choice{
-		"one of the network's VLAN":                   {[]lbv1.IPPool{inVLAN("a", "200"), inVLAN("b", "100")}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
-		"one of the network before one of its VLAN":   {[]lbv1.IPPool{inVLAN("a", "100"), selecting("b", "default/vlan100", 0, inDefault)}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
-		"one of the VLAN before the global one":       {[]lbv1.IPPool{inVLAN("b", "100"), selecting("a", "", 0, all)}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
+		"one of the network's VLAN":                 {[]lbv1.IPPool{inVLAN("a", "200"), inVLAN("b", "100")}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
+		"one of the network before one of its VLAN": {[]lbv1.IPPool{inVLAN("a", "100"), selecting("b", "default/vlan100", 0, inDefault)}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
+		"one of the VLAN before the global one":     {[]lbv1.IPPool{inVLAN("b", "100"), selecting("a", "", 0, all)}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
+		"one of the VLAN that leaves the project out before the global one, as in the proposal": {[]lbv1.IPPool{inVLAN("vlan100-pool", "100"), selecting("global", "", 0, all)}, ippools.Requirement{
+			Network: "default/vlan100", VLAN: "100", Project: "local:p-hl965", Namespace: "default", Cluster: "c", WorkloadCluster: true,
+		}, "vlan100-pool"},
+		"one of the network that leaves the cluster out before the global one of the network": {[]lbv1.IPPool{
+			selecting("a", "default/vlan100", 0, lbv1.Tuple{Project: "*", Namespace: "default"}), selecting("global", "default/vlan100", 0, all),
+		}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "a"},
+		"the global one before one of the VLAN in another namespace": {[]lbv1.IPPool{inVLAN("a", "100"), selecting("global", "", 0, all)}, ippools.Requirement{
+			Network: "default/vlan100", VLAN: "100", Namespace: "other", Cluster: "c", WorkloadCluster: true,
+		}, "global"},
 		"one of another network in the VLAN":          {[]lbv1.IPPool{onNetwork(inVLAN("a", "100"), "other/vlan100")}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, ""},
 		"no VLAN is none to have in common":           {[]lbv1.IPPool{inVLAN("a", "0")}, ippools.Requirement{Network: "default/untagged", VLAN: "0", Namespace: "default"}, ""},
 		"one of the VLAN that leaves the project out": {[]lbv1.IPPool{inVLAN("a", "100")}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Project: "p", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "a"},
