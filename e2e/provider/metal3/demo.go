@@ -211,24 +211,22 @@ func (m *simulation) Abandon(ctx context.Context, name string) (notes []string, 
 	if err != nil {
 		return nil, err
 	}
-	if err := m.detach(ctx, host); err != nil {
-		return nil, fmt.Errorf("detaching host %s: %w", name, err)
+	note, err := giveUp(ctx, m.client, host)
+	if err != nil {
+		return nil, err
 	}
-	if err := m.client.Delete(ctx, host); err != nil {
-		return nil, fmt.Errorf("deleting host %s: %w", name, err)
-	}
-	return append(notes, "detached BareMetalHost "+name+" by force, and deleted it"), nil
+	return append(notes, note), nil
 }
 
-// detach forces the operator to give a host up, and waits until it has: one that is deleted before is looked at again late.
-func (m *simulation) detach(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+// giveUp forces the operator to detach a host, and deletes the host when that is done: one that is deleted before is looked at again late.
+func giveUp(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHost) (note string, err error) {
 	before := host.DeepCopy()
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, bmov1alpha1.DetachedAnnotation, `{"force":true}`)
-	if err := m.client.Patch(ctx, host, client.MergeFrom(before)); err != nil {
-		return err
+	if err := c.Patch(ctx, host, client.MergeFrom(before)); err != nil {
+		return "", fmt.Errorf("detaching host %s: %w", host.Name, err)
 	}
-	return provider.Until(ctx, func(ctx context.Context) (string, error) {
-		if err := m.client.Get(ctx, client.ObjectKeyFromObject(host), host); err != nil {
+	err = provider.Until(ctx, func(ctx context.Context) (string, error) {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(host), host); err != nil {
 			return "", err
 		}
 		if host.Status.OperationalStatus != bmov1alpha1.OperationalStatusDetached {
@@ -236,6 +234,13 @@ func (m *simulation) detach(ctx context.Context, host *bmov1alpha1.BareMetalHost
 		}
 		return "", nil
 	})
+	if err != nil {
+		return "", err
+	}
+	if err := c.Delete(ctx, host); err != nil {
+		return "", fmt.Errorf("deleting host %s: %w", host.Name, err)
+	}
+	return "detached BareMetalHost " + host.Name + " by force, and deleted it", nil
 }
 
 // Repair gives the power back, and racks anew what was abandoned.

@@ -201,8 +201,8 @@ func (o *Operated) Dark(ctx context.Context, rack string, dark bool) error {
 	return nil
 }
 
-// Abandon deletes the host of a machine that is being deleted, and then detaches it by force, which the operator asks for when Ironic does
-// not reach the host.
+// Abandon detaches the host of a machine that is being deleted by force, and then deletes it, as the machine says that it has to be done when
+// Ironic does not reach the power of the host.
 func (o *Operated) Abandon(ctx context.Context, name string) (notes []string, err error) {
 	host := &bmov1alpha1.BareMetalHost{}
 	key := client.ObjectKey{Namespace: provider.DemoNamespace, Name: name}
@@ -212,15 +212,11 @@ func (o *Operated) Abandon(ctx context.Context, name string) (notes []string, er
 	if host.Spec.ConsumerRef == nil {
 		return nil, nil // the machine has gone already
 	}
-	if err := o.client.Delete(ctx, host); err != nil {
-		return nil, fmt.Errorf("deleting host %s: %w", name, err)
+	note, err := giveUp(ctx, o.client, host)
+	if err != nil {
+		return nil, err
 	}
-	before := host.DeepCopy()
-	metav1.SetMetaDataAnnotation(&host.ObjectMeta, bmov1alpha1.DetachedAnnotation, `{"force":true}`)
-	if err := o.client.Patch(ctx, host, client.MergeFrom(before)); err != nil {
-		return nil, fmt.Errorf("detaching host %s: %w", name, err)
-	}
-	return []string{"deleted BareMetalHost " + name + " and detached it by force"}, nil
+	return []string{note}, nil
 }
 
 // Repair gives the power back, and racks what was abandoned again.
