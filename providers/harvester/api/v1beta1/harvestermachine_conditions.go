@@ -37,6 +37,11 @@ const (
 	// else's, and not for certain that of another HarvesterMachine.
 	VirtualMachineNotOursReason = "VirtualMachineNotOurs"
 
+	// IDNotOursReason: the id in its annotations was made for another object, of
+	// which this one is a copy. Condition InfrastructureReady of a HarvesterCluster
+	// has it, too.
+	IDNotOursReason = "IDNotOurs"
+
 	// VirtualMachineRefusedReason: Harvester refuses the virtual machine, for a
 	// quota, a policy or a webhook.
 	VirtualMachineRefusedReason = "VirtualMachineRefused"

@@ -4,12 +4,26 @@
 package v1beta1
 
 // Identity of what is made on Harvester. A name proves nothing there: clusters
-// of equal name can share a namespace. What carries the random id of one of our
-// objects is that object's, and nothing else is.
+// of equal name can share a namespace. The random id of one of our objects alone
+// proves nothing either, because labels and annotations are copied: by Harvester
+// to clones and restored volumes, and by people with YAML. What carries the id
+// and names the object as its owner is that object's, and nothing else is.
 const (
 	// MachineIDAnnotation on a HarvesterMachine is its id, written before
 	// anything exists on Harvester. It survives clusterctl move.
 	MachineIDAnnotation = "infrastructure.cluster.x-k8s.io/harvester-machine-id"
+
+	// IDOfAnnotation on a HarvesterMachine or HarvesterCluster is the namespace/name
+	// of the object that its id was made for, written together with the id. It
+	// differs from the object's own in a copy of another object's YAML. It survives
+	// clusterctl move, and a restored backup of the management cluster.
+	IDOfAnnotation = "infrastructure.cluster.x-k8s.io/harvester-id-of"
+
+	// VolumesAnnotation on a HarvesterMachine lists, separated by commas, the
+	// names of the claims that are its disks, where these are not the names that
+	// the provider gives: of a VirtualMachine that was made before Faultline, or
+	// that Harvester has restored from a backup. It survives clusterctl move.
+	VolumesAnnotation = "infrastructure.cluster.x-k8s.io/harvester-volumes"
 
 	// VirtualMachineNameAnnotation on a HarvesterMachine is the name of its
 	// VirtualMachine where that is not its own, written before anything of that
@@ -41,7 +55,8 @@ const (
 
 	// OwnerAnnotation on an object on Harvester is namespace/name of the
 	// HarvesterMachine or, on a LoadBalancer, a Service and an IPPool, of the
-	// HarvesterCluster that it is for. It tells whom to wake, not whose it is.
+	// HarvesterCluster that it is for. An event of the object wakes that one, and
+	// the object is its own if it has the id of that one, too.
 	OwnerAnnotation = "infrastructure.cluster.x-k8s.io/harvester-owner"
 
 	// HarvesterUIDAnnotation on a HarvesterCluster is the UID of the namespace

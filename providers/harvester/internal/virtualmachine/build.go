@@ -85,7 +85,7 @@ func Build(in Input) (*kubevirtv1.VirtualMachine, *corev1.Secret, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: in.Namespace, Name: Name(in.Machine), Labels: maps.Clone(template.ObjectMeta.Labels),
 			Annotations: map[string]string{
-				infrav1.OwnerAnnotation:                infrav1.Owner(in.Machine.Namespace, in.Machine.Name),
+				infrav1.OwnerAnnotation:                ownerOf(in.Machine),
 				infrav1.VolumeClaimTemplatesAnnotation: claims,
 				infrav1.NetworkIPsAnnotation:           "[]",
 			},
@@ -101,7 +101,7 @@ func (in *Input) identity() map[string]string {
 }
 
 func (in *Input) owner() map[string]string {
-	return map[string]string{infrav1.OwnerAnnotation: infrav1.Owner(in.Machine.Namespace, in.Machine.Name)}
+	return map[string]string{infrav1.OwnerAnnotation: ownerOf(in.Machine)}
 }
 
 func (in *Input) secret() (*corev1.Secret, error) {

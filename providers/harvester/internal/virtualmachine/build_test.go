@@ -227,22 +227,28 @@ func TestF6BuildingAVirtualMachineChangesNothingOfItsMachine(t *testing.T) {
 	NewWithT(t).Expect(in.Machine).To(Equal(before))
 }
 
-func TestAMachineOwnsOnlyWhatHasItsIDOrTheUIDInItsProviderID(t *testing.T) {
+func TestAMachineOwnsOnlyWhatIsMarkedAsItsOwnOrHasTheUIDInItsProviderIDAndIsNotMarkedAsAnothers(t *testing.T) {
 	t.Parallel()
+	const me, another = "ns/m1", "ns/m2"
 	machine := &infrav1.HarvesterMachine{
-		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{infrav1.MachineIDAnnotation: machineID}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m1", Annotations: map[string]string{infrav1.MachineIDAnnotation: machineID}},
 		Spec:       infrav1.HarvesterMachineSpec{ProviderID: "harvester://uid-1"},
 	}
 	for name, tc := range map[string]struct {
-		uid, id        string
+		uid, id, owner string
 		ours, unmarked bool
 	}{
-		"its id":                       {uid: "uid-2", id: machineID, ours: true},
-		"no id":                        {uid: "uid-2"},
-		"another id":                   {uid: "uid-2", id: "other"},
-		"the UID, and no id":           {uid: "uid-1", ours: true, unmarked: true},
-		"the UID, and an id from then": {uid: "uid-1", id: "other", ours: true, unmarked: true},
-		"not stored yet":               {},
+		"its id, and its owner":              {uid: "uid-2", id: machineID, owner: me, ours: true},
+		"its id, and another owner: a copy":  {uid: "uid-2", id: machineID, owner: another},
+		"its id, and no owner: a clone":      {uid: "uid-2", id: machineID},
+		"no id":                              {uid: "uid-2"},
+		"another id":                         {uid: "uid-2", id: "other", owner: another},
+		"the UID, and no id":                 {uid: "uid-1", ours: true, unmarked: true},
+		"the UID, and an id that it has had": {uid: "uid-1", id: "other", owner: me, ours: true, unmarked: true},
+		"the UID, and another's id":          {uid: "uid-1", id: "other", owner: another},
+		"the UID, and another id":            {uid: "uid-1", id: "other"},
+		"the UID, its id, and no owner":      {uid: "uid-1", id: machineID, ours: true, unmarked: true},
+		"not stored yet":                     {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -251,6 +257,9 @@ func TestAMachineOwnsOnlyWhatHasItsIDOrTheUIDInItsProviderID(t *testing.T) {
 			vm.UID = types.UID(tc.uid)
 			if tc.id != "" {
 				vm.Labels = map[string]string{infrav1.MachineIDLabel: tc.id}
+			}
+			if tc.owner != "" {
+				vm.Annotations = map[string]string{infrav1.OwnerAnnotation: tc.owner}
 			}
 			g.Expect(virtualmachine.Ours(vm, machine)).To(Equal(tc.ours))
 			g.Expect(virtualmachine.Unmarked(vm, machine)).To(Equal(tc.unmarked))

@@ -14,7 +14,16 @@ type VirtualMachineImageSpec struct {
 	// one.
 	// +required
 	DisplayName string `json:"displayName"`
+
+	// backend is what fills the volumes of the image: backingimage, which is
+	// Longhorn's and the default, or cdi.
+	// +optional
+	Backend string `json:"backend,omitempty"`
 }
+
+// BackendCDI is the backend whose claims for volumes have neither labels nor
+// annotations of those who ask for them.
+const BackendCDI = "cdi"
 
 // VirtualMachineImageStatus is what Harvester has of an image.
 type VirtualMachineImageStatus struct {

@@ -47,11 +47,12 @@ func (r *Reconciler) record(ctx context.Context, s *scope) (steps.Progress, erro
 	return steps.Proceed, s.patch.ApplySpec(ctx, r.Client, s.infra)
 }
 
-// identify gives the machine an id, unless it has one.
+// identify gives the machine an id, unless it has one, and notes that it is the machine's.
 func (s *scope) identify() {
 	if s.infra.Annotations[infrav1.MachineIDAnnotation] == "" {
 		metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.MachineIDAnnotation, uuid.NewString())
 	}
+	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IDOfAnnotation, infrav1.Owner(s.infra.Namespace, s.infra.Name))
 }
 
 // network is the configuration for addresses from pools that applies to the machine; nil when none does.

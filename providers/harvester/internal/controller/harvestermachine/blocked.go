@@ -6,6 +6,7 @@ package harvestermachine
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,8 +91,9 @@ func (s *scope) left() string {
 	if s.infraCluster != nil {
 		namespace = "namespace " + s.infraCluster.Spec.TargetNamespace
 	}
-	left := fmt.Sprintf("Secret %s in %s, and PersistentVolumeClaims there with the label %s=%s",
-		virtualmachine.SecretName(virtualmachine.Name(s.infra)), namespace, infrav1.MachineIDLabel, s.infra.Annotations[infrav1.MachineIDAnnotation])
+	left := fmt.Sprintf("Secret %s in %s, and PersistentVolumeClaims %s there with the label %s=%s",
+		virtualmachine.SecretName(virtualmachine.Name(s.infra)), namespace, strings.Join(virtualmachine.KnownClaims(s.infra), ", "),
+		infrav1.MachineIDLabel, s.infra.Annotations[infrav1.MachineIDAnnotation])
 	if !s.stopped {
 		left = fmt.Sprintf("VirtualMachine %s and %s", virtualmachine.Name(s.infra), left)
 	}

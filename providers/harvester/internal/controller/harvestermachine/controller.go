@@ -120,7 +120,7 @@ func (r *Reconciler) forget(key client.ObjectKey) {
 // provision runs the steps to a Node. Those up to create do nothing once there is a virtual machine.
 func (r *Reconciler) provision(ctx context.Context, s *scope) (ctrl.Result, error) {
 	defer s.leave()
-	p, err := steps.Run(ctx, s, r.prepare, r.connect, r.find, r.choosePlace, r.resolve, r.record, r.keepAddress, r.takeAddress, r.create,
+	p, err := steps.Run(ctx, s, r.prepare, r.checkID, r.connect, r.find, r.choosePlace, r.resolve, r.record, r.keepAddress, r.takeAddress, r.create,
 		r.takeOver, r.observe, r.locate, r.linkNode)
 	if err != nil {
 		p, err = s.explain(err)

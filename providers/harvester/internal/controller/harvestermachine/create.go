@@ -114,7 +114,7 @@ func (r *Reconciler) createSecret(ctx context.Context, s *scope, secret *corev1.
 		if secret, err = reconcile.Find(ctx, s.conn.Live(), key, &corev1.Secret{}); err != nil || secret == nil {
 			return nil, steps.Retry(terminalerror.Check), err
 		}
-		if secret.Labels[infrav1.MachineIDLabel] != s.wanted.ID {
+		if !virtualmachine.Marked(secret, s.infra) {
 			return secret, steps.Wait, nil
 		}
 		if equality.Semantic.DeepEqual(secret.Data, wanted.Data) {

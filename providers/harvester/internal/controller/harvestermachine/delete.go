@@ -80,14 +80,8 @@ func (r *Reconciler) deleteVirtualMachine(ctx context.Context, s *scope) (steps.
 	if vm == nil {
 		return s.awaitInstance(ctx)
 	}
-	if virtualmachine.Unmarked(vm, s.infra) {
-		s.identify()
-		if err := s.patch.ApplySpec(ctx, r.Client, s.infra); err != nil {
-			return steps.Wait, err
-		}
-		if err := s.markAll(ctx, vm); err != nil {
-			return steps.Wait, err
-		}
+	if err := r.markBeforeDeletion(ctx, s, vm); err != nil {
+		return steps.Wait, err
 	}
 	if vm.DeletionTimestamp.IsZero() {
 		err := s.conn.Delete(ctx, vm, client.Preconditions{UID: &vm.UID})
@@ -97,6 +91,21 @@ func (r *Reconciler) deleteVirtualMachine(ctx context.Context, s *scope) (steps.
 	}
 	status.False(s.infra, infrav1.VMRunningCondition, infrav1.DeletingReason, fmt.Sprintf("Waiting for VirtualMachine %s to be gone", s.place()))
 	return steps.Wait, nil
+}
+
+// markBeforeDeletion has what belongs to the virtual machine found again when that is gone.
+func (r *Reconciler) markBeforeDeletion(ctx context.Context, s *scope, vm *kubevirtv1.VirtualMachine) error {
+	unmarked := virtualmachine.Unmarked(vm, s.infra)
+	if unmarked {
+		s.identify()
+		if err := s.patch.ApplySpec(ctx, r.Client, s.infra); err != nil {
+			return err
+		}
+	}
+	if _, err := r.noteVolumes(ctx, s, vm); err != nil || !unmarked {
+		return err
+	}
+	return s.markAll(ctx, vm)
 }
 
 // own returns the machine's virtual machine, nil when there is none. The informer need not know one that was made a moment ago, and knows
@@ -122,7 +131,7 @@ func (s *scope) own(ctx context.Context) (*kubevirtv1.VirtualMachine, error) {
 func (s *scope) awaitInstance(ctx context.Context) (steps.Progress, error) {
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	err := s.conn.Get(ctx, s.place(), vmi)
-	if err == nil && vmi.Labels[infrav1.MachineIDLabel] == s.infra.Annotations[infrav1.MachineIDAnnotation] {
+	if err == nil && virtualmachine.Marked(vmi, s.infra) {
 		return steps.Wait, nil
 	}
 	s.stopped = client.IgnoreNotFound(err) == nil
@@ -132,36 +141,53 @@ func (s *scope) awaitInstance(ctx context.Context) (steps.Progress, error) {
 // deleteRest deletes volumes and boot data, and gives the address back, now that nothing answers to it any more. What Harvester does not
 // let go of is no reason to keep the others.
 func (r *Reconciler) deleteRest(ctx context.Context, s *scope) (steps.Progress, error) {
-	var refused error
-	for _, step := range []func(context.Context, *scope) error{deleteVolumes, deleteSecret, r.releaseAddress} {
-		switch err := step(ctx, s); {
-		case err == nil:
-		case terminalerror.Is(err) && refused == nil:
-			refused = err
-		case !terminalerror.Is(err):
-			return steps.Wait, err
-		}
+	var all []func() error
+	for _, step := range []func(context.Context, *scope) error{r.deleteVolumes, deleteSecret, r.releaseAddress} {
+		all = append(all, func() error { return step(ctx, s) })
 	}
-	return steps.Proceed, refused
+	err := eachOf(all)
+	if err != nil && !terminalerror.Is(err) {
+		return steps.Wait, err
+	}
+	return steps.Proceed, err
 }
 
-func deleteVolumes(ctx context.Context, s *scope) error {
-	return s.deleteAll(ctx, &corev1.PersistentVolumeClaim{}, "PersistentVolumeClaims")
+// eachOf goes on after what Harvester refuses, and returns the first refusal.
+func eachOf(all []func() error) error {
+	var refused error
+	for _, run := range all {
+		switch err := run(); {
+		case err == nil:
+		case !terminalerror.Is(err):
+			return err
+		case refused == nil:
+			refused = err
+		}
+	}
+	return refused
 }
 
 func deleteSecret(ctx context.Context, s *scope) error {
-	return s.deleteAll(ctx, &corev1.Secret{}, "the Secret")
+	secret := named(&corev1.Secret{}, s.place().Namespace, virtualmachine.SecretName(s.place().Name))
+	return s.deleteIf(ctx, secret, "Secret", func() (bool, error) { return virtualmachine.Marked(secret, s.infra), nil })
 }
 
-// deleteAll deletes what has the machine's id, and so nobody else's.
-func (s *scope) deleteAll(ctx context.Context, kind client.Object, what string) error {
-	id := s.infra.Annotations[infrav1.MachineIDAnnotation]
-	if id == "" {
-		return nil
+// deleteIf deletes an object of the machine's namespace if it is the machine's, and only as it was looked at. It asks for a collection that is
+// one object, so that the account needs no right more.
+func (s *scope) deleteIf(ctx context.Context, o client.Object, kind string, ours func() (bool, error)) error {
+	key := client.ObjectKeyFromObject(o)
+	found, err := reconcile.Find(ctx, s.conn.Live(), key, o)
+	if err != nil || found == nil || !o.GetDeletionTimestamp().IsZero() {
+		return err
 	}
-	err := s.conn.DeleteAllOf(ctx, kind, client.InNamespace(s.place().Namespace), client.MatchingLabels{infrav1.MachineIDLabel: id})
+	if own, err := ours(); err != nil || !own {
+		return err
+	}
+	uid, version := o.GetUID(), o.GetResourceVersion()
+	err = s.conn.DeleteAllOf(ctx, o, client.InNamespace(key.Namespace), client.MatchingFields{"metadata.name": key.Name},
+		client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if err != nil {
-		return fmt.Errorf("deleting %s of VirtualMachine %s: %w", what, s.place(), err)
+		return fmt.Errorf("deleting %s %s of VirtualMachine %s: %w", kind, key, s.place(), err)
 	}
 	return nil
 }

@@ -29,14 +29,17 @@ func (s *scope) formerHolder() string { return s.infra.Namespace + "/" + s.infra
 
 // holder is who the machine is in a pool, and no other machine is.
 func (s *scope) holder() string {
-	if noted := s.infra.Annotations[infrav1.IPHolderAnnotation]; noted != "" {
-		return noted
+	if s.isHolder() {
+		return s.infra.Annotations[infrav1.IPHolderAnnotation]
 	}
 	return allocation.Apart(s.formerHolder(), s.infra.Annotations[infrav1.MachineIDAnnotation])
 }
 
-// isHolder reports whether what the machine has in a pool is held by its holder. Else it may be held by the former one.
-func (s *scope) isHolder() bool { return s.infra.Annotations[infrav1.IPHolderAnnotation] != "" }
+// isHolder reports whether what the machine has in a pool is held by its holder. Else it may be held by the former one. The holder of a machine
+// that this one is a copy of is neither.
+func (s *scope) isHolder() bool {
+	return strings.HasPrefix(s.infra.Annotations[infrav1.IPHolderAnnotation], allocation.Apart(s.formerHolder(), ""))
+}
 
 func (s *scope) noteHolder() {
 	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IPHolderAnnotation, s.holder())
@@ -104,8 +107,7 @@ func (s *scope) usedAddress(ctx context.Context) (netip.Addr, error) {
 	if err := s.conn.Get(ctx, s.place(), vmi); err != nil {
 		return netip.Addr{}, client.IgnoreNotFound(err)
 	}
-	id := s.infra.Annotations[infrav1.MachineIDAnnotation]
-	if id != "" && vmi.Labels[infrav1.MachineIDLabel] == id && virtualmachine.Has(vmi, held.IP) {
+	if virtualmachine.Marked(vmi, s.infra) && virtualmachine.Has(vmi, held.IP) {
 		return held.IP, nil
 	}
 	return netip.Addr{}, nil

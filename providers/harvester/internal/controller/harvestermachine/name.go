@@ -61,8 +61,8 @@ func (s *scope) ofAnotherMachine(ctx context.Context, by client.Object) (bool, s
 // notOurs holds the machine up because what has the name that it needs is somebody else's, whose events do not wake it.
 func (r *Reconciler) notOurs(s *scope, by client.Object) (steps.Progress, error) {
 	r.hold(s, metav1.Condition{Reason: infrav1.VirtualMachineNotOursReason, Message: fmt.Sprintf(
-		"%s %s on Harvester is not this machine's: it has another %s, or none; delete the Machine, so that one of another name is made, "+
-			"or remove what is in the way", kindOf(by), client.ObjectKeyFromObject(by), infrav1.MachineIDLabel)})
+		"%s %s on Harvester is not this machine's: it has another label %s or annotation %s, or none; delete the Machine, so that one of another "+
+			"name is made, or remove what is in the way", kindOf(by), client.ObjectKeyFromObject(by), infrav1.MachineIDLabel, infrav1.OwnerAnnotation)})
 	return steps.Retry(terminalerror.Check), nil
 }
 

@@ -35,6 +35,16 @@ func virtualMachineName(o client.Object) []string {
 	return []string{virtualmachine.Name(o.(*infrav1.HarvesterMachine))}
 }
 
+// idIndex finds HarvesterMachines by their ids.
+const idIndex = "machineID"
+
+func machineID(o client.Object) []string {
+	if id := o.GetAnnotations()[infrav1.MachineIDAnnotation]; id != "" {
+		return []string{id}
+	}
+	return nil
+}
+
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watchfilter.Filter(watchFilter)
@@ -43,8 +53,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	if err != nil {
 		return err
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.HarvesterMachine{}, nameIndex, virtualMachineName); err != nil {
-		return err
+	for field, values := range map[string]client.IndexerFunc{nameIndex: virtualMachineName, idIndex: machineID} {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.HarvesterMachine{}, field, values); err != nil {
+			return err
+		}
 	}
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.HarvesterMachine{}, builder.WithPredicates(watch.NotStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).

@@ -19,6 +19,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/steps"
 )
 
@@ -26,6 +27,9 @@ import (
 // it goes on running.
 func (r *Reconciler) takeOver(ctx context.Context, s *scope) (steps.Progress, error) {
 	s.infra.Spec.ProviderID = virtualmachine.ProviderID(s.vm)
+	if p, err := r.noteVolumes(ctx, s, s.vm); p != steps.Proceed || err != nil {
+		return p, err
+	}
 	if !virtualmachine.Unmarked(s.vm, s.infra) {
 		return steps.Proceed, nil
 	}
@@ -39,20 +43,29 @@ func (r *Reconciler) takeOver(ctx context.Context, s *scope) (steps.Progress, er
 	return steps.Proceed, nil
 }
 
-// markAll marks the virtual machine last, so that all of one that is marked is.
+// markAll marks the virtual machine last, so that all of one that is marked is. Its volumes have been marked when they were noted.
 func (s *scope) markAll(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
-	var all []client.Object
-	for _, volume := range vm.Spec.Template.Spec.Volumes {
-		if claim := volume.PersistentVolumeClaim; claim != nil {
-			all = append(all, named(&corev1.PersistentVolumeClaim{}, vm.Namespace, claim.ClaimName))
-		}
+	if err := s.markUnlessAnothers(ctx, named(&corev1.Secret{}, vm.Namespace, virtualmachine.SecretName(vm.Name))); err != nil {
+		return err
 	}
-	all = append(all, named(&corev1.Secret{}, vm.Namespace, virtualmachine.SecretName(vm.Name)),
-		named(&kubevirtv1.VirtualMachineInstance{}, vm.Namespace, vm.Name), named(&kubevirtv1.VirtualMachine{}, vm.Namespace, vm.Name))
-	for _, o := range all {
+	for _, o := range []client.Object{
+		named(&kubevirtv1.VirtualMachineInstance{}, vm.Namespace, vm.Name), named(&kubevirtv1.VirtualMachine{}, vm.Namespace, vm.Name),
+	} {
 		if err := s.mark(ctx, o); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("taking over %T %s: %w", o, client.ObjectKeyFromObject(o), err)
 		}
+	}
+	return nil
+}
+
+// markUnlessAnothers marks what is there, and leaves what is marked as another machine's as it is.
+func (s *scope) markUnlessAnothers(ctx context.Context, o client.Object) error {
+	found, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKeyFromObject(o), o)
+	if err != nil || found == nil || virtualmachine.OfAnother(o, s.infra) || virtualmachine.Marked(o, s.infra) {
+		return err
+	}
+	if err := s.mark(ctx, o); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("taking over %T %s: %w", o, client.ObjectKeyFromObject(o), err)
 	}
 	return nil
 }
@@ -69,15 +82,19 @@ func (s *scope) mark(ctx context.Context, o client.Object) error {
 	labels := map[string]string{
 		infrav1.MachineIDLabel: s.infra.Annotations[infrav1.MachineIDAnnotation], clusterv1.ClusterNameLabel: s.infra.Labels[clusterv1.ClusterNameLabel],
 	}
-	body := map[string]any{"metadata": map[string]any{
+	metadata := map[string]any{
 		"labels": labels, "annotations": map[string]string{infrav1.OwnerAnnotation: infrav1.Owner(s.infra.Namespace, s.infra.Name)},
-	}}
+	}
+	body := map[string]any{"metadata": metadata}
 	switch o.(type) {
 	case *kubevirtv1.VirtualMachine:
 		maps.Copy(labels, s.groupLabels())
-		body["spec"] = map[string]any{"template": map[string]any{"metadata": body["metadata"]}}
+		body["spec"] = map[string]any{"template": map[string]any{"metadata": maps.Clone(metadata)}}
 	case *kubevirtv1.VirtualMachineInstance:
 		maps.Copy(labels, s.groupLabels())
+	}
+	if version := o.GetResourceVersion(); version != "" { // it is marked as it was looked at
+		metadata["resourceVersion"] = version
 	}
 	data, err := json.Marshal(body)
 	if err != nil {

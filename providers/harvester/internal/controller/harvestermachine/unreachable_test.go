@@ -143,6 +143,9 @@ func TestARightThatIsMissingIsNamed(t *testing.T) {
 	infra := w.machine("a", "zone-1")
 	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).
 		To(And(ContainSubstring(`cannot create resource "secrets"`), ContainSubstring("grant it there")))
+	sim.Grant(w.name, everything("get", "list", "watch", "create", "delete"), "")
+	w.update(infra, func(now *infrav1.HarvesterMachine) { metav1.SetMetaDataAnnotation(&now.ObjectMeta, "wake", "up") })
+	w.provisioned(infra)
 	w.delete(infra)
 	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(ContainSubstring("cannot deletecollection"))
 	sim.Grant(w.name, everything("*"), "")
@@ -171,7 +174,7 @@ func TestAMachineWhoseVolumeAnotherVirtualMachineUsesSaysSoAndGivesBackTheRest(t
 	w.delete(infra)
 	message := w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)
 	w.Expect(message).To(And(
-		ContainSubstring("deleting PersistentVolumeClaims"), ContainSubstring("currently attached to VMs"),
+		ContainSubstring("deleting PersistentVolumeClaim "+w.name+"/"+infra.Name+"-disk-0-"), ContainSubstring("currently attached to VMs"),
 		ContainSubstring("set the annotation "+infrav1.AbandonAnnotation), Not(ContainSubstring("behind on Harvester: VirtualMachine"))))
 	w.Expect(conditions.IsFalse(w.now(infra), infrav1.InfrastructureReadyCondition)).To(BeTrue())
 	w.Expect(w.allocated(pool)).To(BeEmpty())

@@ -46,8 +46,7 @@ func (r *images) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	if wait := r.clock.Left(image.UID, "import", r.takes); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	class := Class("lh-" + string(image.UID))
-	class.Parameters = map[string]string{"backingImage": image.Namespace + "-" + image.Name}
+	class := classOf(image)
 	if err := r.client.Create(ctx, class); err != nil && !apierrors.IsAlreadyExists(err) {
 		return ctrl.Result{}, fmt.Errorf("making storage class: %w", err)
 	}
@@ -63,6 +62,16 @@ func (r *images) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		return ctrl.Result{}, fmt.Errorf("updating image: %w", err)
 	}
 	return ctrl.Result{}, nil
+}
+
+// classOf is the class of the volumes that are filled from an image. CDI fills those of any class.
+func classOf(image *harvesterhciv1.VirtualMachineImage) *storagev1.StorageClass {
+	if image.Spec.Backend == harvesterhciv1.BackendCDI {
+		return Class(DefaultClass)
+	}
+	class := Class("lh-" + string(image.UID))
+	class.Parameters = map[string]string{"backingImage": image.Namespace + "-" + image.Name}
+	return class
 }
 
 // Class is a storage class of Longhorn.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/storage"
@@ -32,6 +34,9 @@ import (
 
 // templatesAnnotation has the PVCs that Harvester makes for a virtual machine.
 const templatesAnnotation = "harvesterhci.io/volumeClaimTemplates"
+
+// imageAnnotation on a PVC has the image that it is filled from.
+const imageAnnotation = "harvesterhci.io/imageId"
 
 // machines plays what looks after VirtualMachines: Harvester, which makes their PVCs, and virt-controller, which makes and
 // ends their instances.
@@ -118,11 +123,9 @@ func (r *machines) volumes(ctx context.Context, vm *kubevirtv1.VirtualMachine) (
 		}
 	}
 	for i := range templates {
-		claim := &corev1.PersistentVolumeClaim{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: vm.Namespace, Name: templates[i].Name, Labels: templates[i].Labels, Annotations: templates[i].Annotations,
-			},
-			Spec: templates[i].Spec,
+		claim, err := r.claim(ctx, vm.Namespace, &templates[i])
+		if err != nil {
+			return nil, err
 		}
 		known := r.client.Get(ctx, client.ObjectKeyFromObject(claim), &corev1.PersistentVolumeClaim{})
 		if known == nil {
@@ -140,6 +143,29 @@ func (r *machines) volumes(ctx context.Context, vm *kubevirtv1.VirtualMachine) (
 		}
 	}
 	return missing, nil
+}
+
+// claim is the PVC of a template. For an image whose backend is CDI Harvester asks for a DataVolume, whose PVC has nothing of the template's labels
+// and annotations.
+func (r *machines) claim(ctx context.Context, namespace string, template *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: template.Name, Labels: template.Labels, Annotations: template.Annotations,
+		},
+		Spec: template.Spec,
+	}
+	of, name, found := strings.Cut(template.Annotations[imageAnnotation], "/")
+	if !found {
+		return claim, nil
+	}
+	image := &harvesterhciv1.VirtualMachineImage{}
+	if err := r.client.Get(ctx, client.ObjectKey{Namespace: of, Name: name}, image); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading the image of volume %s: %w", claim.Name, err)
+	}
+	if image.Spec.Backend == harvesterhciv1.BackendCDI {
+		claim.Labels, claim.Annotations = nil, nil
+	}
+	return claim, nil
 }
 
 // run makes the instance that is to be and ends the one that is not; it returns what there is then.

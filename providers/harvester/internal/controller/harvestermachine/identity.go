@@ -1,0 +1,53 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
+	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/terminalerror"
+)
+
+// checkID holds up a machine whose id is another's: it is a copy of that one's YAML, or both are made from a template that has an id in its
+// annotations. By the id it would take the MAC addresses, the pools and the name of the other.
+func (r *Reconciler) checkID(ctx context.Context, s *scope) (steps.Progress, error) {
+	of, err := r.idOf(ctx, s.infra)
+	if err != nil || of == "" {
+		return steps.Proceed, err
+	}
+	r.hold(s, metav1.Condition{Reason: infrav1.IDNotOursReason, Message: fmt.Sprintf(
+		"the id in the annotation %s is that of HarvesterMachine %s, of which this one is a copy: remove these annotations from this one or, if its "+
+			"HarvesterMachineTemplate has them, from that, and delete the Machine: %s",
+		infrav1.MachineIDAnnotation, of, strings.Join(identity.MachineAnnotations(), ", "))})
+	return steps.Retry(terminalerror.Check), nil
+}
+
+// idOf names the machine whose id this one has; "" for its own.
+func (r *Reconciler) idOf(ctx context.Context, infra *infrav1.HarvesterMachine) (string, error) {
+	id := infra.Annotations[infrav1.MachineIDAnnotation]
+	if of, known := identity.Of(infra, id); known {
+		return of, nil
+	}
+	list := &infrav1.HarvesterMachineList{}
+	if err := r.Client.List(ctx, list, client.MatchingFields{idIndex: id}); err != nil {
+		return "", fmt.Errorf("listing HarvesterMachines by their id: %w", err)
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		// One that has a virtual machine of its own was made with the id by an earlier release.
+		made := infra.Spec.ProviderID != "" && infra.Spec.ProviderID != other.Spec.ProviderID
+		if !made && identity.Precedes(other, infra) {
+			return infrav1.Owner(other.Namespace, other.Name), nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,109 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine_test
+
+import (
+	"maps"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
+)
+
+// copyOf makes a machine of the YAML of another.
+func (w *world) copyOf(of *infrav1.HarvesterMachine, name string, change ...func(*infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
+	w.t.Helper()
+	now := w.now(of)
+	return w.machine(name, "zone-2", append([]func(*infrav1.HarvesterMachine){func(infra *infrav1.HarvesterMachine) {
+		infra.Annotations, infra.Spec = maps.Clone(now.Annotations), *now.Spec.DeepCopy()
+	}}, change...)...)
+}
+
+// whole wants everything of a machine to be there.
+func (w *world) whole(infra *infrav1.HarvesterMachine, pool, address string) {
+	w.t.Helper()
+	w.Consistently(func(g Gomega) {
+		g.Expect(w.vm(infra).DeletionTimestamp).To(BeNil())
+		g.Expect(w.claimNames()).To(HaveLen(1))
+		g.Expect(w.on(&corev1.SecretList{})).To(HaveField("Items", HaveLen(1)))
+		g.Expect(w.allocated(pool)).To(HaveKey(address))
+	}).Should(Succeed())
+}
+
+func TestACopyOfAMachineTakesNothingOfIt(t *testing.T) {
+	t.Parallel()
+	for i, tc := range []struct {
+		name   string
+		change func(*infrav1.HarvesterMachine)
+	}{
+		{"with all annotations", func(*infrav1.HarvesterMachine) {}},
+		{"without a provider ID, as of a template", func(infra *infrav1.HarvesterMachine) { infra.Spec.ProviderID = "" }},
+		{"as an earlier release has annotated it", func(infra *infrav1.HarvesterMachine) {
+			delete(infra.Annotations, infrav1.IDOfAnnotation)
+			infra.Spec.ProviderID = ""
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.start()
+			pool := w.pool("one", byte(40+i))
+			infra := w.machine("a", "zone-1", fromPools(pool))
+			address := w.provisioned(infra).Status.AllocatedIPAddress
+			copied := w.copyOf(infra, "b", tc.change)
+			w.Expect(w.says(copied, infrav1.MachineCreatedCondition, infrav1.IDNotOursReason)).To(And(
+				ContainSubstring(infrav1.Owner(infra.Namespace, infra.Name)), ContainSubstring("remove these annotations")))
+			w.Expect(w.on(&kubevirtv1.VirtualMachineList{})).To(HaveField("Items", HaveLen(1)))
+			w.delete(copied)
+			w.gone(copied)
+			w.whole(infra, pool, address)
+			w.delete(infra)
+			w.gone(infra)
+			w.nothing(pool)
+		})
+	}
+}
+
+func TestACopyOfAMachineIsMadeWhenItsAnnotationsAreRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	copied := w.copyOf(infra, "b", func(infra *infrav1.HarvesterMachine) { infra.Spec.ProviderID = "" })
+	w.says(copied, infrav1.MachineCreatedCondition, infrav1.IDNotOursReason)
+	w.update(copied, func(now *infrav1.HarvesterMachine) {
+		for _, key := range identity.MachineAnnotations() {
+			delete(now.Annotations, key)
+		}
+	})
+	w.provisioned(copied)
+	w.Expect(w.now(copied).Annotations[infrav1.MachineIDAnnotation]).NotTo(Equal(w.now(infra).Annotations[infrav1.MachineIDAnnotation]))
+	w.delete(copied)
+	w.gone(copied)
+	w.Expect(w.vm(infra).DeletionTimestamp).To(BeNil())
+	w.Expect(w.claims()).To(HaveLen(1))
+}
+
+// The copy is in another management namespace, has the same name there, and wants the same namespace of Harvester.
+func TestACopyThatHasTheProviderIDOfAMachineNeitherAdoptsNorDeletesItsVirtualMachine(t *testing.T) {
+	t.Parallel()
+	one, two := newWorld(t), newWorld(t)
+	two.describe(func(infra *infrav1.HarvesterCluster) { infra.Spec.TargetNamespace = one.name })
+	one.start()
+	first := one.machine("a", "zone-1")
+	now := one.provisioned(first)
+	two.start()
+	copied := two.machineNamed(first.Name, "zone-1", func(infra *infrav1.HarvesterMachine) { infra.Spec.ProviderID = now.Spec.ProviderID })
+	two.says(copied, infrav1.MachineCreatedCondition, infrav1.VirtualMachineNotOursReason)
+	two.delete(copied)
+	two.gone(copied)
+	one.Consistently(func() bool { return one.vm(first).DeletionTimestamp.IsZero() }).Should(BeTrue())
+	one.Expect(one.claims()).To(HaveLen(1))
+	one.Expect(one.vm(first).Annotations).To(HaveKeyWithValue(infrav1.OwnerAnnotation, infrav1.Owner(first.Namespace, first.Name)))
+}

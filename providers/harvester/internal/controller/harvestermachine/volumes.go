@@ -1,0 +1,120 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/steps"
+)
+
+// noteVolumes notes the names of the machine's disks where they do not follow from its spec, because only a claim whose name is known goes with
+// the machine. A virtual machine that was made before Faultline has such disks, and one that Harvester has restored from a backup. Earlier
+// releases have marked volumes of workloads that were plugged in, too: these lose the marks.
+func (r *Reconciler) noteVolumes(ctx context.Context, s *scope, vm *kubevirtv1.VirtualMachine) (steps.Progress, error) {
+	known, disks := virtualmachine.KnownClaims(s.infra), virtualmachine.Disks(vm)
+	unknown := slices.DeleteFunc(slices.Clone(disks), func(name string) bool { return slices.Contains(known, name) })
+	if len(unknown) == 0 {
+		return steps.Proceed, nil
+	}
+	if p := s.enter(); p != steps.Proceed {
+		return p, nil
+	}
+	own, err := s.ownDisks(ctx, vm, unknown)
+	if err != nil || len(own) == 0 {
+		return steps.Proceed, err
+	}
+	if err := s.unmarkPlugged(ctx, vm); err != nil {
+		return steps.Wait, err
+	}
+	kept := slices.DeleteFunc(known, func(name string) bool { return !slices.Contains(disks, name) })
+	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.VolumesAnnotation, strings.Join(append(kept, own...), ","))
+	return steps.Proceed, s.patch.ApplySpec(ctx, r.Client, s.infra)
+}
+
+// ownDisks are those of the claims that are the machine's. Of a virtual machine that is taken over they are marked now.
+func (s *scope) ownDisks(ctx context.Context, vm *kubevirtv1.VirtualMachine, names []string) (own []string, _ error) {
+	takingOver := virtualmachine.Unmarked(vm, s.infra)
+	for _, name := range names {
+		claim := named(&corev1.PersistentVolumeClaim{}, vm.Namespace, name)
+		if takingOver && virtualmachine.MadeFor(vm, name) {
+			if err := s.markUnlessAnothers(ctx, claim); err != nil {
+				return nil, err
+			}
+		}
+		claim, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKeyFromObject(claim), claim)
+		if err != nil {
+			return nil, err
+		}
+		if claim != nil && virtualmachine.Marked(claim, s.infra) {
+			own = append(own, name)
+		}
+	}
+	return own, nil
+}
+
+// unmarkPlugged takes the machine's marks off claims that are plugged into its virtual machine.
+func (s *scope) unmarkPlugged(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
+	for _, name := range virtualmachine.Plugged(vm) {
+		key := client.ObjectKey{Namespace: vm.Namespace, Name: name}
+		claim, err := reconcile.Find(ctx, s.conn.Live(), key, &corev1.PersistentVolumeClaim{})
+		if err != nil {
+			return err
+		}
+		if claim == nil || !virtualmachine.Marked(claim, s.infra) {
+			continue
+		}
+		data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"resourceVersion": claim.ResourceVersion,
+			"labels":          map[string]any{infrav1.MachineIDLabel: nil, clusterv1.ClusterNameLabel: nil},
+			"annotations":     map[string]any{infrav1.OwnerAnnotation: nil},
+		}})
+		if err != nil {
+			return err
+		}
+		if err := s.conn.Patch(ctx, claim, client.RawPatch(types.MergePatchType, data)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("taking the marks of VirtualMachine %s off PersistentVolumeClaim %s: %w", s.place(), key, err)
+		}
+	}
+	return nil
+}
+
+// deleteVolumes deletes the claims that are the machine's disks.
+func (r *Reconciler) deleteVolumes(ctx context.Context, s *scope) error {
+	var all []func() error
+	for _, name := range virtualmachine.KnownClaims(s.infra) {
+		claim := named(&corev1.PersistentVolumeClaim{}, s.place().Namespace, name)
+		all = append(all, func() error {
+			return s.deleteIf(ctx, claim, "PersistentVolumeClaim", func() (bool, error) { return r.isDisk(ctx, s, claim) })
+		})
+	}
+	return eachOf(all)
+}
+
+// isDisk reports whether a claim whose name the machine knows is the machine's. Harvester makes the claims of images with the backend cdi without
+// labels and annotations: without any mark a claim is the machine's if the machine's own id is in the name.
+func (r *Reconciler) isDisk(ctx context.Context, s *scope, claim *corev1.PersistentVolumeClaim) (bool, error) {
+	if virtualmachine.Marked(claim, s.infra) {
+		return true, nil
+	}
+	if claim.Labels[infrav1.MachineIDLabel] != "" || claim.Annotations[infrav1.OwnerAnnotation] != "" || !virtualmachine.Made(s.infra, claim.Name) {
+		return false, nil
+	}
+	of, err := r.idOf(ctx, s.infra)
+	return of == "", err
+}

@@ -1,0 +1,84 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package virtualmachines
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/retry"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Plug plays the subresource addvolume of a virtual machine, by which a guest cluster's CSI driver gets a volume into a Node: it is added to the
+// virtual machine and to its instance, by the name of the claim.
+func Plug(ctx context.Context, c client.Client, vm client.ObjectKey, claim string) error {
+	return replug(ctx, c, vm, func(spec *kubevirtv1.VirtualMachineInstanceSpec) bool {
+		if at(spec, claim) >= 0 {
+			return false
+		}
+		spec.Volumes = append(spec.Volumes, kubevirtv1.Volume{Name: claim, VolumeSource: kubevirtv1.VolumeSource{
+			PersistentVolumeClaim: &kubevirtv1.PersistentVolumeClaimVolumeSource{
+				PersistentVolumeClaimVolumeSource: corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}, Hotpluggable: true,
+			},
+		}})
+		spec.Domain.Devices.Disks = append(spec.Domain.Devices.Disks, kubevirtv1.Disk{
+			Name: claim, DiskDevice: kubevirtv1.DiskDevice{Disk: &kubevirtv1.DiskTarget{Bus: kubevirtv1.DiskBusSCSI}},
+		})
+		return true
+	})
+}
+
+// Unplug plays the subresource removevolume.
+func Unplug(ctx context.Context, c client.Client, vm client.ObjectKey, claim string) error {
+	return replug(ctx, c, vm, func(spec *kubevirtv1.VirtualMachineInstanceSpec) bool {
+		at := at(spec, claim)
+		if at < 0 || spec.Volumes[at].PersistentVolumeClaim == nil || !spec.Volumes[at].PersistentVolumeClaim.Hotpluggable {
+			return false
+		}
+		spec.Volumes = slices.Delete(spec.Volumes, at, at+1)
+		spec.Domain.Devices.Disks = slices.DeleteFunc(spec.Domain.Devices.Disks, func(d kubevirtv1.Disk) bool { return d.Name == claim })
+		return true
+	})
+}
+
+func at(spec *kubevirtv1.VirtualMachineInstanceSpec, volume string) int {
+	return slices.IndexFunc(spec.Volumes, func(v kubevirtv1.Volume) bool { return v.Name == volume })
+}
+
+// errUnchanged is of a volume that is plugged in already, or not plugged in.
+var errUnchanged = errors.New("the virtual machine has the volume already, or has none of that name that can be unplugged")
+
+// replug changes a virtual machine, and its instance if there is one that is not like that already: it may have been made in between.
+func replug(ctx context.Context, c client.Client, key client.ObjectKey, change func(*kubevirtv1.VirtualMachineInstanceSpec) bool) error {
+	vm, vmi := &kubevirtv1.VirtualMachine{}, &kubevirtv1.VirtualMachineInstance{}
+	err := update(ctx, c, key, vm, func() error {
+		if !change(&vm.Spec.Template.Spec) {
+			return errUnchanged
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(update(ctx, c, key, vmi, func() error {
+		change(&vmi.Spec)
+		return nil
+	}))
+}
+
+func update(ctx context.Context, c client.Client, key client.ObjectKey, o client.Object, change func() error) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := c.Get(ctx, key, o); err != nil {
+			return err
+		}
+		if err := change(); err != nil {
+			return err
+		}
+		return c.Update(ctx, o)
+	})
+}
