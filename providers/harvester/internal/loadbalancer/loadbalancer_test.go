@@ -75,20 +75,24 @@ func TestALoadBalancerIsItsClustersByItsIDOrByTheAddressThatWasPublishedBefore(t
 		o := lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: lbv1.LoadBalancerStatus{Address: address}}
 		if id != "" {
 			o.Labels = map[string]string{infrav1.ClusterIDLabel: id}
+			o.Annotations = map[string]string{infrav1.OwnerAnnotation: "ns/c"}
 		}
 		return o
 	}
+	copied := lb("x", "1", "")
+	copied.Annotations[infrav1.OwnerAnnotation] = "ns/first"
 	now := loadbalancer.Wanted(published, 0, "").Name
 	for name, tc := range map[string]struct {
 		there        lbv1.LoadBalancer
 		own, foreign bool
 	}{
-		"by its id, whatever its name":          {there: lb("x", "1", ""), own: true},
-		"another's of its name":                 {there: lb(now, "2", "10.0.0.1"), foreign: true},
-		"nobody's of its name":                  {there: lb(now, "", "10.0.0.1"), foreign: true},
-		"of the former name, with the address":  {there: lb("ns-c-lb", "", "10.0.0.1"), own: true},
-		"of the former name, at another":        {there: lb("ns-c-lb", "", "10.0.0.2")},
-		"of the former name, and another's now": {there: lb("ns-c-lb", "2", "10.0.0.1")},
+		"by its id, whatever its name":                             {there: lb("x", "1", ""), own: true},
+		"by its id, but of the cluster that this one is a copy of": {there: copied},
+		"another's of its name":                                    {there: lb(now, "2", "10.0.0.1"), foreign: true},
+		"nobody's of its name":                                     {there: lb(now, "", "10.0.0.1"), foreign: true},
+		"of the former name, with the address":                     {there: lb("ns-c-lb", "", "10.0.0.1"), own: true},
+		"of the former name, at another":                           {there: lb("ns-c-lb", "", "10.0.0.2")},
+		"of the former name, and another's now":                    {there: lb("ns-c-lb", "2", "10.0.0.1")},
 	} {
 		own, foreign := loadbalancer.Own(published, []lbv1.LoadBalancer{lb("other", "", ""), tc.there})
 		g.Expect(own != nil).To(Equal(tc.own), name)

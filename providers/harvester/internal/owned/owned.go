@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package owned tells what on Harvester is a HarvesterCluster's own. A name proves nothing there: what has the id of the cluster is
-// its own, and nothing else is touched.
+// Package owned tells what on Harvester is a HarvesterCluster's own. A name proves nothing there, nor does the id of the cluster alone, which a copy
+// of the cluster's YAML has, too: what has the id and names the cluster as its owner is its own, and nothing else is touched.
 package owned
 
 import (
@@ -30,15 +30,17 @@ func (b By) id() string { return b.Cluster.Annotations[infrav1.ClusterIDAnnotati
 
 // Has reports whether an object is the cluster's.
 func (b By) Has(o client.Object) bool {
-	return b.id() != "" && o.GetLabels()[infrav1.ClusterIDLabel] == b.id()
+	return b.id() != "" && o.GetLabels()[infrav1.ClusterIDLabel] == b.id() && o.GetAnnotations()[infrav1.OwnerAnnotation] == b.owner()
 }
+
+func (b By) owner() string { return infrav1.Owner(b.Cluster.Namespace, b.Cluster.Name) }
 
 // Mark makes an object the cluster's, and has its events wake the cluster. It reports whether that changes the object.
 func (b By) Mark(o client.Object) bool {
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
 	changed := set(&labels, infrav1.ClusterIDLabel, b.id())
 	changed = set(&labels, clusterv1.ClusterNameLabel, b.Name) || changed
-	changed = set(&annotations, infrav1.OwnerAnnotation, infrav1.Owner(b.Cluster.Namespace, b.Cluster.Name)) || changed
+	changed = set(&annotations, infrav1.OwnerAnnotation, b.owner()) || changed
 	o.SetLabels(labels)
 	o.SetAnnotations(annotations)
 	return changed

@@ -44,7 +44,7 @@ func TestNamesAreServicesNamesAndNoTwoClustersHaveTheSame(t *testing.T) {
 	})
 }
 
-func TestWhatHasTheNameButNotTheIDIsSomebodyElses(t *testing.T) {
+func TestWhatHasTheNameButNotTheIDOrTheIDButAnotherOwnerIsSomebodyElses(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	service := &corev1.Service{}
@@ -54,5 +54,6 @@ func TestWhatHasTheNameButNotTheIDIsSomebodyElses(t *testing.T) {
 	g.Expect(one.Mark(service)).To(BeFalse())
 	g.Expect(one.Has(service)).To(BeTrue())
 	g.Expect(by("ns", "c", "2").Has(service)).To(BeFalse())
+	g.Expect(by("ns", "copy", "1").Has(service)).To(BeFalse(), "a copy of the cluster has its id")
 	g.Expect(service.Annotations).To(HaveKeyWithValue(infrav1.OwnerAnnotation, "ns/c"))
 }

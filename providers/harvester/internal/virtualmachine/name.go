@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
@@ -28,8 +29,23 @@ func Name(machine *infrav1.HarvesterMachine) string {
 // NameApart is a name that follows from the id of the machine, which it must have, and that no other machine has.
 func NameApart(machine *infrav1.HarvesterMachine) string {
 	id := machine.Annotations[infrav1.MachineIDAnnotation]
-	suffix := "-" + id[:min(idInName, len(id))]
-	return strings.TrimRight(machine.Name[:min(nameLimit-len(suffix), len(machine.Name))], "-.") + suffix
+	return beforeID(machine.Name) + id[:min(idInName, len(id))]
+}
+
+// beforeID is what comes before the id in a name that follows from it.
+func beforeID(machine string) string {
+	return strings.TrimRight(machine[:min(nameLimit-1-idInName, len(machine))], "-.") + "-"
+}
+
+// Copied reports whether an object that is called as its virtual machine has the marks of a HarvesterMachine and is not called as that one's: Harvester
+// gives clones the labels and annotations of the template.
+func Copied(o client.Object) bool {
+	_, machine, owned := infrav1.ParseOwner(o.GetAnnotations()[infrav1.OwnerAnnotation])
+	if o.GetLabels()[infrav1.MachineIDLabel] == "" || !owned || o.GetName() == machine {
+		return false
+	}
+	id, apart := strings.CutPrefix(o.GetName(), beforeID(machine))
+	return !apart || len(id) != idInName || strings.Trim(id, "0123456789abcdef") != ""
 }
 
 // OfAnotherMachine reports whether a virtual machine that is not the machine's is that of another HarvesterMachine for certain: it has the id

@@ -67,3 +67,25 @@ func TestANameIsLeftOnlyToWhatIsAnotherMachinesForCertain(t *testing.T) {
 		NewWithT(t).Expect(virtualmachine.OfAnotherMachine(vm, "c1")).To(Equal(tc.another), name)
 	}
 }
+
+func TestACloneIsToldByItsName(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("m", 63)
+	for name, tc := range map[string]struct {
+		called, owner, id string
+		copied            bool
+	}{
+		"the machine's":                     {called: "m1", owner: "ns/m1", id: machineID},
+		"the machine's, which is apart":     {called: "m1-0123abcd", owner: "ns/m1", id: machineID},
+		"the machine's, whose name is long": {called: long[:54] + "-0123abcd", owner: "ns/" + long, id: machineID},
+		"a clone":                           {called: "m1-copy", owner: "ns/m1", id: machineID, copied: true},
+		"a clone, as long as an id":         {called: "m1-rescued1", owner: "ns/m1", id: machineID, copied: true},
+		"a clone with another name":         {called: "other", owner: "ns/m1", id: machineID, copied: true},
+		"upstream's, which has no id":       {called: "other", owner: "ns/m1"},
+		"no machine's":                      {called: "other"},
+	} {
+		vmi := &kubevirtv1.VirtualMachineInstance{}
+		vmi.Name, vmi.Labels, vmi.Annotations = tc.called, map[string]string{infrav1.MachineIDLabel: tc.id}, map[string]string{infrav1.OwnerAnnotation: tc.owner}
+		NewWithT(t).Expect(virtualmachine.Copied(vmi)).To(Equal(tc.copied), name)
+	}
+}

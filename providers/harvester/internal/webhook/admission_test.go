@@ -4,6 +4,7 @@
 package webhook
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,6 +32,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("HarvesterClusterTemplate", func(t *testing.T) { testClusterTemplateAdmission(t, api) })
 	t.Run("HarvesterMachine", func(t *testing.T) { testMachineAdmission(t, api) })
 	t.Run("HarvesterMachineTemplate", func(t *testing.T) { testMachineTemplateAdmission(t, api) })
+	t.Run("a copy has no id of another", func(t *testing.T) { testCopies(t, api) })
 	t.Run("every field", func(t *testing.T) { api.StoresAsWritten(t.Context(), t, wire, 4) })
 	t.Run("upstream's manifests", func(t *testing.T) { testUpstreamManifests(t, api) })
 	t.Run("our templates", func(t *testing.T) { testOurTemplates(t, api) })
@@ -50,6 +52,48 @@ func startAPIServer(t *testing.T) *rulestest.APIServer {
 	return rulestest.StartAPIServer(t, testenv.Options{
 		Scheme: scheme, Config: filepath.Join("..", "..", "config"), Serve: SetupWithManager, Conversion: true,
 	})
+}
+
+// testCopies applies YAML of objects that have an id again. clusterctl move, and whoever restores a backup, do so under the name that it is of.
+func testCopies(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	for name, tc := range map[string]struct {
+		id   string
+		made func(name string) client.Object
+	}{
+		"machine": {infrav1.MachineIDAnnotation, func(name string) client.Object {
+			return &infrav1.HarvesterMachine{ObjectMeta: rulestest.Named(name), Spec: validMachine()}
+		}},
+		"cluster": {infrav1.ClusterIDAnnotation, func(name string) client.Object {
+			return &infrav1.HarvesterCluster{ObjectMeta: rulestest.Named(name), Spec: validCluster()}
+		}},
+	} {
+		with := func(name, id, of string) client.Object {
+			o := tc.made(name)
+			o.SetAnnotations(map[string]string{tc.id: id})
+			if of != "" {
+				o.SetAnnotations(map[string]string{tc.id: id, infrav1.IDOfAnnotation: infrav1.Owner(o.GetNamespace(), of)})
+			}
+			return o
+		}
+		refused := fmt.Sprintf("metadata.annotations[%s]: Forbidden", tc.id)
+		rulestest.Refused(g, api.Create(ctx, with(name+"-copy", "id-1", name+"-first")), refused)
+		moved := with(name+"-first", "id-1", name+"-first")
+		g.Expect(api.Create(ctx, moved)).To(Succeed(), "as clusterctl move makes it")
+		rulestest.Refused(g, api.Create(ctx, with(name+"-copy", "id-1", "")), refused)
+		g.Expect(api.Create(ctx, with(name+"-older", "id-2", ""))).To(Succeed(), "as it is moved from an earlier release")
+		g.Expect(api.Delete(ctx, moved)).To(Succeed())
+	}
+	template := &infrav1.HarvesterMachineTemplate{ObjectMeta: rulestest.Named("template-of-a-machine")}
+	template.Spec.Template.Spec = validMachine()
+	template.Spec.Template.Spec.ProviderID = ""
+	template.Spec.Template.ObjectMeta.Annotations = map[string]string{infrav1.MachineIDAnnotation: "id-1"}
+	rulestest.Refused(g, api.Create(ctx, template), "spec.template.metadata.annotations["+infrav1.MachineIDAnnotation+"]: Forbidden")
+	classed := &infrav1.HarvesterClusterTemplate{ObjectMeta: rulestest.Named("template-of-a-cluster")}
+	classed.Spec.Template.Spec = validCluster()
+	classed.Spec.Template.ObjectMeta.Annotations = map[string]string{infrav1.ClusterIDAnnotation: "id-1"}
+	rulestest.Refused(g, api.Create(ctx, classed), "spec.template.metadata.annotations["+infrav1.ClusterIDAnnotation+"]: Forbidden")
 }
 
 func testClusterAdmission(t *testing.T, api *rulestest.APIServer) {

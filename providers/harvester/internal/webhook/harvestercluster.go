@@ -81,8 +81,12 @@ func knownEndpoint(ctx context.Context) (infrav1.APIEndpoint, error) {
 }
 
 // ValidateCreate refuses clusters that could not be reconciled.
-func (w *HarvesterCluster) ValidateCreate(_ context.Context, cluster *infrav1.HarvesterCluster) (admission.Warnings, error) {
-	return warnClusterObject(cluster), refuse("HarvesterCluster", cluster.Name, validateClusterObject(cluster))
+func (w *HarvesterCluster) ValidateCreate(ctx context.Context, cluster *infrav1.HarvesterCluster) (admission.Warnings, error) {
+	copied, err := validateNewIdentity(ctx, w.Reader, cluster, infrav1.ClusterIDAnnotation, &infrav1.HarvesterClusterList{})
+	if err != nil {
+		return nil, err
+	}
+	return warnClusterObject(cluster), refuse("HarvesterCluster", cluster.Name, append(validateClusterObject(cluster), copied...))
 }
 
 // ValidateUpdate refuses changes that ValidateCreate would, those after which
@@ -104,6 +108,7 @@ func (w *HarvesterCluster) ValidateUpdate(ctx context.Context, before, after *in
 func validateClusterObject(cluster *infrav1.HarvesterCluster) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := append(validateCluster(cluster.Spec, path), requireCluster(cluster.Spec, path)...)
+	errs = append(errs, validateIdentity(cluster, infrav1.ClusterIDAnnotation)...)
 	config := cluster.Spec.LoadBalancerConfig
 	if config.IPPool != (infrav1.IPPool{}) && config.IPPoolRef != "" && config.IPPoolRef != recordedPoolName(cluster) {
 		errs = append(errs, field.Forbidden(path.Child("loadBalancerConfig", "ipPoolRef"),

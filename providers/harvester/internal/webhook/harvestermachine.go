@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
@@ -20,9 +21,12 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/naming"
 )
 
-// HarvesterMachine validates HarvesterMachines.
+// HarvesterMachine validates HarvesterMachines. Its Reader should be uncached: a
+// machine that was made a moment ago counts.
 type HarvesterMachine struct {
 	rules.Deletable[*infrav1.HarvesterMachine]
+
+	Reader client.Reader
 }
 
 var _ admission.Validator[*infrav1.HarvesterMachine] = &HarvesterMachine{}
@@ -35,8 +39,12 @@ func (w *HarvesterMachine) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // ValidateCreate refuses machines that no virtual machine could be made for.
-func (w *HarvesterMachine) ValidateCreate(_ context.Context, machine *infrav1.HarvesterMachine) (admission.Warnings, error) {
-	return warnMachine(machine.Spec, field.NewPath("spec")), refuse("HarvesterMachine", machine.Name, validateMachineObject(machine))
+func (w *HarvesterMachine) ValidateCreate(ctx context.Context, machine *infrav1.HarvesterMachine) (admission.Warnings, error) {
+	copied, err := validateNewIdentity(ctx, w.Reader, machine, infrav1.MachineIDAnnotation, &infrav1.HarvesterMachineList{})
+	if err != nil {
+		return nil, err
+	}
+	return warnMachine(machine.Spec, field.NewPath("spec")), refuse("HarvesterMachine", machine.Name, append(validateMachineObject(machine), copied...))
 }
 
 // ValidateUpdate refuses every change of the spec but those of the controller: a
@@ -58,6 +66,7 @@ func (w *HarvesterMachine) ValidateUpdate(_ context.Context, before, after *infr
 func validateMachineObject(machine *infrav1.HarvesterMachine) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := append(validateMachine(machine.Spec, path), requireMachine(machine.Spec, path)...)
+	errs = append(errs, validateIdentity(machine, infrav1.MachineIDAnnotation)...)
 	if len(validation.IsDNS1123Label(machine.Name)) > 0 {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), machine.Name,
 			"is the name of the virtual machine, too: use at most 63 lower-case letters, digits and '-'"))

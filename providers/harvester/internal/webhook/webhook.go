@@ -30,7 +30,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	return rules.Setup(mgr,
 		rules.Kind{Name: "HarvesterCluster", Webhooks: &HarvesterCluster{Reader: mgr.GetAPIReader()}},
 		rules.Kind{Name: "HarvesterClusterTemplate", Webhooks: &HarvesterClusterTemplate{}},
-		rules.Kind{Name: "HarvesterMachine", Webhooks: &HarvesterMachine{}},
+		rules.Kind{Name: "HarvesterMachine", Webhooks: &HarvesterMachine{Reader: mgr.GetAPIReader()}},
 		rules.Kind{Name: "HarvesterMachineTemplate", Webhooks: &HarvesterMachineTemplate{}},
 	)
 }

@@ -11,14 +11,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
@@ -113,8 +111,8 @@ func asker(key client.ObjectKey) harvester.Asker {
 func (s *scope) Owner() *clusterv1.Cluster { return s.owner }
 
 func reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if err := s.identify(ctx); err != nil {
-		return ctrl.Result{}, err
+	if own, err := s.identify(ctx); err != nil || !own {
+		return ctrl.Result{RequeueAfter: s.again}, err
 	}
 	s.connect(ctx)
 	if err := s.note(ctx); err != nil {
@@ -131,16 +129,6 @@ func sooner(a, b time.Duration) time.Duration {
 		return b
 	}
 	return a
-}
-
-// identify gives the cluster its id, which is stored before anything is made on Harvester: by it that is found again.
-func (s *scope) identify(ctx context.Context) error {
-	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizerLegacy)
-	if s.cluster.Annotations[infrav1.ClusterIDAnnotation] != "" {
-		return nil
-	}
-	annotate(s.cluster, infrav1.ClusterIDAnnotation, uuid.NewString())
-	return s.patch.ApplySpec(ctx, s.Client, s.cluster)
 }
 
 func annotate(o client.Object, key, value string) {

@@ -58,6 +58,9 @@ func (s *scope) remove(ctx context.Context) (bool, error) {
 	if s.cluster.Annotations[infrav1.ClusterIDAnnotation] == "" {
 		return true, nil // nothing was made before it had an id
 	}
+	if of, err := s.idOf(ctx); err != nil || of != "" {
+		return of != "", err // nor for a copy of another cluster
+	}
 	s.connect(ctx)
 	if s.unseen() {
 		return s.withoutHarvester(), nil

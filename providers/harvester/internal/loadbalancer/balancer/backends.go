@@ -14,6 +14,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 )
 
 // backend is a virtual machine that a load balancer selects and that runs.
@@ -32,11 +33,12 @@ func (b backend) address(family discoveryv1.AddressType) netip.Addr {
 	return b.ipv4
 }
 
-// backendsOf are those of the instances that the load balancer leads to, by name. They need not have an address yet.
+// backendsOf are those of the instances that the load balancer leads to, by name. They need not have an address yet. A clone of a machine of Cluster
+// API has its labels, but is no member of the cluster.
 func backendsOf(lb *lbv1.LoadBalancer, instances []*kubevirtv1.VirtualMachineInstance) []backend {
 	var all []backend
 	for _, vmi := range instances {
-		if !selects(lb.Spec.BackendServerSelector, vmi.Labels) || !vmi.DeletionTimestamp.IsZero() || vmi.IsFinal() {
+		if !selects(lb.Spec.BackendServerSelector, vmi.Labels) || !vmi.DeletionTimestamp.IsZero() || vmi.IsFinal() || virtualmachine.Copied(vmi) {
 			continue
 		}
 		all = append(all, backend{

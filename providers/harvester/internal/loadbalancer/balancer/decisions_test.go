@@ -18,6 +18,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
@@ -69,6 +70,9 @@ func TestALoadBalancerLeadsToMachinesThatHaveOneOfTheValuesOfEachLabelAndRun(t *
 		machine("z", map[string]string{"app": "web", "tier": "front"}), machine("a", map[string]string{"app": "shop", "tier": "front"}),
 		machine("other-tier", map[string]string{"app": "web", "tier": "back"}), machine("no-tier", map[string]string{"app": "web"}),
 		machine("goes", map[string]string{"app": "web", "tier": "front"}, func(vmi *kubevirtv1.VirtualMachineInstance) { vmi.DeletionTimestamp = &metav1.Time{Time: time.Now()} }),
+		machine("clone", map[string]string{"app": "web", "tier": "front", infrav1.MachineIDLabel: "id"}, func(vmi *kubevirtv1.VirtualMachineInstance) {
+			vmi.Annotations = map[string]string{infrav1.OwnerAnnotation: "ns/z"}
+		}),
 		machine("stopped", map[string]string{"app": "web", "tier": "front"}, func(vmi *kubevirtv1.VirtualMachineInstance) { vmi.Status.Phase = kubevirtv1.Succeeded }),
 	}
 	lb := &lbv1.LoadBalancer{}

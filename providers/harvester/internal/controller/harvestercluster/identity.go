@@ -1,0 +1,60 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/terminalerror"
+)
+
+// identify gives the cluster its id, which is stored before anything is made on Harvester: by it that is found again. It reports false for a
+// cluster that has the id of another, whose load balancer, pools and account it would take.
+func (s *scope) identify(ctx context.Context) (bool, error) {
+	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizerLegacy)
+	of, err := s.idOf(ctx)
+	if err != nil {
+		return false, err
+	}
+	if of != "" {
+		status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason, fmt.Sprintf(
+			"the id in the annotation %s is that of HarvesterCluster %s, of which this one is a copy: remove these annotations from this one or, if its "+
+				"HarvesterClusterTemplate has them, from that, too: %s",
+			infrav1.ClusterIDAnnotation, of, strings.Join(identity.ClusterAnnotations(), ", ")))
+		s.again = terminalerror.Check // the other may be deleted
+		return false, nil
+	}
+	if s.cluster.Annotations[infrav1.ClusterIDAnnotation] == "" {
+		annotate(s.cluster, infrav1.ClusterIDAnnotation, uuid.NewString())
+	}
+	annotate(s.cluster, infrav1.IDOfAnnotation, infrav1.Owner(s.cluster.Namespace, s.cluster.Name))
+	return true, s.patch.ApplySpec(ctx, s.Client, s.cluster)
+}
+
+// idOf names the cluster whose id this one has; "" for its own.
+func (s *scope) idOf(ctx context.Context) (string, error) {
+	id := s.cluster.Annotations[infrav1.ClusterIDAnnotation]
+	if of, known := identity.Of(s.cluster, id); known {
+		return of, nil
+	}
+	list := &infrav1.HarvesterClusterList{}
+	if err := s.Client.List(ctx, list); err != nil {
+		return "", fmt.Errorf("listing HarvesterClusters: %w", err)
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.Annotations[infrav1.ClusterIDAnnotation] == id && identity.Precedes(other, s.cluster) {
+			return infrav1.Owner(other.Namespace, other.Name), nil
+		}
+	}
+	return "", nil
+}

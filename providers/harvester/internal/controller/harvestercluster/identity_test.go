@@ -1,0 +1,75 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster_test
+
+import (
+	"maps"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
+)
+
+func TestACopyOfAClusterDoesNotTakeTheFirstOnesThingsWithIt(t *testing.T) {
+	t.Parallel()
+	for i, tc := range []struct {
+		name   string
+		change func(*infrav1.HarvesterCluster)
+	}{
+		{"with all annotations", func(*infrav1.HarvesterCluster) {}},
+		{"as an earlier release has annotated it", func(cluster *infrav1.HarvesterCluster) {
+			delete(cluster.Annotations, infrav1.IDOfAnnotation)
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "a")
+			w.manifests()
+			first := w.cluster("c", fromPool(90+i), withCloudProvider)
+			w.provisioned(first)
+			balancer := w.balancers()[0]
+			copied := w.cluster("copy", func(cluster *infrav1.HarvesterCluster) {
+				cluster.Annotations, cluster.Spec = maps.Clone(first.Annotations), *first.Spec.DeepCopy()
+			}, tc.change)
+			w.Expect(w.says(copied, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason)).To(And(
+				ContainSubstring(infrav1.Owner(first.Namespace, first.Name)), ContainSubstring("remove these annotations")))
+			w.Expect(copied.Status.Ready).To(BeFalse())
+			w.remove(copied)
+
+			now := w.balancers()
+			w.Expect(now).To(HaveLen(1))
+			w.Expect(now[0].UID).To(Equal(balancer.UID))
+			w.Expect(now[0].DeletionTimestamp).To(BeNil())
+			w.Expect(now[0].Annotations).To(HaveKeyWithValue(infrav1.OwnerAnnotation, infrav1.Owner(first.Namespace, first.Name)))
+			pool := &lbv1.IPPool{}
+			w.Expect(w.harvester.Get(t.Context(), client.ObjectKey{Name: balancer.Spec.IPPool}, pool)).To(Succeed())
+			w.Expect(pool.DeletionTimestamp).To(BeNil())
+			w.Expect(w.account(w, first)).NotTo(BeEmpty())
+			w.remove(first)
+			w.empty()
+		})
+	}
+}
+
+func TestACopyOfAClusterHasThingsOfItsOwnWhenItsAnnotationsAreRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	first := w.cluster("c")
+	w.provisioned(first)
+	copied := w.cluster("copy", func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = maps.Clone(first.Annotations) })
+	w.says(copied, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason)
+	change(w, user, copied, func(cluster *infrav1.HarvesterCluster) {
+		for _, key := range identity.ClusterAnnotations() {
+			delete(cluster.Annotations, key)
+		}
+	})
+	w.provisioned(copied)
+	w.Expect(w.balancers()).To(HaveLen(2))
+	w.remove(copied)
+	w.Expect(w.balancers()).To(HaveLen(1))
+}

@@ -1,0 +1,67 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
+)
+
+// validateIdentity refuses the id of another object, with which YAML is copied.
+// clusterctl move and a restored backup keep namespace and name, so that an id is
+// its object's own there.
+func validateIdentity(o client.Object, id string) field.ErrorList {
+	if of, _ := identity.Of(o, o.GetAnnotations()[id]); of != "" {
+		return field.ErrorList{copied(id, of)}
+	}
+	return nil
+}
+
+func copied(id, of string) *field.Error {
+	return field.Forbidden(field.NewPath("metadata", "annotations").Key(id),
+		"is the id of "+of+", of which this is a copy: remove all annotations that begin with infrastructure.cluster.x-k8s.io/harvester-")
+}
+
+// validateNewIdentity refuses also an id that another object of the kind has, where
+// an earlier release has not noted whose it is.
+func validateNewIdentity(ctx context.Context, reader client.Reader, o client.Object, id string, list client.ObjectList) (field.ErrorList, error) {
+	value := o.GetAnnotations()[id]
+	if _, known := identity.Of(o, value); known {
+		return nil, nil
+	}
+	if err := reader.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("looking for another object with the id %s: %w", value, err)
+	}
+	var errs field.ErrorList
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		other := item.(client.Object)
+		if other.GetAnnotations()[id] == value && client.ObjectKeyFromObject(other) != client.ObjectKeyFromObject(o) {
+			errs = field.ErrorList{copied(id, infrav1.Owner(other.GetNamespace(), other.GetName()))}
+		}
+		return nil
+	})
+	return errs, err
+}
+
+// validateTemplateIdentity refuses annotations that hold for one object only: each
+// that is made from the template would have them.
+func validateTemplateIdentity(metadata clusterv1.ObjectMeta, ofOne []string) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range ofOne {
+		if _, has := metadata.Annotations[key]; has {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "template", "metadata", "annotations").Key(key),
+				"holds for one object only, and all that are made from the template would have it: remove it"))
+		}
+	}
+	return errs
+}
