@@ -7,8 +7,8 @@ import (
 	"cmp"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
@@ -39,7 +39,7 @@ func beforeID(machine string) string {
 
 // Copied reports whether an object that is called as its virtual machine has the marks of a HarvesterMachine and is not called as that one's: Harvester
 // gives clones the labels and annotations of the template.
-func Copied(o client.Object) bool {
+func Copied(o metav1.Object) bool {
 	_, machine, owned := infrav1.ParseOwner(o.GetAnnotations()[infrav1.OwnerAnnotation])
 	if o.GetLabels()[infrav1.MachineIDLabel] == "" || !owned || o.GetName() == machine {
 		return false

@@ -4,8 +4,8 @@
 package virtualmachine
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
@@ -23,13 +23,13 @@ func Unmarked(vm *kubevirtv1.VirtualMachine, machine *infrav1.HarvesterMachine) 
 
 // Marked reports whether an object on Harvester has the machine's id and names the machine as its owner. The id alone proves nothing: Harvester
 // copies labels to clones and restored volumes, and a copy of the machine's YAML has the id, too.
-func Marked(o client.Object, machine *infrav1.HarvesterMachine) bool {
+func Marked(o metav1.Object, machine *infrav1.HarvesterMachine) bool {
 	id := machine.Annotations[infrav1.MachineIDAnnotation]
 	return id != "" && o.GetLabels()[infrav1.MachineIDLabel] == id && o.GetAnnotations()[infrav1.OwnerAnnotation] == ownerOf(machine)
 }
 
 // OfAnother reports whether a mark of an object contradicts that it is the machine's: an owner that is another, else an id that is.
-func OfAnother(o client.Object, machine *infrav1.HarvesterMachine) bool {
+func OfAnother(o metav1.Object, machine *infrav1.HarvesterMachine) bool {
 	if owner := o.GetAnnotations()[infrav1.OwnerAnnotation]; owner != "" {
 		return owner != ownerOf(machine)
 	}
