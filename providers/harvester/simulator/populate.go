@@ -98,13 +98,17 @@ func (s *Simulator) addHarvester(ctx context.Context) error {
 	return nil
 }
 
-// cloudProviderRole is what guest clusters' cloud providers may do here.
+// cloudProviderRole is what guest clusters' cloud providers and CSI drivers may do here, as Harvester's chart has it.
 func cloudProviderRole() *rbacv1.ClusterRole {
 	read := []string{"get", "list", "watch"}
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "harvesterhci.io:cloudprovider"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{lbv1.GroupVersion.Group}, Resources: []string{"loadbalancers"}, Verbs: []string{rbacv1.VerbAll}},
+		{APIGroups: []string{lbv1.GroupVersion.Group}, Resources: []string{"loadbalancers"}, Verbs: append([]string{"update", "create", "delete"}, read...)},
+		{APIGroups: []string{"subresources.kubevirt.io"}, Resources: []string{
+			"virtualmachines/addvolume", "virtualmachines/removevolume", "virtualmachineinstances/addvolume", "virtualmachineinstances/removevolume",
+		}, Verbs: []string{"get", "update"}},
 		{APIGroups: []string{kubevirtv1.GroupVersion.Group}, Resources: []string{"virtualmachines", "virtualmachineinstances"}, Verbs: read},
-		{APIGroups: []string{corev1.GroupName}, Resources: []string{"nodes"}, Verbs: read},
+		{APIGroups: []string{corev1.GroupName}, Resources: []string{"pods", "nodes"}, Verbs: read},
+		{APIGroups: []string{corev1.GroupName}, Resources: []string{"persistentvolumeclaims", "persistentvolumeclaims/status"}, Verbs: []string{rbacv1.VerbAll}},
 	}}
 }
 

@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	// Role is the ClusterRole that Harvester has for cloud providers.
+	// Role is the ClusterRole that Harvester has for cloud providers and CSI drivers. Whoever has it may delete any volume, so that it is bound in
+	// the namespace of the cluster's virtual machines only.
 	Role = "harvesterhci.io:cloudprovider"
 	// namespace is where the cloud provider runs in a cluster.
 	namespace = metav1.NamespaceSystem

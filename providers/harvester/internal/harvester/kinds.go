@@ -65,7 +65,7 @@ func Mapper() meta.RESTMapper {
 	add(corev1.SchemeGroupVersion, meta.RESTScopeRoot, "Node", "Namespace")
 	add(corev1.SchemeGroupVersion, meta.RESTScopeNamespace, "Secret", "Service", "PersistentVolumeClaim", "ServiceAccount", "ConfigMap")
 	add(discoveryv1.SchemeGroupVersion, meta.RESTScopeNamespace, "EndpointSlice")
-	add(rbacv1.SchemeGroupVersion, meta.RESTScopeRoot, "ClusterRoleBinding")
+	add(rbacv1.SchemeGroupVersion, meta.RESTScopeRoot, "ClusterRole", "ClusterRoleBinding")
 	add(rbacv1.SchemeGroupVersion, meta.RESTScopeNamespace, "RoleBinding")
 	add(storagev1.SchemeGroupVersion, meta.RESTScopeRoot, "StorageClass")
 	add(kubevirtv1.SchemeGroupVersion, meta.RESTScopeNamespace, "VirtualMachine", "VirtualMachineInstance")

@@ -128,8 +128,8 @@ func (v *view) hidden(ctx context.Context, r *toolscache.Reflector, err error) {
 	defer v.mu.Unlock()
 	if v.denied == nil {
 		klog.InfoS("The account has no right to see the hosts of Harvester: zone and region of Nodes are taken from annotations of "+
-			"their virtual machines, where Harvester has put them there. To have them always, bind the ClusterRole harvesterhci.io:cloudprovider to "+
-			"the account by a ClusterRoleBinding", "reason", err.Error())
+			"their virtual machines, where Harvester has put them there. To have them always, bind a ClusterRole that allows "+
+			"get, list and watch of nodes, and nothing else, to the account by a ClusterRoleBinding", "reason", err.Error())
 	}
 	v.denied = err
 }

@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -33,14 +33,16 @@ const expose = "ingress-expose"
 var errOthers = errors.New("somebody else has one of that name: delete it, and the cluster's own is made")
 
 // configureCloudProvider makes an account on Harvester for the cloud provider of the cluster, and writes its kubeconfig into the manifests
-// that the user has prepared. It is done once.
+// that the user has prepared. The kubeconfig is written once, and again when the account had to be made again.
 func (s *scope) configureCloudProvider(ctx context.Context) (bool, error) {
 	config := s.cluster.Spec.UpdateCloudProviderConfig
 	if config == (infrav1.UpdateCloudProviderConfig{}) {
 		return s.withoutCloudProvider(ctx)
 	}
 	if conditions.IsTrue(s.cluster, configReady) {
-		return true, nil
+		if kept, err := s.keepAccount(ctx); kept || err != nil {
+			return kept, err
+		}
 	}
 	manifests, err := s.manifests(ctx, config)
 	if err != nil || manifests == nil {
@@ -79,13 +81,13 @@ func (s *scope) withoutCloudProvider(ctx context.Context) (bool, error) {
 // deleteAccount deletes what of the account is the cluster's own, last of all the account itself, with which its token would go. It returns
 // what an error is about.
 func (s *scope) deleteAccount(ctx context.Context) (what string, _ error) {
-	account, binding, token := s.account()
+	a := s.account()
 	wasAsked := conditions.Has(s.cluster, configReady) || s.cluster.Spec.UpdateCloudProviderConfig != (infrav1.UpdateCloudProviderConfig{})
-	for _, o := range []client.Object{binding, token, account} {
+	for _, o := range append([]client.Object{a.former, a.token}, append(a.rights(), a.account)...) {
 		what := fmt.Sprintf("%T %s", o, o.GetName())
 		switch err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(o), o); {
-		case apierrors.IsForbidden(err) && !wasAsked: // whoever may not look at one has not made one
-			continue
+		case apierrors.IsForbidden(err) && (!wasAsked || slices.Contains(a.rights(), o)):
+			continue // whoever may not look at one has not made one; and rights of an account that is gone are nobody's
 		case apierrors.IsNotFound(err), err == nil && !s.by.Has(o):
 			continue
 		case err != nil:
@@ -120,69 +122,19 @@ func (s *scope) manifests(ctx context.Context, config infrav1.UpdateCloudProvide
 
 // kubeconfig is that of an account which is made for the cluster; nil while it has no token.
 func (s *scope) kubeconfig(ctx context.Context) ([]byte, error) {
-	account, binding, token := s.account()
-	refused := func(err error, o client.Object) error {
-		if errors.Is(err, errOthers) {
-			s.again = lookAgain
-			status.False(s.cluster, configReady, infrav1.CloudProviderConfigGenerationFailedReason, fmt.Sprintf("%T %s: %s", o, o.GetName(), err))
-			return nil
-		}
-		return s.refused(err, configReady, infrav1.CloudProviderConfigGenerationFailedReason, fmt.Sprintf("%T %s", o, o.GetName()))
-	}
-	for _, o := range []client.Object{account, binding} {
-		if err := s.ensure(ctx, o); err != nil {
-			return nil, refused(err, o)
-		}
-	}
-	token.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ServiceAccount", Name: account.Name, UID: account.UID}}
-	if err := s.ensure(ctx, token); err != nil {
-		return nil, refused(err, token)
+	a := s.account()
+	if _, ok, err := s.ensureAccount(ctx, a); err != nil || !ok {
+		return nil, err
 	}
 	service, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: expose}, &corev1.Service{})
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, err
 	}
-	if len(token.Data[corev1.ServiceAccountTokenKey]) == 0 {
+	if len(a.token.Data[corev1.ServiceAccountTokenKey]) == 0 {
 		s.again = tokenCheck
-		status.False(s.cluster, configReady, infrav1.CloudProviderConfigNotReadyReason, "waiting for Harvester to fill in the token of Secret "+token.Name)
+		status.False(s.cluster, configReady, infrav1.CloudProviderConfigNotReadyReason, "waiting for Harvester to fill in the token of Secret "+a.token.Name)
 		return nil, nil
 	}
 	return cloudprovider.Kubeconfig(cloudprovider.Server(service, s.conn.Host()), s.cluster.Spec.TargetNamespace,
-		token.Data[corev1.ServiceAccountTokenKey], token.Data[corev1.ServiceAccountRootCAKey])
-}
-
-// account is what makes up the account of the cloud provider.
-func (s *scope) account() (*corev1.ServiceAccount, *rbacv1.ClusterRoleBinding, *corev1.Secret) {
-	name, namespace := s.by.NameFor("ccm"), s.cluster.Spec.TargetNamespace
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: cloudprovider.Role},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
-	}
-	token := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{corev1.ServiceAccountNameKey: name}},
-		Type:       corev1.SecretTypeServiceAccountToken,
-	}
-	for _, o := range []client.Object{account, binding, token} {
-		s.by.Mark(o)
-	}
-	return account, binding, token
-}
-
-// ensure reads an object that is the cluster's, and makes it if there is none.
-func (s *scope) ensure(ctx context.Context, o client.Object) error {
-	wanted := o.DeepCopyObject().(client.Object)
-	err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(o), o)
-	switch {
-	case apierrors.IsNotFound(err):
-		if err := s.conn.Create(ctx, wanted); err != nil {
-			return err
-		}
-		return s.conn.Live().Get(ctx, client.ObjectKeyFromObject(wanted), o)
-	case err == nil && !s.by.Has(o):
-		return errOthers
-	default:
-		return err
-	}
+		a.token.Data[corev1.ServiceAccountTokenKey], a.token.Data[corev1.ServiceAccountRootCAKey])
 }

@@ -4,16 +4,23 @@
 package harvestercluster_test
 
 import (
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 )
 
 // manifests makes those of the cloud provider.
@@ -38,21 +45,123 @@ func withoutCloudProvider(cluster *infrav1.HarvesterCluster) {
 
 // account is what there is of the cloud provider's on Harvester.
 func (w *world) account(g Gomega, cluster *infrav1.HarvesterCluster) (all []string) {
-	own := client.MatchingLabels{infrav1.ClusterIDLabel: cluster.Annotations[infrav1.ClusterIDAnnotation]}
-	accounts, tokens, bindings := &corev1.ServiceAccountList{}, &corev1.SecretList{}, &rbacv1.ClusterRoleBindingList{}
-	for _, list := range []client.ObjectList{accounts, tokens, bindings} {
+	own := ofCluster(cluster)
+	for kind, list := range map[string]client.ObjectList{
+		"ServiceAccount": &corev1.ServiceAccountList{}, "Secret": &corev1.SecretList{}, "RoleBinding": &rbacv1.RoleBindingList{},
+		"ClusterRole": &rbacv1.ClusterRoleList{}, "ClusterRoleBinding": &rbacv1.ClusterRoleBindingList{},
+	} {
 		g.Expect(w.harvester.List(w.t.Context(), list, own)).To(Succeed())
+		g.Expect(meta.EachListItem(list, func(item runtime.Object) error {
+			all = append(all, kind+" "+item.(client.Object).GetName())
+			return nil
+		})).To(Succeed())
 	}
-	for i := range accounts.Items {
-		all = append(all, "ServiceAccount "+accounts.Items[i].Name)
-	}
-	for i := range tokens.Items {
-		all = append(all, "Secret "+tokens.Items[i].Name)
-	}
-	for i := range bindings.Items {
-		all = append(all, "ClusterRoleBinding "+bindings.Items[i].Name)
-	}
+	slices.Sort(all)
 	return all
+}
+
+// wholeAccount is how many objects an account is: itself, its token, what it may do in its namespace, what it may see of hosts, and that it may.
+const wholeAccount = 5
+
+// asCloudProvider asks Harvester as the cloud provider of the cluster does.
+func (w *world) asCloudProvider(cluster *infrav1.HarvesterCluster) client.Client {
+	w.t.Helper()
+	tokens := &corev1.SecretList{}
+	w.Expect(w.harvester.List(w.t.Context(), tokens, client.InNamespace(w.name), ofCluster(cluster))).To(Succeed())
+	w.Expect(tokens.Items).To(HaveLen(1))
+	c, err := client.New(&rest.Config{
+		Host: w.sim.Server(), BearerToken: string(tokens.Items[0].Data[corev1.ServiceAccountTokenKey]),
+		TLSClientConfig: rest.TLSClientConfig{CAData: tokens.Items[0].Data[corev1.ServiceAccountRootCAKey]},
+	}, client.Options{Scheme: w.harvester.Scheme()})
+	w.Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+func ofCluster(cluster *infrav1.HarvesterCluster) client.MatchingLabels {
+	return client.MatchingLabels{infrav1.ClusterIDLabel: cluster.Annotations[infrav1.ClusterIDAnnotation]}
+}
+
+// volume makes a claim on Harvester.
+func (w *world) volume(namespace string) *corev1.PersistentVolumeClaim {
+	w.t.Helper()
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data-" + w.name}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}}
+	w.Expect(w.harvester.Create(w.t.Context(), claim)).To(Succeed())
+	return claim
+}
+
+func TestTheCloudProviderMayTouchVolumesInTheNamespaceOfItsClusterOnlyAndSeesHosts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	w.manifests()
+	cluster := w.cluster("c", given, withCloudProvider)
+	w.provisioned(cluster)
+	others, own := w.volume("default"), w.volume(w.name)
+	guest := w.asCloudProvider(cluster)
+	w.Expect(guest.Delete(t.Context(), others)).To(MatchError(apierrors.IsForbidden, "is forbidden"))
+	w.Expect(guest.Delete(t.Context(), own)).To(Succeed())
+	w.Expect(guest.List(t.Context(), &corev1.NodeList{})).To(Succeed(), "zones of Nodes are labels of hosts")
+	w.Expect(guest.List(t.Context(), &corev1.SecretList{}, client.InNamespace(w.name))).To(MatchError(apierrors.IsForbidden, "is forbidden"))
+}
+
+func TestAnAccountOfAnEarlierReleaseKeepsItsRightsInItsNamespaceAndLosesThoseInOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	manifests := w.manifests()
+	cluster := w.cluster("c", given, withCloudProvider)
+	w.provisioned(cluster)
+	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(manifests), manifests)).To(Succeed())
+	whole := w.account(w, cluster)
+	w.stop()
+	// As an earlier release has made it.
+	w.Expect(w.harvester.DeleteAllOf(t.Context(), &rbacv1.RoleBinding{}, client.InNamespace(w.name), ofCluster(cluster))).To(Succeed())
+	for _, kind := range []client.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}} {
+		w.Expect(w.harvester.DeleteAllOf(t.Context(), kind, ofCluster(cluster))).To(Succeed())
+	}
+	accounts := &corev1.ServiceAccountList{}
+	w.Expect(w.harvester.List(t.Context(), accounts, client.InNamespace(w.name), ofCluster(cluster))).To(Succeed())
+	former := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: accounts.Items[0].Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "harvesterhci.io:cloudprovider"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.name, Name: accounts.Items[0].Name}},
+	}
+	owned.By{Cluster: cluster, Name: "c"}.Mark(former)
+	w.Expect(w.harvester.Create(t.Context(), former)).To(Succeed())
+
+	w.start()
+	w.eventually(cluster, func(g Gomega) { g.Expect(w.account(g, cluster)).To(Equal(whole)) })
+	w.Expect(conditions.IsTrue(cluster, infrav1.CloudProviderConfigReadyCondition)).To(BeTrue())
+	others := w.volume("default")
+	w.Eventually(func() error { return w.asCloudProvider(cluster).Delete(t.Context(), others, client.DryRunAll) }).
+		Should(MatchError(apierrors.IsForbidden, "is forbidden"))
+	now := manifests.DeepCopy()
+	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(now), now)).To(Succeed())
+	w.Expect(now.Data).To(Equal(manifests.Data), "its token is the same")
+	w.remove(cluster)
+	w.Expect(w.account(w, cluster)).To(BeEmpty())
+}
+
+func TestWhatSomebodyHasDeletedOfTheCloudProvidersAccountIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	manifests := w.manifests()
+	cluster := w.cluster("c", given, withCloudProvider)
+	w.provisioned(cluster)
+	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(manifests), manifests)).To(Succeed())
+	whole := w.account(w, cluster)
+	w.stop()
+	w.Expect(w.harvester.DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(w.name), ofCluster(cluster))).To(Succeed())
+	w.Expect(w.harvester.DeleteAllOf(t.Context(), &rbacv1.RoleBinding{}, client.InNamespace(w.name), ofCluster(cluster))).To(Succeed())
+	w.start()
+	w.eventually(cluster, func(g Gomega) {
+		g.Expect(w.account(g, cluster)).To(Equal(whole))
+		now := manifests.DeepCopy()
+		g.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(now), now)).To(Succeed())
+		g.Expect(now.Data).NotTo(Equal(manifests.Data), "the token that they had is worth nothing")
+		g.Expect(conditions.IsTrue(cluster, infrav1.CloudProviderConfigReadyCondition)).To(BeTrue())
+	})
 }
 
 func TestTheCloudProviderHasAnAccountOfItsOwnAsLongAsTheClusterIsThere(t *testing.T) {
@@ -64,7 +173,7 @@ func TestTheCloudProviderHasAnAccountOfItsOwnAsLongAsTheClusterIsThere(t *testin
 	w.provisioned(cluster)
 	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(manifests), manifests)).To(Succeed())
 	w.Expect(manifests.Data["all"]).To(And(HavePrefix("kind: Nothing\n---\n"), ContainSubstring("name: cloud-config")))
-	w.Expect(w.account(w, cluster)).To(HaveLen(3))
+	w.Expect(w.account(w, cluster)).To(HaveLen(wholeAccount))
 
 	w.remove(cluster)
 	w.Expect(w.account(w, cluster)).To(BeEmpty())
@@ -83,7 +192,7 @@ func TestTheAccountOfTheCloudProviderGoesWhenNobodyAsksForItAnyMore(t *testing.T
 	})
 	change(w, user, cluster, withCloudProvider)
 	w.says(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigGeneratedSuccessfullyReason)
-	w.Expect(w.account(w, cluster)).To(HaveLen(3), "it is made again")
+	w.Expect(w.account(w, cluster)).To(HaveLen(wholeAccount), "it is made again")
 }
 
 func TestTheAccountOfTheCloudProviderGoesWithAClusterThatDoesNotNameItAnyMore(t *testing.T) {
@@ -120,6 +229,23 @@ func rightsWithoutAccounts() []rbacv1.PolicyRule {
 		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: all},
 		{APIGroups: []string{"loadbalancer.harvesterhci.io"}, Resources: []string{"ippools", "loadbalancers"}, Verbs: all},
 	}
+}
+
+func TestAClusterWhoseAccountMayDoWhatAnEarlierReleaseNeededGoesWithTheCloudProvidersAccount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	w.manifests()
+	cluster := w.cluster("c", given, withCloudProvider)
+	w.provisioned(cluster)
+	w.stop()
+	w.identity(sim.KubeconfigFor(w.name, append(rightsWithoutAccounts(),
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts", "secrets"}, Verbs: []string{"get", "create", "delete"}},
+		rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterrolebindings"}, Verbs: []string{"get", "create", "delete"}},
+	), ""))
+	w.start()
+	w.Expect(w.says(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(ContainSubstring("rolebindings"))
+	w.remove(cluster)
+	w.Expect(w.account(w, cluster)).NotTo(ContainElement(Or(HavePrefix("ServiceAccount "), HavePrefix("Secret "))))
 }
 
 func TestAnAccountThatMayNotBeMadeIsToldAndMadeWhenItMay(t *testing.T) {

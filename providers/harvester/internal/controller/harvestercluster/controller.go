@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -38,8 +39,9 @@ type Reconciler struct {
 	Domains   *publish.Publisher
 	Recorder  events.EventRecorder
 
-	filter  watchfilter.Filter
-	written patch.Written
+	filter   watchfilter.Filter
+	written  patch.Written
+	accounts sync.Map // by the keys of clusters, when the account of their cloud provider was last seen whole
 }
 
 // scope is what one reconcile knows.
@@ -100,6 +102,7 @@ func (r *Reconciler) gather(ctx context.Context, cluster *infrav1.HarvesterClust
 
 func (r *Reconciler) forget(key client.ObjectKey) {
 	r.Domains.Forget(key)
+	r.accounts.Delete(key)
 	r.Connections.Forget(asker(key))
 }
 

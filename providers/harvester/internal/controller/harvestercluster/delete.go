@@ -105,7 +105,7 @@ func (s *scope) mayStay() []string {
 		all = append(all, "IPPools")
 	}
 	if conditions.Has(s.cluster, configReady) {
-		all = append(all, fmt.Sprintf("the ServiceAccount of namespace %s and its ClusterRoleBinding", namespace))
+		all = append(all, fmt.Sprintf("the ServiceAccount and RoleBinding of namespace %s, and ClusterRole and ClusterRoleBinding", namespace))
 	}
 	if len(all) > 0 {
 		all[len(all)-1] += fmt.Sprintf(" with the label %s=%s", infrav1.ClusterIDLabel, s.cluster.Annotations[infrav1.ClusterIDAnnotation])

@@ -1,0 +1,154 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+// accountCheck is how often it is looked whether the account is still there: no event tells when somebody deletes a part of it.
+const accountCheck = 10 * time.Minute
+
+// account is what makes up the account of the cloud provider on Harvester.
+type account struct {
+	account *corev1.ServiceAccount
+	token   *corev1.Secret
+	// binding gives the account the rights of cloud providers, in the namespace of the cluster's virtual machines.
+	binding *rbacv1.RoleBinding
+	// hosts lets it see the hosts of Harvester, whose labels say in which zone a Node is.
+	hosts        *rbacv1.ClusterRole
+	hostsBinding *rbacv1.ClusterRoleBinding
+	// former is what earlier releases have made: it gives the account the rights of cloud providers in all namespaces.
+	former *rbacv1.ClusterRoleBinding
+}
+
+func (s *scope) account() *account {
+	name, hosts, namespace := s.by.NameFor("ccm"), s.by.NameFor("ccm-hosts"), s.cluster.Spec.TargetNamespace
+	role := func(name string) rbacv1.RoleRef {
+		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
+	}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}}
+	there := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	a := &account{
+		account: &corev1.ServiceAccount{ObjectMeta: there},
+		token: &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{corev1.ServiceAccountNameKey: name}},
+			Type:       corev1.SecretTypeServiceAccountToken,
+		},
+		binding: &rbacv1.RoleBinding{ObjectMeta: there, RoleRef: role(cloudprovider.Role), Subjects: subjects},
+		hosts: &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: hosts}, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{corev1.GroupName}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch"},
+		}}},
+		hostsBinding: &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: hosts}, RoleRef: role(hosts), Subjects: subjects},
+		former:       &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}},
+	}
+	for _, o := range append(a.rights(), a.account, a.token) {
+		s.by.Mark(o)
+	}
+	return a
+}
+
+func (a *account) rights() []client.Object {
+	return []client.Object{a.binding, a.hosts, a.hostsBinding}
+}
+
+// keepAccount makes again now and then what somebody has deleted of the account. It reports false when its kubeconfig has to be written again, and
+// when the condition shows what is in the way.
+func (s *scope) keepAccount(ctx context.Context) (bool, error) {
+	key := client.ObjectKeyFromObject(s.cluster)
+	if last, looked := s.accounts.Load(key); looked {
+		if wait := accountCheck - time.Since(last.(time.Time)); wait > 0 {
+			s.again = sooner(s.again, wait)
+			return true, nil
+		}
+	}
+	madeAgain, ok, err := s.ensureAccount(ctx, s.account())
+	if err != nil || !ok {
+		return false, err
+	}
+	if madeAgain {
+		s.warn(infrav1.CloudProviderConfigNotReadyReason, "Somebody has deleted the account of the cloud provider on Harvester, or its token: it is made again, "+
+			"and its kubeconfig is written into ConfigMap %s/%s: see that the cluster gets it",
+			s.cluster.Spec.UpdateCloudProviderConfig.ManifestsConfigMapNamespace, s.cluster.Spec.UpdateCloudProviderConfig.ManifestsConfigMapName)
+		return false, nil
+	}
+	s.accounts.Store(key, time.Now())
+	s.again = sooner(s.again, accountCheck)
+	return true, nil
+}
+
+// ensureAccount makes what is missing of the account. What an earlier release has bound it to is taken away last, so that it is never without its
+// rights. It reports whether the account or its token had to be made, and false when the condition shows what is in the way.
+func (s *scope) ensureAccount(ctx context.Context, a *account) (made, ok bool, _ error) {
+	for _, o := range append([]client.Object{a.account}, a.rights()...) {
+		created, err := s.ensure(ctx, o)
+		if err != nil {
+			return false, false, s.accountRefused(err, o)
+		}
+		made = made || created && o == a.account
+	}
+	a.token.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ServiceAccount", Name: a.account.Name, UID: a.account.UID}}
+	created, err := s.ensure(ctx, a.token)
+	if err == nil {
+		err = s.removeFormer(ctx, a.former)
+	}
+	if err != nil {
+		return false, false, s.accountRefused(err, a.token)
+	}
+	return made || created, true, nil
+}
+
+// removeFormer deletes the binding in all namespaces.
+func (s *scope) removeFormer(ctx context.Context, binding *rbacv1.ClusterRoleBinding) error {
+	err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(binding), binding)
+	if apierrors.IsNotFound(err) || err == nil && !s.by.Has(binding) {
+		return nil
+	}
+	if err == nil {
+		err = client.IgnoreNotFound(s.conn.Delete(ctx, binding, client.Preconditions{UID: &binding.UID}))
+	}
+	if err != nil {
+		return fmt.Errorf("replacing ClusterRoleBinding %s, which gives the account rights in all namespaces: %w", binding.Name, err)
+	}
+	return nil
+}
+
+func (s *scope) accountRefused(err error, o client.Object) error {
+	if errors.Is(err, errOthers) {
+		s.again = lookAgain
+		status.False(s.cluster, configReady, infrav1.CloudProviderConfigGenerationFailedReason, fmt.Sprintf("%T %s: %s", o, o.GetName(), err))
+		return nil
+	}
+	return s.refused(err, configReady, infrav1.CloudProviderConfigGenerationFailedReason, fmt.Sprintf("%T %s", o, o.GetName()))
+}
+
+// ensure reads an object that is the cluster's, and makes it if there is none. It reports whether it did.
+func (s *scope) ensure(ctx context.Context, o client.Object) (bool, error) {
+	wanted := o.DeepCopyObject().(client.Object)
+	err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(o), o)
+	switch {
+	case apierrors.IsNotFound(err):
+		if err := s.conn.Create(ctx, wanted); err != nil {
+			return false, err
+		}
+		return true, s.conn.Live().Get(ctx, client.ObjectKeyFromObject(wanted), o)
+	case err == nil && !s.by.Has(o):
+		return false, errOthers
+	default:
+		return false, err
+	}
+}
