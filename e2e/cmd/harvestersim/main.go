@@ -89,7 +89,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.DurationVar(&o.delays.Agent, "agent", 0, "time until its guest agent answers")
 	flags.DurationVar(&o.delays.Shutdown, "shutdown", 0, "time until it has stopped")
 	flags.DurationVar(&o.delays.Migration, "migration", 0, "time to migrate")
-	flags.DurationVar(&o.delays.Reset, "reset", 0, "time until the virtual machines of a host that is lost start elsewhere")
+	flags.DurationVar(&o.delays.Reset, "reset", 0, "time until a host that is lost is put out of service, so that its virtual machines start elsewhere; 0 for the 195s of Harvester")
+	flags.DurationVar(&o.delays.Backoff, "backoff", 0, "time until a virtual machine that failed before it ran starts again for the first time; 0 for the 10s of KubeVirt")
 	return o, program.Parse(flags, args)
 }
 

@@ -39,10 +39,18 @@ func (f *found) placement(vm *kubevirtv1.VirtualMachine) provider.Placement {
 		if vmi.Namespace != vm.Namespace || vmi.Name != vm.Name || vmi.Status.NodeName == "" {
 			continue
 		}
-		is.Host, is.Running = vmi.Status.NodeName, vmi.Status.Phase == kubevirtv1.Running
+		is.Host = vmi.Status.NodeName
 		if at := slices.IndexFunc(f.nodes.Items, func(n corev1.Node) bool { return n.Name == is.Host }); at >= 0 {
 			is.Domain = f.nodes.Items[at].Labels[corev1.LabelTopologyZone]
+			// KubeVirt calls one Running whose host has no power.
+			is.Running = vmi.Status.Phase == kubevirtv1.Running && ready(&f.nodes.Items[at])
 		}
 	}
 	return is
+}
+
+func ready(host *corev1.Node) bool {
+	return slices.ContainsFunc(host.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }

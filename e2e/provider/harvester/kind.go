@@ -48,7 +48,7 @@ func (p Provider) arguments(k provider.Kind) []string {
 	command := []string{
 		"--listen", apiServer, "--control", ":" + provider.ControlPort,
 		"--zone-names", strings.Join(zoneNames(), ","), "--hosts-per-zone", strconv.Itoa(hostsPerZone),
-		"--boot", "1s", "--agent", "500ms", "--shutdown", "500ms",
+		"--boot", "1s", "--agent", "500ms", "--shutdown", "500ms", "--reset", "5s",
 	}
 	if !k.Boot {
 		return append(append(args, "--read-only", image), command...)

@@ -5,6 +5,7 @@ package harvester
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -22,14 +23,16 @@ const (
 	siteMemory, sitePlace = "1536Mi", 1280 << 20
 	// siteFlavor is that of templates without a load balancer of Harvester's: all clusters in memory have the same address.
 	siteFlavor = "external-endpoint"
+	// siteReset stands for the three minutes and more that Harvester takes.
+	siteReset = time.Second
 )
 
-// sites are zones of one simulated Harvester, which takes no time for anything.
+// sites are zones of one simulated Harvester, which takes no time for anything, but for siteReset until a zone without power is given up.
 type sites struct{ *simulation }
 
 // Sites implements provider.SitesProvider.
 func (Provider) Sites(programs string) (provider.Sites, error) {
-	s, err := newSimulation(programs, simulator.Layout{})
+	s, err := newSimulation(programs, simulator.Layout{}, simulator.WithDelays(simulator.Delays{Reset: siteReset}))
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,8 @@ func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error 
 	inside := guests.New(set.Client(), s.leases, s.settings.hooks, s.troubles)
 	err := errors.Join(
 		hosts.Index(ctx, set),
-		kubernetes.Add(ctx, set, clock, delays.Reset, s.front.Authority()),
+		hosts.Add(set, clock, delays.UntilReset()),
+		kubernetes.Add(ctx, set, s.front.Authority()),
 		storage.Add(ctx, set, clock, delays),
 		virtualmachines.Add(ctx, set, clock, delays, inside),
 		kubevip.Add(set, s.leases, s.settings.kubeVIP == KubeVIPEager),

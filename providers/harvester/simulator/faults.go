@@ -34,14 +34,14 @@ const (
 func Quick() Delays {
 	return Delays{
 		Volume: 100 * time.Millisecond, Boot: 200 * time.Millisecond, Agent: 200 * time.Millisecond,
-		Shutdown: 300 * time.Millisecond, Migration: 200 * time.Millisecond, Reset: 500 * time.Millisecond,
+		Shutdown: 300 * time.Millisecond, Migration: 200 * time.Millisecond, Reset: 500 * time.Millisecond, Backoff: 500 * time.Millisecond,
 	}
 }
 
 func slow() Delays {
 	return Delays{
 		Import: 2 * time.Second, Volume: time.Second, Boot: 2 * time.Second, Agent: time.Second,
-		Shutdown: 1500 * time.Millisecond, Migration: 2 * time.Second, Reset: 2 * time.Second,
+		Shutdown: 1500 * time.Millisecond, Migration: 2 * time.Second, Reset: 2 * time.Second, Backoff: 2 * time.Second,
 	}
 }
 
@@ -121,10 +121,14 @@ func hostFaults() []Fault {
 			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1, 2}},
 		},
 		{
-			Name: "drained", Is: "the host is emptied for an upgrade; what cannot migrate is shut down",
+			Name: "drained", Is: "the host is emptied for an upgrade; what only it suits is shut down",
 			Breaks: "A virtual machine runs as long as it is to.", Takes: []string{"host"},
 			Options: []Option{WithDelays(Quick())}, Set: onHost((*Simulator).Drain, (*Simulator).Uncordon),
 			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1}},
+		},
+		{
+			Name: "no-reset", Is: "Harvester's setting vm-force-reset-policy is off, as it is while Harvester is upgraded",
+			Breaks: "What is on a host that has gone is given up after a while.", Set: everywhere(troubles.NoReset),
 		},
 		{
 			Name: "no-scheduler", Is: "kube-scheduler stands still", Breaks: "A virtual machine has a host, or a reason why not.",
@@ -164,8 +168,20 @@ func machineFaults() []Fault {
 			Breaks: "A pool gives addresses.", Set: everywhere(troubles.NoBalancing),
 		},
 		{
-			Name: "crashing", Is: "the virtual machine ends when it has begun to run", Breaks: "What has begun to run goes on.",
+			Name: "crashing", Is: "the virtual machine ends when it has begun to run, and is started again at once", Breaks: "What has begun to run goes on.",
 			Takes: []string{"namespace", "vm"}, Options: []Option{WithDelays(Quick())}, Set: ofOne(troubles.NoBoot),
+		},
+		{
+			Name: "no-start", Is: "the virtual machine fails before it runs, again and again", Breaks: "What has a host runs.",
+			Takes: []string{"namespace", "vm"}, Options: []Option{WithDelays(Quick())}, Set: ofOne(troubles.NoStart),
+		},
+		{
+			Name: "powered-off", Is: "the guest shuts itself down", Breaks: "What runs goes on until it is to stop.",
+			Takes: []string{"namespace", "vm"}, Set: ofOne(troubles.PowersOff),
+		},
+		{
+			Name: "no-cleanup", Is: "Harvester keeps the virtual machine, which is deleted, by its finalizer, as when it finds a snapshot of it no more",
+			Breaks: "What is deleted and has stopped goes.", Takes: []string{"namespace", "vm"}, Set: ofOne(troubles.NoCleanup),
 		},
 		{
 			Name: "hung", Is: "the virtual machine does not stop", Breaks: "What is to stop stops.",

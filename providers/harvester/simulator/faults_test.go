@@ -14,7 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/clientcmd"
 	kubevirtv1 "kubevirt.io/api/core/v1"
@@ -205,7 +207,12 @@ func TestVirtualMachineWaitsForItsVolumes(t *testing.T) {
 	s := newSite(t)
 	end := s.fault("no-volumes")
 	s.create("vm")
-	s.reaches("vm", kubevirtv1.VirtualMachineStatusWaitingForVolumeBinding)
+	vm := s.reaches("vm", kubevirtv1.VirtualMachineStatusUnschedulable)
+	s.Expect(vm.Status.Conditions).To(ContainElement(And(HaveField("Type", kubevirtv1.VirtualMachineConditionType(corev1.PodScheduled)),
+		HaveField("Reason", corev1.PodReasonUnschedulable), HaveField("Message", ContainSubstring("pod has unbound immediate PersistentVolumeClaims")))))
+	pods := &corev1.PodList{}
+	s.Expect(s.client.List(t.Context(), pods, client.InNamespace(s.namespace))).To(Succeed())
+	s.Expect(pods.Items).To(HaveLen(1), "the Pod is there before its volumes are")
 	end()
 	s.runs("vm")
 }
@@ -217,13 +224,28 @@ func TestImageIsNotImported(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "late"}, Spec: harvesterhciv1.VirtualMachineImageSpec{DisplayName: "late"},
 	}
 	s.Expect(s.client.Create(t.Context(), image)).To(Succeed())
-	class := func() string {
+	status := func() harvesterhciv1.VirtualMachineImageStatus {
 		s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(image), image)).To(Succeed())
-		return image.Status.StorageClassName
+		return image.Status
 	}
-	s.Consistently(class, "300ms").Should(BeEmpty())
+	s.Eventually(status).Should(HaveField("StorageClassName", HavePrefix("lh-")), "its class is there from the beginning")
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "early"}, Spec: corev1.PersistentVolumeClaimSpec{
+		StorageClassName: &image.Status.StorageClassName, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}}
+	s.Expect(s.client.Create(t.Context(), claim)).To(Succeed())
+	phase := func() corev1.PersistentVolumeClaimPhase {
+		s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		return claim.Status.Phase
+	}
+	s.Consistently(func(g Gomega) {
+		g.Expect(status().Conditions).To(ConsistOf(HaveField("Type", "Initialized")))
+		g.Expect(phase()).To(Equal(corev1.ClaimPending))
+	}, "300ms").Should(Succeed())
 	end()
-	s.Eventually(class).Should(HavePrefix("lh-"))
+	s.Eventually(status).Should(And(HaveField("Progress", 100),
+		HaveField("Conditions", ContainElement(And(HaveField("Type", harvesterhciv1.ImageImported), HaveField("Status", corev1.ConditionTrue))))))
+	s.Eventually(phase).Should(Equal(corev1.ClaimBound))
 }
 
 func TestAddressesAreUnknownWithoutAGuestAgentAndWithoutALease(t *testing.T) {
@@ -275,9 +297,80 @@ func TestPoolsAndLoadBalancersAreLeftAloneUntilTheirManagerIsBack(t *testing.T) 
 	}).Should(Equal("172.17.1.10"))
 }
 
-func TestVirtualMachineThatCrashesBacksOffAndRunsWhenItNoLongerDoes(t *testing.T) {
+func TestVirtualMachineThatCrashesAfterItRanIsStartedAgainAtOnce(t *testing.T) {
 	s := newSite(t)
+	s.create("vm")
+	before := s.runs("vm")
 	end := s.fault("crashing", s.namespace, "vm")
+	for range 2 {
+		s.Eventually(func() types.UID { return s.instanceUID("vm") }).Should(And(Not(BeEmpty()), Not(Equal(before.UID))))
+		before.UID = s.instanceUID("vm")
+	}
+	s.Expect(s.vm("vm").Status.StartFailure).To(BeNil())
+	s.Expect(s.vm("vm").Status.PrintableStatus).NotTo(Equal(kubevirtv1.VirtualMachineStatusCrashLoopBackOff))
+	end()
+	s.runs("vm")
+}
+
+func TestVirtualMachineThatIsToBeRestartedHasAnotherInstance(t *testing.T) {
+	s := newSite(t)
+	s.create("vm")
+	before := s.runs("vm")
+	s.Eventually(func() error {
+		vm := s.vm("vm")
+		vm.Status.StateChangeRequests = []kubevirtv1.VirtualMachineStateChangeRequest{
+			{Action: kubevirtv1.StopRequest, UID: &before.UID}, {Action: kubevirtv1.StartRequest},
+		}
+		return s.client.Status().Update(t.Context(), vm)
+	}).Should(Succeed())
+	s.Eventually(func() types.UID { return s.instanceUID("vm") }).Should(And(Not(BeEmpty()), Not(Equal(before.UID))))
+	s.runs("vm")
+	s.Eventually(func() []kubevirtv1.VirtualMachineStateChangeRequest { return s.vm("vm").Status.StateChangeRequests }).Should(BeEmpty())
+}
+
+func TestVirtualMachineThatIsStartedAfterAHaltRunsAsHarvesterHasNotedElseAgainOnFailureOnly(t *testing.T) {
+	for noted, want := range map[bool]kubevirtv1.VirtualMachineRunStrategy{true: kubevirtv1.RunStrategyAlways, false: kubevirtv1.RunStrategyRerunOnFailure} {
+		s := newSite(t)
+		s.create("vm")
+		s.runs("vm")
+		change := func(strategy kubevirtv1.VirtualMachineRunStrategy) {
+			s.Eventually(func() error {
+				vm := s.vm("vm")
+				vm.Spec.RunStrategy = &strategy
+				if !noted {
+					delete(vm.Annotations, "harvesterhci.io/vmRunStrategy")
+				}
+				return s.client.Update(t.Context(), vm)
+			}).Should(Succeed())
+		}
+		change(kubevirtv1.RunStrategyHalted)
+		s.reaches("vm", kubevirtv1.VirtualMachineStatusStopped)
+		change(kubevirtv1.RunStrategyAlways)
+		s.runs("vm")
+		s.Expect(*s.vm("vm").Spec.RunStrategy).To(Equal(want))
+		s.fault("powered-off", s.namespace, "vm")
+		if !noted {
+			s.reaches("vm", kubevirtv1.VirtualMachineStatusStopped)
+			s.Consistently(func() kubevirtv1.VirtualMachinePrintableStatus { return s.vm("vm").Status.PrintableStatus }, "300ms").
+				Should(Equal(kubevirtv1.VirtualMachineStatusStopped))
+		}
+	}
+}
+
+func TestVirtualMachineThatHarvesterCannotCleanUpAfterStaysWithItsFinalizer(t *testing.T) {
+	s := newSite(t)
+	end := s.fault("no-cleanup", s.namespace, "vm")
+	vm := s.create("vm")
+	s.runs("vm")
+	s.Expect(s.client.Delete(t.Context(), vm)).To(Succeed())
+	s.Eventually(func() []string { return s.vm("vm").Finalizers }).Should(ConsistOf("wrangler.cattle.io/VMController.CleanupPVCAndSnapshot"))
+	end()
+	s.Eventually(func() error { return s.client.Get(t.Context(), s.key("vm"), vm) }).Should(MatchError(apierrors.IsNotFound, "is gone"))
+}
+
+func TestVirtualMachineThatFailsBeforeItRunsBacksOffAndRunsWhenItNoLongerDoes(t *testing.T) {
+	s := newSite(t)
+	end := s.fault("no-start", s.namespace, "vm")
 	s.create("vm")
 	s.reaches("vm", kubevirtv1.VirtualMachineStatusCrashLoopBackOff)
 	end()

@@ -45,13 +45,18 @@ func (s *Simulator) Label(ctx context.Context, host, key, value string) error {
 	return s.hosts.Label(ctx, host, key, value)
 }
 
-// Lose takes the power from a host. Its virtual machines are unknown until Delays.Reset is over; then they have failed, and
-// start elsewhere if they may.
+// Lose takes the power from a host. Its virtual machines go on to be called Running, and those that are deleted do not go, until Delays.Reset is
+// over, which PutOutOfService ends, or their Pods are deleted by force; then they have failed, and start elsewhere if they may.
 func (s *Simulator) Lose(ctx context.Context, host string) error {
 	return s.hosts.Power(ctx, host, false)
 }
 
-// Return gives a host its power back.
+// PutOutOfService gives up what is on a host that does not answer, as Harvester's policy does after Delays.Reset.
+func (s *Simulator) PutOutOfService(ctx context.Context, host string) error {
+	return s.hosts.PutOutOfService(ctx, host)
+}
+
+// Return gives a host its power back. What ran on it starts again.
 func (s *Simulator) Return(ctx context.Context, host string) error {
 	return s.hosts.Power(ctx, host, true)
 }
@@ -63,8 +68,8 @@ func (s *Simulator) Migrate(ctx context.Context, vm client.ObjectKey, host strin
 }
 
 // Drain cordons a host and empties it as Harvester does for an upgrade: virtual machines migrate. One whose required node
-// affinity no other host satisfies is shut down without a try, whatever kube-scheduler would say, and so is one whose
-// migration fails. Those start again with Uncordon.
+// affinity no other host satisfies is shut down without a try, whatever kube-scheduler would say, and starts again with Uncordon. One
+// whose migration fails, because it fits nowhere, goes on where it is.
 func (s *Simulator) Drain(ctx context.Context, host string) error {
 	return s.migrations.Drain(ctx, host)
 }

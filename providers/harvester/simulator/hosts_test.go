@@ -9,6 +9,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,12 +49,89 @@ func TestNothingStartsOnACordonedHost(t *testing.T) {
 	s.Expect(s.runs("vm").Status.NodeName).To(Equal("zone-1-host-1"))
 }
 
-func TestVirtualMachineOfALostHostStartsOnAnotherOfItsZone(t *testing.T) {
+// loses takes the power from the host of a virtual machine until the test ends, and waits until that is to be seen. It returns the instance
+// as it was before.
+func (s *site) loses(name string) *kubevirtv1.VirtualMachineInstance {
+	s.t.Helper()
+	before := s.runs(name)
+	s.after(sim.Return, before.Status.NodeName)
+	s.Expect(sim.Lose(s.t.Context(), before.Status.NodeName)).To(Succeed())
+	s.Eventually(func() kubevirtv1.VirtualMachineInstanceCondition { return s.readyOf(name) }).
+		Should(And(HaveField("Status", corev1.ConditionFalse), HaveField("Reason", BeEmpty()), HaveField("Message", BeEmpty())))
+	return before
+}
+
+func (s *site) readyOf(name string) kubevirtv1.VirtualMachineInstanceCondition {
+	for _, condition := range s.instance(name).Status.Conditions {
+		if condition.Type == kubevirtv1.VirtualMachineInstanceReady {
+			return condition
+		}
+	}
+	return kubevirtv1.VirtualMachineInstanceCondition{}
+}
+
+func TestVirtualMachineOfALostHostIsCalledRunningAsLongAsItIsNotGivenUp(t *testing.T) {
 	s := newSite(t)
 	s.create("vm", inZone("zone-2"))
-	before := s.runs("vm")
-	s.after(sim.Return, before.Status.NodeName)
-	s.Expect(sim.Lose(t.Context(), before.Status.NodeName)).To(Succeed())
+	before := s.loses("vm")
+	s.Consistently(func(g Gomega) {
+		g.Expect(s.vm("vm").Status.PrintableStatus).To(Equal(kubevirtv1.VirtualMachineStatusRunning))
+		vmi := s.instance("vm")
+		g.Expect(vmi.UID).To(Equal(before.UID))
+		g.Expect(vmi.Status.Phase).To(Equal(kubevirtv1.Running))
+	}, "500ms").Should(Succeed())
+	s.Expect(s.vm("vm").Status.Ready).To(BeFalse())
+}
+
+func TestVirtualMachineOfAHostThatHasItsPowerBackStartsThereAgain(t *testing.T) {
+	s := newSite(t)
+	s.create("vm", onlyOn("zone-2-host-1"))
+	before := s.loses("vm")
+	s.Expect(sim.Return(t.Context(), before.Status.NodeName)).To(Succeed())
+	s.Eventually(func() types.UID { return s.instanceUID("vm") }).Should(And(Not(BeEmpty()), Not(Equal(before.UID))))
+	s.Expect(s.runs("vm").Status.NodeName).To(Equal(before.Status.NodeName))
+}
+
+// instanceUID is "" without an instance.
+func (s *site) instanceUID(name string) types.UID {
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	if err := s.client.Get(s.t.Context(), s.key(name), vmi); err != nil {
+		return ""
+	}
+	return vmi.UID
+}
+
+func TestVirtualMachineThatIsDeletedOnALostHostGoesWhenItsPodIsDeletedByForce(t *testing.T) {
+	for name, end := range map[string]func(s *site, host string){
+		"its Pod is deleted by force": func(s *site, _ string) {
+			s.Expect(s.client.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(s.namespace), client.GracePeriodSeconds(0))).To(Succeed())
+		},
+		"its host is put out of service": func(s *site, host string) { s.Expect(sim.PutOutOfService(t.Context(), host)).To(Succeed()) },
+		"its host is back":               func(s *site, host string) { s.Expect(sim.Return(t.Context(), host)).To(Succeed()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			vm := s.create("vm", inZone("zone-2"))
+			host := s.loses("vm").Status.NodeName
+			s.Expect(s.client.Delete(t.Context(), vm)).To(Succeed())
+			s.Consistently(func(g Gomega) {
+				g.Expect(s.instance("vm").Status.Phase).To(Equal(kubevirtv1.Running))
+				pods := &corev1.PodList{}
+				g.Expect(s.client.List(t.Context(), pods, client.InNamespace(s.namespace))).To(Succeed())
+				g.Expect(pods.Items).To(HaveLen(1))
+			}, "500ms").Should(Succeed())
+			s.Expect(s.vm("vm").Status.PrintableStatus).To(Equal(kubevirtv1.VirtualMachineStatusTerminating))
+			end(s, host)
+			s.Eventually(func() error { return s.client.Get(t.Context(), s.key("vm"), vm) }).Should(MatchError(apierrors.IsNotFound, "is gone"))
+		})
+	}
+}
+
+func TestVirtualMachineOfALostHostStartsOnAnotherOfItsZoneWhenThatIsPutOutOfService(t *testing.T) {
+	s := newSite(t)
+	s.create("vm", inZone("zone-2"))
+	before := s.loses("vm")
+	s.Expect(sim.PutOutOfService(t.Context(), before.Status.NodeName)).To(Succeed())
 	s.Eventually(func() string {
 		vmi := &kubevirtv1.VirtualMachineInstance{}
 		if err := s.client.Get(t.Context(), s.key("vm"), vmi); err != nil || vmi.UID == before.UID {
@@ -73,6 +152,9 @@ func TestVirtualMachineOfALostZoneIsNowhereUntilTheZoneReturns(t *testing.T) {
 		s.Expect(sim.SetFault(context.WithoutCancel(t.Context()), "lost-zone", false, "zone-3")).To(Succeed())
 	})
 	s.Expect(sim.SetFault(t.Context(), "lost-zone", true, "zone-3")).To(Succeed())
+	for _, host := range []string{"zone-3-host-1", "zone-3-host-2"} {
+		s.Expect(sim.PutOutOfService(t.Context(), host)).To(Succeed())
+	}
 	s.Expect(s.reaches("vm", kubevirtv1.VirtualMachineStatusUnschedulable).Status.Ready).To(BeFalse())
 	s.Expect(sim.SetFault(t.Context(), "lost-zone", false, "zone-3")).To(Succeed())
 	s.runs("vm")
@@ -107,6 +189,28 @@ func TestVirtualMachineDoesNotMigrateOutOfTheZoneThatItRequires(t *testing.T) {
 	s.Expect(sim.Migrate(t.Context(), s.key("vm"), "zone-2-host-1")).To(MatchError(ContainSubstring("affinity")))
 	s.Expect(s.runs("vm").Status.NodeName).To(Equal(before.Status.NodeName))
 	s.Expect(s.instance("vm").Status.MigrationState.Failed).To(BeTrue())
+}
+
+func TestDrainLeavesWhatFitsNowhereElseRunningWhereItIs(t *testing.T) {
+	s := newSite(t)
+	const host = "zone-1-host-1"
+	s.after(sim.Uncordon, host)
+	s.Expect(sim.Label(t.Context(), host, "pair", s.namespace)).To(Succeed())
+	s.Expect(sim.Label(t.Context(), "zone-1-host-2", "pair", s.namespace)).To(Succeed())
+	apartByHost := func(vm *kubevirtv1.VirtualMachine) {
+		apart(vm)
+		spec := &vm.Spec.Template.Spec
+		spec.NodeSelector = map[string]string{"pair": s.namespace}
+		spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey = corev1.LabelHostname
+	}
+	s.create("a", apartByHost)
+	s.create("b", apartByHost)
+	s.runs("a")
+	s.runs("b")
+	s.Expect(sim.Drain(t.Context(), host)).To(Succeed())
+	for _, name := range []string{"a", "b"} {
+		s.Expect(s.vm(name).Status.PrintableStatus).To(Equal(kubevirtv1.VirtualMachineStatusRunning))
+	}
 }
 
 func TestDrainMovesWhatAnotherHostSuitsAndShutsDownTheRest(t *testing.T) {

@@ -32,6 +32,30 @@ func TestHarvesterAddsTheClusterNetworkToEveryTermOfTheNodeAffinity(t *testing.T
 	s.Expect(s.zone("vm")).To(Equal("zone-1"))
 }
 
+func TestHarvesterDropsTermsOfTheNodeAffinityThatHaveFieldsOnly(t *testing.T) {
+	s := newSite(t)
+	vm := s.create("vm", inZone("zone-1"), func(vm *kubevirtv1.VirtualMachine) {
+		vm.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms = []corev1.NodeSelectorTerm{{
+			MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"zone-1-host-1"}}},
+		}}
+	})
+	s.Expect(vm.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms).
+		To(Equal([]corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: "network.harvesterhci.io/mgmt", Operator: corev1.NodeSelectorOpIn, Values: []string{"true"}},
+		}}}))
+}
+
+func TestKubeVirtAddsItsDefaults(t *testing.T) {
+	s := newSite(t)
+	vm := s.create("vm")
+	domain := vm.Spec.Template.Spec.Domain
+	s.Expect(vm.Spec.Template.Spec.Architecture).To(Equal("amd64"))
+	s.Expect(domain.Machine.Type).To(Equal("q35"))
+	s.Expect(domain.CPU.Model).To(Equal("host-model"))
+	s.Expect(domain.Firmware.UUID).NotTo(BeEmpty())
+	s.Expect(vm.Finalizers).To(BeEmpty(), "these come with virt-controller")
+}
+
 func TestVirtualMachineRunsOnlyWhereItsClusterNetworkIs(t *testing.T) {
 	s := newSite(t)
 	definition := &netattv1.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{

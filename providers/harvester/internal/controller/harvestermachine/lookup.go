@@ -87,14 +87,18 @@ func (s *scope) fromImage(ctx context.Context, field string, spec *infrav1.Volum
 		return err
 	}
 	key := client.ObjectKeyFromObject(image)
+	imported := corev1.ConditionUnknown
 	for _, condition := range image.Status.Conditions {
-		if condition.Type == harvesterhciv1.ImageImported && condition.Status == corev1.ConditionFalse {
+		if condition.Type != harvesterhciv1.ImageImported {
+			continue
+		}
+		if imported = condition.Status; imported == corev1.ConditionFalse {
 			return refuse(infrav1.ImageNotReadyReason, "%s.imageName: VirtualMachineImage %s cannot be imported: %s: import it again", field, key, condition.Message)
 		}
 	}
 	size := max(image.Status.VirtualSize, image.Status.Size)
 	switch {
-	case image.Status.StorageClassName == "", spec.VolumeSize == nil && size == 0:
+	case imported != corev1.ConditionTrue, image.Status.StorageClassName == "", spec.VolumeSize == nil && size == 0:
 		return refuse(infrav1.ImageNotReadyReason, "%s.imageName: waiting for VirtualMachineImage %s to be imported (%d%%)", field, key, image.Status.Progress)
 	case spec.VolumeSize == nil:
 		volume.Size = *resource.NewQuantity(size, resource.BinarySI)

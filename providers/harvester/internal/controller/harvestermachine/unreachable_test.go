@@ -92,6 +92,7 @@ func TestAMachineWhoseHostDiesStaysTheSameAndRunsOnAnotherOfItsFailureDomain(t *
 	before := w.provisioned(infra)
 	host := w.vmi(infra).Status.NodeName
 	w.fault("lost-hosts", true, host)
+	w.Expect(sim.PutOutOfService(t.Context(), host)).To(Succeed())
 	w.Eventually(func() string {
 		vmi := &kubevirtv1.VirtualMachineInstance{}
 		if err := w.harvester.Get(t.Context(), client.ObjectKeyFromObject(infra), vmi); err != nil {

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,6 +90,14 @@ func TestAnImageThatCannotBeImportedIsSaidToBeInTheWay(t *testing.T) {
 	w.start()
 	infra := w.machine("a", "zone-1", func(infra *infrav1.HarvesterMachine) { infra.Spec.Volumes[0].ImageName = "broken" })
 	w.Expect(w.says(infra, infrav1.MachineCreatedCondition, infrav1.ImageNotReadyReason)).To(ContainSubstring("waiting for VirtualMachineImage"))
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(image), image)).To(Succeed())
+		g.Expect(image.Status.StorageClassName).NotTo(BeEmpty())
+		image.Status.Progress = 37
+		g.Expect(w.harvester.Status().Update(t.Context(), image)).To(Succeed())
+	}).Should(Succeed())
+	w.Eventually(func() string { return conditions.GetMessage(w.now(infra), infrav1.MachineCreatedCondition) }).Should(ContainSubstring("(37%)"))
+	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty(), "nothing is made of half an image")
 	image.Status.Conditions = []harvesterhciv1.Condition{{Type: harvesterhciv1.ImageImported, Status: corev1.ConditionFalse, Message: "404 Not Found"}}
 	w.Expect(w.harvester.Status().Update(t.Context(), image)).To(Succeed())
 	w.Eventually(func() string { return conditions.GetMessage(w.now(infra), infrav1.MachineCreatedCondition) }).

@@ -21,9 +21,13 @@ func Settled(err error) error {
 }
 
 // RemoveFinalizer lets an object go that has been read.
-func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object, finalizer string) error {
+func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object, finalizers ...string) error {
 	before := obj.DeepCopyObject().(client.Object)
-	if !controllerutil.RemoveFinalizer(obj, finalizer) {
+	removed := false
+	for _, finalizer := range finalizers {
+		removed = controllerutil.RemoveFinalizer(obj, finalizer) || removed
+	}
+	if !removed {
 		return nil
 	}
 	err := c.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))

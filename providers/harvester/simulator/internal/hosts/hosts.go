@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
-	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
@@ -82,12 +81,57 @@ func (h *Hosts) Label(ctx context.Context, host, key, value string) error {
 	})
 }
 
-// Power gives a host its power, or takes it. Only while its kubelet answers does kube-scheduler use it.
+// Power gives a host its power, or takes it. Only while its kubelet answers does kube-scheduler use it. What ran when the power went does
+// not run any more when it is back.
 func (h *Hosts) Power(ctx context.Context, host string, on bool) error {
 	if on {
-		return errors.Join(h.answers(ctx, host, corev1.ConditionTrue), h.change(ctx, host, reached))
+		return errors.Join(h.endPods(ctx, host), h.answers(ctx, host, corev1.ConditionTrue), h.change(ctx, host, reached))
 	}
 	return errors.Join(h.change(ctx, host, unreached), h.answers(ctx, host, corev1.ConditionUnknown))
+}
+
+// endPods has the Pods fail that ran on a host without power, as its kubelet does when it starts and finds none of their containers.
+func (h *Hosts) endPods(ctx context.Context, host string) error {
+	node := &corev1.Node{}
+	if err := h.client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
+		return fmt.Errorf("reading host: %w", err)
+	}
+	if Alive(node) {
+		return nil
+	}
+	pods := &corev1.PodList{}
+	if err := h.client.List(ctx, pods, client.MatchingFields{PodField: host}); err != nil {
+		return fmt.Errorf("listing pods: %w", err)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		before := pod.DeepCopy()
+		pod.Status.Phase = corev1.PodFailed
+		if err := h.client.Status().Patch(ctx, pod, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("ending pod: %w", err)
+		}
+	}
+	return nil
+}
+
+// PutOutOfService gives up what is on a host that does not answer.
+func (h *Hosts) PutOutOfService(ctx context.Context, host string) error {
+	return h.change(ctx, host, giveUp)
+}
+
+func giveUp(node *corev1.Node) {
+	if !OutOfService(node) {
+		node.Spec.Taints = append(node.Spec.Taints,
+			corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+	}
+}
+
+// OutOfService reports whether what is on a host has been given up.
+func OutOfService(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 }
 
 // answers sets whether the kubelet of a host does.
@@ -115,17 +159,13 @@ func (h *Hosts) readiness(status corev1.ConditionStatus) corev1.NodeCondition {
 }
 
 func reached(node *corev1.Node) {
-	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable })
-	if _, runs := node.Labels[kubevirtv1.NodeSchedulable]; runs {
-		node.Labels[kubevirtv1.NodeSchedulable] = "true"
-	}
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == corev1.TaintNodeUnreachable || t.Key == corev1.TaintNodeOutOfService
+	})
 }
 
 func unreached(node *corev1.Node) {
 	reached(node)
-	if _, runs := node.Labels[kubevirtv1.NodeSchedulable]; runs {
-		node.Labels[kubevirtv1.NodeSchedulable] = "false"
-	}
 	node.Spec.Taints = append(node.Spec.Taints,
 		corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule},
 		corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute})

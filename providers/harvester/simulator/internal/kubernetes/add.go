@@ -8,22 +8,19 @@ package kubernetes
 import (
 	"context"
 	"errors"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
 )
 
 // accountField is that of Secrets by which those of a ServiceAccount are found.
 const accountField = "metadata.annotations." + corev1.ServiceAccountNameKey
 
-// Add adds the controllers. Pods of a host that does not answer are given up after the time reset. Tokens come with the authority that
-// the certificate of the API server is checked with.
-func Add(ctx context.Context, set *controllers.Set, clock *timing.Clock, reset time.Duration, authority []byte) error {
+// Add adds the controllers. Tokens come with the authority that the certificate of the API server is checked with.
+func Add(ctx context.Context, set *controllers.Set, authority []byte) error {
 	err := set.Index(ctx, &corev1.Secret{}, accountField, func(obj client.Object) []string {
 		return []string{obj.GetAnnotations()[corev1.ServiceAccountNameKey]}
 	})
@@ -34,7 +31,7 @@ func Add(ctx context.Context, set *controllers.Set, clock *timing.Clock, reset t
 	return errors.Join(
 		set.Controller("pod").For(&corev1.Pod{}).
 			Watches(&corev1.Node{}, set.Finding(&corev1.PodList{}, hosts.PodField)).
-			Complete(&kubelets{client: c, clock: clock, reset: reset}),
+			Complete(&kubelets{client: c}),
 		set.Controller("token").For(&corev1.Secret{}).
 			Watches(&corev1.ServiceAccount{}, set.Finding(&corev1.SecretList{}, accountField)).
 			Complete(&tokens{client: c, authority: authority}),

@@ -6,7 +6,6 @@ package kubernetes
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,35 +14,31 @@ import (
 
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
 )
 
-// kubelets plays those of all hosts: Pods that have a host run, and end there.
+// kubelets plays those of all hosts: Pods that have a host run, and end there. It also plays what looks after Pods whose kubelet does not.
 type kubelets struct {
 	client client.Client
-	clock  *timing.Clock
-	// reset is until the Pods of a host that has gone are given up.
-	reset time.Duration
 }
 
-// Reconcile makes a Pod run, or ends it. One whose host is away stays as it is until it is given up.
+// Reconcile makes a Pod run, or ends it. One whose host does not answer stays, also one that is deleted, until the host is back, is put out of
+// service or is removed, or somebody deletes the Pod by force.
 func (r *kubelets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pod := &corev1.Pod{}
 	if err := r.client.Get(ctx, req.NamespacedName, pod); err != nil || pod.Spec.NodeName == "" {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	host := &corev1.Node{}
-	if err := r.client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, host); err != nil && !apierrors.IsNotFound(err) {
-		return ctrl.Result{}, fmt.Errorf("reading host: %w", err)
-	}
-	if !hosts.Alive(host) {
-		if wait := r.clock.Left(pod.UID, "reset", r.reset); wait > 0 {
-			return ctrl.Result{RequeueAfter: wait}, nil
-		}
+	switch err := r.client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, host); {
+	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, r.remove(ctx, pod)
-	}
-	r.clock.Reset(pod.UID, "reset")
-	if pod.DeletionTimestamp != nil {
+	case err != nil:
+		return ctrl.Result{}, fmt.Errorf("reading host: %w", err)
+	case hosts.OutOfService(host) && !hosts.Alive(host):
+		return ctrl.Result{}, r.remove(ctx, pod)
+	case !hosts.Alive(host):
+		return ctrl.Result{}, r.notReady(ctx, pod)
+	case pod.DeletionTimestamp != nil:
 		return ctrl.Result{}, r.remove(ctx, pod)
 	}
 	if pod.Status.Phase != corev1.PodPending {
@@ -57,8 +52,22 @@ func (r *kubelets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return ctrl.Result{}, nil
 }
 
+// notReady is all that becomes of a Pod whose host does not answer. There is no reason.
+func (r *kubelets) notReady(ctx context.Context, pod *corev1.Pod) error {
+	for i := range pod.Status.Conditions {
+		condition := &pod.Status.Conditions[i]
+		if condition.Type != corev1.PodReady || condition.Status == corev1.ConditionFalse {
+			continue
+		}
+		condition.Status = corev1.ConditionFalse
+		if err := r.client.Status().Update(ctx, pod); controllers.Settled(err) != nil {
+			return fmt.Errorf("updating pod: %w", err)
+		}
+	}
+	return nil
+}
+
 func (r *kubelets) remove(ctx context.Context, pod *corev1.Pod) error {
-	r.clock.Forget(pod.UID)
 	err := r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
 	if controllers.Settled(err) != nil {
 		return fmt.Errorf("removing pod: %w", err)

@@ -19,6 +19,8 @@ const (
 	prefix = app + "-"
 	// cpuRatio is how many CPUs of a guest share one of the host, unless the virtual machine says what it requests.
 	cpuRatio = 10
+	// guestGrace is how many seconds a guest has to shut down that says nothing of it, and graceBeside is what its Pod has in addition.
+	guestGrace, graceBeside int64 = 30, 15
 )
 
 // Name is the Pod's of an instance. Further ones of the same instance, which it migrates to, have another suffix.
@@ -42,7 +44,7 @@ func Pod(vmi *kubevirtv1.VirtualMachineInstance, suffix string) *corev1.Pod {
 	pod.Labels[kubevirtv1.CreatedByLabel] = string(vmi.UID)
 	pod.Labels[kubevirtv1.DeprecatedVirtualMachineNameLabel] = vmi.Name
 	pod.Spec = corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: ptr.To[int64](0),
+		RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: ptr.To(ptr.Deref(vmi.Spec.TerminationGracePeriodSeconds, guestGrace) + graceBeside),
 		AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
 		NodeSelector: map[string]string{kubevirtv1.NodeSchedulable: "true"},
 		Affinity:     vmi.Spec.Affinity.DeepCopy(), Tolerations: vmi.Spec.Tolerations,

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -157,8 +156,8 @@ func (m *Migrations) abandon(ctx context.Context, vmi *kubevirtv1.VirtualMachine
 }
 
 // Drain cordons a host and empties it as Harvester does for an upgrade: virtual machines migrate. One whose required node
-// affinity no other host satisfies is shut down without a try, whatever kube-scheduler would say, and so is one whose
-// migration fails. Those start again with Restart.
+// affinity no other host satisfies is shut down without a try, whatever kube-scheduler would say, and starts again with Restart. One
+// whose migration fails, because it fits nowhere, goes on where it is.
 func (m *Migrations) Drain(ctx context.Context, host string) error {
 	if err := m.hosts.Cordon(ctx, host); err != nil {
 		return err
@@ -177,11 +176,10 @@ func (m *Migrations) Drain(ctx context.Context, host string) error {
 		}
 		if migratable(vmi, nodes.Items) {
 			err := m.Migrate(ctx, client.ObjectKeyFromObject(vmi), "")
-			if err == nil || apierrors.IsNotFound(err) {
-				continue
-			} else if !errors.Is(err, errMigration) {
+			if client.IgnoreNotFound(err) != nil && !errors.Is(err, errMigration) {
 				return err
 			}
+			continue
 		}
 		if err := m.shutDown(ctx, client.ObjectKeyFromObject(vmi), host); err != nil {
 			return err

@@ -37,6 +37,7 @@ func Add(ctx context.Context, set *controllers.Set, clock *timing.Clock, delays 
 		set.Controller("volume").For(&corev1.PersistentVolumeClaim{}).
 			Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(claimsOfInstance)).
 			Watches(&storagev1.StorageClass{}, set.Finding(&corev1.PersistentVolumeClaimList{}, classField)).
+			Watches(&harvesterhciv1.VirtualMachineImage{}, handler.EnqueueRequestsFromMapFunc(claimsOfImage(c))).
 			WatchesRawSource(set.Wakening(&corev1.PersistentVolumeClaimList{})).
 			Complete(&volumes{client: c, clock: clock, takes: delays.Volume, troubles: set.Troubles()}),
 		set.Controller("image").For(&harvesterhciv1.VirtualMachineImage{}).
@@ -60,6 +61,15 @@ func indexFields(ctx context.Context, set *controllers.Set) error {
 			return nil
 		}),
 	)
+}
+
+// claimsOfImage are those whose volumes are filled from an image.
+func claimsOfImage(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		claims := &corev1.PersistentVolumeClaimList{}
+		err := c.List(ctx, claims, client.MatchingFields{classField: obj.(*harvesterhciv1.VirtualMachineImage).Status.StorageClassName})
+		return controllers.Requests(ctx, claims, err)
+	}
 }
 
 func claimsOfInstance(_ context.Context, obj client.Object) []reconcile.Request {

@@ -27,6 +27,8 @@ const (
 	// DefaultClass is the one that Harvester has from the beginning.
 	DefaultClass = "harvester-longhorn"
 	imageSize    = 1 << 31
+	// imageAnnotation on a storage class has the image that its volumes are filled from.
+	imageAnnotation = "simulator.harvesterhci.io/image"
 )
 
 // images plays the import of VirtualMachineImages.
@@ -37,31 +39,55 @@ type images struct {
 	troubles *troubles.Table
 }
 
-// Reconcile makes an image's storage class and, when it has been downloaded, says so.
+// Reconcile makes an image's storage class, which is there while it is downloaded, and says when it has been.
 func (r *images) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	image := &harvesterhciv1.VirtualMachineImage{}
-	if err := r.client.Get(ctx, req.NamespacedName, image); err != nil || len(image.Status.Conditions) > 0 || r.troubles.Has(troubles.NoImports, image) {
+	if err := r.client.Get(ctx, req.NamespacedName, image); err != nil || imported(image) != "" {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if len(image.Status.Conditions) == 0 {
+		return ctrl.Result{}, r.initialize(ctx, image)
+	}
+	if r.troubles.Has(troubles.NoImports, image) {
+		return ctrl.Result{}, nil
 	}
 	if wait := r.clock.Left(image.UID, "import", r.takes); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
+	image.Status.Progress, image.Status.Size, image.Status.VirtualSize = 100, imageSize, imageSize
+	return ctrl.Result{}, r.update(ctx, image, harvesterhciv1.ImageImported)
+}
+
+// imported is whether an image has been imported; "" while that goes on.
+func imported(image *harvesterhciv1.VirtualMachineImage) corev1.ConditionStatus {
+	for _, condition := range image.Status.Conditions {
+		if condition.Type == harvesterhciv1.ImageImported {
+			return condition.Status
+		}
+	}
+	return ""
+}
+
+// initialize makes the storage class with which the import begins.
+func (r *images) initialize(ctx context.Context, image *harvesterhciv1.VirtualMachineImage) error {
 	class := classOf(image)
 	if err := r.client.Create(ctx, class); err != nil && !apierrors.IsAlreadyExists(err) {
-		return ctrl.Result{}, fmt.Errorf("making storage class: %w", err)
+		return fmt.Errorf("making storage class: %w", err)
 	}
-	image.Status.StorageClassName, image.Status.Progress = class.Name, 100
-	image.Status.Size, image.Status.VirtualSize = imageSize, imageSize
+	image.Status.StorageClassName = class.Name
+	return r.update(ctx, image, "Initialized")
+}
+
+// update writes the status of an image, which has a condition more.
+func (r *images) update(ctx context.Context, image *harvesterhciv1.VirtualMachineImage, condition string) error {
 	now := time.Now().UTC().Format(time.RFC3339)
-	for _, condition := range []string{"Initialized", harvesterhciv1.ImageImported} {
-		image.Status.Conditions = append(image.Status.Conditions, harvesterhciv1.Condition{
-			Type: condition, Status: corev1.ConditionTrue, LastUpdateTime: now, LastTransitionTime: now,
-		})
-	}
+	image.Status.Conditions = append(image.Status.Conditions, harvesterhciv1.Condition{
+		Type: condition, Status: corev1.ConditionTrue, LastUpdateTime: now, LastTransitionTime: now,
+	})
 	if err := r.client.Status().Update(ctx, image); controllers.Settled(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("updating image: %w", err)
+		return fmt.Errorf("updating image: %w", err)
 	}
-	return ctrl.Result{}, nil
+	return nil
 }
 
 // classOf is the class of the volumes that are filled from an image. CDI fills those of any class.
@@ -71,6 +97,7 @@ func classOf(image *harvesterhciv1.VirtualMachineImage) *storagev1.StorageClass 
 	}
 	class := Class("lh-" + string(image.UID))
 	class.Parameters = map[string]string{"backingImage": image.Namespace + "-" + image.Name}
+	class.Annotations = map[string]string{imageAnnotation: image.Namespace + "/" + image.Name}
 	return class
 }
 

@@ -6,15 +6,18 @@ package storage
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
@@ -70,17 +73,27 @@ func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	return ctrl.Result{}, nil
 }
 
-// provisionable reports whether there is the claim's storage class.
+// provisionable reports whether there is the claim's storage class, and all of the image that its volumes are filled from.
 func (r *volumes) provisionable(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	name := ptr.Deref(claim.Spec.StorageClassName, "")
 	if name == "" {
 		return true, nil // The default one, or one that needs none.
 	}
-	err := r.client.Get(ctx, client.ObjectKey{Name: name}, &storagev1.StorageClass{})
-	if client.IgnoreNotFound(err) != nil {
+	class := &storagev1.StorageClass{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, class); apierrors.IsNotFound(err) {
+		return false, nil
+	} else if err != nil {
 		return false, fmt.Errorf("reading storage class: %w", err)
 	}
-	return err == nil, nil
+	namespace, of, ok := strings.Cut(class.Annotations[imageAnnotation], "/")
+	if !ok {
+		return true, nil
+	}
+	image := &harvesterhciv1.VirtualMachineImage{}
+	if err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: of}, image); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading image: %w", err)
+	}
+	return imported(image) == corev1.ConditionTrue, nil
 }
 
 // release lets a PVC go that no instance uses.

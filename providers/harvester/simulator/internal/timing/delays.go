@@ -4,7 +4,10 @@
 // Package timing is how long things take in a simulated Harvester.
 package timing
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Delays are how long things take.
 type Delays struct {
@@ -20,6 +23,23 @@ type Delays struct {
 	Shutdown time.Duration
 	// Migration is how long one takes to get to another host.
 	Migration time.Duration
-	// Reset is until the virtual machines of a host that has gone are given up, to start elsewhere.
+	// Reset is until Harvester's policy puts a host that does not answer out of service, so that its virtual machines start elsewhere:
+	// DefaultReset without one.
 	Reset time.Duration
+	// Backoff is until a virtual machine that failed before it ran is started again for the first time: DefaultBackoff without one. It
+	// grows with the square of the failures.
+	Backoff time.Duration
 }
+
+const (
+	// DefaultReset is what Harvester 1.7 and later take by default: 15 s until virtual machines are evicted, and 180 s more.
+	DefaultReset = 195 * time.Second
+	// DefaultBackoff is KubeVirt's.
+	DefaultBackoff = 10 * time.Second
+)
+
+// UntilReset is Reset, or its default.
+func (d Delays) UntilReset() time.Duration { return cmp.Or(d.Reset, DefaultReset) }
+
+// FirstBackoff is Backoff, or its default.
+func (d Delays) FirstBackoff() time.Duration { return cmp.Or(d.Backoff, DefaultBackoff) }

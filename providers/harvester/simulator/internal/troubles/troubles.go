@@ -27,6 +27,14 @@ const (
 	NoAddresses Trouble = "addresses"
 	// NoBoot ends virtual machines that have begun to run.
 	NoBoot Trouble = "boot"
+	// NoStart has virtual machines fail before they run.
+	NoStart Trouble = "start"
+	// PowersOff has guests shut themselves down.
+	PowersOff Trouble = "off"
+	// NoReset switches the setting vm-force-reset-policy off.
+	NoReset Trouble = "reset"
+	// NoCleanup has Harvester keep virtual machines that are deleted.
+	NoCleanup Trouble = "cleanup"
 	// Standstill has virtual machines that run stand still.
 	Standstill Trouble = "standstill"
 	// NoShutdown has virtual machines not stop.

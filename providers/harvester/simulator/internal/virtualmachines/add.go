@@ -34,7 +34,8 @@ func Add(ctx context.Context, set *controllers.Set, clock *timing.Clock, delays 
 	c := set.Client()
 	return errors.Join(
 		set.Controller("virtualmachine").For(&kubevirtv1.VirtualMachine{}).Owns(&kubevirtv1.VirtualMachineInstance{}).
-			Complete(&machines{client: c, clock: clock, guests: inside}),
+			WatchesRawSource(set.Wakening(&kubevirtv1.VirtualMachineList{})).
+			Complete(&machines{client: c, clock: clock, guests: inside, troubles: set.Troubles(), backoff: delays.FirstBackoff()}),
 		set.Controller("virtualmachineinstance").For(&kubevirtv1.VirtualMachineInstance{}).Owns(&corev1.Pod{}).
 			Watches(&corev1.PersistentVolumeClaim{}, set.Finding(&kubevirtv1.VirtualMachineInstanceList{}, storage.ClaimField)).
 			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(instancesOfHost(c))).

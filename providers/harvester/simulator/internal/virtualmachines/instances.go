@@ -6,6 +6,7 @@ package virtualmachines
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,7 +61,7 @@ func (r *instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, err
 	}
 	if vmi.DeletionTimestamp != nil {
-		return r.end(ctx, v)
+		return r.stop(ctx, v)
 	}
 	if err := r.leave(ctx, v); err != nil {
 		return ctrl.Result{}, err
@@ -88,8 +89,8 @@ type situation struct {
 	pods        []corev1.Pod
 	// host is the pod's.
 	host *corev1.Node
-	// unbound are claims that it waits for.
-	unbound []string
+	// absent and unbound report whether there are claims that it waits for, and of which kind.
+	absent, unbound bool
 }
 
 func (r *instances) observe(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (*situation, error) {
@@ -119,7 +120,7 @@ func (v *situation) sortPods() {
 	}
 	for i := range v.pods {
 		switch pod := &v.pods[i]; {
-		case pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
 		case pod.Name == target:
 			v.target = pod
 		case v.vmi.Status.NodeName == "" || pod.Spec.NodeName == v.vmi.Status.NodeName:
@@ -141,9 +142,8 @@ func (r *instances) claims(ctx context.Context, v *situation) error {
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("reading volume: %w", err)
 		}
-		if err != nil || claim.Status.Phase != corev1.ClaimBound {
-			v.unbound = append(v.unbound, name)
-		}
+		v.absent = v.absent || err != nil
+		v.unbound = v.unbound || claim.Status.Phase != corev1.ClaimBound
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (r *instances) next(ctx context.Context, v *situation) (time.Duration, erro
 		return 0, r.scheduling(ctx, v)
 	case kubevirtv1.Scheduled:
 		return r.scheduled(ctx, v)
-	case kubevirtv1.Running, kubevirtv1.Unknown:
+	case kubevirtv1.Running:
 		return r.running(ctx, v)
 	}
 	return 0, nil
@@ -175,8 +175,8 @@ func (r *instances) next(ctx context.Context, v *situation) (time.Duration, erro
 
 func (r *instances) pending(ctx context.Context, v *situation) error {
 	v.vmi.Status.Phase = kubevirtv1.Pending
-	if len(v.unbound) > 0 {
-		conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "GuestNotRunning", "Guest VM is not reported as running")
+	if v.absent {
+		notRunning(v)
 		return nil
 	}
 	if v.pod == nil {
@@ -188,8 +188,22 @@ func (r *instances) pending(ctx context.Context, v *situation) error {
 	return nil
 }
 
+// notRunning is what Ready has of an instance that has a Pod, or none yet.
+func notRunning(v *situation) {
+	reason, message := "GuestNotRunning", "Guest VM is not reported as running"
+	if v.pod == nil {
+		reason, message = "PodNotExists", "virt-launcher pod has not yet been scheduled"
+	}
+	conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, reason, message)
+}
+
+// launch makes the Pod as soon as there are the claims. Until they are bound it is kept from kube-scheduler, which has no
+// PersistentVolumes here to see that by.
 func (r *instances) launch(ctx context.Context, v *situation) error {
 	pod := launcher.Pod(v.vmi, string(v.vmi.UID))
+	if v.unbound {
+		pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: volumesGate}}
+	}
 	if err := r.client.Create(ctx, pod); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating pod: %w", err)
 	}
@@ -199,10 +213,14 @@ func (r *instances) launch(ctx context.Context, v *situation) error {
 
 // scheduling says of a pod that has no host why, in kube-scheduler's words.
 func (r *instances) scheduling(ctx context.Context, v *situation) error {
-	conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "GuestNotRunning", "Guest VM is not reported as running")
+	notRunning(v)
 	switch {
+	case v.pod == nil && len(v.pods) > 0:
+		end(v, kubevirtv1.Failed)
 	case v.pod == nil:
 		return r.launch(ctx, v)
+	case len(v.pod.Spec.SchedulingGates) > 0:
+		return r.awaitVolumes(ctx, v)
 	case v.pod.Spec.NodeName == "":
 		for _, condition := range v.pod.Status.Conditions {
 			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
@@ -218,8 +236,8 @@ func (r *instances) scheduling(ctx context.Context, v *situation) error {
 }
 
 func (r *instances) scheduled(ctx context.Context, v *situation) (time.Duration, error) {
-	if v.pod == nil {
-		r.fail(v, "the pod is gone")
+	if v.pod == nil || r.troubles.Has(troubles.NoStart, v.vmi) {
+		end(v, kubevirtv1.Failed)
 		return 0, nil
 	}
 	if !hosts.Alive(v.host) {
@@ -232,25 +250,32 @@ func (r *instances) scheduled(ctx context.Context, v *situation) (time.Duration,
 		return 0, err
 	}
 	v.vmi.Status.Phase = kubevirtv1.Running
+	v.vmi.Status.PhaseTransitionTimestamps = append(v.vmi.Status.PhaseTransitionTimestamps,
+		kubevirtv1.VirtualMachineInstancePhaseTransitionTimestamp{Phase: kubevirtv1.Running, PhaseTransitionTimestamp: metav1.Now()})
 	return 0, nil
 }
 
-// running keeps what is known of a guest up to date. Of one whose host is away nothing is known.
+// hasRun reports whether an instance has ever been running.
+func hasRun(vmi *kubevirtv1.VirtualMachineInstance) bool {
+	return slices.ContainsFunc(vmi.Status.PhaseTransitionTimestamps, func(t kubevirtv1.VirtualMachineInstancePhaseTransitionTimestamp) bool {
+		return t.Phase == kubevirtv1.Running
+	})
+}
+
+// running keeps what is known of a guest up to date. One whose host has no power does not run, but nobody is left there who would write that:
+// it is only not ready, as its Pod is, without a reason.
 func (r *instances) running(ctx context.Context, v *situation) (time.Duration, error) {
 	switch {
-	case v.pod == nil:
-		r.fail(v, "the pod is gone")
+	case v.pod == nil, r.troubles.Has(troubles.NoBoot, v.vmi):
+		end(v, kubevirtv1.Failed)
 		return 0, nil
 	case !hosts.Alive(v.host):
-		v.vmi.Status.Phase = kubevirtv1.Unknown
-		conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "NodeNotReady", "the host does not answer")
-		return 0, nil
+		conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "", "")
+		return 0, r.guests.Stop(ctx, v.vmi)
+	case r.troubles.Has(troubles.PowersOff, v.vmi):
+		end(v, kubevirtv1.Succeeded)
+		return 0, r.guests.Stop(ctx, v.vmi)
 	}
-	if r.troubles.Has(troubles.NoBoot, v.vmi) {
-		r.fail(v, crashed)
-		return 0, nil
-	}
-	v.vmi.Status.Phase = kubevirtv1.Running
 	conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionTrue, "", "")
 	if r.troubles.Has(troubles.Standstill, v.vmi) {
 		conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstancePaused, corev1.ConditionTrue, "PausedIOError", "VMI was paused, due to an IO error")
@@ -298,24 +323,31 @@ func (r *instances) leave(ctx context.Context, v *situation) error {
 	return nil
 }
 
+// remove removes a Pod by force.
 func (r *instances) remove(ctx context.Context, pod *corev1.Pod) error {
-	err := r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+	return r.terminate(ctx, pod, client.GracePeriodSeconds(0))
+}
+
+// terminate has the kubelet of its host remove a Pod, unless there are other options.
+func (r *instances) terminate(ctx context.Context, pod *corev1.Pod, options ...client.DeleteOption) error {
+	if pod.DeletionTimestamp != nil && len(options) == 0 {
+		return nil
+	}
+	err := r.client.Delete(ctx, pod, append(options, client.Preconditions{UID: &pod.UID})...)
 	if controllers.Settled(err) != nil {
 		return fmt.Errorf("deleting pod: %w", err)
 	}
 	return nil
 }
 
-// crashed is why an instance has failed that did nothing but boot.
-const crashed = "the guest has crashed"
-
-func (r *instances) fail(v *situation, why string) {
-	v.vmi.Status.Phase, v.vmi.Status.Reason = kubevirtv1.Failed, why
-	conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "PodTerminating", why)
+// end is the last phase of an instance. KubeVirt says no more of it.
+func end(v *situation, phase kubevirtv1.VirtualMachineInstancePhase) {
+	v.vmi.Status.Phase = phase
+	notRunning(v)
 }
 
-// end stops an instance that is deleted.
-func (r *instances) end(ctx context.Context, v *situation) (ctrl.Result, error) {
+// stop stops an instance that is deleted. It stays as long as one of its Pods does, which those of a host do that does not answer.
+func (r *instances) stop(ctx context.Context, v *situation) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(v.vmi, kubevirtv1.VirtualMachineInstanceFinalizer) {
 		return ctrl.Result{}, nil
 	}
@@ -326,14 +358,17 @@ func (r *instances) end(ctx context.Context, v *situation) (ctrl.Result, error) 
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	for i := range v.pods {
-		if err := r.remove(ctx, &v.pods[i]); err != nil {
+		if err := r.terminate(ctx, &v.pods[i]); err != nil {
 			return ctrl.Result{}, err
 		}
+	}
+	if len(v.pods) > 0 {
+		return ctrl.Result{}, nil // each wakes it when it is gone
 	}
 	if err := r.guests.Stop(ctx, v.vmi); err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := controllers.RemoveFinalizer(ctx, r.client, v.vmi, kubevirtv1.VirtualMachineInstanceFinalizer); err != nil {
+	if err := controllers.RemoveFinalizer(ctx, r.client, v.vmi, instanceFinalizers()...); err != nil {
 		return ctrl.Result{}, err
 	}
 	r.guests.Forget(v.vmi)

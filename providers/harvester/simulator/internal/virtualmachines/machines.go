@@ -29,11 +29,18 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/storage"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
 	"github.com/faultline-io/faultline/shared/simulation"
 )
 
-// templatesAnnotation has the PVCs that Harvester makes for a virtual machine.
-const templatesAnnotation = "harvesterhci.io/volumeClaimTemplates"
+const (
+	// templatesAnnotation has the PVCs that Harvester makes for a virtual machine.
+	templatesAnnotation = "harvesterhci.io/volumeClaimTemplates"
+	// RunStrategyAnnotation has how a virtual machine runs that is started after it was halted.
+	RunStrategyAnnotation = "harvesterhci.io/vmRunStrategy"
+	// cleanupFinalizer is Harvester's, while it removes the snapshots of a virtual machine.
+	cleanupFinalizer = "wrangler.cattle.io/VMController.CleanupPVCAndSnapshot"
+)
 
 // imageAnnotation on a PVC has the image that it is filled from.
 const imageAnnotation = "harvesterhci.io/imageId"
@@ -41,9 +48,12 @@ const imageAnnotation = "harvesterhci.io/imageId"
 // machines plays what looks after VirtualMachines: Harvester, which makes their PVCs, and virt-controller, which makes and
 // ends their instances.
 type machines struct {
-	client  client.Client
-	clock   *timing.Clock
-	guests  *guests.Guests
+	client   client.Client
+	clock    *timing.Clock
+	guests   *guests.Guests
+	troubles *troubles.Table
+	// backoff is until one that failed before it ran is started again for the first time.
+	backoff time.Duration
 	written simulation.Guard
 }
 
@@ -67,6 +77,9 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if vm.DeletionTimestamp != nil {
 		return r.end(ctx, vm, vmi)
 	}
+	if !controllerutil.ContainsFinalizer(vm, kubevirtv1.VirtualMachineControllerFinalizer) {
+		return ctrl.Result{}, r.meet(ctx, vm)
+	}
 	before := vm.Status.DeepCopy()
 	missing, err := r.volumes(ctx, vm)
 	if err != nil {
@@ -77,10 +90,7 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	} else if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.report(ctx, vm, vmi, missing, *before); err != nil || !r.backsOff(vm) {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: crashBackoff}, nil
+	return ctrl.Result{RequeueAfter: r.backsOff(vm)}, r.report(ctx, vm, vmi, missing, *before)
 }
 
 // instance returns the virtual machine's own; nil without one.
@@ -95,22 +105,50 @@ func (r *machines) instance(ctx context.Context, vm *kubevirtv1.VirtualMachine) 
 	return vmi, nil
 }
 
-// crashBackoff is how long a virtual machine that crashes each time waits until it is started again.
-const crashBackoff = time.Second
-
-// backsOff reports whether a virtual machine has crashed and is not to start yet.
-func (r *machines) backsOff(vm *kubevirtv1.VirtualMachine) bool {
-	failure := vm.Status.StartFailure
-	return failure != nil && failure.RetryAfterTimestamp != nil && failure.RetryAfterTimestamp.After(r.clock.Now())
+// meet is what Harvester and virt-controller do with a virtual machine that they have not seen before. Until then it is Stopped, whatever it
+// is to do.
+func (r *machines) meet(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
+	for _, finalizer := range []string{kubevirtv1.VirtualMachineControllerFinalizer, cleanupFinalizer} {
+		controllerutil.AddFinalizer(vm, finalizer)
+	}
+	if strategy, err := vm.RunStrategy(); err == nil && strategy != kubevirtv1.RunStrategyHalted {
+		metav1.SetMetaDataAnnotation(&vm.ObjectMeta, RunStrategyAnnotation, string(strategy))
+	}
+	switch err := r.client.Update(ctx, vm); {
+	case controllers.Settled(err) != nil:
+		return fmt.Errorf("updating virtual machine: %w", err)
+	case err != nil: // an event follows
+		return nil //nolint:nilerr // it is settled
+	}
+	before := vm.Status.DeepCopy()
+	vm.Status.PrintableStatus = kubevirtv1.VirtualMachineStatusStopped
+	return r.write(ctx, vm, *before)
 }
 
-func (r *machines) noteCrash(vm *kubevirtv1.VirtualMachine) {
+// mostBackoff is how often the first back-off the longest is.
+const mostBackoff = 30
+
+// backsOff is how long a virtual machine that has failed before it ran is not to start yet.
+func (r *machines) backsOff(vm *kubevirtv1.VirtualMachine) time.Duration {
+	failure := vm.Status.StartFailure
+	if failure == nil || failure.RetryAfterTimestamp == nil {
+		return 0
+	}
+	return max(0, failure.RetryAfterTimestamp.Sub(r.clock.Now()))
+}
+
+// noteFailure has a virtual machine back off whose instance has failed before it ran.
+func (r *machines) noteFailure(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) {
+	if !vmi.IsFinal() || hasRun(vmi) {
+		return
+	}
 	count := 1
 	if vm.Status.StartFailure != nil {
 		count = vm.Status.StartFailure.ConsecutiveFailCount + 1
 	}
+	retry := r.clock.Now().Add(time.Duration(min(count*count, mostBackoff)) * r.backoff)
 	vm.Status.StartFailure = &kubevirtv1.VirtualMachineStartFailure{
-		ConsecutiveFailCount: count, RetryAfterTimestamp: ptr.To(metav1.NewTime(r.clock.Now().Add(crashBackoff))),
+		ConsecutiveFailCount: count, RetryAfterTimestamp: ptr.To(metav1.NewTime(retry)),
 	}
 }
 
@@ -177,19 +215,31 @@ func (r *machines) run(
 		return vmi, fmt.Errorf("reading the run strategy: %w", err)
 	}
 	wanted := strategy == kubevirtv1.RunStrategyAlways || strategy == kubevirtv1.RunStrategyRerunOnFailure
-	if vmi == nil {
-		if !wanted || !complete || r.backsOff(vm) {
-			return nil, nil
+	switch {
+	case vmi == nil:
+		vm.Status.StateChangeRequests = nil
+		if wanted && complete && r.backsOff(vm) == 0 {
+			return r.start(ctx, vm)
 		}
-		return r.start(ctx, vm)
-	}
-	if vmi.DeletionTimestamp != nil || wanted && !vmi.IsFinal() {
+		return nil, nil
+	case vmi.DeletionTimestamp != nil, wanted && !ends(vm, vmi, strategy):
 		return vmi, nil
 	}
-	if wanted && vmi.Status.Reason == crashed {
-		r.noteCrash(vm)
+	if wanted {
+		r.noteFailure(vm, vmi)
 	}
 	return vmi, r.stop(ctx, vmi)
+}
+
+// ends reports whether an instance is to make room for the next: it has ended, but for one that has shut itself down and is to run again on
+// failure only, or somebody has asked for a restart.
+func ends(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, strategy kubevirtv1.VirtualMachineRunStrategy) bool {
+	if vmi.IsFinal() {
+		return vmi.Status.Phase == kubevirtv1.Failed || strategy == kubevirtv1.RunStrategyAlways
+	}
+	return slices.ContainsFunc(vm.Status.StateChangeRequests, func(r kubevirtv1.VirtualMachineStateChangeRequest) bool {
+		return r.Action == kubevirtv1.StopRequest && ptr.Deref(r.UID, "") == vmi.UID
+	})
 }
 
 func (r *machines) start(ctx context.Context, vm *kubevirtv1.VirtualMachine) (*kubevirtv1.VirtualMachineInstance, error) {
@@ -216,7 +266,7 @@ func instanceOf(vm *kubevirtv1.VirtualMachine) *kubevirtv1.VirtualMachineInstanc
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: vm.Namespace, Name: vm.Name,
 			Labels: maps.Clone(template.ObjectMeta.Labels), Annotations: maps.Clone(template.ObjectMeta.Annotations),
-			Finalizers:      []string{kubevirtv1.VirtualMachineInstanceFinalizer},
+			Finalizers:      instanceFinalizers(),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(vm, kubevirtv1.VirtualMachineGroupVersionKind)},
 		},
 		Spec: template.Spec,
@@ -231,7 +281,7 @@ func instanceOf(vm *kubevirtv1.VirtualMachine) *kubevirtv1.VirtualMachineInstanc
 
 // end ends a virtual machine that is deleted, after its instance. Its PVCs stay.
 func (r *machines) end(ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) (ctrl.Result, error) {
-	if !controllerutil.ContainsFinalizer(vm, kubevirtv1.VirtualMachineControllerFinalizer) {
+	if len(vm.Finalizers) == 0 {
 		return ctrl.Result{}, nil
 	}
 	if vmi != nil {
@@ -246,7 +296,16 @@ func (r *machines) end(ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *
 		return ctrl.Result{}, err
 	}
 	r.clock.Forget(vm.UID)
-	return ctrl.Result{}, controllers.RemoveFinalizer(ctx, r.client, vm, kubevirtv1.VirtualMachineControllerFinalizer)
+	finalizers := []string{kubevirtv1.VirtualMachineControllerFinalizer, cleanupFinalizer}
+	if r.troubles.Has(troubles.NoCleanup, vm) {
+		finalizers = finalizers[:1]
+	}
+	return ctrl.Result{}, controllers.RemoveFinalizer(ctx, r.client, vm, finalizers...)
+}
+
+// instanceFinalizers are those of KubeVirt.
+func instanceFinalizers() []string {
+	return []string{kubevirtv1.VirtualMachineControllerFinalizer, kubevirtv1.VirtualMachineInstanceFinalizer}
 }
 
 // macOf is the address of a virtual machine's interface that has none of its own.

@@ -35,9 +35,14 @@ func (r *machines) report(
 	vm.Status.Ready = ready && conditions.Of(vmi, kubevirtv1.VirtualMachineInstanceReady).Status == corev1.ConditionTrue
 	vm.Status.Conditions = copiedConditions(vmi)
 	vm.Status.PrintableStatus = printable(vm, vmi, missing)
-	if vm.Status.Ready {
+	if vmi != nil && hasRun(vmi) {
 		vm.Status.StartFailure = nil
 	}
+	return r.write(ctx, vm, before)
+}
+
+// write writes a status that has changed.
+func (r *machines) write(ctx context.Context, vm *kubevirtv1.VirtualMachine, before kubevirtv1.VirtualMachineStatus) error {
 	if apiequality.Semantic.DeepEqual(before, vm.Status) {
 		return nil
 	}
@@ -60,12 +65,10 @@ func printable(
 		return kubevirtv1.VirtualMachineStatusPvcNotFound
 	case vmi != nil:
 		return printableOf(vmi)
-	case vm.Status.RunStrategy == kubevirtv1.RunStrategyHalted:
-		return kubevirtv1.VirtualMachineStatusStopped
-	case vm.Status.StartFailure != nil:
+	case vm.Status.RunStrategy != kubevirtv1.RunStrategyHalted && vm.Status.StartFailure != nil:
 		return kubevirtv1.VirtualMachineStatusCrashLoopBackOff
 	}
-	return kubevirtv1.VirtualMachineStatusProvisioning
+	return kubevirtv1.VirtualMachineStatusStopped
 }
 
 // printableOf is the state of a virtual machine that has an instance.
@@ -87,8 +90,6 @@ func printableOf(vmi *kubevirtv1.VirtualMachineInstance) kubevirtv1.VirtualMachi
 			return kubevirtv1.VirtualMachineStatusPaused
 		}
 		return kubevirtv1.VirtualMachineStatusRunning
-	case kubevirtv1.Unknown:
-		return kubevirtv1.VirtualMachineStatusUnknown
 	case kubevirtv1.Failed, kubevirtv1.Succeeded:
 		return kubevirtv1.VirtualMachineStatusStopped
 	}

@@ -23,7 +23,6 @@ import (
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
@@ -140,7 +139,10 @@ func (w *webhooks) admitMachine(ctx context.Context, req admission.Request) admi
 	}
 	requireNetworks(&vm.Spec.Template.Spec, networks)
 	overcommit(&vm.Spec.Template.Spec.Domain)
-	controllerutil.AddFinalizer(vm, kubevirtv1.VirtualMachineControllerFinalizer) // It saves its controller a request.
+	setDefaults(vm)
+	if err := keepRunStrategy(req, vm); err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
 	changed, err := json.Marshal(vm)
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)

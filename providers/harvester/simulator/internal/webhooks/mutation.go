@@ -4,7 +4,9 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,14 +14,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/launcher"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/networks"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/virtualmachines"
 )
 
 const (
@@ -71,12 +76,12 @@ func requireNetworks(spec *kubevirtv1.VirtualMachineInstanceSpec, networks []str
 		term.MatchExpressions = slices.DeleteFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {
 			return strings.HasPrefix(r.Key, netattv1.HostNetworkLabelPrefix) || r.Key == cpuManager
 		})
-		term.MatchExpressions = append(term.MatchExpressions, wanted...)
-		if len(term.MatchExpressions)+len(term.MatchFields) > 0 {
+		if len(term.MatchExpressions) > 0 { // Fields alone do not count.
+			term.MatchExpressions = append(term.MatchExpressions, wanted...)
 			out = append(out, term)
 		}
 	}
-	if len(terms) == 0 && len(wanted) > 0 {
+	if len(out) == 0 && len(wanted) > 0 {
 		out = []corev1.NodeSelectorTerm{{MatchExpressions: wanted}}
 	}
 	setRequiredNodes(spec, out)
@@ -119,6 +124,54 @@ func overcommit(domain *kubevirtv1.DomainSpec) {
 		}
 		domain.Memory.Guest = &guest
 	}
+}
+
+// setDefaults adds what virt-api does, of what a virtual machine does not say.
+func setDefaults(vm *kubevirtv1.VirtualMachine) {
+	spec := &vm.Spec.Template.Spec
+	spec.Architecture = cmp.Or(spec.Architecture, "amd64")
+	domain := &spec.Domain
+	if domain.Machine == nil {
+		domain.Machine = &kubevirtv1.Machine{Type: "q35"}
+	}
+	if domain.CPU != nil {
+		domain.CPU.Model = cmp.Or(domain.CPU.Model, kubevirtv1.CPUModeHostModel)
+	}
+	if domain.Features == nil {
+		domain.Features = &kubevirtv1.Features{}
+	}
+	if domain.Features.ACPI.Enabled == nil {
+		domain.Features.ACPI.Enabled = ptr.To(true)
+	}
+	if domain.Firmware == nil {
+		domain.Firmware = &kubevirtv1.Firmware{}
+	}
+	if domain.Firmware.UUID == "" {
+		domain.Firmware.UUID = uuid.NewUUID()
+	}
+	domain.Firmware.Serial = cmp.Or(domain.Firmware.Serial, string(uuid.NewUUID()))
+}
+
+// keepRunStrategy has a virtual machine that was halted run as it did before, whatever it is told: as Harvester has noted, else again on failure
+// only.
+func keepRunStrategy(req admission.Request, vm *kubevirtv1.VirtualMachine) error {
+	if len(req.OldObject.Raw) == 0 {
+		return nil
+	}
+	before := &kubevirtv1.VirtualMachine{}
+	if err := json.Unmarshal(req.OldObject.Raw, before); err != nil {
+		return fmt.Errorf("reading the virtual machine before: %w", err)
+	}
+	was, err := before.RunStrategy()
+	if err != nil {
+		return nil //nolint:nilerr // it is refused as it is now, if that is wrong
+	}
+	if is, err := vm.RunStrategy(); err != nil || was != kubevirtv1.RunStrategyHalted || is == was {
+		return nil //nolint:nilerr // as above
+	}
+	kept := kubevirtv1.VirtualMachineRunStrategy(before.Annotations[virtualmachines.RunStrategyAnnotation])
+	vm.Spec.Running, vm.Spec.RunStrategy = nil, ptr.To(cmp.Or(kept, kubevirtv1.RunStrategyRerunOnFailure))
+	return nil
 }
 
 // invalid says what KubeVirt refuses of a virtual machine.
