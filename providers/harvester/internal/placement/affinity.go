@@ -4,12 +4,14 @@
 package placement
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
@@ -115,7 +117,28 @@ func Affinity(w Wants) *corev1.Affinity {
 	if w.Logical.Key != "" && w.Logical.TopologyKey != "" {
 		w.keepKeysApart(affinity)
 	}
+	keepFields(affinity)
 	return affinity
+}
+
+// keepFields gives terms that select hosts by fields alone an expression that every host satisfies: Harvester's webhook drops a term of which
+// it leaves no expression, and the virtual machine would be anywhere then.
+func keepFields(affinity *corev1.Affinity) {
+	if affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return
+	}
+	terms := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	for i := range terms {
+		if len(terms[i].MatchFields) > 0 && !slices.ContainsFunc(terms[i].MatchExpressions, staysInHarvester) {
+			terms[i].MatchExpressions = append(terms[i].MatchExpressions,
+				corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpExists})
+		}
+	}
+}
+
+// staysInHarvester reports whether Harvester's webhook leaves an expression as it is: it writes those about its networks and pinned CPUs itself.
+func staysInHarvester(wanted corev1.NodeSelectorRequirement) bool {
+	return !strings.HasPrefix(wanted.Key, netattv1.HostNetworkLabelPrefix) && wanted.Key != "cpumanager"
 }
 
 // keepKeysApart makes machines of one key share a physical domain, and those of another key of the class stay out of it. A host that is

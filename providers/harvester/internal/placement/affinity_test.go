@@ -56,6 +56,22 @@ func TestTheDomainIsAddedToEveryTermThatTheUserGaveAndToNoneOfTheUsersOwn(t *tes
 	}
 }
 
+// Harvester's webhook drops terms of which it leaves no expression.
+func TestATermThatSelectsHostsByFieldsAloneHasAnExpressionThatAllHostsSatisfy(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	byName := func(expressions ...corev1.NodeSelectorRequirement) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{in("metadata.name", "h1")}, MatchExpressions: expressions}
+	}
+	any := corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpExists}
+	harvesters := in("network.harvesterhci.io/fibre", "true")
+	user := requires(byName(), byName(harvesters), byName(in("gpu", "yes")), expressions(in("gpu", "yes")), corev1.NodeSelectorTerm{})
+	before := user.DeepCopy()
+	g.Expect(placement.Affinity(placement.Wants{ClusterID: "id", Node: user}).NodeAffinity).To(Equal(
+		requires(byName(any), byName(harvesters, any), byName(in("gpu", "yes")), expressions(in("gpu", "yes")), corev1.NodeSelectorTerm{})))
+	g.Expect(user).To(Equal(before))
+}
+
 func TestAHostIsLetInThatTheUserLetsInAndThatIsInTheDomain(t *testing.T) {
 	t.Parallel()
 	label := rapid.SampledFrom([]string{"gpu", "disk", zoneKey})
