@@ -8,10 +8,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
@@ -35,6 +40,8 @@ const (
 type simulation struct {
 	harvester *simulator.Simulator
 	workloads *workload.Simulator
+	// management knows HarvesterMachines.
+	management client.Client
 }
 
 // Simulate implements provider.Demonstrated.
@@ -43,7 +50,7 @@ func (Provider) Simulate(programs string) (provider.Simulation, error) {
 	address.Name = poolName
 	address.Spec.Ranges = []lbv1.Range{{Subnet: "127.0.0.0/8", RangeStart: "127.0.0.1", RangeEnd: "127.0.0.1", Gateway: "127.255.255.254"}}
 	s, err := newSimulation(programs, layout(), simulator.WithPools(address),
-		// Long enough to see machines come up one after the other.
+		// Long enough to see machines come up one after the other. A zone without power is given up as late as by a real Harvester.
 		simulator.WithDelays(simulator.Delays{Volume: 200 * time.Millisecond, Boot: time.Second, Agent: 500 * time.Millisecond, Shutdown: 500 * time.Millisecond}))
 	if err != nil {
 		return nil, err
@@ -80,9 +87,17 @@ func (s *simulation) Setup(dir string) (provider.Setup, error) {
 	}, nil
 }
 
-// Join does nothing but remember what runs on the machines: a Harvester is beside the management cluster.
-func (s *simulation) Join(_ context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) (func(context.Context) error, error) {
+// Join does nothing but remember the management cluster, and what runs on the machines: a Harvester is beside both.
+func (s *simulation) Join(_ context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) (func(context.Context) error, error) {
 	s.workloads = workloads
+	scheme := runtime.NewScheme()
+	if err := infrav1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("building scheme: %w", err)
+	}
+	var err error
+	if s.management, err = client.New(in.RESTConfig, client.Options{Scheme: scheme}); err != nil {
+		return nil, fmt.Errorf("connecting to the management cluster: %w", err)
+	}
 	return nil, nil
 }
 
@@ -135,8 +150,52 @@ func (s *simulation) Repair(ctx context.Context, zone string) (string, error) {
 	return "the hosts of " + zone + " have power again", s.harvester.SetFault(ctx, lostZone, false, zone)
 }
 
-// Abandon does nothing: a virtual machine can be deleted without its host.
-func (*simulation) Abandon(context.Context, string) ([]string, error) { return nil, nil }
+// Abandon deletes by force the Pod of a machine that is being deleted on a host without power. Only a person knows that nothing runs there any
+// more; Harvester waits for more than three minutes before it takes that for granted.
+func (s *simulation) Abandon(ctx context.Context, host string) ([]string, error) {
+	var machine *infrav1.HarvesterMachine
+	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
+		var err error
+		if machine, err = s.waitsFor(ctx, host); machine != nil || err != nil {
+			return "", err
+		}
+		found, err := read(ctx, s.harvester.Client())
+		if err != nil {
+			return "", err
+		}
+		if !slices.ContainsFunc(found.vmis.Items, func(vmi kubevirtv1.VirtualMachineInstance) bool { return vmi.Status.NodeName == host }) {
+			return "", nil // Harvester has given the host up
+		}
+		return "no HarvesterMachine says that it waits for host " + host, nil
+	})
+	if err != nil || machine == nil {
+		return nil, err
+	}
+	pods := client.MatchingLabels{kubevirtv1.DeprecatedVirtualMachineNameLabel: machine.Name}
+	err = s.harvester.Client().DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(vmNamespace), pods, client.GracePeriodSeconds(0))
+	if err != nil {
+		return nil, fmt.Errorf("deleting the Pod of VirtualMachine %s: %w", machine.Name, err)
+	}
+	return []string{
+		fmt.Sprintf("HarvesterMachine %s: %s", machine.Name, conditions.GetMessage(machine, infrav1.VMRunningCondition)),
+		fmt.Sprintf("deleted the Pod of VirtualMachine %s by force", machine.Name),
+	}, nil
+}
+
+// waitsFor finds the machine that is being deleted and says that it waits for the host; nil when there is none.
+func (s *simulation) waitsFor(ctx context.Context, host string) (*infrav1.HarvesterMachine, error) {
+	machines := &infrav1.HarvesterMachineList{}
+	if err := s.management.List(ctx, machines, client.InNamespace(provider.DemoNamespace)); err != nil {
+		return nil, err
+	}
+	for i := range machines.Items {
+		says := conditions.GetMessage(&machines.Items[i], infrav1.VMRunningCondition)
+		if !machines.Items[i].DeletionTimestamp.IsZero() && strings.Contains(says, "host "+host+" ") && strings.Contains(says, "Pod by force") {
+			return &machines.Items[i], nil
+		}
+	}
+	return nil, nil
+}
 
 // Remains finds what virtual machines have left on Harvester.
 func (s *simulation) Remains(ctx context.Context) (string, error) {

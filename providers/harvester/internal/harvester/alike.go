@@ -13,7 +13,7 @@ import (
 )
 
 // alike reports whether an object is to its owner what it was before. KubeVirt notes a lot of a virtual machine that no owner reads: volumes,
-// times of phases, what the guest agent tells now and then. A resync, by which a lost event is made good, is not alike.
+// times of phases, what the guest agent tells now and then. Finalizers matter once it is being deleted. A resync, by which a lost event is made good, is not alike.
 func alike(was any, is client.Object) bool {
 	former, ok := was.(client.Object)
 	if !ok || former.GetResourceVersion() == is.GetResourceVersion() || !alikeInMetadata(former, is) {
@@ -30,7 +30,9 @@ func alike(was any, is client.Object) bool {
 }
 
 func alikeInMetadata(was, is client.Object) bool {
-	return was.GetUID() == is.GetUID() && was.GetDeletionTimestamp().IsZero() == is.GetDeletionTimestamp().IsZero() &&
+	deleted := !is.GetDeletionTimestamp().IsZero()
+	return was.GetUID() == is.GetUID() && was.GetDeletionTimestamp().IsZero() == !deleted &&
+		(!deleted || slices.Equal(was.GetFinalizers(), is.GetFinalizers())) &&
 		maps.Equal(was.GetLabels(), is.GetLabels()) && maps.Equal(was.GetAnnotations(), is.GetAnnotations())
 }
 

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -20,6 +21,8 @@ func TestAMachineIsWokenByWhatItReadsOfItsVirtualMachineAndByNothingElse(t *test
 	vm.Status.Conditions = []kubevirtv1.VirtualMachineCondition{{Type: kubevirtv1.VirtualMachineReady, Status: corev1.ConditionFalse}}
 	vmi := &kubevirtv1.VirtualMachineInstance{ObjectMeta: meta}
 	vmi.Status.Conditions = []kubevirtv1.VirtualMachineInstanceCondition{{Type: kubevirtv1.VirtualMachineInstanceReady, Status: corev1.ConditionFalse}}
+	deleted := vm.DeepCopy()
+	deleted.DeletionTimestamp, deleted.Finalizers = ptr.To(metav1.Now()), []string{"f", "g"}
 	for name, tc := range map[string]struct {
 		of     client.Object
 		change func(client.Object)
@@ -30,8 +33,9 @@ func TestAMachineIsWokenByWhatItReadsOfItsVirtualMachineAndByNothingElse(t *test
 		"a label":             {vm, func(o client.Object) { o.SetLabels(map[string]string{"a": "c"}) }, true},
 		"an annotation":       {vm, func(o client.Object) { o.SetAnnotations(map[string]string{"a": "c"}) }, true},
 		"a finalizer":         {vm, func(o client.Object) { o.SetFinalizers([]string{"f"}) }, false},
-		"its deletion":        {vmi, func(o client.Object) { now := metav1.Now(); o.SetDeletionTimestamp(&now) }, true},
-		"its spec":            {vm, func(o client.Object) { o.SetGeneration(2) }, true},
+		"a finalizer of one that is being deleted": {deleted, func(o client.Object) { o.SetFinalizers([]string{"f"}) }, true},
+		"its deletion": {vmi, func(o client.Object) { now := metav1.Now(); o.SetDeletionTimestamp(&now) }, true},
+		"its spec":     {vm, func(o client.Object) { o.SetGeneration(2) }, true},
 		"what is printed of it": {vm, func(o client.Object) {
 			o.(*kubevirtv1.VirtualMachine).Status.PrintableStatus = kubevirtv1.VirtualMachineStatusPaused
 		}, true},

@@ -211,18 +211,21 @@ func (c *Connection) wakeOwner(o client.Object) {
 	c.wakes.one(kind, client.ObjectKey{Namespace: namespace, Name: name})
 }
 
-// nodeChanged wakes the clusters when a host may be another part of a failure domain or be another state, and the machines on it
-// and those that wait when its labels have changed. What a kubelet reports all the time is neither.
+// nodeChanged wakes the clusters when a host may be another part of a failure domain or be another state, the machines on it when its labels or
+// its readiness have changed, and those that wait when its labels have. What a kubelet reports all the time is neither.
 func (c *Connection) nodeChanged(was any, node *corev1.Node) {
 	former, _ := was.(*corev1.Node)
 	labelled := former == nil || !maps.Equal(former.Labels, node.Labels)
-	if !labelled && former.Spec.Unschedulable == node.Spec.Unschedulable && readiness(former) == readiness(node) &&
+	turned := former != nil && readiness(former) != readiness(node)
+	if !labelled && !turned && former.Spec.Unschedulable == node.Spec.Unschedulable &&
 		equality.Semantic.DeepEqual(former.Spec.Taints, node.Spec.Taints) {
 		return
 	}
 	c.wakeKind(func(who Asker) bool { return who.Kind == Cluster })
-	if labelled {
+	if labelled || turned {
 		c.wakeMachinesOn(node.Name)
+	}
+	if labelled {
 		c.wakeAwaiting()
 	}
 }
@@ -235,7 +238,7 @@ func readiness(node *corev1.Node) corev1.ConditionStatus {
 	return node.Status.Conditions[at].Status
 }
 
-// wakeMachinesOn looks through what is in memory: labels of hosts change rarely.
+// wakeMachinesOn looks through what is in memory: labels and readiness of hosts change rarely.
 func (c *Connection) wakeMachinesOn(host string) {
 	kind := typeOf(&kubevirtv1.VirtualMachineInstance{})
 	c.mu.Lock()

@@ -4,6 +4,7 @@
 package harvester_test
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -18,6 +19,7 @@ import (
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
 // virtualMachine is one that runs, for a machine of this name.
@@ -104,6 +106,33 @@ func TestALabelOfAHostWakesClustersAndTheMachinesOnItAndItsHeartbeatNobody(t *te
 	w.Eventually(func() bool { return w.wakes(cluster) > clusters && w.wakes(machine) > machines }).Should(BeTrue())
 	w.Expect(conn.Get(t.Context(), client.ObjectKeyFromObject(host), host)).To(Succeed())
 	w.Expect(host.Labels).To(HaveKey("rack-of-"+w.namespace), "the heartbeat came before")
+}
+
+func TestAHostThatIsReadyNoMoreWakesTheMachinesOnIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.identity(sim.Kubeconfig())
+	machine := w.asker(harvester.Machine, "m")
+	conn := w.connected(w.asker(harvester.Cluster, "c"))
+	host := simulator.Host{Name: "of-" + w.namespace, Witness: true} // nothing else is on it
+	w.Expect(sim.AddHost(t.Context(), host)).To(Succeed())
+	t.Cleanup(func() { w.Expect(sim.RemoveHost(context.WithoutCancel(t.Context()), host.Name)).To(Succeed()) })
+	vmi := &kubevirtv1.VirtualMachineInstance{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.namespace, Name: "m", Labels: map[string]string{infrav1.MachineIDLabel: "id"},
+		Annotations: map[string]string{infrav1.OwnerAnnotation: infrav1.Owner(machine.Key.Namespace, machine.Key.Name)},
+	}}
+	// It does not change with its host.
+	vmi.Status = kubevirtv1.VirtualMachineInstanceStatus{Phase: kubevirtv1.Succeeded, NodeName: host.Name}
+	w.Expect(w.client.Create(t.Context(), vmi)).To(Succeed())
+	node := &corev1.Node{}
+	w.read(conn, client.ObjectKeyFromObject(vmi), &kubevirtv1.VirtualMachineInstance{})
+	w.read(conn, client.ObjectKey{Name: host.Name}, node)
+	before := w.wakes(machine)
+	w.Consistently(func() int { return w.wakes(machine) }, "500ms").Should(Equal(before))
+	silent := node.DeepCopy()
+	silent.Status.Conditions[0].Status = corev1.ConditionUnknown
+	w.Expect(w.client.Status().Patch(t.Context(), silent, client.MergeFrom(node))).To(Succeed())
+	w.Eventually(func() int { return w.wakes(machine) }).Should(BeNumerically(">", before))
 }
 
 func TestWhoeverWaitsForAnImageIsWokenByOneOnce(t *testing.T) {

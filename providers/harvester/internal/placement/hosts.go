@@ -32,6 +32,9 @@ type Host struct {
 	Schedulable bool
 	// Witness says that the host never runs virtual machines.
 	Witness bool
+	// NotReady is why its kubelet does not answer for what runs on it, in Kubernetes' words; "" while it does. Other than with Ready, what
+	// runs there is not in doubt while only KubeVirt starts nothing on it.
+	NotReady string
 }
 
 // Hosts reads Nodes of Harvester, and sorts them by name.
@@ -54,13 +57,32 @@ func HostOf(node *corev1.Node) Host {
 		Ready:       node.DeletionTimestamp.IsZero() && ready(node) && node.Labels[runsMachinesLabel] != "false",
 		Schedulable: !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, keepsOut),
 		Witness:     isSet(node.Labels, infrav1.WitnessLabel),
+		NotReady:    notReady(node),
 	}
 }
 
-func ready(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
+func ready(node *corev1.Node) bool { return notReady(node) == "" }
+
+func notReady(node *corev1.Node) string {
+	for _, c := range node.Status.Conditions {
+		switch {
+		case c.Type != corev1.NodeReady:
+		case c.Status == corev1.ConditionTrue:
+			return ""
+		default:
+			return fmt.Sprintf("Ready=%s %s: %s", c.Status, c.Reason, strings.TrimSuffix(c.Message, "."))
+		}
+	}
+	return "it has no condition Ready"
+}
+
+// NotReady is why the host of that name is not ready; "" when it is, or is not known.
+func NotReady(hosts []Host, name string) string {
+	at := slices.IndexFunc(hosts, func(h Host) bool { return h.Name == name })
+	if at < 0 {
+		return ""
+	}
+	return hosts[at].NotReady
 }
 
 // keepsOut leaves out what Kubernetes says by a taint of a host that is not ready: that is said already.

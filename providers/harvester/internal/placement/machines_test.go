@@ -102,6 +102,22 @@ func TestMayReceive(t *testing.T) {
 	}
 }
 
+func TestAHostIsNotReadyForWhatItsNodeSaysAndNotForWhatKubeVirtDoes(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	silent := node("silent", "a")
+	silent.Status.Conditions = []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Reason: "NodeStatusUnknown", Message: "Kubelet stopped posting node status.",
+	}}
+	updated := node("updated", "a") // virt-handler is being replaced
+	updated.Labels["kubevirt.io/schedulable"] = "false"
+	hosts := placement.Hosts([]corev1.Node{silent, updated, node("sound", "a")})
+	g.Expect(placement.NotReady(hosts, "silent")).To(Equal("Ready=Unknown NodeStatusUnknown: Kubelet stopped posting node status"))
+	for _, name := range []string{"updated", "sound", "gone", ""} {
+		g.Expect(placement.NotReady(hosts, name)).To(BeEmpty(), name)
+	}
+}
+
 func TestWaitsFor(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
@@ -46,9 +47,20 @@ type Interface struct {
 // Trouble is a reason for the condition that it keeps from being true, and a message with the way out.
 type Trouble struct{ Reason, Message string }
 
+// About is what is known of a virtual machine from elsewhere.
+type About struct {
+	// Ran says that the machine has been provisioned: its virtual machine has run.
+	Ran bool
+	// HostNotReady is why the host of its instance is not ready, in Kubernetes' words; "" while it is, or is not known.
+	HostNotReady string
+}
+
 // Observe reads a virtual machine and its instance, which is nil when there is none.
-func Observe(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) Observed {
-	o := Observed{Trouble: trouble(vm, vmi), Waiting: string(vm.Status.PrintableStatus)}
+func Observe(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, about About) Observed {
+	o := Observed{Trouble: trouble(&situation{vm, vmi, about}), Waiting: string(vm.Status.PrintableStatus)}
+	if vmi != nil && lacksVolumes(vmi) {
+		o.Waiting = "its PersistentVolumeClaims are not bound yet; if that lasts, see their events in Harvester"
+	}
 	if vmi == nil {
 		return o
 	}
@@ -86,25 +98,97 @@ func Has(vmi *kubevirtv1.VirtualMachineInstance, addr netip.Addr) bool {
 	return slices.ContainsFunc(interfaces(vmi), func(i Interface) bool { return slices.Contains(i.Addresses, addr) })
 }
 
+// situation is what a trouble is found in.
+type situation struct {
+	vm    *kubevirtv1.VirtualMachine
+	vmi   *kubevirtv1.VirtualMachineInstance
+	about About
+}
+
 // trouble is what somebody has to do something about.
-func trouble(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) Trouble {
-	said := message(vm, vmi)
-	switch status := vm.Status.PrintableStatus; {
-	case vmi != nil && vmi.Status.Reason == nodeUnresponsive, status == kubevirtv1.VirtualMachineStatusUnknown:
-		return Trouble{infrav1.VMHostUnreachableReason, fmt.Sprintf(
-			"host %s of VirtualMachine %s does not report%s: repair the host, or delete the Machine", hostOf(vmi), vm.Name, said)}
-	case vmi != nil && holds(vmi, kubevirtv1.VirtualMachineInstancePaused), status == kubevirtv1.VirtualMachineStatusPaused:
-		return Trouble{infrav1.VMPausedReason, fmt.Sprintf("VirtualMachine %s is paused%s: unpause it, or delete the Machine", vm.Name, said)}
-	case status == kubevirtv1.VirtualMachineStatusUnschedulable, vmi != nil && unschedulable(vmi):
-		return Trouble{infrav1.VMUnschedulableReason, fmt.Sprintf(
-			"no host takes VirtualMachine %s%s: make room in its failure domain, change its affinity, or delete the Machine", vm.Name, said)}
-	case slices.Contains(failures(), status), vmi != nil && vmi.Status.Phase == kubevirtv1.Failed:
-		return Trouble{infrav1.VMProvisioningFailedReason, fmt.Sprintf(
-			"VirtualMachine %s: %s%s: see its events in Harvester, or delete the Machine", vm.Name, cmp.Or(status, "Failed"), said)}
-	case status == kubevirtv1.VirtualMachineStatusStopped && halted(vm):
-		return Trouble{infrav1.VMNotRunningReason, fmt.Sprintf("VirtualMachine %s was stopped in Harvester: start it, or delete the Machine", vm.Name)}
+func trouble(s *situation) Trouble {
+	for _, find := range []func() Trouble{s.unreachable, s.paused, s.unplaced, s.failed, s.ended} {
+		if found := find(); found.Reason != "" {
+			return found
+		}
 	}
 	return Trouble{}
+}
+
+// unreachable is also of an instance that KubeVirt goes on to call Running: what would end it runs on the host, too.
+func (s *situation) unreachable() Trouble {
+	var why string
+	switch {
+	case s.vmi != nil && s.vmi.Status.Reason == nodeUnresponsive, s.vm.Status.PrintableStatus == kubevirtv1.VirtualMachineStatusUnknown:
+		why = "does not report" + s.message()
+	case s.vmi != nil && s.vmi.Status.NodeName != "" && !s.vmi.IsFinal() && s.about.HostNotReady != "":
+		why = fmt.Sprintf("is not ready (%s)", s.about.HostNotReady)
+	default:
+		return Trouble{}
+	}
+	return Trouble{infrav1.VMHostUnreachableReason, fmt.Sprintf(
+		"host %s of VirtualMachine %s %s, and whether it runs is not known: repair the host, wait until Harvester starts it on another "+
+			"(setting vm-force-reset-policy), or delete the Machine", hostOf(s.vmi), s.vm.Name, why)}
+}
+
+func (s *situation) paused() Trouble {
+	var said string
+	if s.vmi != nil {
+		said = quoted(vmiSays(s.vmi, kubevirtv1.VirtualMachineInstancePaused, corev1.ConditionTrue))
+	}
+	if said == "" && s.vm.Status.PrintableStatus != kubevirtv1.VirtualMachineStatusPaused {
+		return Trouble{}
+	}
+	return Trouble{infrav1.VMPausedReason, fmt.Sprintf("VirtualMachine %s is paused%s: unpause it, or delete the Machine", s.vm.Name, said)}
+}
+
+// unplaced is about room. The instance knows first, and its virtual machine still says so when there is some.
+func (s *situation) unplaced() Trouble {
+	if s.vmi == nil && s.vm.Status.PrintableStatus != kubevirtv1.VirtualMachineStatusUnschedulable ||
+		s.vmi != nil && (!unschedulable(s.vmi) || lacksVolumes(s.vmi)) {
+		return Trouble{}
+	}
+	return Trouble{infrav1.VMUnschedulableReason, fmt.Sprintf(
+		"no host takes VirtualMachine %s%s: make room in its failure domain, change its affinity, or delete the Machine", s.vm.Name, s.message())}
+}
+
+// failed is about one that does not come up.
+func (s *situation) failed() Trouble {
+	status := s.vm.Status.PrintableStatus
+	refused := vmSays(s.vm, kubevirtv1.VirtualMachineFailure, corev1.ConditionTrue) != "" && (s.vmi == nil || s.vmi.Status.Phase != kubevirtv1.Running)
+	if !refused && !slices.Contains(failures(), status) && (s.about.Ran || s.vmi == nil || s.vmi.Status.Phase != kubevirtv1.Failed) {
+		return Trouble{}
+	}
+	return Trouble{infrav1.VMProvisioningFailedReason, fmt.Sprintf(
+		"VirtualMachine %s: %s%s: see its events in Harvester, or delete the Machine", s.vm.Name, cmp.Or(status, "Failed"), s.message())}
+}
+
+// ended is about one that does not run any more, and one that is not to run. One that has not run yet is Stopped until KubeVirt has seen it.
+func (s *situation) ended() Trouble {
+	stopped := s.vm.Status.PrintableStatus == kubevirtv1.VirtualMachineStatusStopped
+	switch {
+	case stopped && halted(s.vm):
+	case s.vmi != nil && s.vmi.IsFinal():
+	case s.vmi == nil && stopped && s.about.Ran:
+	default:
+		return Trouble{}
+	}
+	if s.restarts() {
+		return Trouble{infrav1.VMNotRunningReason, fmt.Sprintf("VirtualMachine %s was stopped, or has failed%s, and Harvester starts it again: "+
+			"if that goes on, see its events in Harvester, or delete the Machine", s.vm.Name, s.message())}
+	}
+	return Trouble{infrav1.VMNotRunningReason, fmt.Sprintf(
+		"VirtualMachine %s was stopped in Harvester, or by its guest: start it, or delete the Machine", s.vm.Name)}
+}
+
+// restarts reports whether KubeVirt starts one again that has ended.
+func (s *situation) restarts() bool {
+	strategy, err := s.vm.RunStrategy()
+	if err != nil {
+		return false
+	}
+	return strategy == kubevirtv1.RunStrategyAlways ||
+		strategy == kubevirtv1.RunStrategyRerunOnFailure && s.vmi != nil && s.vmi.Status.Phase == kubevirtv1.Failed
 }
 
 // failures are what KubeVirt says of a virtual machine that does not come up by itself.
@@ -128,50 +212,73 @@ func hostOf(vmi *kubevirtv1.VirtualMachineInstance) string {
 	return vmi.Status.NodeName
 }
 
-func holds(vmi *kubevirtv1.VirtualMachineInstance, condition kubevirtv1.VirtualMachineInstanceConditionType) bool {
-	return slices.ContainsFunc(vmi.Status.Conditions, func(c kubevirtv1.VirtualMachineInstanceCondition) bool {
-		return c.Type == condition && c.Status == corev1.ConditionTrue
-	})
-}
-
 func unschedulable(vmi *kubevirtv1.VirtualMachineInstance) bool {
 	return slices.ContainsFunc(vmi.Status.Conditions, func(c kubevirtv1.VirtualMachineInstanceCondition) bool {
 		return string(c.Type) == string(corev1.PodScheduled) && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 	})
 }
 
+// lacksVolumes reports whether the instance is unschedulable only until its claims are bound, as each is at first.
+func lacksVolumes(vmi *kubevirtv1.VirtualMachineInstance) bool {
+	return unschedulable(vmi) && strings.Contains(vmiSays(vmi, scheduledCondition, corev1.ConditionFalse), unboundClaims)
+}
+
+const (
+	// scheduledCondition of an instance is that of its Pod.
+	scheduledCondition = kubevirtv1.VirtualMachineInstanceConditionType(corev1.PodScheduled)
+	// unboundClaims is what kube-scheduler says of a Pod whose claims are not bound yet.
+	unboundClaims = "unbound immediate PersistentVolumeClaims"
+)
+
 // message is what KubeVirt says of the trouble, in brackets; "" when it says nothing.
-func message(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) string {
-	said := vmSays(vm, kubevirtv1.VirtualMachineFailure, corev1.ConditionTrue)
-	if vmi != nil {
-		said = cmp.Or(said, vmiSays(vmi, string(corev1.PodScheduled)), vmiSays(vmi, string(kubevirtv1.VirtualMachineInstanceSynchronized)),
-			vmiSays(vmi, string(kubevirtv1.VirtualMachineInstanceReady)))
-	} else {
-		said = cmp.Or(said, vmSays(vm, kubevirtv1.VirtualMachineReady, corev1.ConditionFalse))
+func (s *situation) message() string {
+	said := vmSays(s.vm, kubevirtv1.VirtualMachineFailure, corev1.ConditionTrue)
+	if s.vmi == nil {
+		return quoted(cmp.Or(said, vmSays(s.vm, kubevirtv1.VirtualMachineReady, corev1.ConditionFalse)))
 	}
+	for _, kind := range []kubevirtv1.VirtualMachineInstanceConditionType{
+		scheduledCondition, kubevirtv1.VirtualMachineInstanceSynchronized, kubevirtv1.VirtualMachineInstanceReady,
+	} {
+		said = cmp.Or(said, vmiSays(s.vmi, kind, corev1.ConditionFalse))
+	}
+	return quoted(cmp.Or(said, s.vmi.Status.Reason))
+}
+
+func quoted(said string) string {
 	if said == "" {
 		return ""
 	}
 	return " (" + said + ")"
 }
 
+// vmSays is the reason and message of a condition that has the status; "" when it has not.
 func vmSays(vm *kubevirtv1.VirtualMachine, kind kubevirtv1.VirtualMachineConditionType, status corev1.ConditionStatus) string {
 	for _, c := range vm.Status.Conditions {
 		if c.Type == kind && c.Status == status {
-			return c.Message
+			return words(c.Reason, c.Message)
 		}
 	}
 	return ""
 }
 
-// vmiSays is the message of a condition that is False.
-func vmiSays(vmi *kubevirtv1.VirtualMachineInstance, kind string) string {
+// vmiSays is vmSays of an instance.
+func vmiSays(
+	vmi *kubevirtv1.VirtualMachineInstance, kind kubevirtv1.VirtualMachineInstanceConditionType, status corev1.ConditionStatus,
+) string {
 	for _, c := range vmi.Status.Conditions {
-		if string(c.Type) == kind && c.Status == corev1.ConditionFalse {
-			return c.Message
+		if c.Type == kind && c.Status == status {
+			return words(c.Reason, c.Message)
 		}
 	}
 	return ""
+}
+
+// words leave out the reason of kube-scheduler, which is in the message.
+func words(reason, message string) string {
+	if reason == "" || message == "" || reason == corev1.PodReasonUnschedulable {
+		return cmp.Or(message, reason)
+	}
+	return reason + ": " + message
 }
 
 // Addresses are those of a machine: by network, in their order, then its hostname. Of each network that is one of each family, the

@@ -4,6 +4,7 @@
 package virtualmachine_test
 
 import (
+	"cmp"
 	"net/netip"
 	"testing"
 
@@ -34,25 +35,55 @@ func with(vmi *kubevirtv1.VirtualMachineInstance, kind string, status corev1.Con
 	return vmi
 }
 
+// observation is a virtual machine, which is to run always without a strategy, and what of it is a trouble.
+type observation struct {
+	status   kubevirtv1.VirtualMachinePrintableStatus
+	strategy kubevirtv1.VirtualMachineRunStrategy
+	vmi      *kubevirtv1.VirtualMachineInstance
+	about    virtualmachine.About
+	failure  kubevirtv1.VirtualMachineCondition
+	reason   string
+	says     []string
+}
+
+func (tc observation) check(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	vm := &kubevirtv1.VirtualMachine{}
+	strategy := cmp.Or(tc.strategy, kubevirtv1.RunStrategyAlways)
+	vm.Name, vm.Spec.RunStrategy, vm.Status.PrintableStatus = "m1", &strategy, tc.status
+	if tc.failure.Type != "" {
+		vm.Status.Conditions = append(vm.Status.Conditions, tc.failure)
+	}
+	o := virtualmachine.Observe(vm, tc.vmi, tc.about)
+	g.Expect(o.Trouble.Reason).To(Equal(tc.reason))
+	for _, text := range tc.says {
+		g.Expect(o.Trouble.Message).To(ContainSubstring(text))
+	}
+	g.Expect(o.Running).To(Equal(tc.vmi != nil && tc.vmi.Status.Phase == kubevirtv1.Running && tc.reason == ""))
+}
+
+// starting is an instance without a host.
+func starting() *kubevirtv1.VirtualMachineInstance {
+	vmi := running()
+	vmi.Status.Phase, vmi.Status.NodeName = kubevirtv1.Scheduling, ""
+	return vmi
+}
+
+// in is an instance in its last phase.
+func in(phase kubevirtv1.VirtualMachineInstancePhase, reason string) *kubevirtv1.VirtualMachineInstance {
+	vmi := running()
+	vmi.Status.Phase, vmi.Status.Reason = phase, reason
+	return vmi
+}
+
 func TestAVirtualMachineThatDoesNotGoOnSaysWhyAndWhatToDo(t *testing.T) {
 	t.Parallel()
-	starting := func() *kubevirtv1.VirtualMachineInstance {
-		vmi := running()
-		vmi.Status.Phase, vmi.Status.NodeName = kubevirtv1.Scheduling, ""
-		return vmi
+	refused := kubevirtv1.VirtualMachineCondition{
+		Type: kubevirtv1.VirtualMachineFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota",
 	}
-	lost := running()
-	lost.Status.Phase, lost.Status.Reason = kubevirtv1.Failed, "NodeUnresponsive"
-	failed := running()
-	failed.Status.Phase = kubevirtv1.Failed
-	halted := kubevirtv1.RunStrategyHalted
-	for name, tc := range map[string]struct {
-		status   kubevirtv1.VirtualMachinePrintableStatus
-		strategy *kubevirtv1.VirtualMachineRunStrategy
-		vmi      *kubevirtv1.VirtualMachineInstance
-		reason   string
-		says     []string
-	}{
+	const unbound = "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/3 nodes are available"
+	for name, tc := range map[string]observation{
 		"running":        {status: kubevirtv1.VirtualMachineStatusRunning, vmi: running()},
 		"migrating":      {status: kubevirtv1.VirtualMachineStatusMigrating, vmi: running()},
 		"provisioning":   {status: kubevirtv1.VirtualMachineStatusProvisioning},
@@ -60,37 +91,64 @@ func TestAVirtualMachineThatDoesNotGoOnSaysWhyAndWhatToDo(t *testing.T) {
 		"before it runs": {status: kubevirtv1.VirtualMachineStatusStopped},
 		"unschedulable": {status: kubevirtv1.VirtualMachineStatusUnschedulable,
 			vmi:    with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", "0/3 nodes are available"),
-			reason: infrav1.VMUnschedulableReason, says: []string{"0/3 nodes are available", "make room in its failure domain"}},
+			reason: infrav1.VMUnschedulableReason, says: []string{"(0/3 nodes are available)", "make room in its failure domain"}},
 		"unschedulable, as its instance says first": {status: kubevirtv1.VirtualMachineStatusStarting,
 			vmi:    with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", "0/3 nodes are available"),
 			reason: infrav1.VMUnschedulableReason},
-		"paused": {status: kubevirtv1.VirtualMachineStatusPaused, vmi: with(running(), "Paused", corev1.ConditionTrue, "PausedByUser", ""),
-			reason: infrav1.VMPausedReason, says: []string{"unpause it"}},
-		"its host does not report": {status: kubevirtv1.VirtualMachineStatusRunning, vmi: lost,
-			reason: infrav1.VMHostUnreachableReason, says: []string{"host h1", "repair the host"}},
-		"crashing":           {status: kubevirtv1.VirtualMachineStatusCrashLoopBackOff, reason: infrav1.VMProvisioningFailedReason, says: []string{"CrashLoopBackOff"}},
-		"its image is gone":  {status: kubevirtv1.VirtualMachineStatusImagePullBackOff, reason: infrav1.VMProvisioningFailedReason},
-		"a volume is gone":   {status: kubevirtv1.VirtualMachineStatusPvcNotFound, reason: infrav1.VMProvisioningFailedReason, says: []string{"see its events in Harvester"}},
-		"a volume fails":     {status: kubevirtv1.VirtualMachineStatusDataVolumeError, reason: infrav1.VMProvisioningFailedReason},
-		"its instance fails": {status: kubevirtv1.VirtualMachineStatusRunning, vmi: failed, reason: infrav1.VMProvisioningFailedReason},
-		"stopped by somebody": {status: kubevirtv1.VirtualMachineStatusStopped, strategy: &halted,
-			reason: infrav1.VMNotRunningReason, says: []string{"was stopped in Harvester: start it"}},
+		"unschedulable without an instance": {status: kubevirtv1.VirtualMachineStatusUnschedulable, reason: infrav1.VMUnschedulableReason},
+		"its volumes are not bound": {status: kubevirtv1.VirtualMachineStatusUnschedulable,
+			vmi: with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", unbound)},
+		"its volumes have been bound, and its virtual machine does not say so yet": {status: kubevirtv1.VirtualMachineStatusUnschedulable, vmi: starting()},
+		"crashing":          {status: kubevirtv1.VirtualMachineStatusCrashLoopBackOff, reason: infrav1.VMProvisioningFailedReason, says: []string{"CrashLoopBackOff"}},
+		"its image is gone": {status: kubevirtv1.VirtualMachineStatusImagePullBackOff, reason: infrav1.VMProvisioningFailedReason},
+		"a volume is gone":  {status: kubevirtv1.VirtualMachineStatusPvcNotFound, reason: infrav1.VMProvisioningFailedReason, says: []string{"see its events in Harvester"}},
+		"a volume fails":    {status: kubevirtv1.VirtualMachineStatusDataVolumeError, reason: infrav1.VMProvisioningFailedReason},
+		"its instance fails": {status: kubevirtv1.VirtualMachineStatusRunning, vmi: in(kubevirtv1.Failed, ""),
+			reason: infrav1.VMProvisioningFailedReason},
+		"its instance is refused": {status: kubevirtv1.VirtualMachineStatusStopped, failure: refused,
+			reason: infrav1.VMProvisioningFailedReason, says: []string{"(FailedCreate: exceeded quota)"}},
+		"a volume of one that runs is refused": {status: kubevirtv1.VirtualMachineStatusRunning, vmi: running(), failure: refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := NewWithT(t)
-			vm := &kubevirtv1.VirtualMachine{}
-			vm.Name, vm.Spec.RunStrategy, vm.Status.PrintableStatus = "m1", tc.strategy, tc.status
-			if tc.strategy == nil {
-				always := kubevirtv1.RunStrategyAlways
-				vm.Spec.RunStrategy = &always
-			}
-			o := virtualmachine.Observe(vm, tc.vmi)
-			g.Expect(o.Trouble.Reason).To(Equal(tc.reason))
-			for _, text := range tc.says {
-				g.Expect(o.Trouble.Message).To(ContainSubstring(text))
-			}
-			g.Expect(o.Running).To(Equal(tc.vmi != nil && tc.reason == ""))
+			tc.check(t)
+		})
+	}
+}
+
+func TestAVirtualMachineThatRanAndDoesNotSaysWhyAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	ran := virtualmachine.About{Ran: true}
+	const silent = "Ready=Unknown NodeStatusUnknown: Kubelet stopped posting node status"
+	lost := virtualmachine.About{Ran: true, HostNotReady: silent}
+	for name, tc := range map[string]observation{
+		"paused": {status: kubevirtv1.VirtualMachineStatusPaused, vmi: with(running(), "Paused", corev1.ConditionTrue, "PausedByUser", ""),
+			reason: infrav1.VMPausedReason, says: []string{"(PausedByUser)", "unpause it"}},
+		"paused by its storage": {status: kubevirtv1.VirtualMachineStatusPaused,
+			vmi:    with(running(), "Paused", corev1.ConditionTrue, "PausedIOError", "VMI was paused, low-level IO error detected"),
+			reason: infrav1.VMPausedReason, says: []string{"(PausedIOError: VMI was paused, low-level IO error detected)"}},
+		"its host does not report": {status: kubevirtv1.VirtualMachineStatusRunning, vmi: in(kubevirtv1.Failed, "NodeUnresponsive"),
+			reason: infrav1.VMHostUnreachableReason, says: []string{"host h1", "(NodeUnresponsive)", "repair the host"}},
+		"its host is not ready, and KubeVirt calls it running": {status: kubevirtv1.VirtualMachineStatusRunning,
+			vmi: with(running(), "Ready", corev1.ConditionFalse, "", ""), about: lost,
+			reason: infrav1.VMHostUnreachableReason, says: []string{"host h1", silent, "vm-force-reset-policy", "or delete the Machine"}},
+		"its host was not ready, and its instance has failed": {status: kubevirtv1.VirtualMachineStatusStopped, vmi: in(kubevirtv1.Failed, ""), about: lost,
+			reason: infrav1.VMNotRunningReason, says: []string{"Harvester starts it again"}},
+		"crashed": {status: kubevirtv1.VirtualMachineStatusStopped, about: ran,
+			vmi:    with(in(kubevirtv1.Failed, ""), "Ready", corev1.ConditionFalse, "GuestNotRunning", "Guest VM is not reported as running"),
+			reason: infrav1.VMNotRunningReason, says: []string{"GuestNotRunning: Guest VM is not reported as running", "Harvester starts it again"}},
+		"shut down by its guest": {status: kubevirtv1.VirtualMachineStatusStopped, strategy: kubevirtv1.RunStrategyRerunOnFailure,
+			vmi: in(kubevirtv1.Succeeded, ""), about: ran, reason: infrav1.VMNotRunningReason, says: []string{"was stopped", "start it"}},
+		"stopped, and to run again on failure only": {status: kubevirtv1.VirtualMachineStatusStopped, strategy: kubevirtv1.RunStrategyRerunOnFailure,
+			about: ran, reason: infrav1.VMNotRunningReason, says: []string{"was stopped", "start it"}},
+		"stopped for a moment": {status: kubevirtv1.VirtualMachineStatusStopped, about: ran,
+			reason: infrav1.VMNotRunningReason, says: []string{"was stopped", "Harvester starts it again"}},
+		"stopped by somebody": {status: kubevirtv1.VirtualMachineStatusStopped, strategy: kubevirtv1.RunStrategyHalted,
+			reason: infrav1.VMNotRunningReason, says: []string{"was stopped in Harvester, or by its guest: start it"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.check(t)
 		})
 	}
 }
@@ -98,10 +156,10 @@ func TestAVirtualMachineThatDoesNotGoOnSaysWhyAndWhatToDo(t *testing.T) {
 func TestAVirtualMachineIsOnTheHostOfItsInstance(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	o := virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, running())
+	o := virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, running(), virtualmachine.About{})
 	g.Expect(o.Host).To(Equal("h1"))
 	g.Expect(o.Placed).To(BeTrue())
-	o = virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, nil)
+	o = virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, nil, virtualmachine.About{})
 	g.Expect(o.Host).To(BeEmpty())
 	g.Expect(o.Placed).To(BeFalse())
 }
@@ -143,7 +201,7 @@ func TestAddressesAreThoseOfTheNetworksAndNotWhatTheGuestMakesForItself(t *testi
 			if tc.static != "" {
 				static = &virtualmachine.Static{Address: netip.MustParsePrefix(tc.static)}
 			}
-			o := virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, running(tc.interfaces...))
+			o := virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, running(tc.interfaces...), virtualmachine.About{})
 			NewWithT(t).Expect(virtualmachine.Addresses(o, static, "10.1.0.100")).To(Equal(tc.want))
 		})
 	}

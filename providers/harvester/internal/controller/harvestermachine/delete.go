@@ -6,6 +6,7 @@ package harvestermachine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
@@ -89,8 +91,29 @@ func (r *Reconciler) deleteVirtualMachine(ctx context.Context, s *scope) (steps.
 			return steps.Wait, fmt.Errorf("deleting VirtualMachine %s: %w", s.place(), err)
 		}
 	}
-	status.False(s.infra, infrav1.VMRunningCondition, infrav1.DeletingReason, fmt.Sprintf("Waiting for VirtualMachine %s to be gone", s.place()))
-	return steps.Wait, nil
+	vmi, err := s.instance(ctx)
+	if err != nil {
+		return steps.Wait, err
+	}
+	return s.awaitGone(ctx, "VirtualMachine", vm, vmi), nil
+}
+
+// awaitGone shows what the deletion waits for. That is all which hosts are looked at for, so that it does not matter if they cannot be.
+func (s *scope) awaitGone(ctx context.Context, kind string, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) steps.Progress {
+	leaving := virtualmachine.Leaving{VM: vm, VMI: vmi}
+	nodes := &corev1.NodeList{}
+	if err := s.conn.List(ctx, nodes, client.UnsafeDisableDeepCopy); err == nil {
+		leaving.HostNotReady = hostNotReady(placement.Hosts(nodes.Items), vmi)
+	}
+	why, again := leaving.Why(time.Now())
+	if why != "" {
+		why = ": " + why
+	}
+	status.False(s.infra, infrav1.VMRunningCondition, infrav1.DeletingReason, fmt.Sprintf("Waiting for %s %s to be gone%s", kind, s.place(), why))
+	if again > 0 {
+		return steps.Retry(again)
+	}
+	return steps.Wait
 }
 
 // markBeforeDeletion has what belongs to the virtual machine found again when that is gone.
@@ -129,13 +152,24 @@ func (s *scope) own(ctx context.Context) (*kubevirtv1.VirtualMachine, error) {
 
 // awaitInstance waits for the instance of a virtual machine that is gone.
 func (s *scope) awaitInstance(ctx context.Context) (steps.Progress, error) {
-	vmi := &kubevirtv1.VirtualMachineInstance{}
-	err := s.conn.Get(ctx, s.place(), vmi)
-	if err == nil && virtualmachine.Marked(vmi, s.infra) {
-		return steps.Wait, nil
+	vmi, err := s.instance(ctx)
+	if vmi != nil {
+		return s.awaitGone(ctx, "VirtualMachineInstance", nil, vmi), nil
 	}
-	s.stopped = client.IgnoreNotFound(err) == nil
-	return steps.Proceed, client.IgnoreNotFound(err)
+	s.stopped = err == nil
+	return steps.Proceed, err
+}
+
+// instance is that of the machine's virtual machine, which may be gone; nil when there is none.
+func (s *scope) instance(ctx context.Context) (*kubevirtv1.VirtualMachineInstance, error) {
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	if err := s.conn.Get(ctx, s.place(), vmi); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if !virtualmachine.Marked(vmi, s.infra) {
+		return nil, nil
+	}
+	return vmi, nil
 }
 
 // deleteRest deletes volumes and boot data, and gives the address back, now that nothing answers to it any more. What Harvester does not

@@ -8,9 +8,11 @@ import (
 	"fmt"
 
 	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
@@ -22,7 +24,7 @@ func (r *Reconciler) observe(_ context.Context, s *scope) (steps.Progress, error
 	if !noted {
 		status.True(s.infra, infrav1.MachineCreatedCondition, infrav1.MachineCreatedReason)
 	}
-	o := virtualmachine.Observe(s.vm, s.vmi)
+	o := virtualmachine.Observe(s.vm, s.vmi, virtualmachine.About{Ran: s.provisioned(), HostNotReady: hostNotReady(s.hosts, s.vmi)})
 	if !s.vm.DeletionTimestamp.IsZero() {
 		o.Running, o.Trouble = false, virtualmachine.Trouble{Reason: infrav1.VMNotRunningReason, Message: fmt.Sprintf(
 			"VirtualMachine %s is being deleted in Harvester: delete the Machine", s.place())}
@@ -67,8 +69,24 @@ func (s *scope) showRunning(o virtualmachine.Observed) {
 	case trouble.Reason != "":
 		status.False(s.infra, condition, trouble.Reason, trouble.Message)
 	default:
-		status.False(s.infra, condition, infrav1.VMNotRunningReason, fmt.Sprintf("VirtualMachine %s does not run yet%s", s.place(), said(o)))
+		status.False(s.infra, condition, infrav1.VMNotRunningReason, fmt.Sprintf("VirtualMachine %s does not run %s%s", s.place(), s.now(), said(o)))
 	}
+}
+
+// now is when a virtual machine does not run that nothing is wrong with.
+func (s *scope) now() string {
+	if s.provisioned() {
+		return "now"
+	}
+	return "yet"
+}
+
+// hostNotReady is why the host of an instance is not ready; "" when it is, or has none.
+func hostNotReady(hosts []placement.Host, vmi *kubevirtv1.VirtualMachineInstance) string {
+	if vmi == nil {
+		return ""
+	}
+	return placement.NotReady(hosts, vmi.Status.NodeName)
 }
 
 func said(o virtualmachine.Observed) string {

@@ -4,18 +4,22 @@
 package harvestermachine_test
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 )
 
 func TestNothingOfARunningMachineChangesButOneConditionWhileHarvesterCannotBeReached(t *testing.T) {
@@ -83,6 +87,89 @@ func TestAMachineWhoseClusterIsGoneSaysHowItCanBeDeleted(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&now.ObjectMeta, infrav1.AbandonAnnotation, "yes")
 	})
 	w.gone(infra)
+}
+
+func TestAMachineWhoseHostHasLostItsPowerIsNotCalledRunning(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-3")
+	w.provisioned(infra)
+	host := w.vmi(infra).Status.NodeName
+	w.fault("lost-hosts", true, host)
+	message := w.says(infra, infrav1.VMRunningCondition, infrav1.VMHostUnreachableReason)
+	w.Expect(message).To(And(ContainSubstring("host "+host), ContainSubstring("Kubelet stopped posting node status"), ContainSubstring("delete the Machine")))
+	w.Expect(w.vm(infra).Status.PrintableStatus).To(Equal(kubevirtv1.VirtualMachineStatusRunning), "KubeVirt does not know")
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.VMHostUnreachableReason)
+	w.Expect(conditions.Get(w.now(infra), clusterv1.ReadyCondition).Status).To(Equal(metav1.ConditionUnknown))
+	w.fault("lost-hosts", false, host)
+	w.says(infra, infrav1.VMRunningCondition, infrav1.VMRunningReason)
+}
+
+func TestAMachineThatIsDeletedOnAHostWithoutPowerSaysWhatItWaitsForAndGoesWhenItsPodIsDeletedByForce(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-3")
+	w.provisioned(infra)
+	vmi := w.vmi(infra)
+	w.fault("lost-hosts", true, vmi.Status.NodeName)
+	w.says(infra, infrav1.VMRunningCondition, infrav1.VMHostUnreachableReason)
+	w.delete(infra)
+	w.Eventually(func() string { return conditions.GetMessage(w.now(infra), infrav1.VMRunningCondition) }).Should(And(
+		ContainSubstring("its host "+vmi.Status.NodeName+" is not ready"), ContainSubstring("vm-force-reset-policy"),
+		ContainSubstring("--selector kubevirt.io/created-by="+string(vmi.UID)+" --force")))
+	w.Consistently(func() int { return len(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items) }).Should(Equal(1))
+	w.Expect(w.harvester.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(w.name),
+		client.MatchingLabels{"kubevirt.io/created-by": string(vmi.UID)}, client.GracePeriodSeconds(0))).To(Succeed())
+	w.gone(infra)
+	w.Eventually(w.claims).Should(BeEmpty())
+}
+
+func TestAMachineIsNotCalledUnschedulableWhileItsVolumesAreMade(t *testing.T) {
+	w := newWorld(t)
+	w.fault("no-volumes", true)
+	w.start()
+	writes := w.writes()
+	infra := w.machine("a", "zone-1")
+	said := writes(infra, func(now *infrav1.HarvesterMachine) bool {
+		return strings.Contains(conditions.GetMessage(now, infrav1.VMProvisioningReadyCondition), "PersistentVolumeClaims")
+	})
+	w.Expect(w.vm(infra).Status.PrintableStatus).To(Equal(kubevirtv1.VirtualMachineStatusUnschedulable), "KubeVirt calls it so")
+	w.Expect(said).NotTo(ContainElement(ContainSubstring(infrav1.VMUnschedulableReason)))
+	w.Expect(conditions.GetReason(w.now(infra), infrav1.VMProvisioningReadyCondition)).To(Equal(infrav1.VMProvisioningInProgressReason))
+	w.Expect(placement.WaitsFor(w.now(infra))).To(BeEmpty(), "it does not wait for room")
+	w.fault("no-volumes", false)
+	w.provisioned(infra)
+}
+
+func TestAMachineThatItsGuestHasShutDownIsSaidToBeStoppedWhateverItsRunStrategyIs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	vm := w.vm(infra)
+	w.Expect(w.harvester.Patch(t.Context(), vm, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"runStrategy":"RerunOnFailure"}}`)))).To(Succeed())
+	w.fault("powered-off", true, vm.Namespace, vm.Name)
+	w.Eventually(func() string { return conditions.GetMessage(w.now(infra), infrav1.VMRunningCondition) }).
+		Should(ContainSubstring("was stopped in Harvester, or by its guest: start it"))
+	w.Expect(conditions.GetReason(w.now(infra), infrav1.VMRunningCondition)).To(Equal(infrav1.VMNotRunningReason))
+}
+
+func TestAMachineWithoutADomainRunsOnTheHostThatItsAffinityNamesByItsField(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	for _, host := range []string{"zone-1-host-2", "zone-2-host-1", "zone-3-host-2"} {
+		infra := w.machine(host, "", func(infra *infrav1.HarvesterMachine) {
+			infra.Spec.NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
+					{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{host}},
+				}}},
+			}}
+		})
+		w.provisioned(infra)
+		w.Expect(w.vmi(infra).Status.NodeName).To(Equal(host))
+	}
 }
 
 func TestAMachineWhoseHostDiesStaysTheSameAndRunsOnAnotherOfItsFailureDomain(t *testing.T) {

@@ -1,0 +1,66 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package virtualmachine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+)
+
+// soon is how long a virtual machine that is deleted may take before the finalizers that it still has are named.
+const soon = time.Minute
+
+// snapshotFinalizer is Harvester's while it removes the snapshots of a virtual machine.
+const snapshotFinalizer = "VMController.CleanupPVCAndSnapshot"
+
+// Leaving is a virtual machine that is being deleted. VM is nil when it is gone and its instance is not, VMI when there is no instance.
+type Leaving struct {
+	VM  *kubevirtv1.VirtualMachine
+	VMI *kubevirtv1.VirtualMachineInstance
+	// HostNotReady is why the host of the instance is not ready; "" while it is, or is not known.
+	HostNotReady string
+}
+
+// Why is what the deletion waits for, and what somebody can do; "" while it only takes its time. After again there may be more to say.
+func (l Leaving) Why(now time.Time) (why string, again time.Duration) {
+	if l.VMI != nil && l.VMI.Status.NodeName != "" && l.HostNotReady != "" {
+		return fmt.Sprintf("its host %s is not ready (%s), and Harvester keeps the instance until the host is back, is put out of service "+
+			"(setting vm-force-reset-policy) or is removed from Harvester; if the host is off for certain, delete the instance's Pod by force: "+
+			"kubectl delete pod --namespace %s --selector %s=%s --force", l.VMI.Status.NodeName, l.HostNotReady,
+			l.VMI.Namespace, kubevirtv1.CreatedByLabel, l.VMI.UID), 0
+	}
+	if again = soon - now.Sub(l.since(now)); again > 0 {
+		return "", again
+	}
+	return l.kept(), 0
+}
+
+// since is when its deletion began, or that of its instance.
+func (l Leaving) since(now time.Time) time.Time {
+	var of metav1.Object = l.VM
+	if l.VM == nil {
+		of = l.VMI
+	}
+	if of.GetDeletionTimestamp() == nil {
+		return now
+	}
+	return of.GetDeletionTimestamp().Time
+}
+
+// kept names finalizers: those of the instance as long as there is one, because its virtual machine waits for it.
+func (l Leaving) kept() string {
+	if l.VMI != nil {
+		return fmt.Sprintf("its instance is %s and has the finalizers %s: see its events, and those of its Pod, in Harvester",
+			l.VMI.Status.Phase, strings.Join(l.VMI.Finalizers, ", "))
+	}
+	if names := strings.Join(l.VM.Finalizers, ", "); strings.Contains(names, snapshotFinalizer) {
+		return fmt.Sprintf("it has the finalizers %s, and Harvester cannot remove its snapshots: see Harvester's log, and remove its "+
+			"VirtualMachineBackups of type snapshot", names)
+	}
+	return fmt.Sprintf("it has the finalizers %s: see the logs of what they belong to", strings.Join(l.VM.Finalizers, ", "))
+}
