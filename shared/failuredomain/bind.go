@@ -28,7 +28,8 @@ import (
 //  3. unless required, a domain that holds another key of the class. Again the
 //     one with the fewest bound machines of any class.
 //
-// Ties are broken by name. Bindings to domains that are not listed do not count.
+// Where numbers of machines decide, those that are not outdated are compared
+// first, then all of them. Ties are broken by name. Bindings to domains that are not listed do not count.
 //
 // The error is ErrNoDomain if no domain is Active, and ErrNoCapacity if no domain
 // that the key may use has room. If what keeps the key out is other keys alone,
@@ -65,6 +66,8 @@ type load struct {
 	own   int // machines of the key
 	other int // machines of other keys of its class
 	all   int // machines of any class
+
+	ownUpToDate, allUpToDate int // the same without outdated machines
 }
 
 // loads are the loads of physical domains by name.
@@ -76,11 +79,16 @@ func (l *layout) loads(bound []Binding, key string) loads {
 		if l.listed[binding.Physical] == nil {
 			continue
 		}
-		at := loads[binding.Physical]
+		at, upToDate := loads[binding.Physical], 1
+		if binding.Outdated {
+			upToDate = 0
+		}
 		at.all++
+		at.allUpToDate += upToDate
 		switch {
 		case binding.Key == key:
 			at.own++
+			at.ownUpToDate += upToDate
 		case binding.Key != "" && class(binding.Key) == class(key):
 			at.other++
 		}
@@ -115,11 +123,11 @@ func (l *layout) refusal(loads loads) error {
 }
 
 func (l loads) mostOwnFirst(a, b *place) int {
-	return cmp.Or(cmp.Compare(l[b.name].own, l[a.name].own), byName(a, b))
+	return cmp.Or(cmp.Compare(l[b.name].ownUpToDate, l[a.name].ownUpToDate), cmp.Compare(l[b.name].own, l[a.name].own), byName(a, b))
 }
 
 func (l loads) leastFirst(a, b *place) int {
-	return cmp.Or(cmp.Compare(l[a.name].all, l[b.name].all), byName(a, b))
+	return cmp.Or(cmp.Compare(l[a.name].allUpToDate, l[b.name].allUpToDate), cmp.Compare(l[a.name].all, l[b.name].all), byName(a, b))
 }
 
 // class is the class of a key: <class> of <class>-<index>, else "".

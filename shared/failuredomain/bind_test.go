@@ -152,3 +152,16 @@ func checkNoSharing(t *rapid.T, bindings []fd.Binding) {
 		storage[binding.Physical] = binding.Key
 	}
 }
+
+func TestAKeyIsBoundByTheMachinesThatStayWhenTheRolloutIsOver(t *testing.T) {
+	t.Parallel()
+	bound := []fd.Binding{
+		{Machine: "m0", Key: "x-0", Physical: "a"}, {Machine: "m1", Key: "x-0", Physical: "b", Outdated: true}, {Machine: "m2", Key: "x-0", Physical: "b", Outdated: true},
+		{Machine: "m3", Key: "y-0", Physical: "c", Outdated: true}, {Machine: "m4", Key: "y-0", Physical: "d"},
+	}
+	for key, want := range map[string]string{"x-0": "a", "x-1": "c"} {
+		if got, err := fd.Bind(active("a", "b", "c", "d"), bound, key, false); got != want || err != nil {
+			t.Errorf("%s: got %q, %v, want %q", key, got, err, want)
+		}
+	}
+}

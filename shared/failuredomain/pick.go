@@ -11,7 +11,9 @@ import (
 
 // Pick chooses the domain for one new machine: among the Active domains with
 // room, the one with the fewest machines, then by name. Machines that are
-// deleting do not count.
+// deleting do not count. Outdated machines count only between domains that are
+// equal without them: a rollout deletes them in an order that Pick does not know,
+// and the machines that remain must be spread when the last of them is gone.
 //
 // The error is ErrNoDomain if no domain is Active, and ErrNoCapacity if none that
 // is has room.
@@ -25,8 +27,19 @@ func Pick(domains []Domain, machines []Machine) (string, error) {
 		return "", fmt.Errorf("picking a failure domain: %w", err)
 	}
 	return slices.MinFunc(open, func(a, b *place) int {
-		return cmp.Or(cmp.Compare(len(a.machines), len(b.machines)), byName(a, b))
+		return cmp.Or(cmp.Compare(a.upToDate(), b.upToDate()), cmp.Compare(len(a.machines), len(b.machines)), byName(a, b))
 	}).name, nil
+}
+
+// upToDate counts the machines of the place that no rollout replaces.
+func (p *place) upToDate() int {
+	n := 0
+	for _, machine := range p.machines {
+		if !machine.Outdated {
+			n++
+		}
+	}
+	return n
 }
 
 // open returns the Active domains with room, by name: at least one, or an error

@@ -100,3 +100,30 @@ func TestVictimWithoutDomains(t *testing.T) {
 		t.Errorf("got %q, %v, want the oldest: every domain is unknown", got, err)
 	}
 }
+
+func TestANewMachineGoesWhereItIsMissingWhenTheRolloutIsOver(t *testing.T) {
+	t.Parallel()
+	outdated := func(machines []fd.Machine, which ...int) []fd.Machine {
+		for _, i := range which {
+			machines[i].Outdated = true
+		}
+		return machines
+	}
+	for name, test := range map[string]struct {
+		machines []fd.Machine
+		want     string
+	}{
+		"outdated ones leave":               {outdated(machinesIn("a", "b", "b"), 1, 2), "b"},
+		"equal without them: the fewest":    {outdated(machinesIn("a", "a", "b"), 0, 1, 2), "b"},
+		"none is outdated":                  {machinesIn("a", "b", "b"), "a"},
+		"a domain with no up-to-date ones":  {outdated(machinesIn("a", "b", "b", "b"), 1, 2, 3), "b"},
+		"of up-to-date ones the fewest too": {outdated(machinesIn("a", "a", "b"), 2), "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, err := fd.Pick(active("a", "b"), test.machines); got != test.want || err != nil {
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}

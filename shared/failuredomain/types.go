@@ -42,6 +42,8 @@ type Machine struct {
 	Deleting bool
 	// Unhealthy says that the machine fails a health check.
 	Unhealthy bool
+	// Outdated says that a rollout that is under way replaces the machine.
+	Outdated bool
 	// Created is when the machine was created. The zero time is the oldest.
 	Created time.Time
 }
@@ -98,6 +100,8 @@ type Binding struct {
 	Key string
 	// Physical is the name of the physical domain.
 	Physical string
+	// Outdated says that a rollout that is under way replaces the machine.
+	Outdated bool
 }
 
 var (

@@ -67,8 +67,9 @@ type assigner struct {
 	room     map[string]*int           // the capacities in domains that have one
 	suited   map[string]map[string]int // the cluster's Room, less what has been assigned
 	machines []Machine
-	members  map[string][]failuredomain.Machine // those of a group that have been given something, as its planner sees them
-	bound    []failuredomain.Binding
+	members  map[string][]*Machine // those of a group that have been given something
+	bound    []*Machine            // those that have a domain and a key
+	newest   map[string]string     // the MachineSet of the youngest machine of each MachineDeployment
 
 	given   []Assignment
 	refused []Refusal
@@ -78,7 +79,7 @@ func newAssigner(c Cluster) (*assigner, error) {
 	if c.Logical < 0 {
 		return nil, fmt.Errorf("assigning failure domains: %d logical ones are wanted", c.Logical)
 	}
-	a := &assigner{Cluster: c, machines: slices.Clone(c.Machines), members: map[string][]failuredomain.Machine{}}
+	a := &assigner{Cluster: c, machines: slices.Clone(c.Machines), members: map[string][]*Machine{}, newest: c.newest()}
 	a.domains, a.room = c.left()
 	a.suited = make(map[string]map[string]int, len(c.Room))
 	for suits, room := range c.Room {
@@ -115,15 +116,47 @@ func (c Cluster) left() ([]failuredomain.Domain, map[string]*int) {
 // count makes the machine's place, if it has one, count for those that are given theirs after it.
 func (a *assigner) count(m *Machine) {
 	if m.Key != "" && m.Domain != "" {
-		a.bound = append(a.bound, a.binding(m))
+		a.bound = append(a.bound, m)
 	}
-	at := m.Domain
+	if group := a.group(m); group != "" && a.place(m) != "" {
+		a.members[group] = append(a.members[group], m)
+	}
+}
+
+// place is where the machine counts: in its domain, or in its logical one where there are such.
+func (a *assigner) place(m *Machine) string {
 	if a.Logical > 0 {
-		at = m.Key
+		return m.Key
 	}
-	if group := a.group(m); group != "" && at != "" {
-		a.members[group] = append(a.members[group], failuredomain.Machine{Name: m.Name, Domain: at, Deleting: m.Deleting})
+	return m.Domain
+}
+
+// seen are the members of the machine's group as its planner sees them.
+func (a *assigner) seen(m *Machine) []failuredomain.Machine {
+	members := a.members[a.group(m)]
+	seen := make([]failuredomain.Machine, len(members))
+	for i, other := range members {
+		seen[i] = failuredomain.Machine{Name: other.Name, Domain: a.place(other), Deleting: other.Deleting, Outdated: a.outdated(other, m)}
 	}
+	return seen
+}
+
+// outdated reports whether a rollout replaces the other machine, as the one that is given a place knows it. Of its own MachineDeployment it is
+// the new one: it is of another MachineSet than the machines that go.
+func (a *assigner) outdated(other, m *Machine) bool {
+	if other.Deployment == m.Deployment {
+		return other.Set != m.Set
+	}
+	return other.Set != a.newest[other.Deployment]
+}
+
+// newest is the MachineSet of the youngest machine of each MachineDeployment.
+func (c Cluster) newest() map[string]string {
+	newest := map[string]string{}
+	for _, m := range byAge(c.Machines, func(m *Machine) bool { return !m.Deleting }) {
+		newest[m.Deployment] = m.Set
+	}
+	return newest
 }
 
 // take has so many machines more take room of the machine's domain that suits it.
@@ -158,8 +191,8 @@ func (a *assigner) open(m *Machine) []failuredomain.Domain {
 // uncount takes back what count did.
 func (a *assigner) uncount(m *Machine) {
 	group := a.group(m)
-	a.members[group] = slices.DeleteFunc(a.members[group], func(other failuredomain.Machine) bool { return other.Name == m.Name })
-	a.bound = slices.DeleteFunc(a.bound, func(b failuredomain.Binding) bool { return b.Machine == m.Name })
+	a.members[group] = slices.DeleteFunc(a.members[group], func(other *Machine) bool { return other == m })
+	a.bound = slices.DeleteFunc(a.bound, func(other *Machine) bool { return other == m })
 }
 
 // give answers an assignment, in place of an earlier one of a machine that has been given a key and is taken back.
@@ -188,12 +221,12 @@ func (a *assigner) giveKeys() error {
 	}) {
 		all := keys(m.Class, a.Logical)
 		held := slices.DeleteFunc(slices.Clone(all), func(key failuredomain.Domain) bool {
-			return !slices.ContainsFunc(a.bound, func(b failuredomain.Binding) bool { return b.Physical == a.physical(m.Domain) && b.Key == key.Name })
+			return !slices.ContainsFunc(a.bound, func(b *Machine) bool { return a.physical(b.Domain) == a.physical(m.Domain) && b.Key == key.Name })
 		})
 		if len(held) > 0 {
 			all = held
 		}
-		key, err := failuredomain.Pick(all, a.members[m.Class])
+		key, err := failuredomain.Pick(all, a.seen(m))
 		if err != nil {
 			return err
 		}
@@ -233,14 +266,14 @@ func (a *assigner) takeBack() map[string]string {
 // choose picks a domain for a machine that has none. The key is an answer also when there is no domain for it.
 func (a *assigner) choose(m *Machine) (domain, key string, err error) {
 	if a.Logical == 0 {
-		domain, err = failuredomain.Pick(a.open(m), a.members[m.Deployment])
+		domain, err = failuredomain.Pick(a.open(m), a.seen(m))
 		return domain, m.Key, err
 	}
 	if key = m.Key; key == "" {
-		if key, err = failuredomain.Pick(keys(m.Class, a.Logical), a.members[m.Class]); err != nil {
+		if key, err = failuredomain.Pick(keys(m.Class, a.Logical), a.seen(m)); err != nil {
 			return "", "", err
 		}
 	}
-	domain, err = a.bind(a.open(m), a.bound, a.machines, key)
+	domain, err = a.bind(a.open(m), a.bound, key, func(other *Machine) bool { return a.outdated(other, m) })
 	return domain, key, err
 }

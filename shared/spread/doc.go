@@ -10,6 +10,12 @@
 // cluster: a machine that has been assigned a domain and does not exist yet takes some of it. Machines of MachinePools, and Machines
 // that nobody makes anew, are left alone.
 //
+// # Rollouts
+//
+// A new machine goes where the fewest machines of its own MachineSet are, and among equal places where the fewest of its MachineDeployment are:
+// in which order the old ones are deleted is not known, and they all go. Where outdated machines may stay for good, as the user deletes them
+// (OnDelete), all count alike.
+//
 // # Logical domains
 //
 // With spec.distribution.workers.desiredFailureDomains N the machines of a class are spread over the keys <class>-0 to <class>-(N-1),

@@ -43,26 +43,25 @@ func (c Cluster) physical(domain string) string {
 	return c.apart(domain)
 }
 
-// binding says what a machine's key is bound to.
-func (c Cluster) binding(m *Machine) failuredomain.Binding {
-	return failuredomain.Binding{Machine: m.Name, Key: m.Key, Physical: c.physical(m.Domain)}
-}
-
-// bind chooses a failure domain for a machine of the key by what is bound. Where keys are kept apart by something larger, that is chosen so, and
-// in it the failure domain with the fewest of the machines.
-func (c Cluster) bind(domains []failuredomain.Domain, bound []failuredomain.Binding, machines []Machine, key string) (string, error) {
-	if c.Larger == nil {
-		return failuredomain.Bind(domains, bound, key, c.Required)
+// bind chooses a failure domain for a machine of the key by the machines that have a domain and a key. Where keys are kept apart by something
+// larger, that is chosen so, and in it the failure domain with the fewest of the machines.
+func (c Cluster) bind(domains []failuredomain.Domain, bound []*Machine, key string, outdated func(*Machine) bool) (string, error) {
+	bindings := make([]failuredomain.Binding, len(bound))
+	for i, m := range bound {
+		bindings[i] = failuredomain.Binding{Machine: m.Name, Key: m.Key, Physical: c.physical(m.Domain), Outdated: outdated(m)}
 	}
-	physical, err := failuredomain.Bind(c.joined(domains), bound, key, c.Required)
+	if c.Larger == nil {
+		return failuredomain.Bind(domains, bindings, key, c.Required)
+	}
+	physical, err := failuredomain.Bind(c.joined(domains), bindings, key, c.Required)
 	if err != nil {
 		return "", err
 	}
 	inside := slices.DeleteFunc(slices.Clone(domains), func(d failuredomain.Domain) bool { return c.physical(d.Name) != physical })
 	var there []failuredomain.Machine
-	for i := range machines {
-		if m := &machines[i]; m.Key != "" && c.physical(m.Domain) == physical {
-			there = append(there, failuredomain.Machine{Name: m.Name, Domain: m.Domain, Deleting: m.Deleting})
+	for _, m := range bound {
+		if c.physical(m.Domain) == physical {
+			there = append(there, failuredomain.Machine{Name: m.Name, Domain: m.Domain, Deleting: m.Deleting, Outdated: outdated(m)})
 		}
 	}
 	return failuredomain.Pick(inside, there)

@@ -103,10 +103,13 @@ func (s *scope) wrongIntents() string {
 	})
 }
 
-// wish is the plan for the machines that stay, as if all of them were well and there were to be so many.
+// wish is the plan for the machines that stay, as if all of them were well and there were to be so many. Machines that a rollout replaces do not
+// stay.
 func (s *scope) wish(g *group) (failuredomain.Plan, error) {
-	there, settled := 0, s.state
-	settled.Machines = slices.DeleteFunc(slices.Clone(s.state.Machines), func(m Machine) bool { return m.Deleting })
+	there, settled, newest := 0, s.state, s.state.newest()
+	settled.Machines = slices.DeleteFunc(slices.Clone(s.state.Machines), func(m Machine) bool {
+		return m.Deleting || m.Deployment != "" && m.Set != newest[m.Deployment]
+	})
 	for i := range settled.Machines {
 		m := &settled.Machines[i]
 		m.Unhealthy = false

@@ -78,6 +78,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 		state := r.stateOf(m)
 		if provider.Spread(cluster, m.machine) && m.infra != nil && !s.isNamed(m.machine.Labels[clusterv1.MachineDeploymentNameLabel]) {
 			state.Deployment, state.Class = m.machine.Labels[clusterv1.MachineDeploymentNameLabel], Class(m.machine.Labels)
+			state.Set = s.setOf(m.machine)
 		}
 		s.state.Machines = append(s.state.Machines, state)
 	}
@@ -128,6 +129,17 @@ func (r *Reconciler) deployments(ctx context.Context, s *scope, ours watch.OfClu
 		slices.SortFunc(all, func(a, b *clusterv1.MachineDeployment) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	return nil
+}
+
+// setOf is the MachineSet that the machine counts with. Where the user deletes outdated machines (OnDelete) they can stay for good, so that all
+// machines of the MachineDeployment count alike: each new one goes where one is missing.
+func (s *scope) setOf(machine *clusterv1.Machine) string {
+	for _, md := range s.deployments {
+		if md.Name == machine.Labels[clusterv1.MachineDeploymentNameLabel] && md.Spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType {
+			return ""
+		}
+	}
+	return machine.Labels[clusterv1.MachineSetNameLabel]
 }
 
 // isNamed reports whether the template of the MachineDeployment names a domain.

@@ -37,13 +37,8 @@ func Fits(c Cluster, key, machine string) error {
 func (c Cluster) fit(key, machine string) (string, error) {
 	domains, _ := c.left()
 	others := slices.DeleteFunc(slices.Clone(c.Machines), func(m Machine) bool { return m.Name == machine })
-	var bound []failuredomain.Binding
-	for i := range others {
-		if m := &others[i]; m.Key != "" && m.Domain != "" {
-			bound = append(bound, c.binding(m))
-		}
-	}
-	return c.bind(domains, bound, others, key)
+	bound := byAge(others, func(m *Machine) bool { return m.Key != "" && m.Domain != "" })
+	return c.bind(domains, bound, key, func(*Machine) bool { return false }) // nothing is moved while a rollout is under way
 }
 
 // seen are the domains of a group and its machines, as the planner sees them.

@@ -34,6 +34,9 @@ type Machine struct {
 	Name string
 	// Deployment is the MachineDeployment that it is spread with; "" for a machine that only takes room.
 	Deployment string
+	// Set is its MachineSet: a rollout replaces the machines of one MachineSet by those of another. "" where the machines of a
+	// MachineDeployment are to count alike whatever their MachineSet.
+	Set string
 	// Class is what its logical domains are of.
 	Class string
 	// Domain is where it is, or belongs; "" if that is not decided, or not known.
