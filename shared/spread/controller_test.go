@@ -297,6 +297,8 @@ func TestWhatIsSpreadNoMoreIsToldOfNoMore(t *testing.T) {
 	w.scale("md", 3)
 	r := w.reconciler(api)
 	w.reconcile(r)
+	w.exist()
+	w.reconcile(r)
 	w.Expect(w.balanced().Status).To(Equal(metav1.ConditionTrue))
 	w.Expect(w.marked("md")).To(HaveLen(2))
 	w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.Enabled = ptr.To(false) })

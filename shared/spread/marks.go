@@ -5,6 +5,7 @@ package spread
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/faultline-io/faultline/shared/failuredomain"
@@ -18,9 +19,15 @@ const ahead = 10
 // emptied, when those before it are gone. They are as many as can be found, up to a number and all machines but one. Those that are marked stay so
 // where the others are not twice as many.
 //
+// None is marked ahead while a machine is not well: the MachineSet deletes it first by itself, but not before one that is marked. Nor is one where
+// all machines are in one place, so that any of them may go.
+//
 // When gone machines are too many now, and the marks are fewer, the next victims are marked as well: all of them are deleted.
 func Marks(c Cluster, deployment string, marked []string, most, gone int) ([]string, error) {
 	r := c.roster(deployment)
+	if r.unwell() || r.inOnePlace() {
+		return r.victims(gone)
+	}
 	most = min(most, len(r.own)-1)
 	names, err := r.chain(most, nil)
 	if err != nil {
@@ -38,8 +45,8 @@ func Marks(c Cluster, deployment string, marked []string, most, gone int) ([]str
 	return append(names, others...), err
 }
 
-// Victims are as many machines of a MachineDeployment, each of which harms the spread the least when those before it are gone. Where there are
-// logical domains the machines of the whole class count, and some of the MachineDeployment's are chosen.
+// Victims are as many machines of a MachineDeployment, each of which harms the spread the least when those before it are gone. Machines that are not
+// well go before all others, in the order of their ranks. Where there are logical domains the machines of the whole class count, and some of the MachineDeployment's are chosen.
 func Victims(c Cluster, deployment string, n int) ([]string, error) {
 	return c.roster(deployment).victims(n)
 }
@@ -61,18 +68,18 @@ func (r *roster) victims(n int) ([]string, error) {
 type roster struct {
 	domains  []failuredomain.Domain
 	machines []failuredomain.Machine
-	// own are the names of those that may go.
-	own map[string]bool
+	// own are those that may go, by name.
+	own map[string]Rank
 }
 
 // roster has the machines of the MachineDeployment and, where there are logical domains, those of the whole class, which count too.
 func (c Cluster) roster(deployment string) *roster {
-	r, group := &roster{own: map[string]bool{}}, deployment
+	r, group := &roster{own: map[string]Rank{}}, deployment
 	for i := range c.Machines {
 		if m := &c.Machines[i]; m.Deployment == deployment && !m.Deleting {
 			group = c.group(m)
 			if !m.waits() {
-				r.own[m.Name] = true
+				r.own[m.Name] = m.Rank
 			}
 		}
 	}
@@ -83,28 +90,45 @@ func (c Cluster) roster(deployment string) *roster {
 // remove leaves machines out.
 func (r *roster) remove(names ...string) {
 	r.machines = slices.DeleteFunc(slices.Clone(r.machines), func(m failuredomain.Machine) bool { return slices.Contains(names, m.Name) })
-	left := map[string]bool{}
-	for name := range r.own {
-		if !slices.Contains(names, name) {
-			left[name] = true
-		}
+	r.own = maps.Clone(r.own)
+	for _, name := range names {
+		delete(r.own, name)
 	}
-	r.own = left
 }
 
-// candidates are the machines that may go next, in groups of which each is as good: of the places that hold one of the MachineDeployment's own.
-func (r *roster) candidates() ([][]*failuredomain.Machine, error) {
-	held := map[string]bool{}
+// highest is the rank of those that may go before all others.
+func (r *roster) highest() Rank {
+	highest := RankWell
+	for _, rank := range r.own {
+		highest = max(highest, rank)
+	}
+	return highest
+}
+
+func (r *roster) unwell() bool { return r.highest() > RankWell }
+
+func (r *roster) inOnePlace() bool {
+	places := map[string]bool{}
 	for i := range r.machines {
-		held[r.machines[i].Domain] = held[r.machines[i].Domain] || r.own[r.machines[i].Name]
+		places[r.machines[i].Domain] = true
+	}
+	return len(places) == 1
+}
+
+// candidates are the machines that may go next, in groups of which each is as good: those of the highest rank, of the places that hold one of them.
+func (r *roster) candidates() ([][]*failuredomain.Machine, error) {
+	rank, held := r.highest(), map[string]bool{}
+	goes := func(name string) bool {
+		own, ok := r.own[name]
+		return ok && own == rank
+	}
+	for i := range r.machines {
+		held[r.machines[i].Domain] = held[r.machines[i].Domain] || goes(r.machines[i].Name)
 	}
 	there := slices.DeleteFunc(slices.Clone(r.machines), func(m failuredomain.Machine) bool { return !held[m.Domain] })
 	groups, err := failuredomain.Candidates(r.domains, there)
 	for i := range groups {
-		groups[i] = slices.DeleteFunc(slices.Clone(groups[i]), func(m *failuredomain.Machine) bool { return !r.own[m.Name] })
-		if sick := slices.DeleteFunc(slices.Clone(groups[i]), func(m *failuredomain.Machine) bool { return !m.Unhealthy }); len(sick) > 0 {
-			groups[i] = sick
-		}
+		groups[i] = slices.DeleteFunc(slices.Clone(groups[i]), func(m *failuredomain.Machine) bool { return !goes(m.Name) })
 	}
 	return groups, err
 }

@@ -193,6 +193,7 @@ func (r *Reconciler) stateOf(m member) Machine {
 	state := Machine{
 		Name: m.machine.Name, Created: m.machine.CreationTimestamp.Time, Deleting: !m.machine.DeletionTimestamp.IsZero(),
 		Named: m.machine.Spec.FailureDomain != "", Unhealthy: unhealthy(m.machine), Exists: true,
+		Rank:   rankOf(m.machine),
 		Domain: cmp.Or(m.machine.Status.FailureDomain, m.machine.Spec.FailureDomain),
 	}
 	if m.infra == nil {
@@ -210,6 +211,18 @@ func (r *Reconciler) stateOf(m member) Machine {
 func unhealthy(machine *clusterv1.Machine) bool {
 	return conditions.IsFalse(machine, clusterv1.MachineHealthCheckSucceededCondition) ||
 		machine.Status.NodeRef.IsDefined() && conditions.IsFalse(machine, clusterv1.MachineNodeHealthyCondition)
+}
+
+// rankOf is the machine's rank for a MachineSet of Cluster API.
+func rankOf(machine *clusterv1.Machine) Rank {
+	_, updating := machine.Annotations[clusterv1.UpdateInProgressAnnotation]
+	switch {
+	case updating:
+		return RankUpdating
+	case unhealthy(machine) || !machine.Status.NodeRef.IsDefined():
+		return RankUnwell
+	}
+	return RankWell
 }
 
 // of returns the machines of a MachineDeployment that are spread, by name.

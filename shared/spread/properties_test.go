@@ -4,6 +4,7 @@
 package spread_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -219,51 +220,67 @@ func TestReplacementsAreTheFewestForAnyChangeOfTheNumberOfLogicalDomains(t *test
 	})
 }
 
-// machineSet removes machines as Cluster API's does: those that are marked first, then by name.
+// machineSet removes machines as Cluster API's does: those that are marked first, then those that are updated in place, then those that have not
+// joined or are not healthy, then the others; of one rank the first by name.
 func machineSet(machines []spread.Machine, marked []string, n int) []spread.Machine {
+	rank := func(m spread.Machine) int {
+		if slices.Contains(marked, m.Name) {
+			return int(spread.RankUpdating) + 1
+		}
+		return int(m.Rank)
+	}
 	order := slices.Clone(machines)
 	slices.SortFunc(order, func(a, b spread.Machine) int {
-		if first, second := slices.Contains(marked, a.Name), slices.Contains(marked, b.Name); first != second {
-			if first {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(cmp.Compare(rank(b), rank(a)), strings.Compare(a.Name, b.Name))
 	})
 	return order[n:]
+}
+
+// anyDeployment are machines of one MachineDeployment that are spread evenly and named in any order.
+func anyDeployment(t *rapid.T, rank *rapid.Generator[spread.Rank]) spread.Cluster {
+	d := rapid.IntRange(1, 4).Draw(t, "d")
+	c := spread.Cluster{Domains: domains(strings.Join(strings.Split("abcd"[:d], ""), " "))}
+	for i, at := range rapid.Permutation(slices.Collect(func(yield func(int) bool) {
+		for i := range rapid.IntRange(2, 16).Draw(t, "n") {
+			if !yield(i) {
+				return
+			}
+		}
+	})).Draw(t, "names") {
+		c.Machines = append(c.Machines, spread.Machine{
+			Name: fmt.Sprintf("m-%02d", at), Deployment: "md", Class: "md", Domain: string(rune('a' + i%d)), Exists: true, Rank: rank.Draw(t, "rank"),
+			Created: time.Unix(int64(rapid.IntRange(0, 3).Draw(t, "created")), 0),
+		})
+	}
+	return c
+}
+
+// anyMarks names some of the machines.
+func anyMarks(t *rapid.T, c spread.Cluster) []string {
+	var marked []string
+	for _, m := range rapid.SliceOf(rapid.SampledFrom(c.Machines)).Draw(t, "marked") {
+		marked = append(marked, m.Name)
+	}
+	return marked
 }
 
 func TestHoweverManyOfTheMarkedMachinesGoTheOthersAreAsEvenAsCanBe(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
-		d := rapid.IntRange(1, 4).Draw(t, "d")
-		c := spread.Cluster{Domains: domains(strings.Join(strings.Split("abcd"[:d], ""), " "))}
-		for i, at := range rapid.Permutation(slices.Collect(func(yield func(int) bool) {
-			for i := range rapid.IntRange(2, 16).Draw(t, "n") {
-				if !yield(i) {
-					return
-				}
-			}
-		})).Draw(t, "names") { // spread evenly, and named in any order
-			c.Machines = append(c.Machines, spread.Machine{
-				Name: fmt.Sprintf("m-%02d", at), Deployment: "md", Class: "md", Domain: string(rune('a' + i%d)), Exists: true,
-				Created: time.Unix(int64(rapid.IntRange(0, 3).Draw(t, "created")), 0),
-			})
-		}
-		before := rapid.SliceOf(rapid.SampledFrom(c.Machines)).Draw(t, "marked")
-		var marked []string
-		for _, m := range before {
-			marked = append(marked, m.Name)
-		}
+		c := anyDeployment(t, rapid.Just(spread.RankWell))
+		d, marked := len(c.Domains), anyMarks(t, c)
 		gone := rapid.IntRange(0, len(c.Machines)-1).Draw(t, "gone")
 		names, err := spread.Marks(c, "md", marked, 10, gone)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(len(names)).To(And(BeNumerically(">=", max(1, gone)), BeNumerically("<", len(c.Machines))))
+		g.Expect(len(names)).To(And(BeNumerically(">=", gone), BeNumerically("<", len(c.Machines))))
 		ahead, err := spread.Marks(c, "md", marked, 10, 0)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(len(ahead)).To(BeNumerically(">=", min(d, len(c.Machines)-1)/2))
+		if d == 1 {
+			g.Expect(ahead).To(BeEmpty(), "any may go")
+		} else {
+			g.Expect(len(ahead)).To(BeNumerically(">=", max(1, min(d, len(c.Machines)-1)/2)))
+		}
 		g.Expect(slices.IsSorted(ahead)).To(BeTrue())
 		for n := range len(ahead) + 1 {
 			evenly(g, machineSet(c.Machines, ahead, n), d)
@@ -272,6 +289,28 @@ func TestHoweverManyOfTheMarkedMachinesGoTheOthersAreAsEvenAsCanBe(t *testing.T)
 		again, err := spread.Marks(c, "md", ahead, 10, 0)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(again).To(Equal(ahead), "what is marked stays so")
+	})
+}
+
+func TestNoMachineThatWorksIsDeletedBeforeOneThatDoesNot(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		g := NewWithT(t)
+		c := anyDeployment(t, rapid.SampledFrom([]spread.Rank{spread.RankWell, spread.RankWell, spread.RankUnwell, spread.RankUpdating}))
+		gone := rapid.IntRange(0, len(c.Machines)-1).Draw(t, "gone")
+		for _, known := range []int{0, gone} {
+			names, err := spread.Marks(c, "md", anyMarks(t, c), 10, known)
+			g.Expect(err).NotTo(HaveOccurred())
+			left := machineSet(c.Machines, names, gone)
+			for _, m := range c.Machines {
+				stays := slices.ContainsFunc(left, func(other spread.Machine) bool { return other.Name == m.Name })
+				for _, other := range left {
+					if !stays && other.Rank > m.Rank {
+						t.Fatalf("%d go, %d known: %s of rank %d goes and %s of rank %d stays, marked are %v", gone, known, m.Name, m.Rank, other.Name, other.Rank, names)
+					}
+				}
+			}
+		}
 	})
 }
 

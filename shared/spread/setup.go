@@ -89,7 +89,7 @@ func machineChanged() predicate.Predicate {
 	return predicate.And(worker, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*clusterv1.Machine), e.ObjectNew.(*clusterv1.Machine)
 		return before.Generation != after.Generation || !maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
-			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || unhealthy(before) != unhealthy(after) ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || unhealthy(before) != unhealthy(after) || rankOf(before) != rankOf(after) ||
 			conditions.GetReason(before, clusterv1.MachineDeletingCondition) != conditions.GetReason(after, clusterv1.MachineDeletingCondition) ||
 			before.Status.FailureDomain != after.Status.FailureDomain || before.ResourceVersion == after.ResourceVersion
 	}})

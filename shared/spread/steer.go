@@ -121,7 +121,7 @@ func unmarked(machine *clusterv1.Machine) map[string]string {
 // victims names the machines of a MachineDeployment that are to be marked: in the order of their names the right ones to go, as far as there
 // are such ones, and as many as there are too many. There are none where a mark could be in somebody's way, or is of no use: the autoscaler,
 // or a person, marks machines; machines are rolled out, which removes all old ones; nothing can be scaled. While a machine waits for its
-// domain no further ones are marked.
+// domain none is marked ahead: it goes before all others.
 func (s *scope) victims(md *clusterv1.MachineDeployment) ([]string, error) {
 	if paused(md) || autoscaled(md) {
 		return nil, nil
@@ -131,17 +131,17 @@ func (s *scope) victims(md *clusterv1.MachineDeployment) ([]string, error) {
 	if !ok {
 		return nil, nil
 	}
-	most, tooMany := ahead, len(all)-int(ptr.Deref(md.Spec.Replicas, 1))
-	switch {
-	case tooMany > 0 && tooMany < len(all) && len(waiting) > 0:
-		return s.leaving(md, tooMany, marked, waiting)
-	case len(waiting) > 0 && len(marked) > 0:
-		most = min(most, len(marked))
-	}
+	tooMany := len(all) - int(ptr.Deref(md.Spec.Replicas, 1))
 	if tooMany >= len(all) { // all of them go
 		tooMany = 0
 	}
-	return Marks(s.state, md.Name, marked, most, tooMany)
+	switch {
+	case len(waiting) > 0 && tooMany > 0:
+		return s.leaving(md, tooMany, marked, waiting)
+	case len(waiting) > 0:
+		return nil, nil
+	}
+	return Marks(s.state, md.Name, marked, ahead, tooMany)
 }
 
 // markable names the machines that are marked, and those that wait for a domain. It reports whether any may be marked.

@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
@@ -59,6 +61,7 @@ func byHand(t *testing.T, perDomain int) (*world, *spread.Reconciler) {
 			machine := fmt.Sprintf("md-%s%d", name, i)
 			w.machine("md", machine)
 			change(w, &providertest.Machine{ObjectMeta: w.meta(machine)}, true, func(m *providertest.Machine) { m.Status.Domain, m.Status.Exists = name, true })
+			w.join(machine)
 		}
 	}
 	w.wantReplicas(int32(3 * perDomain)) //nolint:gosec // a few
@@ -161,6 +164,44 @@ func TestMachinesThatWaitForADomainGoBeforeThoseThatRun(t *testing.T) {
 	w.wantReplicas(2)
 	w.reconcile(r)
 	w.Expect(w.marked("md")).To(ConsistOf("md-0004", "md-0005", "md-0001"), "and no other, which could go before those that wait")
+}
+
+// fail has the health check of a machine fail.
+func (w *world) fail(name string) {
+	w.t.Helper()
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, true, func(m *clusterv1.Machine) {
+		conditions.Set(m, metav1.Condition{Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, Reason: "NodeConditionFailed"})
+	})
+}
+
+func TestDeadMachinesOfAllFailureDomainsGoBeforeThoseThatWork(t *testing.T) {
+	t.Parallel()
+	for name, known := range map[string]bool{"the scale-down is a surprise": false, "it is seen before the MachineSet acts": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, r := settled(t, faultlinev1.WorkersDistribution{}, 6)
+			w.fail("md-0003")
+			w.fail("md-0006")
+			w.reconcile(r)
+			if known {
+				w.wantReplicas(4)
+				w.reconcile(r)
+				w.Expect(w.marked("md")).To(ConsistOf("md-0003", "md-0006"))
+			}
+			w.scale("md", 4)
+			w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 2, "b": 2}), "those of c are dead")
+		})
+	}
+}
+
+func TestAMachineThatHasNotJoinedGoesBeforeThoseThatWork(t *testing.T) {
+	t.Parallel()
+	w, r := settled(t, faultlinev1.WorkersDistribution{}, 3)
+	w.scale("md", 4)
+	w.reconcile(r)
+	w.Expect(w.marked("md")).To(BeEmpty(), "a mark would have another one go")
+	w.scale("md", 3)
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 1, "b": 1, "c": 1}))
 }
 
 func TestTheMarkMovesWhenAnotherMachineIsTheRightOne(t *testing.T) {

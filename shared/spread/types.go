@@ -50,8 +50,23 @@ type Machine struct {
 	// Exists says that something of it exists outside, or may.
 	Exists              bool
 	Deleting, Unhealthy bool
-	Created             time.Time
+	// Rank is how early its MachineSet deletes it while no machine is marked: one of a higher rank goes before all of a lower one.
+	Rank    Rank
+	Created time.Time
 }
+
+// Rank is the order in which a MachineSet of Cluster API deletes machines that are not marked.
+type Rank int
+
+// The ranks of a MachineSet.
+const (
+	// RankWell is the rank of a machine that works.
+	RankWell Rank = iota
+	// RankUnwell is the rank of a machine that has not joined, or that is not healthy.
+	RankUnwell
+	// RankUpdating is the rank of a machine that is updated in place.
+	RankUpdating
+)
 
 // waits reports whether the machine is to be given a domain.
 func (m *Machine) waits() bool {

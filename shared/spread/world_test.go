@@ -4,6 +4,7 @@
 package spread_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,20 +169,24 @@ func (w *world) scale(deployment string, replicas int32) {
 	w.replenish(deployment)
 	machines := w.machines(deployment)
 	slices.SortFunc(machines, func(a, b clusterv1.Machine) int {
-		_, first := a.Annotations[clusterv1.DeleteMachineAnnotation]
-		_, second := b.Annotations[clusterv1.DeleteMachineAnnotation]
-		switch {
-		case first && !second:
-			return -1
-		case second && !first:
-			return 1
-		default:
-			return strings.Compare(a.Name, b.Name)
-		}
+		return cmp.Or(cmp.Compare(rank(b), rank(a)), strings.Compare(a.Name, b.Name))
 	})
 	for _, machine := range machines[:max(0, len(machines)-int(replicas))] {
 		w.remove(&machine)
 	}
+}
+
+// rank is the machine's priority for a MachineSet of Cluster API with the deletion order Random.
+func rank(machine clusterv1.Machine) int {
+	_, marked := machine.Annotations[clusterv1.DeleteMachineAnnotation]
+	switch {
+	case marked:
+		return 80
+	case !machine.Status.NodeRef.IsDefined() || conditions.IsFalse(&machine, clusterv1.MachineNodeHealthyCondition) ||
+		conditions.IsFalse(&machine, clusterv1.MachineHealthCheckSucceededCondition):
+		return 50
+	}
+	return 20
 }
 
 func (w *world) remove(machine *clusterv1.Machine) {
@@ -224,7 +229,7 @@ func (w *world) machines(deployment string) []clusterv1.Machine {
 	return list.Items
 }
 
-// exist has all machines that were assigned a domain be there, as a provider does.
+// exist has all machines that were assigned a domain be there, as a provider does, and join.
 func (w *world) exist() {
 	w.t.Helper()
 	list := &providertest.MachineList{}
@@ -233,8 +238,15 @@ func (w *world) exist() {
 		domain := list.Items[i].Annotations[faultlinev1.AssignedFailureDomainAnnotation]
 		if domain != "" && !list.Items[i].Status.Exists {
 			change(w, &list.Items[i], true, func(m *providertest.Machine) { m.Status.Domain, m.Status.Exists = domain, true })
+			w.join(list.Items[i].Name)
 		}
 	}
+}
+
+// join gives a Machine its Node.
+func (w *world) join(name string) {
+	w.t.Helper()
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, true, func(m *clusterv1.Machine) { m.Status.NodeRef.Name = name })
 }
 
 // placed counts the machines of a MachineDeployment by the domain that was written on their infrastructure machines, or by key.
