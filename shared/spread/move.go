@@ -6,6 +6,8 @@ package spread
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -28,6 +30,11 @@ type group struct {
 	// moves would spread the machines as they should be; short is why there are no more of them although they would not.
 	moves []failuredomain.Move
 	short []string
+	// left says of which MachineDeployments none is moved to level the group, as another program scales them.
+	left []string
+	// inVain is how many moves in a row have brought nothing; if that are any, none is made to level the group before resumes.
+	inVain  int32
+	resumes time.Time
 	// against is all that keeps the first move from being made now, but for the user's wish not to make any.
 	against []string
 	// deleteOne says that moves are to be made.
@@ -54,6 +61,10 @@ func (s *scope) groups(now, stable time.Time) ([]*group, error) {
 		for _, md := range g.deployments {
 			g.against = append(g.against, s.unsettled(md)...)
 		}
+		s.brake(g)
+		if now.Before(g.resumes) {
+			g.against = append(g.against, s.circle(g))
+		}
 		if now.Before(stable) {
 			g.against = append(g.against, fmt.Sprintf("the failure domains have changed: none is moved before %s", stable.UTC().Format(time.RFC3339)))
 		}
@@ -67,7 +78,7 @@ func (s *scope) plan(g *group) error {
 	if err != nil {
 		return err
 	}
-	g.moves = wish.Moves
+	g.moves, g.left = s.withoutOthers(wish.Moves)
 	for _, blocked := range wish.Blocked {
 		g.short = append(g.short, distribution.NoRoom(blocked.Message))
 	}
@@ -211,13 +222,102 @@ func (s *scope) replaced(md *clusterv1.MachineDeployment, move *faultlinev1.Mach
 	move.Phase, move.Message = faultlinev1.MoveCompleted, ""
 }
 
+// withoutOthers leaves out the moves that would level machines of MachineDeployments which another program scales, and names those. That program
+// knows what each machine is for: it would replace in one failure domain what is moved to another.
+func (s *scope) withoutOthers(moves []failuredomain.Move) (kept []failuredomain.Move, left []string) {
+	levelled := map[string]int{}
+	for _, move := range moves {
+		m := s.machine(move.Machine)
+		if s.scaler(m.Deployment) == "" || !s.state.mayStay(m) {
+			kept = append(kept, move)
+			continue
+		}
+		levelled[m.Deployment]++
+	}
+	for _, name := range slices.Sorted(maps.Keys(levelled)) {
+		left = append(left, fmt.Sprintf("MachineDeployment %s is scaled by %s, which chooses its machines: %d would have to move to level it, and none is moved",
+			name, s.scaler(name), levelled[name]))
+	}
+	return kept, left
+}
+
+// scaler is who scales the MachineDeployment of that name.
+func (s *scope) scaler(deployment string) string {
+	for _, md := range s.deployments {
+		if md.Name == deployment {
+			return scaler(md)
+		}
+	}
+	return ""
+}
+
+// machine is the machine of that name, which there is.
+func (s *scope) machine(name string) *Machine {
+	return &s.state.Machines[slices.IndexFunc(s.state.Machines, func(m Machine) bool { return m.Name == name })]
+}
+
+// brake finds out whether moves of a group go round in circles: when the last one was completed and no fewer are planned than before it, to the
+// same domain, somebody removes there what is moved there. Then the next one that only levels waits, each time twice as long. It does not where
+// the failure domains have changed since, which is a reason for more moves.
+func (s *scope) brake(g *group) {
+	last := s.last(g)
+	if last == nil || len(g.moves) == 0 {
+		return
+	}
+	g.inVain = ptr.Deref(last.InVain, 0)
+	_, known := s.cluster.Distribution()
+	same := last.Planned != nil && g.moves[0].To == last.To && len(g.moves) >= int(*last.Planned) && !known.FailureDomainsSince.After(last.Started.Time)
+	switch {
+	case last.Phase != faultlinev1.MoveCompleted:
+	case !same:
+		g.inVain = 0
+	case s.state.mayStay(s.machine(g.moves[0].Machine)):
+		g.resumes = last.Finished.Add(min(pause<<min(g.inVain, 5), longestPause))
+		g.inVain++
+	}
+}
+
+// pause is for how long no machine is moved after the first move that has brought nothing, longestPause after many.
+const (
+	pause        = time.Hour
+	longestPause = 24 * time.Hour
+)
+
+// last is the move of the group that ended last.
+func (s *scope) last(g *group) *faultlinev1.MachineMove {
+	_, known := s.cluster.Distribution()
+	var last *faultlinev1.MachineMove
+	for i := range known.Workers {
+		workers := &known.Workers[i]
+		ours := slices.ContainsFunc(g.deployments, func(md *clusterv1.MachineDeployment) bool { return md.Name == workers.Name })
+		if ours && workers.LastMove != nil && (last == nil || last.Finished.Before(&workers.LastMove.Finished)) {
+			last = workers.LastMove
+		}
+	}
+	return last
+}
+
+// circle explains why no machine is moved before a time.
+func (s *scope) circle(g *group) string {
+	replacement := "a machine"
+	if last := s.last(g); last.Replacement != "" {
+		replacement = "Machine " + last.Replacement
+	}
+	return fmt.Sprintf("the last move brought %s to %s, and machines are missing there again, so somebody else removes them: none is moved before %s. "+
+		"If a program scales the MachineDeployment, give it the annotation %s",
+		replacement, g.moves[0].To, g.resumes.UTC().Format(time.RFC3339), faultlinev1.ScaledByAnnotation)
+}
+
 // begin records the first move of a group, of which none is under way.
 func (g *group) begin(now time.Time) *faultlinev1.MachineMove {
 	if !g.deleteOne || g.moving || len(g.moves) == 0 || len(g.against) > 0 {
 		return nil
 	}
 	g.moving = true
-	return &faultlinev1.MachineMove{PlannedMove: planned(g.moves[0]), Phase: faultlinev1.MoveStarted, Started: metav1.NewTime(now.UTC().Truncate(time.Second))}
+	return &faultlinev1.MachineMove{
+		PlannedMove: planned(g.moves[0]), Phase: faultlinev1.MoveStarted, Started: metav1.NewTime(now.UTC().Truncate(time.Second)),
+		Planned: ptr.To(int32(min(len(g.moves), math.MaxInt32))), InVain: ptr.To(g.inVain), //nolint:gosec // limited
+	}
 }
 
 func planned(move failuredomain.Move) faultlinev1.PlannedMove {

@@ -41,6 +41,14 @@ func (c Cluster) fit(key, machine string) (string, error) {
 	return c.bind(domains, bound, key, func(*Machine) bool { return false }) // nothing is moved while a rollout is under way
 }
 
+// mayStay reports whether the machine is in a failure domain, and of a logical one, that need not be emptied.
+func (c Cluster) mayStay(m *Machine) bool {
+	named := func(name string) func(failuredomain.Domain) bool {
+		return func(d failuredomain.Domain) bool { return d.Name == name && d.State != failuredomain.Evicting }
+	}
+	return slices.ContainsFunc(c.Domains, named(m.Domain)) && (c.Logical == 0 || slices.ContainsFunc(keys(m.Class, c.Logical), named(m.Key)))
+}
+
 // seen are the domains of a group and its machines, as the planner sees them.
 func (c Cluster) seen(group string) ([]failuredomain.Domain, []failuredomain.Machine) {
 	domains, _ := c.left()

@@ -57,23 +57,34 @@ func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (c
 	result, err := r.carryOut(ctx, s)
 	if err == nil && result.RequeueAfter == 0 {
 		cramped := len(refused) > 0 && len(s.state.Room) > 0
-		result.RequeueAfter = again(stable.Sub(now), moves(groups), unsuited, cramped)
+		result.RequeueAfter = again(resumes(groups, stable, now), moves(groups), unsuited, cramped)
 	}
 	return result, err
 }
 
-// again is after which time it is looked again, 0 for not without an event: at a move when the failure domains have been stable for long
-// enough, and for a place that suits a machine, which a move needs or, where it is cramped, one that has none.
-func again(stable time.Duration, moves, unsuited, cramped bool) time.Duration {
+// again is after which time it is looked again, 0 for not without an event: at a move when the time has come for it, and for a place that suits a machine, which a move needs or, where it is cramped, one that has none.
+func again(resumes time.Duration, moves, unsuited, cramped bool) time.Duration {
 	switch {
 	case moves && unsuited:
-		return max(stable, lookAgain)
-	case moves && stable > 0:
-		return stable
+		return max(resumes, lookAgain)
+	case moves && resumes > 0:
+		return resumes
 	case cramped:
 		return lookAgain
 	}
 	return 0
+}
+
+// resumes is after which time the next move may be made, of the groups that have one: 0 when it is not a matter of time.
+func resumes(groups []*group, stable, now time.Time) time.Duration {
+	var first time.Duration
+	for _, g := range groups {
+		wait := max(stable.Sub(now), g.resumes.Sub(now))
+		if len(g.moves) > 0 && wait > 0 && (first == 0 || wait < first) {
+			first = wait
+		}
+	}
+	return first
 }
 
 // lookAgain is when it is looked again whether a failure domain suits a machine by now: what it takes for that need not change

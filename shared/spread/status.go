@@ -76,7 +76,7 @@ func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
 	waiting, uneven, fine := s.waiting(refused), []string(nil), []string(nil)
 	for _, g := range groups {
 		uneven = append(uneven, s.uneven(g, wanted.Workers.Rebalance)...)
-		fine = append(fine, s.tooMany(g)...)
+		fine = slices.Concat(fine, s.tooMany(g), g.left)
 	}
 	uneven = slices.Concat(uneven, s.unknown(), s.shared(), s.staying())
 	fine = append(fine, s.unseen()...)

@@ -4,6 +4,7 @@
 package spread
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -22,11 +23,12 @@ import (
 // mark is the value of cluster.x-k8s.io/delete-machine that is ours. Whoever overwrites it has made the annotation theirs.
 const mark = "faultline-spread"
 
-// A MachineDeployment with one of these annotations is scaled by the cluster autoscaler, which marks the machines itself that it wants
-// to remove.
+// A MachineDeployment with one of these annotations is scaled by the cluster autoscaler, one with the label by Karpenter. They mark the machines
+// themselves that they want to remove.
 const (
 	autoscalerMinimum = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 	autoscalerMaximum = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
+	karpenterMember   = "node.cluster.x-k8s.io/karpenter-member"
 )
 
 // nobody marks no machine.
@@ -119,11 +121,11 @@ func unmarked(machine *clusterv1.Machine) map[string]string {
 }
 
 // victims names the machines of a MachineDeployment that are to be marked: in the order of their names the right ones to go, as far as there
-// are such ones, and as many as there are too many. There are none where a mark could be in somebody's way, or is of no use: the autoscaler,
+// are such ones, and as many as there are too many. There are none where a mark could be in somebody's way, or is of no use: another program,
 // or a person, marks machines; machines are rolled out, which removes all old ones; nothing can be scaled. While a machine waits for its
 // domain none is marked ahead: it goes before all others.
 func (s *scope) victims(md *clusterv1.MachineDeployment) ([]string, error) {
-	if paused(md) || autoscaled(md) {
+	if paused(md) || scaler(md) != "" {
 		return nil, nil
 	}
 	all := byAge(s.state.Machines, func(m *Machine) bool { return m.Deployment == md.Name && !m.Deleting })
@@ -176,8 +178,19 @@ func paused(md *clusterv1.MachineDeployment) bool {
 	return ptr.Deref(md.Spec.Paused, false) || annotations.HasPaused(md)
 }
 
-func autoscaled(md *clusterv1.MachineDeployment) bool {
+// scaler is who scales the MachineDeployment and chooses the machines that go; "" when that is left to its MachineSet.
+func scaler(md *clusterv1.MachineDeployment) string {
 	_, minimum := md.Annotations[autoscalerMinimum]
 	_, maximum := md.Annotations[autoscalerMaximum]
-	return minimum || maximum
+	_, karpenter := md.Labels[karpenterMember]
+	by, other := md.Annotations[faultlinev1.ScaledByAnnotation]
+	switch {
+	case other:
+		return cmp.Or(by, "another program")
+	case minimum || maximum:
+		return "the cluster autoscaler"
+	case karpenter:
+		return "Karpenter"
+	}
+	return ""
 }

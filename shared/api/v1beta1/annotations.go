@@ -21,6 +21,10 @@ const CurrentMoveAnnotation = "infrastructure.cluster.x-k8s.io/current-move"
 // MarkedForMoveAnnotation on a Machine says that Faultline has set cluster.x-k8s.io/delete-machine on it, and takes it off again.
 const MarkedForMoveAnnotation = "infrastructure.cluster.x-k8s.io/marked-for-move"
 
+// ScaledByAnnotation on a MachineDeployment names the program, or the people, that scale it and choose the machines which go. Faultline then marks
+// none of its machines with cluster.x-k8s.io/delete-machine, and moves none to level it. The cluster autoscaler and Karpenter are known without it.
+const ScaledByAnnotation = "infrastructure.cluster.x-k8s.io/scaled-by"
+
 // QuorumHookAnnotation on a control-plane Machine holds its deletion, when its Node is drained, until enough other members of the control
 // plane are healthy. Its value says why a Machine that is being deleted waits. To remove it lets the Machine go.
 const QuorumHookAnnotation = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/faultline-quorum"

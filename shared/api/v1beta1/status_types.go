@@ -209,6 +209,16 @@ type MachineMove struct {
 	// +kubebuilder:validation:MaxLength=10240
 	Message string `json:"message,omitempty"`
 
+	// planned is the number of moves that were planned when the move began, with this one. Unset for control planes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Planned *int32 `json:"planned,omitempty"`
+
+	// inVain is the number of moves in a row before this one after which no fewer moves were planned than before. Unset for control planes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	InVain *int32 `json:"inVain,omitempty"`
+
 	// started is when the move began.
 	// +optional
 	Started metav1.Time `json:"started,omitempty,omitzero"`

@@ -223,6 +223,16 @@ func (in *MachineCounts) DeepCopy() *MachineCounts {
 func (in *MachineMove) DeepCopyInto(out *MachineMove) {
 	*out = *in
 	out.PlannedMove = in.PlannedMove
+	if in.Planned != nil {
+		in, out := &in.Planned, &out.Planned
+		*out = new(int32)
+		**out = **in
+	}
+	if in.InVain != nil {
+		in, out := &in.InVain, &out.InVain
+		*out = new(int32)
+		**out = **in
+	}
 	in.Started.DeepCopyInto(&out.Started)
 	in.Finished.DeepCopyInto(&out.Finished)
 }
