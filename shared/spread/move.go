@@ -6,7 +6,6 @@ package spread
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -58,9 +57,7 @@ func (s *scope) groups(now, stable time.Time) ([]*group, error) {
 		if err := s.plan(g); err != nil {
 			return nil, err
 		}
-		for _, md := range g.deployments {
-			g.against = append(g.against, s.unsettled(md)...)
-		}
+		g.against = append(g.against, s.heldBy(g)...)
 		s.brake(g)
 		if now.Before(g.resumes) {
 			g.against = append(g.against, s.circle(g))
@@ -79,6 +76,7 @@ func (s *scope) plan(g *group) error {
 		return err
 	}
 	g.moves, g.left = s.withoutOthers(wish.Moves)
+	s.deadFirst(g.moves)
 	for _, blocked := range wish.Blocked {
 		g.short = append(g.short, distribution.NoRoom(blocked.Message))
 	}
@@ -94,7 +92,10 @@ func (s *scope) plan(g *group) error {
 		return err
 	}
 	for _, blocked := range allowed.Blocked {
-		if blocked.Reason != failuredomain.ReasonNoCapacity { // which is no reason against the moves that fit
+		switch {
+		case blocked.Reason == failuredomain.ReasonNoCapacity: // which is no reason against the moves that fit
+		case blocked.Reason == failuredomain.ReasonMachineUnhealthy && s.emptied(g) != nil: // which its budget counts
+		default:
 			g.against = append(g.against, blocked.Message)
 		}
 	}
@@ -129,37 +130,6 @@ func (s *scope) wish(g *group) (failuredomain.Plan, error) {
 		}
 	}
 	return Plan(settled, g.name, there)
-}
-
-// unsettled is all that speaks against taking a machine from the MachineDeployment now.
-func (s *scope) unsettled(md *clusterv1.MachineDeployment) []string {
-	why := unavailable(md)
-	for _, m := range s.of(md.Name) {
-		if m.waits() {
-			why = append(why, fmt.Sprintf("Machine %s waits for its failure domain", m.Name))
-		}
-		why = append(why, markedByOthers(s.members[m.Name].machine)...)
-	}
-	return why
-}
-
-// unavailable is what a MachineDeployment itself says against it.
-func unavailable(md *clusterv1.MachineDeployment) []string {
-	var why []string
-	wanted, status := ptr.Deref(md.Spec.Replicas, 1), md.Status
-	if paused(md) {
-		why = append(why, fmt.Sprintf("MachineDeployment %s is paused", md.Name))
-	}
-	if status.ObservedGeneration != md.Generation {
-		why = append(why, fmt.Sprintf("MachineDeployment %s has been changed a moment ago", md.Name))
-	}
-	if available := ptr.Deref(status.AvailableReplicas, 0); available != wanted || ptr.Deref(status.Replicas, 0) != wanted {
-		why = append(why, fmt.Sprintf("%d of %d replicas of MachineDeployment %s are available", available, wanted, md.Name))
-	}
-	if current := ptr.Deref(status.UpToDateReplicas, 0); current != wanted {
-		why = append(why, fmt.Sprintf("%d of %d replicas of MachineDeployment %s are up to date", current, wanted, md.Name))
-	}
-	return why
 }
 
 func markedByOthers(machine *clusterv1.Machine) []string {
@@ -222,92 +192,6 @@ func (s *scope) replaced(md *clusterv1.MachineDeployment, move *faultlinev1.Mach
 	move.Phase, move.Message = faultlinev1.MoveCompleted, ""
 }
 
-// withoutOthers leaves out the moves that would level machines of MachineDeployments which another program scales, and names those. That program
-// knows what each machine is for: it would replace in one failure domain what is moved to another.
-func (s *scope) withoutOthers(moves []failuredomain.Move) (kept []failuredomain.Move, left []string) {
-	levelled := map[string]int{}
-	for _, move := range moves {
-		m := s.machine(move.Machine)
-		if s.scaler(m.Deployment) == "" || !s.state.mayStay(m) {
-			kept = append(kept, move)
-			continue
-		}
-		levelled[m.Deployment]++
-	}
-	for _, name := range slices.Sorted(maps.Keys(levelled)) {
-		left = append(left, fmt.Sprintf("MachineDeployment %s is scaled by %s, which chooses its machines: %d would have to move to level it, and none is moved",
-			name, s.scaler(name), levelled[name]))
-	}
-	return kept, left
-}
-
-// scaler is who scales the MachineDeployment of that name.
-func (s *scope) scaler(deployment string) string {
-	for _, md := range s.deployments {
-		if md.Name == deployment {
-			return scaler(md)
-		}
-	}
-	return ""
-}
-
-// machine is the machine of that name, which there is.
-func (s *scope) machine(name string) *Machine {
-	return &s.state.Machines[slices.IndexFunc(s.state.Machines, func(m Machine) bool { return m.Name == name })]
-}
-
-// brake finds out whether moves of a group go round in circles: when the last one was completed and no fewer are planned than before it, to the
-// same domain, somebody removes there what is moved there. Then the next one that only levels waits, each time twice as long. It does not where
-// the failure domains have changed since, which is a reason for more moves.
-func (s *scope) brake(g *group) {
-	last := s.last(g)
-	if last == nil || len(g.moves) == 0 {
-		return
-	}
-	g.inVain = ptr.Deref(last.InVain, 0)
-	_, known := s.cluster.Distribution()
-	same := last.Planned != nil && g.moves[0].To == last.To && len(g.moves) >= int(*last.Planned) && !known.FailureDomainsSince.After(last.Started.Time)
-	switch {
-	case last.Phase != faultlinev1.MoveCompleted:
-	case !same:
-		g.inVain = 0
-	case s.state.mayStay(s.machine(g.moves[0].Machine)):
-		g.resumes = last.Finished.Add(min(pause<<min(g.inVain, 5), longestPause))
-		g.inVain++
-	}
-}
-
-// pause is for how long no machine is moved after the first move that has brought nothing, longestPause after many.
-const (
-	pause        = time.Hour
-	longestPause = 24 * time.Hour
-)
-
-// last is the move of the group that ended last.
-func (s *scope) last(g *group) *faultlinev1.MachineMove {
-	_, known := s.cluster.Distribution()
-	var last *faultlinev1.MachineMove
-	for i := range known.Workers {
-		workers := &known.Workers[i]
-		ours := slices.ContainsFunc(g.deployments, func(md *clusterv1.MachineDeployment) bool { return md.Name == workers.Name })
-		if ours && workers.LastMove != nil && (last == nil || last.Finished.Before(&workers.LastMove.Finished)) {
-			last = workers.LastMove
-		}
-	}
-	return last
-}
-
-// circle explains why no machine is moved before a time.
-func (s *scope) circle(g *group) string {
-	replacement := "a machine"
-	if last := s.last(g); last.Replacement != "" {
-		replacement = "Machine " + last.Replacement
-	}
-	return fmt.Sprintf("the last move brought %s to %s, and machines are missing there again, so somebody else removes them: none is moved before %s. "+
-		"If a program scales the MachineDeployment, give it the annotation %s",
-		replacement, g.moves[0].To, g.resumes.UTC().Format(time.RFC3339), faultlinev1.ScaledByAnnotation)
-}
-
 // begin records the first move of a group, of which none is under way.
 func (g *group) begin(now time.Time) *faultlinev1.MachineMove {
 	if !g.deleteOne || g.moving || len(g.moves) == 0 || len(g.against) > 0 {
@@ -336,17 +220,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope, md *clusterv1.Machine
 	}); err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing Machines of MachineDeployment %s: %w", md.Name, err)
 	}
-	against, leaving := unavailable(live), (*clusterv1.Machine)(nil)
-	for i := range machines.Items {
-		machine := &machines.Items[i]
-		against = append(against, markedByOthers(machine)...)
-		if !machine.DeletionTimestamp.IsZero() || unhealthy(machine) {
-			against = append(against, machine.Name)
-		}
-		if machine.Name == name && machine.UID == s.members[name].machine.UID {
-			leaving = machine
-		}
-	}
+	leaving, against := s.standing(live, machines.Items, name)
 	if leaving == nil || len(against) > 0 || len(machines.Items) != int(ptr.Deref(live.Spec.Replicas, 1)) {
 		return ctrl.Result{RequeueAfter: settle}, nil // the cache will show it, and the move is taken back or goes on
 	}
