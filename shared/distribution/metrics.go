@@ -19,6 +19,7 @@ import (
 //	capi_failure_domain_state{namespace,cluster,domain,state}    1 for the state the domain is in, 0 for the others
 //	capi_failure_domain_machines{namespace,cluster,domain,role}  role is control-plane or worker
 //	capi_failure_domain_skew{namespace,cluster}                  absent while no domain takes control-plane machines
+//	capi_failure_domain_worker_skew{namespace,cluster,machine_deployment} absent where another program chooses the machines
 //	capi_failure_domain_waiting_machines{namespace,cluster,reason}
 //	capi_failure_domain_misplaced_machines{namespace,cluster}    that are elsewhere than they were asked to be
 //	capi_failure_domain_moves_total{namespace,cluster,role,outcome} a counter from 0; outcome is Completed or Aborted
@@ -26,7 +27,7 @@ import (
 // A scrape sees each cluster as of one Set: series that no longer apply are gone
 // with it. Metrics is safe for concurrent use.
 type Metrics struct {
-	state, machines, skew, waiting, misplaced, moves *prometheus.Desc
+	state, machines, skew, workerSkew, waiting, misplaced, moves *prometheus.Desc
 
 	mu       sync.Mutex
 	clusters map[types.NamespacedName]snapshot
@@ -37,6 +38,8 @@ type snapshot struct {
 	status  faultlinev1.DistributionStatus
 	counts  map[string]faultlinev1.MachineCounts
 	waiting map[string]int
+	// workers is the skew of each MachineDeployment.
+	workers map[string]int
 	// elsewhere is the number of misplaced machines.
 	elsewhere int
 	moves     map[moved]int
@@ -51,9 +54,11 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		return prometheus.NewDesc("capi_failure_domain_"+name, help, append([]string{"namespace", "cluster"}, labels...), nil)
 	}
 	m := &Metrics{
-		state:     desc("state", "State of a failure domain: 1 for the one it is in.", "domain", "state"),
-		machines:  desc("machines", "Machines in a failure domain.", "domain", "role"),
-		skew:      desc("skew", "Difference between the most and the fewest control-plane machines in a domain that takes them."),
+		state:    desc("state", "State of a failure domain: 1 for the one it is in.", "domain", "state"),
+		machines: desc("machines", "Machines in a failure domain.", "domain", "role"),
+		skew:     desc("skew", "Difference between the most and the fewest control-plane machines in a domain that takes them."),
+		workerSkew: desc("worker_skew", "Difference between the most and the fewest machines of a MachineDeployment in a domain that takes them.",
+			"machine_deployment"),
 		waiting:   desc("waiting_machines", "Machines that wait for a place in their failure domain.", "reason"),
 		misplaced: desc("misplaced_machines", "Machines that are in another failure domain than they were asked to be in."),
 		moves:     desc("moves_total", "Machines moved to another failure domain.", "role", "outcome"),
@@ -97,6 +102,15 @@ func (m *Metrics) SetWaiting(cluster types.NamespacedName, byReason map[string]i
 	m.clusters[cluster] = current
 }
 
+// SetWorkers replaces what is exported of the skew of a cluster's MachineDeployments, by their names.
+func (m *Metrics) SetWorkers(cluster types.NamespacedName, skew map[string]int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	current := m.clusters[cluster]
+	current.workers = maps.Clone(skew)
+	m.clusters[cluster] = current
+}
+
 // Roles of machines in metrics.
 const (
 	RoleControlPlane = "control-plane"
@@ -126,7 +140,7 @@ func (m *Metrics) Forget(cluster types.NamespacedName) {
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{m.state, m.machines, m.skew, m.waiting, m.misplaced, m.moves} {
+	for _, desc := range []*prometheus.Desc{m.state, m.machines, m.skew, m.workerSkew, m.waiting, m.misplaced, m.moves} {
 		descs <- desc
 	}
 }
@@ -180,6 +194,9 @@ func (m *Metrics) gatherCluster(cluster types.NamespacedName, current snapshot) 
 	}
 	if skew := current.status.ControlPlaneSkew; skew != nil {
 		gauge(m.skew, float64(*skew))
+	}
+	for deployment, skew := range current.workers {
+		gauge(m.workerSkew, float64(skew), deployment)
 	}
 	for reason, count := range current.waiting {
 		gauge(m.waiting, float64(count), reason)

@@ -52,6 +52,7 @@ func TestMetrics(t *testing.T) {
 	l.spec = wants("b", "Evicting")
 	metrics.Set(cluster, l.at(0, good("a"), good("b")).Status(faultlinev1.DistributionStatus{}, all, start()), all)
 	metrics.SetWaiting(cluster, map[string]int{"NoCapacity": 2})
+	metrics.SetWorkers(cluster, map[string]int{"md-0": 2})
 	compare(t, gathered(t, registry), []string{
 		"capi_failure_domain_machines{cluster=c1,domain=a,namespace=ns,role=control-plane} 1",
 		"capi_failure_domain_machines{cluster=c1,domain=a,namespace=ns,role=worker} 1",
@@ -72,6 +73,7 @@ func TestMetrics(t *testing.T) {
 		"capi_failure_domain_state{cluster=c1,domain=b,namespace=ns,state=Cordoned} 0",
 		"capi_failure_domain_state{cluster=c1,domain=b,namespace=ns,state=Evicting} 1",
 		"capi_failure_domain_waiting_machines{cluster=c1,namespace=ns,reason=NoCapacity} 2",
+		"capi_failure_domain_worker_skew{cluster=c1,machine_deployment=md-0,namespace=ns} 2",
 	})
 
 	// What no longer is, is no longer exported: here the domains, the machines
@@ -79,6 +81,7 @@ func TestMetrics(t *testing.T) {
 	other := types.NamespacedName{Namespace: "ns", Name: "c2"}
 	metrics.Set(cluster, newTimeline(t).at(0).Status(faultlinev1.DistributionStatus{}, nil, start()), nil)
 	metrics.SetWaiting(cluster, map[string]int{"FailureDomainNotReady": 1})
+	metrics.SetWorkers(cluster, nil)
 	metrics.SetWaiting(other, map[string]int{"NoCapacity": 1})
 	compare(t, gathered(t, registry), []string{
 		"capi_failure_domain_waiting_machines{cluster=c1,namespace=ns,reason=FailureDomainNotReady} 1",

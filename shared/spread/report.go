@@ -37,6 +37,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (c
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	r.Metrics.SetWorkers(client.ObjectKeyFromObject(s.owner), s.skews(groups))
 	unsuited, err := r.unsuited(ctx, s, groups)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -123,6 +124,7 @@ func (r *Reconciler) unsuited(ctx context.Context, s *scope, groups []*group) (b
 
 // withdraw takes everything off the status that is about workers, which are not spread any more.
 func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
+	r.Metrics.SetWorkers(client.ObjectKeyFromObject(s.owner), nil)
 	p := patch.From(s.cluster)
 	p.SharedConditions = true
 	_, known := s.cluster.Distribution()

@@ -56,6 +56,49 @@ func (s *scope) counted(md *clusterv1.MachineDeployment, g *group) faultlinev1.W
 	return workers
 }
 
+// skews are the differences between the most and the fewest machines of each MachineDeployment in a place that receives some: of its group, where
+// several are spread together. Machines that a rollout replaces do not count, nor MachineDeployments that another program scales.
+func (s *scope) skews(groups []*group) map[string]int {
+	newest, skews := s.state.newest(), map[string]int{}
+	for _, g := range groups {
+		places := map[string]int{}
+		for _, place := range s.receiving(g) {
+			places[place] = 0
+		}
+		for i := range s.state.Machines {
+			m := &s.state.Machines[i]
+			at := m.Domain
+			if s.state.Logical > 0 {
+				at = m.Key
+			}
+			if _, receives := places[at]; receives && s.state.group(m) == g.name && !m.Deleting && m.Set == newest[m.Deployment] {
+				places[at]++
+			}
+		}
+		for _, md := range g.deployments {
+			if scaler(md) == "" && len(places) > 0 {
+				skews[md.Name] = slices.Max(slices.Collect(maps.Values(places))) - slices.Min(slices.Collect(maps.Values(places)))
+			}
+		}
+	}
+	return skews
+}
+
+// receiving names the places that receive machines of a group.
+func (s *scope) receiving(g *group) []string {
+	domains := s.state.Domains
+	if s.state.Logical > 0 {
+		domains = keys(g.name, s.state.Logical)
+	}
+	var names []string
+	for _, domain := range domains {
+		if domain.State == failuredomain.Active || domain.State == "" {
+			names = append(names, domain.Name)
+		}
+	}
+	return names
+}
+
 // counts lists machines by domain, and leaves out those that are in none.
 func counts(machines map[string]int32, most int) []faultlinev1.DomainMachines {
 	var all []faultlinev1.DomainMachines
