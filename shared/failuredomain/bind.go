@@ -28,14 +28,20 @@ import (
 //  3. unless required, a domain that holds another key of the class. Again the
 //     one with the fewest bound machines of any class.
 //
-// Where numbers of machines decide, those that are not outdated are compared
-// first, then all of them. Ties are broken by name. Bindings to domains that are not listed do not count.
+// Ties are broken by name. Bindings to domains that are not listed do not count.
 //
 // The error is ErrNoDomain if no domain is Active, and ErrNoCapacity if no domain
 // that the key may use has room. If what keeps the key out is other keys alone,
 // because required forbids to share with them, it is both: no domain is open to
 // the key, and one will be when another key leaves it.
 func Bind(physical []Domain, bound []Binding, key string, required bool) (string, error) {
+	return BindInRollout(physical, bound, nil, key, required)
+}
+
+// BindInRollout is Bind while a rollout replaces machines. The outdated ones,
+// which it deletes in the end, hold their domains like all others; but where
+// numbers of machines decide, the current ones are compared first, then all.
+func BindInRollout(physical []Domain, current, outdated []Binding, key string, required bool) (string, error) {
 	if key == "" {
 		return "", errors.New("binding a machine: it has no logical domain")
 	}
@@ -43,7 +49,9 @@ func Bind(physical []Domain, bound []Binding, key string, required bool) (string
 	if err != nil {
 		return "", fmt.Errorf("binding a machine of %s: %w", key, err)
 	}
-	loads := l.loads(bound, key)
+	loads := make(loads, len(l.domains))
+	l.load(loads, outdated, key, 0)
+	l.load(loads, current, key, 1)
 	open, err := l.open()
 	if err != nil {
 		return "", fmt.Errorf("binding a machine of %s: %w", key, err)
@@ -73,16 +81,13 @@ type load struct {
 // loads are the loads of physical domains by name.
 type loads map[string]load
 
-func (l *layout) loads(bound []Binding, key string) loads {
-	loads := make(loads, len(l.domains))
+// load adds bindings to loads; each is upToDate up-to-date machines, 0 or 1.
+func (l *layout) load(loads loads, bound []Binding, key string, upToDate int) {
 	for _, binding := range bound {
 		if l.listed[binding.Physical] == nil {
 			continue
 		}
-		at, upToDate := loads[binding.Physical], 1
-		if binding.Outdated {
-			upToDate = 0
-		}
+		at := loads[binding.Physical]
 		at.all++
 		at.allUpToDate += upToDate
 		switch {
@@ -94,7 +99,6 @@ func (l *layout) loads(bound []Binding, key string) loads {
 		}
 		loads[binding.Physical] = at
 	}
-	return loads
 }
 
 // sortOut parts places into those that hold the key alone, those that hold no

@@ -155,12 +155,12 @@ func checkNoSharing(t *rapid.T, bindings []fd.Binding) {
 
 func TestAKeyIsBoundByTheMachinesThatStayWhenTheRolloutIsOver(t *testing.T) {
 	t.Parallel()
-	bound := []fd.Binding{
-		{Machine: "m0", Key: "x-0", Physical: "a"}, {Machine: "m1", Key: "x-0", Physical: "b", Outdated: true}, {Machine: "m2", Key: "x-0", Physical: "b", Outdated: true},
-		{Machine: "m3", Key: "y-0", Physical: "c", Outdated: true}, {Machine: "m4", Key: "y-0", Physical: "d"},
+	current := []fd.Binding{{Machine: "m0", Key: "x-0", Physical: "a"}, {Machine: "m4", Key: "y-0", Physical: "d"}}
+	outdated := []fd.Binding{
+		{Machine: "m1", Key: "x-0", Physical: "b"}, {Machine: "m2", Key: "x-0", Physical: "b"}, {Machine: "m3", Key: "y-0", Physical: "c"},
 	}
 	for key, want := range map[string]string{"x-0": "a", "x-1": "c"} {
-		if got, err := fd.Bind(active("a", "b", "c", "d"), bound, key, false); got != want || err != nil {
+		if got, err := fd.BindInRollout(active("a", "b", "c", "d"), current, outdated, key, false); got != want || err != nil {
 			t.Errorf("%s: got %q, %v, want %q", key, got, err, want)
 		}
 	}

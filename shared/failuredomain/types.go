@@ -100,8 +100,6 @@ type Binding struct {
 	Key string
 	// Physical is the name of the physical domain.
 	Physical string
-	// Outdated says that a rollout that is under way replaces the machine.
-	Outdated bool
 }
 
 var (

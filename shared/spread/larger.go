@@ -46,14 +46,19 @@ func (c Cluster) physical(domain string) string {
 // bind chooses a failure domain for a machine of the key by the machines that have a domain and a key. Where keys are kept apart by something
 // larger, that is chosen so, and in it the failure domain with the fewest of the machines.
 func (c Cluster) bind(domains []failuredomain.Domain, bound []*Machine, key string, outdated func(*Machine) bool) (string, error) {
-	bindings := make([]failuredomain.Binding, len(bound))
-	for i, m := range bound {
-		bindings[i] = failuredomain.Binding{Machine: m.Name, Key: m.Key, Physical: c.physical(m.Domain), Outdated: outdated(m)}
+	var current, old []failuredomain.Binding
+	for _, m := range bound {
+		binding := failuredomain.Binding{Machine: m.Name, Key: m.Key, Physical: c.physical(m.Domain)}
+		if outdated(m) {
+			old = append(old, binding)
+		} else {
+			current = append(current, binding)
+		}
 	}
 	if c.Larger == nil {
-		return failuredomain.Bind(domains, bindings, key, c.Required)
+		return failuredomain.BindInRollout(domains, current, old, key, c.Required)
 	}
-	physical, err := failuredomain.Bind(c.joined(domains), bindings, key, c.Required)
+	physical, err := failuredomain.BindInRollout(c.joined(domains), current, old, key, c.Required)
 	if err != nil {
 		return "", err
 	}
