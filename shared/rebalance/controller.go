@@ -176,7 +176,7 @@ func (r *Reconciler) write(ctx context.Context, o *observed, d Decision) error {
 func (r *Reconciler) tellReplacement(o *observed, before *faultlinev1.MachineMove) {
 	_, known := o.infra.Distribution()
 	now := known.ControlPlane.CurrentMove
-	if before == nil || now == nil || before.Machine != now.Machine || before.Replacement == "" || before.Replacement == now.Replacement {
+	if before == nil || now == nil || before.Machine != now.Machine || before.Replacement == "" || o.machines[before.Replacement] != nil {
 		return
 	}
 	r.tell(o, corev1.EventTypeWarning, "ReplacementGone", "Machine %s, the replacement of Machine %s, is gone: %s", before.Replacement, now.Machine, now.Message)
