@@ -14,10 +14,14 @@ import (
 
 // Changed passes VSphereClusters whose account or vCenter may have become usable, or ceased to be: what uses the
 // cluster's account has to look again. No event of the vCenter may tell, since its session may be open already.
-func Changed() predicate.Predicate {
+func Changed() predicate.Predicate { return changed(infrav1.VSphereClusterVCenterAvailableCondition) }
+
+// ZoneChanged passes VSphereDeploymentZones in the same way: machines on another server than their cluster's use their account.
+func ZoneChanged() predicate.Predicate { return changed(infrav1.VSphereDeploymentZoneVCenterAvailableCondition) }
+
+func changed(available string) predicate.Predicate {
 	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, after := e.ObjectOld.(*infrav1.VSphereCluster), e.ObjectNew.(*infrav1.VSphereCluster)
-		return conditions.GetReason(before, infrav1.VSphereClusterVCenterAvailableCondition) !=
-			conditions.GetReason(after, infrav1.VSphereClusterVCenterAvailableCondition)
+		before, after := e.ObjectOld.(conditions.Getter), e.ObjectNew.(conditions.Getter)
+		return conditions.GetReason(before, available) != conditions.GetReason(after, available)
 	}})
 }

@@ -49,16 +49,39 @@ func (d *Dialer) ForgetZone(key client.ObjectKey) { d.zones.forget(key) }
 
 // ForCluster returns the session of the cluster's own server.
 func (d *Dialer) ForCluster(ctx context.Context, cluster *infrav1.VSphereCluster) (*vcenter.Session, error) {
-	return d.forServer(ctx, cluster, cluster.Spec.Server, cluster.Spec.Thumbprint)
+	account, err := d.Identities.ForCluster(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	return d.open(cluster, cluster.Spec.Server, cluster.Spec.Server, cluster.Spec.Thumbprint, account)
 }
 
-// ForVM returns a session with the cluster's account on the server of a virtual machine, which may be another than the cluster's.
+// ForVM returns a session on the server of a virtual machine, which may be another than the cluster's.
 func (d *Dialer) ForVM(ctx context.Context, cluster *infrav1.VSphereCluster, vm *infrav1.VSphereVM) (*vcenter.Session, error) {
 	zone, err := d.zoneOf(ctx, vm)
 	if err != nil {
 		return nil, err
 	}
-	return d.forServer(ctx, cluster, vm.Spec.Server, placement.Thumbprint(vm.Spec.Server, cluster, zone, vm.Spec.Thumbprint))
+	account, why, err := d.accountFor(ctx, cluster, zone, vm.Spec.Server)
+	if err != nil {
+		return nil, err
+	}
+	return d.open(cluster, why, vm.Spec.Server, placement.Thumbprint(vm.Spec.Server, cluster, zone, vm.Spec.Thumbprint), account)
+}
+
+// accountFor is the cluster's account, except on another server than the cluster's: there the account of the zone's identityRef comes
+// first, if that may be used from the cluster's namespace.
+func (d *Dialer) accountFor(ctx context.Context, cluster *infrav1.VSphereCluster, zone *infrav1.VSphereDeploymentZone, server string) (
+	account identity.Account, why string, err error,
+) {
+	if zone != nil && infrav1.SameServer(zone.Spec.Server, server) && !infrav1.SameServer(cluster.Spec.Server, server) {
+		account, found, err := d.Identities.ForMachines(ctx, zone, cluster.Namespace)
+		if err != nil || found {
+			return account, server + " by " + zone.Name, err
+		}
+	}
+	account, err = d.Identities.ForCluster(ctx, cluster)
+	return account, server, err
 }
 
 // zoneOf is the deployment zone that a virtual machine was placed in, nil when there is none, or none any more.
@@ -77,21 +100,14 @@ func (d *Dialer) zoneOf(ctx context.Context, vm *infrav1.VSphereVM) (*infrav1.VS
 	return zone, nil
 }
 
-func (d *Dialer) forServer(ctx context.Context, cluster *infrav1.VSphereCluster, server, thumbprint string) (*vcenter.Session, error) {
-	endpoint, err := d.endpoint(ctx, cluster, server, thumbprint)
+// open returns a session, and notes that the cluster has to know what becomes of the account.
+func (d *Dialer) open(cluster *infrav1.VSphereCluster, why, server, thumbprint string, account identity.Account) (*vcenter.Session, error) {
+	endpoint, err := endpoint(server, thumbprint, account)
 	if err != nil {
 		return nil, err
 	}
-	d.clusters.note(client.ObjectKeyFromObject(cluster), server, endpoint.Account())
+	d.clusters.note(client.ObjectKeyFromObject(cluster), why, endpoint.Account())
 	return d.Sessions.Session(endpoint)
-}
-
-func (d *Dialer) endpoint(ctx context.Context, cluster *infrav1.VSphereCluster, server, thumbprint string) (vcenter.Endpoint, error) {
-	account, err := d.Identities.ForCluster(ctx, cluster)
-	if err != nil {
-		return vcenter.Endpoint{}, err
-	}
-	return endpoint(server, thumbprint, account)
 }
 
 // endpoint is the account on the server, if the account may be sent there.

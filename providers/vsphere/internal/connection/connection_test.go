@@ -142,3 +142,50 @@ func TestConditionSaysWhyThereIsNoSession(t *testing.T) {
 		})
 	}
 }
+
+// The account of a zone is for machines where the cluster's is not, and only where its identity lets the cluster have it: who may name a
+// zone must not get an account by that.
+func TestAccountOfAMachine(t *testing.T) {
+	t.Parallel()
+	const other = "other.example.com"
+	allowed := &infrav1.AllowedNamespaces{Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tenant": "one"}}}
+	forbidden := &infrav1.AllowedNamespaces{Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tenant": "two"}}}
+	for name, tc := range map[string]struct {
+		server   string
+		identity *infrav1.AllowedNamespaces
+		ref      bool
+		want     string
+	}{
+		"on the cluster's server":                 {server, allowed, true, "one"},
+		"on another, with the zone's":             {other, allowed, true, "zones"},
+		"on another, the zone's is not for it":    {other, forbidden, true, "one"},
+		"on another, the zone's is for nobody":    {other, nil, true, "one"},
+		"on another, and the zone has no account": {other, nil, false, "one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			d, opened := newDialer(t, newCluster("one", "one", time.Hour))
+			c := d.Client.(client.Client)
+			g.Expect(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"tenant": "one"}}})).To(Succeed())
+			account := &infrav1.VSphereClusterIdentity{}
+			g.Expect(c.Get(t.Context(), client.ObjectKey{Name: "zones"}, account)).To(Succeed())
+			account.Spec.AllowedNamespaces = tc.identity
+			g.Expect(c.Update(t.Context(), account)).To(Succeed())
+			zone := newZone("one")
+			zone.Spec.Server = tc.server
+			if tc.ref {
+				zone.Spec.IdentityRef = &infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: "zones"}
+			}
+			g.Expect(c.Create(t.Context(), zone)).To(Succeed())
+			cluster := &infrav1.VSphereCluster{}
+			g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "one"}, cluster)).To(Succeed())
+
+			vm := &infrav1.VSphereVM{}
+			vm.Spec.Server, vm.Spec.Placement.FailureDomain = tc.server, zone.Name
+			_, err := d.ForVM(t.Context(), cluster, vm)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(opened.users()).To(Equal([]string{tc.want}))
+		})
+	}
+}

@@ -28,6 +28,25 @@ func (r *Resolver) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZ
 	return r.accountOf(ctx, identity)
 }
 
+// ForMachines returns the account that the zone's identityRef gives machines of clusters in a namespace; false when there is none. Unlike
+// ForZone it asks allowedNamespaces: who may name a zone shall not get an account by that.
+func (r *Resolver) ForMachines(ctx context.Context, zone *infrav1.VSphereDeploymentZone, namespace string) (Account, bool, error) {
+	ref := zone.Spec.IdentityRef
+	if ref == nil || ref.Kind != infrav1.VSphereClusterIdentityKind {
+		return Account{}, false, nil
+	}
+	identity, err := r.identity(ctx, ref.Name)
+	if err != nil {
+		return Account{}, false, err
+	}
+	allowed, err := r.allows(ctx, identity, namespace)
+	if err != nil || !allowed {
+		return Account{}, false, err
+	}
+	account, err := r.accountOf(ctx, identity)
+	return account, err == nil, err
+}
+
 // accountOf is the account of an identity, which may be bound to servers.
 func (r *Resolver) accountOf(ctx context.Context, identity *infrav1.VSphereClusterIdentity) (Account, error) {
 	account, err := r.fromSecret(ctx, client.ObjectKey{Namespace: r.Namespace, Name: identity.Spec.SecretName})

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -103,7 +104,7 @@ func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, metav
 		return nil, metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
 			"VSphereDeploymentZone %s, which the Machine names or was assigned, does not exist: create it, or delete the Machine", name)}, nil
 	}
-	return zone, mayReceive(s.infraCluster, zone), nil
+	return zone, mayReceive(s.infraCluster, zone, util.IsControlPlaneMachine(s.machine)), nil
 }
 
 // expected is the cluster, as it may be any moment if it has a selector and has published nothing yet: with failure domains, of
@@ -135,16 +136,17 @@ func (r *Reconciler) readZone(ctx context.Context, name string) (*placement.Zone
 	return zone, nil
 }
 
-// mayReceive decides whether the cluster may put a machine into the zone now.
-func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone) metav1.Condition {
+// mayReceive decides whether the cluster may put a machine into the zone now. A zone on another vCenter is no failure domain of the
+// cluster's: only a worker that names it goes there.
+func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone, controlPlane bool) metav1.Condition {
 	notReady := func(format string, args ...any) metav1.Condition {
 		return metav1.Condition{Reason: infrav1.VSphereMachineFailureDomainNotReadyReason, Message: fmt.Sprintf(format, args...)}
 	}
 	state, _, withdrawn := distribution.Receives(cluster.Spec.Distribution, cluster.Status.Distribution, zone.Name, distribution.PendingRefuses)
 	switch {
-	case zone.Spec.Server != cluster.Spec.Server:
-		return metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
-			"VSphereDeploymentZone %s is on server %s, VSphereCluster %s on %s", zone.Name, zone.Spec.Server, cluster.Name, cluster.Spec.Server)}
+	case controlPlane && !infrav1.SameServer(zone.Spec.Server, cluster.Spec.Server):
+		return notReady("VSphereDeploymentZone %s is on server %s, VSphereCluster %s on %s: a control plane stays on the server of its cluster; "+
+			"name a zone that the cluster publishes", zone.Name, zone.Spec.Server, cluster.Name, cluster.Spec.Server)
 	case !zone.DeletionTimestamp.IsZero():
 		return notReady("VSphereDeploymentZone %s is being deleted", zone.Name)
 	case changed(zone):

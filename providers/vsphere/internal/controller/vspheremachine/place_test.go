@@ -31,7 +31,7 @@ func TestVerdictAboutAnOlderZoneDoesNotCount(t *testing.T) {
 			zone.Name, zone.Generation, zone.Domain.Generation = "a", 3, 7
 			zone.Status = infrav1.VSphereDeploymentZoneStatus{Ready: ptr.To(true), ObservedGeneration: 3, FailureDomainGeneration: 7}
 			tc.change(zone)
-			refused := mayReceive(&infrav1.VSphereCluster{}, zone).Reason != ""
+			refused := mayReceive(&infrav1.VSphereCluster{}, zone, true).Reason != ""
 			NewWithT(t).Expect(refused).To(Equal(tc.refused))
 		})
 	}

@@ -49,7 +49,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterVMs),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.vmsOfCluster), builder.WithPredicates(predicate.Or[client.Object](connection.Changed(), modulesChanged()))).
-		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.vmsOfZone), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.vmsOfZone), builder.WithPredicates(connection.ZoneChanged())).
 		Watches(&ipamclusterv1.IPAddressClaim{}, handler.EnqueueRequestsFromMapFunc(r.vmsOfClaim)).
 		Watches(&ipamclusterv1.IPAddress{}, handler.EnqueueRequestsFromMapFunc(ipamclaim.OfAddress(r.Client, r.vmsOfClaim)), builder.WithPredicates(watch.CreatesOnly())).
 		WatchesRawSource(hub.Source(r.vmsOfEvent)).

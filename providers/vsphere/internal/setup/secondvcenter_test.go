@@ -1,0 +1,47 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// zoneOn makes the zone of compute cluster zone-a on another vCenter than the cluster's, judged with an identity.
+func (w *world) zoneOn(other *simulator.Server, letter string, identity *infrav1.VSphereClusterIdentity) *infrav1.VSphereDeploymentZone {
+	w.t.Helper()
+	topology := infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: "datastore-a", Networks: []string{"network-a"}}
+	return w.zone(letter, topology, func(z *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
+		z.Spec.Server, z.Spec.Thumbprint = other.Host(), other.Thumbprint()
+		z.Spec.IdentityRef = &infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: identity.Name}
+		d.Spec.Zone.Name = "zone-a"
+	})
+}
+
+// The cluster's account is of its own vCenter alone; the zone's identity opens the other one.
+func TestWorkerGoesToAZoneOnAnotherVCenterAndAControlPlaneDoesNot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	other := simulator.Start(t, simulator.ThreeZones(), simulator.WithCredentials("other", "word"))
+	w.cluster("one")
+	w.create(w.secret("of-other", "other", "word"))
+	identity := w.identity("other", &infrav1.AllowedNamespaces{}, func(i *infrav1.VSphereClusterIdentity) { i.Spec.SecretName = "of-other" })
+	zone := w.zoneOn(other, "far", identity)
+
+	control := w.machine("one", "cp-0", zone.Name, controlPlane)
+	worker := w.machine("one", "md-0", zone.Name)
+	w.provisioned(worker)
+	w.Expect(w.vms()).To(BeEmpty(), "of the cluster's own vCenter")
+	made, _ := other.VM("md-0")
+	w.Expect(made.Cluster).To(Equal("zone-a"))
+	message := w.condition(control, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
+	w.Expect(message).To(ContainSubstring("control plane stays on the server of its cluster"))
+	w.remove(worker)
+	_, there := other.VM("md-0")
+	w.Expect(there).To(BeFalse())
+}
