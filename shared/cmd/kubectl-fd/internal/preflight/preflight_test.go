@@ -157,7 +157,7 @@ func TestWhatStopsOrChangesIsSaid(t *testing.T) {
 		"a host group for a region":          {change{"{type: Datacenter}", "{type: HostGroup}"}, preflight.Check, "Refused", "VSphereFailureDomain domain", "make the region a Datacenter"},
 		"a domain without owners":            {change{"[{kind: VSphereDeploymentZone, name: zone}]", "[]"}, preflight.Changes, "FailureDomains", "VSphereFailureDomain domain", "deleted with the last of them"},
 		"a machine in no zone that there is": {change{"failureDomain: zone", "failureDomain: gone"}, preflight.Check, "Machines", "Machine m", "gone is no VSphereDeploymentZone"},
-		"a machine on another vCenter":       {change{"server: vc.example,", "server: other.example,"}, preflight.Check, "Machines", "Machine m", "on vCenter other.example"},
+		"a machine on another vCenter":       {change{"server: vc.example,", "server: other.example,"}, preflight.Check, "Machines", "Machine m", "one in its place is made there when the zone is ready"},
 		"a machine with little memory":       {change{"memoryMiB: 4096", "memoryMiB: 1024"}, preflight.Changes, "Memory", "VSphereMachineTemplate t", "get 2048"},
 		"a snapshot":                         {change{"memoryMiB: 4096", "snapshot: base"}, preflight.Check, "Snapshot", "VSphereMachineTemplate t", "snapshot is base"},
 		"a field that goes":                  {change{"memoryMiB: 4096", "network: {preferredAPIServerCidr: 10.0.0.0/8}"}, preflight.Changes, "Fields", "VSphereMachineTemplate t", "preferredAPIServerCidr goes"},
@@ -250,4 +250,18 @@ func TestEveryRuleIsOnThePage(t *testing.T) {
 	for rule := range rules {
 		g.Expect(string(page)).To(ContainSubstring("`"+rule+"`"), "docs/migrate-from-upstream.md does not say what rule %s is about", rule)
 	}
+}
+
+func TestAControlPlaneInAZoneOnAnotherVCenterWouldWait(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	text := strings.Replace(sound, "metadata: {name: m, namespace: default}", "metadata: {name: m, namespace: default, labels: {cluster.x-k8s.io/control-plane: ''}}", 1)
+	text = strings.Replace(text, "server: vc.example,", "server: other.example,", 1)
+	var said []string
+	for _, finding := range preflight.Examine(provider(t, "vsphere"), installation(t, text)) {
+		if finding.Rule == "Machines" {
+			said = append(said, finding.Message)
+		}
+	}
+	g.Expect(said).To(ConsistOf(ContainSubstring("one in its place would wait, because a control plane stays on the vCenter of its cluster")))
 }

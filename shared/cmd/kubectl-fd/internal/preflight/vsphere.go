@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/faultline-io/faultline/providers/vsphere/validation"
 )
@@ -151,8 +152,12 @@ func placedElsewhere(e *examination) {
 		for j := range e.Objects["VSphereCluster"] {
 			infra := &e.Objects["VSphereCluster"][j]
 			if infra.GetNamespace() == machine.GetNamespace() && ownerOf(infra, "Cluster") == cluster && server(infra) != server(zone) {
+				next := "one in its place is made there when the zone is ready: set spec.identityRef of the zone where the cluster's account does not open that vCenter"
+				if _, is := machine.GetLabels()[clusterv1.MachineControlPlaneLabel]; is {
+					next = "one in its place would wait, because a control plane stays on the vCenter of its cluster"
+				}
 				e.about(machine, Check, "Machines", fmt.Sprintf(
-					"its failure domain %s is on vCenter %s, its cluster on %s: it stays where it is, one in its place would wait", domain, server(zone), server(infra)))
+					"its failure domain %s is on vCenter %s, its cluster on %s: it stays where it is, %s", domain, server(zone), server(infra), next))
 			}
 		}
 	}
