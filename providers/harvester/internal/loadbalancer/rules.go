@@ -128,5 +128,8 @@ func validateHealthCheck(check lbv1.HealthCheck, listeners []lbv1.Listener, path
 	return errs
 }
 
+// AnyCluster is the name that the cloud provider has for a cluster that nobody has named: load balancers with it may be of any.
+const AnyCluster = "kubernetes"
+
 // NamedAfter reports whether a machine that Rancher made, or a disk of one, has the name of one of the guest cluster.
 func NamedAfter(cluster, name string) bool { return strings.HasPrefix(name, cluster+"-") }

@@ -82,7 +82,7 @@ func (m *Machines) remove(ctx context.Context, key client.ObjectKey) error {
 			continue
 		}
 		last, next, err := m.left(ctx, lb)
-		if err == nil && last {
+		if err == nil && last && servedBy(lb) != "" {
 			err = client.IgnoreNotFound(m.Client.Delete(ctx, lb, client.Preconditions{UID: &lb.UID}))
 		} else if err == nil {
 			err = m.goWith(ctx, lb, next)

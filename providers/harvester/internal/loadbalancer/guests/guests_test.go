@@ -203,6 +203,27 @@ func TestTheLoadBalancersOfAGuestClusterThatIsRemovedStayUntilItsLastMachineIsGo
 	w.gone(lb)
 }
 
+func TestTheLoadBalancersOfClustersThatNobodyNamedStayWhenOneIsRemovedThatHasTheirName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	vm, seen := w.machine("vm-1", "kubernetes"), w.machine("vm-2", "other")
+	marked := w.balancer("marked", "kubernetes", lbv1.WorkloadCluster)
+	change(w, marked, func(lb *lbv1.LoadBalancer) { lb.Annotations = map[string]string{lbv1.GoesWithAnnotation: "vm-1"} }) // by an earlier release
+	unnamed, after := w.balancer("unnamed", "kubernetes", lbv1.WorkloadCluster), w.balancer("after", "other", lbv1.WorkloadCluster)
+	change(w, vm, leave)
+	w.dies(vm)
+	w.goesWith(marked, "")
+	change(w, seen, leave) // what is done for it shows that the first was looked at
+	w.goesWith(after, "vm-2")
+	w.dies(seen)
+	w.gone(after)
+	for _, lb := range []*lbv1.LoadBalancer{marked, unnamed} {
+		w.Expect(w.get(lb)).To(Succeed())
+		w.Expect(lb.DeletionTimestamp.IsZero()).To(BeTrue())
+	}
+}
+
 func TestTheLoadBalancersOfAGuestClusterGoAlsoWhenNobodySawItsMachinesGo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

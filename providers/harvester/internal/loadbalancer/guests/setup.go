@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
@@ -89,12 +90,14 @@ func ifAny(value string) []string {
 	return []string{value}
 }
 
-// servedBy is the guest cluster of a load balancer that is for one, "" for others.
+// servedBy is the guest cluster of a load balancer that is for one, "" for others, and for one whose cluster nobody has named: a cluster that has
+// that name is not the only one whose load balancers have it.
 func servedBy(o client.Object) string {
-	if o.(*lbv1.LoadBalancer).Spec.WorkloadType != lbv1.WorkloadCluster {
+	cluster := o.GetLabels()[lbv1.GuestClusterLabel]
+	if o.(*lbv1.LoadBalancer).Spec.WorkloadType != lbv1.WorkloadCluster || cluster == loadbalancer.AnyCluster {
 		return ""
 	}
-	return o.GetLabels()[lbv1.GuestClusterLabel]
+	return cluster
 }
 
 // of are the machines that a load balancer may go with.

@@ -22,12 +22,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 )
 
-const (
-	// projectAnnotation on a namespace is its project, as cluster:project.
-	projectAnnotation = "field.cattle.io/projectId"
-	// anyCluster is the name that the cloud provider has for a cluster that nobody has named.
-	anyCluster = "kubernetes"
-)
+// projectAnnotation on a namespace is its project, as cluster:project.
+const projectAnnotation = "field.cattle.io/projectId"
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines;virtualmachineinstances,verbs=list
@@ -159,7 +155,7 @@ func networkOf(machine *kubevirtv1.VirtualMachineInstance) string {
 // deleted with it, and nobody would take them away. A cluster that nobody has named may be any.
 func (w *LoadBalancer) removed(ctx context.Context, lb *lbv1.LoadBalancer) (field.ErrorList, error) {
 	cluster := lb.Labels[lbv1.GuestClusterLabel]
-	if lb.Spec.WorkloadType != lbv1.WorkloadCluster || cmp.Or(cluster, anyCluster) == anyCluster {
+	if lb.Spec.WorkloadType != lbv1.WorkloadCluster || cmp.Or(cluster, loadbalancer.AnyCluster) == loadbalancer.AnyCluster {
 		return nil, nil
 	}
 	machines := &metav1.PartialObjectMetadataList{}
