@@ -306,12 +306,12 @@ func TestAnAddressThatALoadBalancerShowsIsMadeItsOwnUnlessAnotherHasIt(t *testin
 func TestAnAddressThatALoadBalancerOutsideTheScopeShowsIsFree(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	made := created(t, "stranger-", "", lbv1.Range{Subnet: "10.24.0.0/30"}) // of one address
+	made := created(t, "stranger-", "", lbv1.Range{Subnet: "172.31.0.0/30"}) // of one address
 	made.Spec.Selector.Scope = []lbv1.Tuple{{Project: "*", Namespace: "elsewhere", GuestCluster: "*"}}
 	g.Expect(api.Update(t.Context(), made)).To(Succeed())
 	stranger := &lbv1.LoadBalancer{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "stranger-"},
-		Status:     lbv1.LoadBalancerStatus{AllocatedAddress: lbv1.AllocatedAddress{IPPool: made.Name, IP: "10.24.0.2"}},
+		Status:     lbv1.LoadBalancerStatus{AllocatedAddress: lbv1.AllocatedAddress{IPPool: made.Name, IP: "172.31.0.2"}},
 	}
 	g.Expect(api.Create(t.Context(), stranger)).To(Succeed())
 	allocator := ipam.NewAllocator(api, api).WithScopes()
@@ -320,7 +320,7 @@ func TestAnAddressThatALoadBalancerOutsideTheScopeShowsIsFree(t *testing.T) {
 	g.Expect(object(t, made.Name).Status.Allocated).To(BeEmpty())
 	claimed, err := allocator.Claim(t.Context(), made.Name, "elsewhere/lb")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(claimed.IP.String()).To(Equal("10.24.0.2"))
+	g.Expect(claimed.IP.String()).To(Equal("172.31.0.2"))
 }
 
 func TestWhatOthersHaveDoneToAPoolIsKnownBeforeAnythingIsSaidOfIt(t *testing.T) {

@@ -6,6 +6,7 @@ package ipam_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -152,6 +153,40 @@ func TestALateWriteToABlockThatWasMadeAheadGivesNobodyASecondAddress(t *testing.
 		stored[block.Name] = block.Allocated
 	}
 	g.Expect(several(stored)).To(BeEmpty())
+}
+
+// halfway is a proxy between the manager and the API server that answers the first write of a pool with a status of its own, and has it on its way.
+type halfway struct {
+	client.Writer
+	code   int
+	object client.Object
+	patch  client.Patch
+}
+
+func (w *halfway) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	if w.patch != nil {
+		return w.Writer.Patch(ctx, o, p, opts...)
+	}
+	w.object, w.patch = o.DeepCopyObject().(client.Object), p
+	return apierrors.NewGenericServerResponse(w.code, "PATCH", lbv1.GroupVersion.WithResource("ippools").GroupResource(), o.GetName(), "no upstream", 0, true)
+}
+
+func TestAWriteThatAProxySaysHasFailedAndThatArrivesLateLeavesNobodyAnAddress(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			pool := created(t, "halfway-", "", lbv1.Range{Subnet: fmt.Sprintf("172.30.%d.0/24", code-500)})
+			writer := &halfway{Writer: api, code: code}
+			allocator := ipam.NewAllocator(writer, api)
+			_, err := allocator.Claim(t.Context(), pool.Name, "default/a")
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(allocator.Release(t.Context(), pool.Name, "default/a")).To(Succeed()) // as its load balancer is deleted
+			g.Expect(apierrors.IsConflict(api.Patch(t.Context(), writer.object, writer.patch))).To(BeTrue())
+			g.Expect(object(t, pool.Name).Status.Allocated).To(BeEmpty())
+		})
+	}
 }
 
 // poolWrites is a writer that counts what it writes of pools themselves.

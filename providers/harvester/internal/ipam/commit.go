@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
@@ -100,11 +101,11 @@ func (q *queue) know(ctx context.Context, live bool) (bool, error) {
 	return true, nil
 }
 
-// doubt notes that a write may have been done, or may be done yet.
+// doubt notes that a write may have been done, or may be done yet: no answer says so, and neither does one of a server that failed, which may be a
+// proxy on the way.
 func (q *queue) doubt(r *allocation.Record, err error) {
 	var answer apierrors.APIStatus
-	refused := errors.As(err, &answer) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsInternalError(err)
-	if refused {
+	if errors.As(err, &answer) && answer.Status().Code < http.StatusInternalServerError { // it is refused
 		return
 	}
 	if q.doubtful == nil {
