@@ -58,11 +58,12 @@ func (s *scope) remove(ctx context.Context) (bool, error) {
 	if s.cluster.Annotations[infrav1.ClusterIDAnnotation] == "" {
 		return true, nil // nothing was made before it had an id
 	}
-	if of, err := s.idOf(ctx); err != nil || of != "" {
-		return of != "", err // nor for a copy of another cluster
-	}
 	s.connect(ctx)
 	if s.unseen() {
+		// For a copy of another cluster nothing is made, unless an earlier release has: that is removed where Harvester can be asked.
+		if of, err := s.idOf(ctx); err != nil || of != "" && !s.problem.Pending {
+			return of != "", err
+		}
 		return s.withoutHarvester(), nil
 	}
 	steps := []func(context.Context) (bool, error){s.removeServices, s.removeLoadBalancer, s.removePools, s.removeAccount}

@@ -8,11 +8,14 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 )
 
 func TestACopyOfAClusterDoesNotTakeTheFirstOnesThingsWithIt(t *testing.T) {
@@ -70,6 +73,36 @@ func TestACopyOfAClusterHasThingsOfItsOwnWhenItsAnnotationsAreRemoved(t *testing
 	})
 	w.provisioned(copied)
 	w.Expect(w.balancers()).To(HaveLen(2))
+	w.remove(copied)
+	w.Expect(w.balancers()).To(HaveLen(1))
+}
+
+func TestWhatAnEarlierReleaseHasMadeForACopyOfAClusterGoesWithTheCopy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	w.manifests()
+	first := w.cluster("c", given, withCloudProvider)
+	w.provisioned(first)
+	whole := w.account(w, first)
+	copied := w.cluster("copy", given, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = maps.Clone(first.Annotations) })
+	w.says(copied, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason)
+	by := owned.By{Cluster: copied, Name: "copy"}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: by.NameFor("ccm")}}
+	by.Mark(account)
+	w.Expect(w.harvester.Create(t.Context(), account)).To(Succeed())
+	w.remove(copied)
+	w.Expect(w.account(w, first)).To(Equal(whole))
+}
+
+func TestACopyOfAClusterCanBeDeletedWithoutHarvester(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	first := w.cluster("c")
+	w.provisioned(first)
+	copied := w.cluster("copy", func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = maps.Clone(first.Annotations) })
+	w.says(copied, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason)
+	w.identity(elsewhere())
+	w.says(first, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
 	w.remove(copied)
 	w.Expect(w.balancers()).To(HaveLen(1))
 }
