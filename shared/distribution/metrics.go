@@ -178,11 +178,7 @@ func (m *Metrics) gatherCluster(cluster types.NamespacedName, current snapshot) 
 	}
 	for _, domain := range current.status.FailureDomains {
 		for _, state := range []faultlinev1.DomainState{faultlinev1.DomainActive, faultlinev1.DomainCordoned, faultlinev1.DomainEvicting} {
-			value := 0.0
-			if state == domain.State {
-				value = 1
-			}
-			gauge(m.state, value, domain.Name, string(state))
+			gauge(m.state, one(state == domain.State), domain.Name, string(state))
 		}
 	}
 	for domain, count := range current.counts {
@@ -208,6 +204,14 @@ func (m *Metrics) gatherCluster(cluster types.NamespacedName, current snapshot) 
 		}
 	}
 	return all
+}
+
+// one is 1 for what is true, else 0.
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // moves are the kinds of moves there are.

@@ -91,20 +91,27 @@ func (s *scope) plan(g *group) error {
 	if err != nil {
 		return err
 	}
-	for _, blocked := range allowed.Blocked {
-		switch {
-		case blocked.Reason == failuredomain.ReasonNoCapacity: // which is no reason against the moves that fit
-		case blocked.Reason == failuredomain.ReasonMachineUnhealthy && s.emptied(g) != nil: // which its budget counts
-		default:
-			g.against = append(g.against, blocked.Message)
-		}
-	}
+	g.against = append(g.against, s.blocking(g, allowed)...)
 	if s.state.Logical > 0 && len(g.moves) > 0 {
 		if err := Fits(s.state, g.moves[0].To, g.moves[0].Machine); err != nil {
 			g.against = append(g.against, s.wayOut(Refusal{Key: g.moves[0].To, Err: err}))
 		}
 	}
 	return nil
+}
+
+// blocking is what the planner has against the first move of a group.
+func (s *scope) blocking(g *group, plan failuredomain.Plan) []string {
+	var why []string
+	for _, blocked := range plan.Blocked {
+		switch {
+		case blocked.Reason == failuredomain.ReasonNoCapacity: // which is no reason against the moves that fit
+		case blocked.Reason == failuredomain.ReasonMachineUnhealthy && s.emptied(g) != nil: // which its budget counts
+		default:
+			why = append(why, blocked.Message)
+		}
+	}
+	return why
 }
 
 // wrongIntents is about what the user may have meant for a domain that has another name.

@@ -57,31 +57,37 @@ func (s *scope) counted(md *clusterv1.MachineDeployment, g *group) faultlinev1.W
 }
 
 // skews are the differences between the most and the fewest machines of each MachineDeployment in a place that receives some: of its group, where
-// several are spread together. Machines that a rollout replaces do not count, nor MachineDeployments that another program scales.
+// several are spread together. MachineDeployments that another program scales are left out.
 func (s *scope) skews(groups []*group) map[string]int {
-	newest, skews := s.state.newest(), map[string]int{}
+	skews := map[string]int{}
 	for _, g := range groups {
-		places := map[string]int{}
-		for _, place := range s.receiving(g) {
-			places[place] = 0
-		}
-		for i := range s.state.Machines {
-			m := &s.state.Machines[i]
-			at := m.Domain
-			if s.state.Logical > 0 {
-				at = m.Key
-			}
-			if _, receives := places[at]; receives && s.state.group(m) == g.name && !m.Deleting && m.Set == newest[m.Deployment] {
-				places[at]++
-			}
-		}
+		sizes := slices.Sorted(maps.Values(s.remaining(g)))
 		for _, md := range g.deployments {
-			if scaler(md) == "" && len(places) > 0 {
-				skews[md.Name] = slices.Max(slices.Collect(maps.Values(places))) - slices.Min(slices.Collect(maps.Values(places)))
+			if scaler(md) == "" && len(sizes) > 0 {
+				skews[md.Name] = sizes[len(sizes)-1] - sizes[0]
 			}
 		}
 	}
 	return skews
+}
+
+// remaining counts the machines of a group in each place that receives some, without those that a rollout replaces.
+func (s *scope) remaining(g *group) map[string]int {
+	newest, places := s.state.newest(), map[string]int{}
+	for _, place := range s.receiving(g) {
+		places[place] = 0
+	}
+	for i := range s.state.Machines {
+		m := &s.state.Machines[i]
+		at := m.Domain
+		if s.state.Logical > 0 {
+			at = m.Key
+		}
+		if _, receives := places[at]; receives && s.state.group(m) == g.name && !m.Deleting && m.Set == newest[m.Deployment] {
+			places[at]++
+		}
+	}
+	return places
 }
 
 // receiving names the places that receive machines of a group.
