@@ -172,8 +172,7 @@ func begins(p pending) bool { return p.action == Record && !p.abort || p.action 
 
 // written is the state after the pending write, which fails if it conflicts.
 func (s *state) written() state {
-	to := *s
-	p := s.pending
+	to, p := *s, s.pending
 	to.pending = pending{}
 	if p.stale {
 		return to
