@@ -5,6 +5,7 @@ package simulator_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -65,6 +66,24 @@ func TestVirtualMachineGetsItsVolumeItsInstanceAHostAndAnAddress(t *testing.T) {
 	s.Expect(vmi.Status.Interfaces).To(HaveLen(1))
 	s.Expect(vmi.Status.Interfaces[0].IP).NotTo(BeEmpty())
 	s.Expect(vmi.Status.Interfaces[0].MAC).NotTo(BeEmpty())
+}
+
+func TestVirtualMachineIsStoppedUntilKubeVirtHasSeenItWhateverItIsToDo(t *testing.T) {
+	s := newSite(t)
+	changes, err := s.client.Watch(t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(s.namespace))
+	s.Expect(err).NotTo(HaveOccurred())
+	defer changes.Stop()
+	s.create("vm")
+	var said []kubevirtv1.VirtualMachinePrintableStatus
+	for event := range changes.ResultChan() {
+		vm, ok := event.Object.(*kubevirtv1.VirtualMachine)
+		s.Expect(ok).To(BeTrue())
+		if said = append(said, vm.Status.PrintableStatus); vm.Status.PrintableStatus == kubevirtv1.VirtualMachineStatusRunning {
+			break
+		}
+	}
+	said = slices.DeleteFunc(said, func(status kubevirtv1.VirtualMachinePrintableStatus) bool { return status == "" })
+	s.Expect(said[0]).To(Equal(kubevirtv1.VirtualMachineStatusStopped))
 }
 
 func TestSchedulerHonoursTheZoneThatAVirtualMachineRequires(t *testing.T) {
