@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestercluster"
@@ -66,7 +65,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := addCluster(ctx, mgr, o, connections, workloads, metrics); err != nil {
+	if err := addCluster(ctx, mgr, o, &harvestercluster.Reconciler{Connections: connections, Workloads: workloads}, metrics); err != nil {
 		return err
 	}
 	if err := (&harvestermachine.Reconciler{
@@ -95,14 +94,12 @@ func connect(ctx context.Context, mgr ctrl.Manager) (*harvester.Connections, err
 	return connections, connections.WatchIdentities(ctx, mgr.GetCache())
 }
 
-func addCluster(
-	ctx context.Context, mgr ctrl.Manager, o Options, connections *harvester.Connections, workloads clustercache.ClusterCache, metrics *distribution.Metrics,
-) error {
+// addCluster adds the controller, which has its connections already.
+func addCluster(ctx context.Context, mgr ctrl.Manager, o Options, r *harvestercluster.Reconciler, metrics *distribution.Metrics) error {
 	c, tells := mgr.GetClient(), recorder.For(mgr, "harvestercluster")
-	if err := (&harvestercluster.Reconciler{
-		Client: c, Live: mgr.GetAPIReader(), Connections: connections, Workloads: workloads, Recorder: tells,
-		Domains: &publish.Publisher{Client: c, Recorder: tells, Clock: clock.RealClock{}, Metrics: metrics},
-	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
+	r.Client, r.Live, r.Recorder = c, mgr.GetAPIReader(), tells
+	r.Domains = &publish.Publisher{Client: c, Recorder: tells, Clock: clock.RealClock{}, Metrics: metrics}
+	if err := r.SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding HarvesterCluster controller: %w", err)
 	}
 	return nil

@@ -66,13 +66,7 @@ func (p *Pool) KeepShown(all []Shown, given map[string]netip.Addr) map[string]ne
 		shows[one.ID] = one.Address
 	}
 	for _, one := range all {
-		addr, known := given[one.ID]
-		if !known || p.isHeldBy(one.Address, one.ID) {
-			addr = one.Address
-		}
-		if one.Stranger && !known && !p.isHeldBy(addr, one.ID) {
-			continue
-		}
+		addr := p.hasOf(one, given)
 		holder, held := p.holders[addr]
 		if !p.ranges.Gives(addr) || held && holder.id != one.ID && shows[holder.id] == addr {
 			continue
@@ -84,6 +78,18 @@ func (p *Pool) KeepShown(all []Shown, given map[string]netip.Addr) map[string]ne
 		}
 	}
 	return has
+}
+
+// hasOf is the address that a load balancer has by itself; the zero Addr for none.
+func (p *Pool) hasOf(one Shown, given map[string]netip.Addr) netip.Addr {
+	addr, known := given[one.ID]
+	switch {
+	case p.isHeldBy(one.Address, one.ID):
+		return one.Address
+	case !known && !one.Stranger:
+		return one.Address
+	}
+	return addr
 }
 
 // isAnothers reports whether an address is kept for somebody else.

@@ -31,11 +31,7 @@ func (s *scope) allocate(ctx context.Context) (wanted string, why problem, err e
 		return s.lb.Status.AllocatedAddress.IPPool, problem{reasonModeChanged, wrong}, s.promise(ctx, "")
 	}
 	if isDHCP(s.lb) {
-		if err := s.promise(ctx, ""); err != nil {
-			return "", problem{}, err
-		}
-		s.lb.Status.AllocatedAddress = lbv1.AllocatedAddress{IP: lbv1.UnspecifiedAddress}
-		return "", problem{}, nil
+		return "", problem{}, s.lease(ctx)
 	}
 	known := s.restore()
 	wanted, why, err = s.choose(ctx)
@@ -53,6 +49,15 @@ func (s *scope) allocate(ctx context.Context) (wanted string, why problem, err e
 	}
 	why, err = s.claim(ctx, wanted)
 	return wanted, why, err
+}
+
+// lease leaves the address to a DHCP server.
+func (s *scope) lease(ctx context.Context) error {
+	if err := s.promise(ctx, ""); err != nil {
+		return err
+	}
+	s.lb.Status.AllocatedAddress = lbv1.AllocatedAddress{IP: lbv1.UnspecifiedAddress}
+	return nil
 }
 
 // bounded says that a pool is not for the load balancer, although that names it or shows an address of it. An address of it that is not announced
