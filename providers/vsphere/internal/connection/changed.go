@@ -17,7 +17,9 @@ import (
 func Changed() predicate.Predicate { return changed(infrav1.VSphereClusterVCenterAvailableCondition) }
 
 // ZoneChanged passes VSphereDeploymentZones in the same way: machines on another server than their cluster's use their account.
-func ZoneChanged() predicate.Predicate { return changed(infrav1.VSphereDeploymentZoneVCenterAvailableCondition) }
+func ZoneChanged() predicate.Predicate {
+	return changed(infrav1.VSphereDeploymentZoneVCenterAvailableCondition)
+}
 
 func changed(available string) predicate.Predicate {
 	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {

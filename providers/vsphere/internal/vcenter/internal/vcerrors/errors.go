@@ -151,10 +151,11 @@ func OfTask(failure types.LocalizedMethodFault) error {
 
 // kindOfRefusal is that of a call which vCenter did not accept. In the wrong state it is invalid, too.
 func kindOfRefusal(err error) error {
-	switch kind := kindOfFault(err); kind {
-	case nil:
+	kind := kindOfFault(err)
+	switch {
+	case kind == nil:
 		return ErrInvalid
-	case ErrPoweredOn, ErrPoweredOff, ErrUpgraded:
+	case errors.Is(kind, ErrPoweredOn), errors.Is(kind, ErrPoweredOff), errors.Is(kind, ErrUpgraded):
 		return fmt.Errorf("%w: %w", ErrInvalid, kind)
 	default:
 		return kind
