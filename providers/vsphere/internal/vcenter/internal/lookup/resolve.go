@@ -184,22 +184,7 @@ func (r *resolver) ref(found inventory.Ref) string { return inventory.RefString(
 func (r *resolver) pool(p Placement) inventory.Ref {
 	switch {
 	case p.ResourcePool != "":
-		found, err := r.find(inventory.KindPool, p.ResourcePool, func(pool inventory.Ref) string {
-			if r.compute != nil && r.ix.Above(pool, inventory.KindCompute) != r.compute {
-				return "in another compute cluster than " + r.compute.Name
-			}
-			return ""
-		})
-		switch {
-		case p.ComputeCluster == "":
-			r.runsOn(r.ix.Above(found, inventory.KindCompute))
-		case r.compute == nil && errors.Is(err, vcerrors.ErrAmbiguous):
-			return inventory.Ref{} // the cluster, whose absence has been noted, would have told
-		case r.compute != nil && err != nil && p.PoolIfThere:
-			r.poolMissed = err.Error()
-			return r.compute.RootPool
-		}
-		return r.note(found, err)
+		return r.namedPool(p)
 	case p.ComputeCluster == "":
 		found, err := r.find(inventory.KindCompute, "*", nil)
 		if err != nil {
@@ -216,6 +201,25 @@ func (r *resolver) pool(p Placement) inventory.Ref {
 		return inventory.Ref{} // has been noted
 	}
 	return r.compute.RootPool
+}
+
+func (r *resolver) namedPool(p Placement) inventory.Ref {
+	found, err := r.find(inventory.KindPool, p.ResourcePool, func(pool inventory.Ref) string {
+		if r.compute != nil && r.ix.Above(pool, inventory.KindCompute) != r.compute {
+			return "in another compute cluster than " + r.compute.Name
+		}
+		return ""
+	})
+	switch {
+	case p.ComputeCluster == "":
+		r.runsOn(r.ix.Above(found, inventory.KindCompute))
+	case r.compute == nil && errors.Is(err, vcerrors.ErrAmbiguous):
+		return inventory.Ref{} // the cluster, whose absence has been noted, would have told
+	case r.compute != nil && err != nil && p.PoolIfThere:
+		r.poolMissed = err.Error()
+		return r.compute.RootPool
+	}
+	return r.note(found, err)
 }
 
 func (r *resolver) folder(value string) inventory.Ref {
