@@ -98,13 +98,9 @@ func fill(file string, variables map[string]string) ([]*unstructured.Unstructure
 	if err != nil {
 		return nil, fmt.Errorf("reading a template: %w", err)
 	}
-	content, err = managementcluster.Substitute(content, variables)
+	objects, err := managementcluster.Fill(content, variables)
 	if err != nil {
 		return nil, fmt.Errorf("filling in %s: %w", file, err)
-	}
-	objects, err := managementcluster.Decode(content)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}
 	return objects, nil
 }

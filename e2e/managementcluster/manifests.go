@@ -40,15 +40,20 @@ func render(folder string, variables map[string]string) (manifests, error) {
 	if err != nil {
 		return manifests{}, fmt.Errorf("rendering %s: %w", folder, err)
 	}
-	filled, err := Substitute(raw, variables)
+	objects, err := Fill(raw, variables)
 	if err != nil {
 		return manifests{}, fmt.Errorf("rendering %s: %w", folder, err)
 	}
-	objects, err := Decode(filled)
-	if err != nil {
-		return manifests{}, fmt.Errorf("reading %s: %w", folder, err)
-	}
 	return sortOut(objects)
+}
+
+// Fill returns the objects of YAML documents whose variables Substitute replaces.
+func Fill(content []byte, variables map[string]string) ([]*unstructured.Unstructured, error) {
+	filled, err := Substitute(content, variables)
+	if err != nil {
+		return nil, err
+	}
+	return Decode(filled)
 }
 
 // Substitute replaces ${NAME} and ${NAME:=default} the way clusterctl does. A

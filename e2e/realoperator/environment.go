@@ -152,11 +152,7 @@ func (e *environment) createCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	filled, err := managementcluster.Substitute(template, variables)
-	if err != nil {
-		return err
-	}
-	objects, err := managementcluster.Decode(filled)
+	objects, err := managementcluster.Fill(template, variables)
 	if err != nil {
 		return err
 	}

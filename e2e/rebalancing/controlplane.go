@@ -238,10 +238,7 @@ func (p *controlPlane) objects() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	if content, err = managementcluster.Substitute(content, variables); err != nil {
-		return nil, err
-	}
-	objects, err := managementcluster.Decode(content)
+	objects, err := managementcluster.Fill(content, variables)
 	if err != nil {
 		return nil, err
 	}

@@ -38,11 +38,7 @@ type Managed struct {
 }
 
 func (m Managed) create(ctx context.Context, manifest []byte, variables map[string]string) error {
-	filled, err := managementcluster.Substitute(manifest, variables)
-	if err != nil {
-		return err
-	}
-	objects, err := managementcluster.Decode(filled)
+	objects, err := managementcluster.Fill(manifest, variables)
 	if err != nil {
 		return err
 	}
