@@ -42,8 +42,8 @@ func TestEveryPanelHasDataOfWhatTheDemoRecorded(t *testing.T) {
 	dashboard, recording := recorded(t)
 	g.Expect(dashboard.Panels).NotTo(BeEmpty())
 	for _, panel := range dashboard.Panels {
-		if panel.Title == balancersTitle {
-			continue // the demo has none
+		if panel.Title == balancersTitle || panel.Title == skewTitle {
+			continue // the demo has no load balancers, and no workers that are spread
 		}
 		data, err := panel.Data(t.Context(), recording)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -56,8 +56,11 @@ func TestEveryPanelHasDataOfWhatTheDemoRecorded(t *testing.T) {
 	}
 }
 
-// balancersTitle is the panel of load balancers.
-const balancersTitle = "Load balancers on Harvester"
+const (
+	// balancersTitle is the panel of load balancers, skewTitle that of the spread of workers.
+	balancersTitle = "Load balancers on Harvester"
+	skewTitle      = "Skew of workers, by MachineDeployment"
+)
 
 func TestLoadBalancersAreShownByWhyTheyAreNotReady(t *testing.T) {
 	t.Parallel()
@@ -71,15 +74,36 @@ func TestLoadBalancersAreShownByWhyTheyAreNotReady(t *testing.T) {
   - {series: 'harvester_load_balancers{workload="cluster", ready="Unknown", reason="WaitingForAddress"}', values: 1x3}
 `))
 	g.Expect(err).NotTo(HaveOccurred())
-	at := slices.IndexFunc(dashboard.Panels, func(panel Panel) bool { return panel.Title == balancersTitle })
+	g.Expect(shown(t, dashboard, balancersTitle, recording)).To(Equal(map[string]float64{"vm ready": 3, "cluster PoolExhausted": 2, "cluster WaitingForAddress": 1}))
+}
+
+// shown is what a panel shows in the end, by the names of its lines.
+func shown(t *testing.T, dashboard Dashboard, title string, recording *Recording) map[string]float64 {
+	t.Helper()
+	g := NewWithT(t)
+	at := slices.IndexFunc(dashboard.Panels, func(panel Panel) bool { return panel.Title == title })
 	g.Expect(at).To(BeNumerically(">=", 0))
-	shown := map[string]float64{}
 	lines, err := dashboard.Panels[at].Data(t.Context(), recording)
 	g.Expect(err).NotTo(HaveOccurred())
+	values := map[string]float64{}
 	for _, line := range lines {
-		shown[line.Name], _ = last(line.Values)
+		values[line.Name], _ = last(line.Values)
 	}
-	g.Expect(shown).To(Equal(map[string]float64{"vm ready": 3, "cluster PoolExhausted": 2, "cluster WaitingForAddress": 1}))
+	return values
+}
+
+func TestTheSpreadOfWorkersIsShownByMachineDeployment(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	dashboard, _ := recorded(t)
+	recording, err := Read([]byte(`tests:
+- interval: 1s
+  input_series:
+  - {series: 'capi_failure_domain_worker_skew{namespace="default", cluster="prod", machine_deployment="md-a"}', values: 0x1 2x1}
+  - {series: 'capi_failure_domain_worker_skew{namespace="default", cluster="prod", machine_deployment="md-b"}', values: 1x3}
+`))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(shown(t, dashboard, skewTitle, recording)).To(Equal(map[string]float64{"prod md-a": 2, "prod md-b": 1}))
 }
 
 func TestTheFirstMoveOfAClusterIsSeen(t *testing.T) {

@@ -68,10 +68,7 @@ func (p *Patch) ApplyAsRead(ctx context.Context, c client.Client, obj client.Obj
 }
 
 func (p *Patch) apply(ctx context.Context, c client.Client, obj client.Object, versioned bool) error {
-	if o, ok := obj.(status.Object); ok {
-		status.MakeWritable(o)
-	}
-	spec, status, err := p.changed(obj)
+	spec, changes, err := p.changed(obj)
 	if err != nil {
 		return err
 	}
@@ -80,9 +77,16 @@ func (p *Patch) apply(ctx context.Context, c client.Client, obj client.Object, v
 			return err
 		}
 	}
-	if status != nil && !gone(obj) {
+	if changes != nil && !gone(obj) {
+		// Only now: an object of another controller, whose conditions are not ours to mend, is patched without its status.
+		if o, ok := obj.(status.Object); ok {
+			status.MakeWritable(o)
+		}
+		if _, changes, err = p.changed(obj); err != nil {
+			return err
+		}
 		sent := copyOf(obj)
-		body, err := p.statusPatch(obj, status, versioned)
+		body, err := p.statusPatch(obj, changes, versioned)
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ func Marks(c Cluster, deployment string, marked []string, most, gone int) ([]str
 	if err != nil {
 		return nil, err
 	}
-	if 2*len(kept) >= len(names) {
+	if 2*len(kept) > len(names) {
 		names = kept
 	}
 	r.remove(names...)

@@ -83,32 +83,37 @@ func stays(s plan.Staying) string {
 	return fmt.Sprintf("%s of %s %s: %s", read.List(s.Machines), s.Of, verb, s.Why)
 }
 
-// wait waits until the failure domains are Evicting and have no machines. It ends at once when nothing is going to move one of them.
+// wait waits until the failure domains are Evicting and have no machines. It ends at once when nothing is going to move one of them. The first
+// look may take longer than the timeout, so that an error always has what keeps the failure domains from being empty.
 func (e emptying) wait(ctx context.Context, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	var left []string
+	left, staying, err := e.look(ctx)
 	for {
-		now, staying, err := e.look(ctx)
 		switch {
-		case ctx.Err() != nil:
 		case err != nil:
 			return err
 		case len(staying) > 0:
 			return never(e.domains, staying)
-		case len(now) == 0:
+		case len(left) == 0:
 			return nil
-		default:
-			left = now
 		}
 		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waited %s for failure domains to be empty: %s: see kubectl fd plan", timeout, strings.Join(left, "; "))
+		case <-limited.Done():
+			return e.stillThere(timeout, left)
 		case <-tick.C:
 		}
+		before := left
+		if left, staying, err = e.look(limited); limited.Err() != nil {
+			return e.stillThere(timeout, before)
+		}
 	}
+}
+
+func (emptying) stillThere(timeout time.Duration, left []string) error {
+	return fmt.Errorf("waited %s for failure domains to be empty: %s: see kubectl fd plan", timeout, strings.Join(left, "; "))
 }
 
 // never says why failure domains are not going to be empty.
