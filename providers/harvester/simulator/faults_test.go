@@ -392,7 +392,7 @@ func TestVirtualMachineOfAFullZoneIsUnschedulableUntilThereIsRoom(t *testing.T) 
 	s := newSite(t)
 	end := s.fault("full-zone", "zone-2")
 	s.create("vm", inZone("zone-2"))
-	s.reaches("vm", kubevirtv1.VirtualMachineStatusUnschedulable)
+	s.unschedulable("vm")
 	end()
 	s.Expect(s.runs("vm").Status.NodeName).To(HavePrefix("zone-2-"))
 }

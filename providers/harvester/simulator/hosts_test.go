@@ -44,7 +44,7 @@ func TestNothingStartsOnACordonedHost(t *testing.T) {
 	s.after(sim.Uncordon, "zone-1-host-1")
 	s.Expect(sim.Cordon(t.Context(), "zone-1-host-1")).To(Succeed())
 	s.create("vm", onlyOn("zone-1-host-1"))
-	s.reaches("vm", kubevirtv1.VirtualMachineStatusUnschedulable)
+	s.unschedulable("vm")
 	s.Expect(sim.Uncordon(t.Context(), "zone-1-host-1")).To(Succeed())
 	s.Expect(s.runs("vm").Status.NodeName).To(Equal("zone-1-host-1"))
 }
@@ -155,7 +155,7 @@ func TestVirtualMachineOfALostZoneIsNowhereUntilTheZoneReturns(t *testing.T) {
 	for _, host := range []string{"zone-3-host-1", "zone-3-host-2"} {
 		s.Expect(sim.PutOutOfService(t.Context(), host)).To(Succeed())
 	}
-	s.Expect(s.reaches("vm", kubevirtv1.VirtualMachineStatusUnschedulable).Status.Ready).To(BeFalse())
+	s.Expect(s.unschedulable("vm").Status.Ready).To(BeFalse())
 	s.Expect(sim.SetFault(t.Context(), "lost-zone", false, "zone-3")).To(Succeed())
 	s.runs("vm")
 	s.Expect(s.zone("vm")).To(Equal("zone-3"))
@@ -236,7 +236,7 @@ func TestWitnessTakesNoVirtualMachineAndAHostnameMayDifferFromTheName(t *testing
 	s.after(sim.RemoveHost, "arbiter")
 	s.Expect(sim.AddHost(t.Context(), simulator.Host{Name: "arbiter", Witness: true})).To(Succeed())
 	s.create("on-witness", onlyOn("arbiter"))
-	s.reaches("on-witness", kubevirtv1.VirtualMachineStatusUnschedulable)
+	s.unschedulable("on-witness")
 
 	s.after(sim.RemoveHost, "late")
 	s.Expect(sim.AddHost(t.Context(), simulator.Host{Name: "late", Hostname: "late.example.com"})).To(Succeed())

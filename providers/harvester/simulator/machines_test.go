@@ -111,7 +111,7 @@ func TestVirtualMachinesThatRepelOneAnotherGetAZoneEachAndTheNextNone(t *testing
 	s.Expect(zones).To(ConsistOf("zone-1", "zone-2", "zone-3"))
 
 	s.create("one-too-many", apart)
-	vm := s.reaches("one-too-many", kubevirtv1.VirtualMachineStatusUnschedulable)
+	vm := s.unschedulable("one-too-many")
 	s.Expect(vm.Status.Ready).To(BeFalse())
 	s.Expect(vm.Status.Conditions).To(ContainElement(SatisfyAll(
 		HaveField("Type", kubevirtv1.VirtualMachineConditionType(corev1.PodScheduled)),

@@ -65,7 +65,7 @@ func TestVirtualMachineRunsOnlyWhereItsClusterNetworkIs(t *testing.T) {
 	s.create("vm", func(vm *kubevirtv1.VirtualMachine) {
 		vm.Spec.Template.Spec.Networks[0].Multus.NetworkName = s.namespace + "/far"
 	})
-	s.reaches("vm", kubevirtv1.VirtualMachineStatusUnschedulable)
+	s.unschedulable("vm")
 	s.Expect(sim.Label(t.Context(), "zone-2-host-2", "network.harvesterhci.io/fibre", "true")).To(Succeed())
 	s.Expect(s.runs("vm").Status.NodeName).To(Equal("zone-2-host-2"))
 	s.Expect(sim.Label(t.Context(), "zone-2-host-2", "network.harvesterhci.io/fibre", "")).To(Succeed())

@@ -119,6 +119,16 @@ func (s *site) reaches(name string, status kubevirtv1.VirtualMachinePrintableSta
 	return s.vm(name)
 }
 
+// unschedulable waits until kube-scheduler finds no host for a virtual machine whose volumes are bound, and returns it.
+func (s *site) unschedulable(name string) *kubevirtv1.VirtualMachine {
+	s.t.Helper()
+	s.Eventually(func() []kubevirtv1.VirtualMachineCondition { return s.vm(name).Status.Conditions }).Should(ContainElement(And(
+		HaveField("Type", kubevirtv1.VirtualMachineConditionType(corev1.PodScheduled)), HaveField("Reason", corev1.PodReasonUnschedulable),
+		HaveField("Message", Not(ContainSubstring("unbound"))),
+	)), name)
+	return s.reaches(name, kubevirtv1.VirtualMachineStatusUnschedulable)
+}
+
 // instance waits for the instance of a virtual machine to have a phase and a guest that answers.
 func (s *site) instance(name string) *kubevirtv1.VirtualMachineInstance {
 	s.t.Helper()

@@ -118,6 +118,7 @@ func TestANodesLife(t *testing.T) {
 func TestAMachineWithoutPowerIsNoticedByTheFourthPollAndAllowsNoDeployment(t *testing.T) {
 	story(t, func(o *operator) {
 		o.deployed()
+		time.Sleep(30 * time.Second) //nolint:forbidigo // The clock of the test: between two polls.
 		o.fault(ironic.Dark, true, "default", "host-1")
 		o.Expect(o.runs()).To(BeFalse())
 		o.Expect(o.seen[len(o.seen)-1]).To(Equal(ironic.Machine{Name: "default~host-1"}))
