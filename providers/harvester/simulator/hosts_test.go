@@ -205,11 +205,13 @@ func TestDrainLeavesWhatFitsNowhereElseRunningWhereItIs(t *testing.T) {
 	}
 	s.create("a", apartByHost)
 	s.create("b", apartByHost)
-	s.runs("a")
-	s.runs("b")
+	ran := map[string]*kubevirtv1.VirtualMachineInstance{"a": s.runs("a"), "b": s.runs("b")}
 	s.Expect(sim.Drain(t.Context(), host)).To(Succeed())
-	for _, name := range []string{"a", "b"} {
-		s.Expect(s.vm(name).Status.PrintableStatus).To(Equal(kubevirtv1.VirtualMachineStatusRunning))
+	for name, before := range ran {
+		s.reaches(name, kubevirtv1.VirtualMachineStatusRunning) // it was Migrating meanwhile
+		after := s.instance(name)
+		s.Expect(after.UID).To(Equal(before.UID))
+		s.Expect(after.Status.NodeName).To(Equal(before.Status.NodeName))
 	}
 }
 
