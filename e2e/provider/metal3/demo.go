@@ -62,10 +62,16 @@ func threeRacks(hosts int) *simulation {
 			Deprovisioning: time.Second, Power: 500 * time.Millisecond, PowerLoss: time.Second, Retry: time.Second, Jitter: 0.3,
 		}),
 	)
-	for _, rack := range rackNames() {
-		m.racks.Domains = append(m.racks.Domains, simulator.Domain{Name: rack, Hosts: hosts})
-	}
+	m.racks = layout(hosts)
 	return m
+}
+
+// layout is three racks with so many hosts in each.
+func layout(hosts int) (racks simulator.Layout) {
+	for _, rack := range rackNames() {
+		racks.Domains = append(racks.Domains, simulator.Domain{Name: rack, Hosts: hosts})
+	}
+	return racks
 }
 
 // newSimulation has no racks yet.
@@ -76,14 +82,17 @@ func newSimulation(options ...simulator.Option) *simulation {
 }
 
 // Setup implements provider.Simulation.
-func (*simulation) Setup(string) (provider.Setup, error) {
+func (*simulation) Setup(string) (provider.Setup, error) { return setup(), nil }
+
+// setup names an image that nobody downloads. A person who keeps the demo looks at the hosts, and at more.
+func setup(more ...string) provider.Setup {
 	return provider.Setup{
 		Variables: map[string]string{
 			"METAL3_IMAGE_URL":      "https://images.example.com/node-" + binaries.KubernetesVersion + ".qcow2",
 			"METAL3_IMAGE_CHECKSUM": strings.Repeat("0123456789abcdef", 4),
 		},
-		Access: []string{"kubectl get baremetalhosts --label-columns " + simulator.DomainLabel},
-	}, nil
+		Access: append([]string{"kubectl get baremetalhosts --label-columns " + simulator.DomainLabel}, more...),
+	}
 }
 
 // Join racks the hosts, as somebody does who has BMCs and credentials. They are
@@ -188,9 +197,13 @@ func (m *simulation) Break(ctx context.Context, rack string) (string, error) {
 // Abandon removes the host of a machine that is being deleted. Nothing shows whether a
 // host without power still runs, so the provider keeps the machine until a person says
 // that it does not. The operator gives up such a host only when it is detached by force.
-func (m *simulation) Abandon(ctx context.Context, name string) (notes []string, err error) {
+func (m *simulation) Abandon(ctx context.Context, name string) ([]string, error) {
+	return abandon(ctx, m.client, name)
+}
+
+func abandon(ctx context.Context, c client.Client, name string) (notes []string, err error) {
 	host := &bmov1alpha1.BareMetalHost{}
-	if err := m.client.Get(ctx, client.ObjectKey{Namespace: provider.DemoNamespace, Name: name}, host); err != nil {
+	if err := c.Get(ctx, client.ObjectKey{Namespace: provider.DemoNamespace, Name: name}, host); err != nil {
 		return nil, fmt.Errorf("reading host %s: %w", name, err)
 	}
 	if host.Spec.ConsumerRef == nil {
@@ -198,7 +211,7 @@ func (m *simulation) Abandon(ctx context.Context, name string) (notes []string, 
 	}
 	err = provider.Until(ctx, func(ctx context.Context) (string, error) {
 		machine := &infrav1.Metal3Machine{}
-		if err := m.client.Get(ctx, client.ObjectKey{Namespace: provider.DemoNamespace, Name: host.Spec.ConsumerRef.Name}, machine); err != nil {
+		if err := c.Get(ctx, client.ObjectKey{Namespace: provider.DemoNamespace, Name: host.Spec.ConsumerRef.Name}, machine); err != nil {
 			return "", err
 		}
 		says := conditions.Get(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition)
@@ -211,7 +224,7 @@ func (m *simulation) Abandon(ctx context.Context, name string) (notes []string, 
 	if err != nil {
 		return nil, err
 	}
-	note, err := giveUp(ctx, m.client, host)
+	note, err := giveUp(ctx, c, host)
 	if err != nil {
 		return nil, err
 	}
@@ -248,12 +261,7 @@ func (m *simulation) Repair(ctx context.Context, rack string) (string, error) {
 	if err := m.operator.RestoreDomain(ctx, rack); err != nil {
 		return "", err
 	}
-	for _, host := range m.racks.Hosts(provider.DemoNamespace) {
-		if err := client.IgnoreAlreadyExists(m.client.Create(ctx, &host)); err != nil {
-			return "", fmt.Errorf("creating host %s: %w", host.Name, err)
-		}
-	}
-	return rack + " has power again", nil
+	return rack + " has power again", simulator.Create(ctx, m.client, provider.DemoNamespace, m.racks)
 }
 
 // Remains finds a host that is not available, empty and in order.

@@ -24,7 +24,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/workload"
@@ -106,9 +105,7 @@ type Operated struct {
 // NewOperated returns what Racks does, with the real operator.
 func NewOperated(hosts int, operator Operator) (*Operated, error) {
 	o := &Operated{operator: operator, bodies: bodies{wanted: map[string]ironic.Machine{}, running: map[string]client.ObjectKey{}, changed: make(chan struct{}, 1)}}
-	for _, rack := range rackNames() {
-		o.racks.Domains = append(o.racks.Domains, simulator.Domain{Name: rack, Hosts: hosts})
-	}
+	o.racks = layout(hosts)
 	o.ironic = ironic.New(ironic.WithObserver(o.bodies.want), ironic.WithDelays(ironic.Delays{
 		Step: 500 * time.Millisecond, Inspecting: time.Second, Deploying: 2 * time.Second, Cleaning: time.Second, Power: 500 * time.Millisecond,
 		SoftPowerOff: 10 * time.Second, PowerSync: 2 * time.Second,
@@ -130,13 +127,7 @@ func (o *Operated) endpoint() string { return "http://" + o.listener.Addr().Stri
 
 // Setup implements provider.Simulation.
 func (o *Operated) Setup(string) (provider.Setup, error) {
-	return provider.Setup{
-		Variables: map[string]string{
-			"METAL3_IMAGE_URL":      "https://images.example.com/node-" + binaries.KubernetesVersion + ".qcow2",
-			"METAL3_IMAGE_CHECKSUM": strings.Repeat("0123456789abcdef", 4),
-		},
-		Access: []string{"kubectl get baremetalhosts --label-columns " + simulator.DomainLabel, "curl " + o.endpoint() + "nodes"},
-	}, nil
+	return setup("curl " + o.endpoint() + "nodes"), nil
 }
 
 // Join installs the operator and racks the hosts.
@@ -201,22 +192,9 @@ func (o *Operated) Dark(ctx context.Context, rack string, dark bool) error {
 	return nil
 }
 
-// Abandon detaches the host of a machine that is being deleted by force, and then deletes it, as the machine says that it has to be done when
-// Ironic does not reach the power of the host.
-func (o *Operated) Abandon(ctx context.Context, name string) (notes []string, err error) {
-	host := &bmov1alpha1.BareMetalHost{}
-	key := client.ObjectKey{Namespace: provider.DemoNamespace, Name: name}
-	if err := o.client.Get(ctx, key, host); err != nil {
-		return nil, fmt.Errorf("reading host %s: %w", name, err)
-	}
-	if host.Spec.ConsumerRef == nil {
-		return nil, nil // the machine has gone already
-	}
-	note, err := giveUp(ctx, o.client, host)
-	if err != nil {
-		return nil, err
-	}
-	return []string{note}, nil
+// Abandon implements provider.Simulation.
+func (o *Operated) Abandon(ctx context.Context, name string) ([]string, error) {
+	return abandon(ctx, o.client, name)
 }
 
 // Repair gives the power back, and racks what was abandoned again.
