@@ -78,12 +78,7 @@ func TestDeadMachinesOfADomainThatMustBeEmptiedGoFirstAndWhateverIsUnavailable(t
 func TestALevellingMoveIsMadeOnlyWhileAllMachinesAreAvailable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, deleteOne())
-	w.domains("a b")
-	w.scale("md", 6)
-	r := w.reconciler(api)
-	w.reconcile(r)
-	w.exist()
-	w.domains("a b c")
+	r := w.withNewDomain()
 	w.available(5, intstr.FromInt32(3))
 	w.reconcile(r)
 	w.Expect(w.machines("md")).To(HaveLen(6))

@@ -48,15 +48,22 @@ func (w *world) moveAll(r *spread.Reconciler) int {
 	return 0
 }
 
-func TestDeleteOneMovesMachinesOntoADomainThatIsNewOneAtATime(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, deleteOne())
+// withNewDomain has six machines of a MachineDeployment spread over two failure domains, and then a third one.
+func (w *world) withNewDomain() *spread.Reconciler {
+	w.t.Helper()
 	w.domains("a b")
 	w.scale("md", 6)
 	r := w.reconciler(api)
 	w.reconcile(r)
 	w.exist()
 	w.domains("a b c")
+	return r
+}
+
+func TestDeleteOneMovesMachinesOntoADomainThatIsNewOneAtATime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, deleteOne())
+	r := w.withNewDomain()
 	w.Expect(w.moveAll(r)).To(Equal(2))
 	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 2, "b": 2, "c": 2}))
 	last := w.workers().LastMove

@@ -117,12 +117,7 @@ func TestMovesThatSomebodyElseUndoesStopForLongerAndLonger(t *testing.T) {
 func TestMovesThatSomebodyElseUndoesDoNotKeepADomainFromBeingEmptied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, deleteOne())
-	w.domains("a b")
-	w.scale("md", 6)
-	r := w.reconciler(api)
-	w.reconcile(r)
-	w.exist()
-	w.domains("a b c")
+	r := w.withNewDomain()
 	w.moveAll(r)
 	w.removed("c")
 	w.domains("a!Evicting b c")
