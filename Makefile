@@ -31,6 +31,8 @@ export GOFLAGS := -buildvcs=false -trimpath
 export CGO_ENABLED := 0
 # Modules are built alone, as their users build them: go.work is for editors.
 export GOWORK := off
+# One Go builds all modules, tools and what is released: the one that go.mod names, whatever this machine has.
+export GOTOOLCHAIN := $(shell awk '$$1 == "toolchain" {print $$2}' shared/go.mod)
 
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
 KUSTOMIZE := go run sigs.k8s.io/kustomize/kustomize/v5@$(KUSTOMIZE_VERSION)
