@@ -180,6 +180,10 @@ lint: ## Run golangci-lint in every module, or in MODULE
 	@cd e2e && go run ./cmd/binaries golangci-lint
 	@status=0; for module in $(CHOSEN); do echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || status=1; done; exit $$status
 
+.PHONY: vulncheck
+vulncheck: ## Fail when a program of ours, or of MODULE, has code with a known vulnerability. The database is a Go module: bump it in e2e/build/vulncheck
+	@cd e2e && go run ./cmd/vulncheck --modules="$(CHOSEN)"
+
 .PHONY: build
 build: ## Compile every module on its own, or MODULE
 	@for module in $(CHOSEN); do echo "build $$module"; (cd $$module && go build ./...) || exit 1; done
@@ -274,7 +278,11 @@ $(KUBECTL_FD_PLATFORMS:%=release/kubectl-fd/%): release/kubectl-fd/%:
 	cd $(KUBECTL_FD) && GOOS=$(firstword $(subst -, ,$*)) GOARCH=$(lastword $(subst -, ,$*)) $(KUBECTL_FD_BUILD) -o $(KREW)/$*/ .
 	@cp LICENSE $(KUBECTL_FD)/kubectl_complete-fd $(KREW)/$*/ && tar -C $(KREW)/$* -czf $(KREW)/kubectl-fd-$*.tar.gz . && rm -r $(KREW)/$*
 
+# What the programs in images report when they are asked for their version. The Dockerfile takes both as arguments.
+COMMIT = $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porcelain 2>/dev/null),-dirty)
 .PHONY: images
+images: export FAULTLINE_RELEASE := $(VERSION)
+images: export FAULTLINE_COMMIT = $(COMMIT)
 images: ## Build the images of providers and charts: a static program in each, no registry needed
 	cd e2e && go run ./cmd/kind --providers=$(subst $(space),$(comma),$(PROVIDERS)) managers
 comma := ,

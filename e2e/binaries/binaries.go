@@ -38,6 +38,15 @@ const CAPVVariable = "FAULTLINE_CAPV"
 // CAPM3Variable names the folder of a checkout of upstream's provider for metal3, which is not to be had as a module.
 const CAPM3Variable = "FAULTLINE_CAPM3"
 
+// ReleaseVariable and CommitVariable have the managers, the load balancer and the cloud provider report what they are built from.
+const (
+	ReleaseVariable = "FAULTLINE_RELEASE"
+	CommitVariable  = "FAULTLINE_COMMIT"
+)
+
+// versionPackage has the variables that the linker sets.
+const versionPackage = "github.com/faultline-io/faultline/shared/version"
+
 // Names of the programs that can be asked for, besides those of Provider and of package programs.
 const (
 	Etcd                    = programs.Etcd

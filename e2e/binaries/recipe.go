@@ -4,6 +4,7 @@
 package binaries
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -33,7 +34,7 @@ func (b *Builder) recipe(name string) (recipe.Recipe, error) {
 		if _, err := os.Stat(filepath.Join(b.Root, folder, "go.mod")); err != nil {
 			return recipe.Recipe{}, fmt.Errorf("building %s: there is no provider in %s", name, folder)
 		}
-		return recipe.Recipe{Name: name, Folder: folder, Package: ".", Flags: recipe.Plain, Estimate: 2 * time.Minute, Ours: true}, nil
+		return recipe.Recipe{Name: name, Folder: folder, Package: ".", Flags: stamped, Estimate: 2 * time.Minute, Ours: true}, nil
 	}
 	names := make([]string, 0, len(all))
 	for _, r := range all {
@@ -71,11 +72,21 @@ func CAPICoreFolder(version string) string {
 	return "core"
 }
 
+// stamped has a program of ours report the release, and the commit, that it is built from. Programs that are built for tests do not: each
+// commit would have them linked again.
+func stamped(string) string {
+	release := os.Getenv(ReleaseVariable)
+	if release == "" {
+		return ""
+	}
+	return recipe.SetStrings(versionPackage, "release", release, "commit", cmp.Or(os.Getenv(CommitVariable), "unknown"))
+}
+
 // harvesterPrograms run beside Harvester's provider: on Harvester and in clusters on it.
 func harvesterPrograms() []recipe.Recipe {
 	program := func(name, folder string) recipe.Recipe {
 		return recipe.Recipe{
-			Name: name, Folder: "providers/harvester", Package: "./cmd/" + folder, Flags: recipe.Plain, Estimate: time.Minute, Ours: true,
+			Name: name, Folder: "providers/harvester", Package: "./cmd/" + folder, Flags: stamped, Estimate: time.Minute, Ours: true,
 		}
 	}
 	return []recipe.Recipe{program(LoadBalancer, "load-balancer"), program(CloudProvider, "cloud-provider")}

@@ -43,11 +43,13 @@ type Options struct {
 	healthAddress, profilerAddress           string
 	contentionProfiling                      bool
 	skipMigrationPhases                      []string
+	enableHTTP2, version                     bool
 }
 
 // AddFlags adds the flags with their defaults.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.given = fs
+	fs.BoolVar(&o.version, "version", false, "Print the version and end.")
 	o.logs = logs.NewOptions()
 	logsv1.AddFlags(o.logs, fs)
 	flags.AddManagerOptions(fs, &o.manager)
@@ -72,6 +74,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.webhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/", "Folder of the webhook server's certificate.")
 	fs.StringVar(&o.webhookCert, "webhook-cert-name", "tls.crt", "File name of the webhook server's certificate.")
 	fs.StringVar(&o.webhookKey, "webhook-key-name", "tls.key", "File name of the webhook server's key.")
+	fs.BoolVar(&o.enableHTTP2, "enable-http2", false,
+		"Serve webhooks, and diagnostics over HTTPS, by HTTP/2 too. Without it they are served by HTTP/1.1 only.")
 	fs.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of the health endpoint.")
 	fs.StringVar(&o.profilerAddress, "profiler-address", os.Getenv("PROFILER_ADDR"), "Address of the pprof profiler, for example localhost:6060. Off when empty.")
 	fs.BoolVar(&o.contentionProfiling, "contention-profiling", false, "Have the profiler know what goroutines wait for.")

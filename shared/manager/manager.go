@@ -6,6 +6,7 @@ package manager
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"os"
 	goruntime "runtime"
@@ -22,7 +23,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/faultline-io/faultline/shared/version"
 )
 
 // Provider is what differs between managers.
@@ -49,6 +54,10 @@ const gcPercent = 50
 
 // Run runs the manager until ctx ends.
 func (o *Options) Run(ctx context.Context, p Provider) error {
+	if o.version {
+		_, err := fmt.Fprintln(os.Stdout, version.Text(p.program()))
+		return err
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
@@ -58,6 +67,10 @@ func (o *Options) Run(ctx context.Context, p Provider) error {
 	defer logs.FlushLogs()
 	ctrl.SetLogger(klog.Background())
 	ctx = ctrl.LoggerInto(ctx, klog.Background())
+	klog.Background().Info("Starting "+p.program(), version.Pairs()...)
+	if err := version.Register(metrics.Registry); err != nil {
+		return err
+	}
 	o.tellIgnored(klog.Background())
 	if o.contentionProfiling {
 		goruntime.SetBlockProfileRate(1)
@@ -89,16 +102,16 @@ func (o *Options) newManager(p Provider) (manager.Manager, error) {
 			return nil, fmt.Errorf("building scheme: %w", err)
 		}
 	}
-	tlsOptions, metricsOptions, err := flags.GetManagerOptions(o.manager)
+	webhooks, metricsOptions, err := o.servers()
 	if err != nil {
-		return nil, fmt.Errorf("reading manager options: %w", err)
+		return nil, err
 	}
 	api, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, fmt.Errorf("finding the API server: %w", err)
 	}
 	api.QPS, api.Burst = o.kubeAPIQPS, o.kubeAPIBurst
-	api.UserAgent = "faultline-" + p.Name + "-manager"
+	api.UserAgent = p.program()
 	// Upstream's finalizers are part of the wire format, so the API server's warning about their names is dropped.
 	api.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API Server Warning"))
 	mgr, err := ctrl.NewManager(api, ctrl.Options{
@@ -107,15 +120,32 @@ func (o *Options) newManager(p Provider) (manager.Manager, error) {
 		LeaderElectionNamespace: cmp.Or(o.leaderNamespace, p.OwnNamespace()), LeaderElectionReleaseOnCancel: true,
 		LeaseDuration: &o.leaseDuration, RenewDeadline: &o.leaseDeadline, RetryPeriod: &o.leaseRetry,
 		Cache: o.cacheOptions(p), Controller: ControllerOptions(),
-		WebhookServer: webhook.NewServer(webhook.Options{
-			Port: o.webhookPort, CertDir: o.webhookCertDir, CertName: o.webhookCert, KeyName: o.webhookKey, TLSOpts: tlsOptions,
-		}),
+		WebhookServer: webhook.NewServer(webhooks),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating manager: %w", err)
 	}
 	return mgr, nil
 }
+
+// servers returns what the servers of webhooks and of diagnostics are made with. Both offer HTTP/1.1 only unless --enable-http2 is set: an HTTP/2 server
+// has to keep much more for a client that it has not authenticated yet.
+func (o *Options) servers() (webhook.Options, *metricsserver.Options, error) {
+	tlsOptions, diagnostics, err := flags.GetManagerOptions(o.manager)
+	if err != nil {
+		return webhook.Options{}, nil, fmt.Errorf("reading manager options: %w", err)
+	}
+	if !o.enableHTTP2 {
+		tlsOptions = append(tlsOptions, func(config *tls.Config) { config.NextProtos = []string{"http/1.1"} })
+	}
+	diagnostics.TLSOpts = tlsOptions
+	return webhook.Options{
+		Port: o.webhookPort, CertDir: o.webhookCertDir, CertName: o.webhookCert, KeyName: o.webhookKey, TLSOpts: tlsOptions,
+	}, diagnostics, nil
+}
+
+// program is the name of the manager in requests, in the log and in the answer to --version.
+func (p Provider) program() string { return "faultline-" + p.Name + "-manager" }
 
 // OwnNamespace is the namespace the manager itself runs in.
 func (p Provider) OwnNamespace() string {

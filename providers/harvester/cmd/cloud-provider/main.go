@@ -28,7 +28,6 @@ import (
 
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of clients
-	_ "k8s.io/component-base/metrics/prometheus/version"  // the metric of the version
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/guest"

@@ -18,11 +18,13 @@ import (
 	"k8s.io/cloud-provider/names"
 	"k8s.io/cloud-provider/options"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/instances"
 	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/services"
+	"github.com/faultline-io/faultline/shared/version"
 )
 
 // defaultCluster is the framework's name for every cluster.
@@ -140,12 +142,24 @@ func Command(stop <-chan struct{}) (*cobra.Command, error) {
 	if err != nil {
 		return nil, err
 	}
+	// HTTP/2 has a server keep much more for clients that it has not authenticated yet.
+	framework.SecureServing.DisableHTTP2Serving = true
 	own := &Options{}
 	flags := cliflag.NamedFlagSets{}
 	own.addFlags(flags.FlagSet(Name))
 	cloudprovider.RegisterCloudProvider(Name, func(config io.Reader) (cloudprovider.Interface, error) { return newProvider(config, *own) })
 	command := app.NewCloudControllerManagerCommand(framework, own.cloud, app.DefaultInitFuncConstructors, names.CCMControllerAliases(), flags, stop)
 	command.Use = "harvester-cloud-provider"
+	run := command.RunE
+	command.RunE = func(cmd *cobra.Command, args []string) error {
+		// The framework prints the version of Kubernetes' libraries.
+		if cmd.Flags().Changed("version") {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Text(cmd.Name()))
+			return err
+		}
+		klog.InfoS("Starting "+cmd.Name(), version.Pairs()...)
+		return run(cmd, args)
+	}
 	command.Long = "The cloud provider of guest clusters on Harvester: it gives Nodes their addresses, zone and region, and Services their addresses."
 	// What the framework asks for and there is one answer to. The ConfigMap that authentication would be looked up in takes rights that nothing else needs.
 	for name, value := range map[string]string{"cloud-provider": Name, "authentication-skip-lookup": "true"} {
@@ -154,6 +168,9 @@ func Command(stop <-chan struct{}) (*cobra.Command, error) {
 		}
 	}
 	ctrl.SetLogger(klog.Background())
+	if err := version.Register(legacyregistry.Registerer()); err != nil {
+		return nil, err
+	}
 	command.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		cmd.SilenceUsage = !own.HelpOnError
 		cluster, err := cmd.Flags().GetString("cluster-name")

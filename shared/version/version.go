@@ -1,0 +1,45 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package version reports which release, and which commit, a program was built from. The variables of k8s.io/component-base/version are
+// left alone: Kubernetes' libraries take those for a version of Kubernetes, and choose feature gates and metrics by it.
+package version
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// The linker sets both when an image is built.
+var (
+	release = "devel"   //nolint:gochecknoglobals // The linker sets variables only.
+	commit  = "unknown" //nolint:gochecknoglobals // The linker sets variables only.
+)
+
+// Text is what a program prints when it is asked for its version.
+func Text(program string) string {
+	return fmt.Sprintf("%s %s (commit %s, %s, %s/%s)", program, release, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// Pairs are the keys and values that the first line of a log has.
+func Pairs() []any {
+	return []any{"version", release, "commit", commit, "go", runtime.Version()}
+}
+
+// Register adds the metric faultline_build_info, which is 1 and has the version in its labels. To register it again has no effect.
+func Register(registry prometheus.Registerer) error {
+	err := registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "faultline_build_info", Help: "The version that the program was built from, in the labels. The value is 1.",
+		ConstLabels: prometheus.Labels{"version": release, "commit": commit, "go_version": runtime.Version()},
+	}, func() float64 { return 1 }))
+	if registered := (prometheus.AlreadyRegisteredError{}); errors.As(err, &registered) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("registering the metric of the version: %w", err)
+	}
+	return nil
+}
