@@ -30,7 +30,7 @@ func variants() map[string][]string {
 		loadBalancer: {
 			``,
 			`{replicaCount: 1, nameOverride: lb, serviceAccount: {annotations: {a: b}}, imagePullSecrets: [{name: a}], podLabels: {a: b}, podAnnotations: {a: b}}`,
-			`{certManager: {enabled: true}, priorityClassName: "", topologySpreadConstraints: [{topologyKey: rack, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]}`,
+			`{certManager: {enabled: true}, networkPolicy: {enabled: true}, resources: {limits: null}, priorityClassName: "", topologySpreadConstraints: [{topologyKey: rack, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]}`,
 			`{certManager: {enabled: true, issuerRef: {name: ours}}, crds: {keep: false}, diagnostics: {insecure: true}}`,
 		},
 		cloudProvider: {

@@ -1,0 +1,149 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/faultline-io/faultline/e2e/managementcluster"
+)
+
+// restricted is the label of a namespace that takes no pod with rights on its node.
+const restricted = "pod-security.kubernetes.io/enforce"
+
+// components are the objects of a kustomize folder in providers, as clusterctl installs them.
+func components(t *testing.T, folder string) []*unstructured.Unstructured {
+	t.Helper()
+	g := NewWithT(t)
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("../../providers", folder))
+	g.Expect(err).NotTo(HaveOccurred())
+	content, err := resources.AsYaml()
+	g.Expect(err).NotTo(HaveOccurred())
+	rendered, err := managementcluster.Fill(content, map[string]string{"VSPHERE_USERNAME": "user", "VSPHERE_PASSWORD": "secret", "VSPHERE_SERVER": "vcenter"})
+	g.Expect(err).NotTo(HaveOccurred(), folder)
+	return rendered
+}
+
+// installed are the objects of everything that is released with a manager in it.
+func installed(t *testing.T) map[string][]*unstructured.Unstructured {
+	t.Helper()
+	all := map[string][]*unstructured.Unstructured{
+		"the load balancer's components":  components(t, "harvester/config/loadbalancer/default"),
+		"the load balancer's chart":       mustRender(t, load(t, loadBalancer), ``),
+		"the cloud provider's chart":      mustRender(t, load(t, cloudProvider), `{replicasCount: 2, cloudConfig: {secretName: harvester}}`),
+		"the chart with a network policy": mustRender(t, load(t, loadBalancer), `networkPolicy: {enabled: true}`),
+	}
+	folders, err := filepath.Glob("../../providers/*/config/network-policy")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(folders).NotTo(BeEmpty())
+	for _, folder := range folders {
+		folder, _ = filepath.Rel("../../providers", folder)
+		all[folder] = components(t, folder)
+		all[filepath.Join(folder, "../default")] = components(t, filepath.Join(folder, "../default"))
+	}
+	return all
+}
+
+// the only object of a kind.
+func the[T any](g Gomega, what string, rendered []*unstructured.Unstructured, kind string) *T {
+	var found []*T
+	for _, object := range rendered {
+		if object.GetKind() != kind {
+			continue
+		}
+		typed := new(T)
+		g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed)).To(Succeed())
+		found = append(found, typed)
+	}
+	g.Expect(found).To(HaveLen(1), "%s: %s", what, kind)
+	return found[0]
+}
+
+func TestAManagerOutlivesTheDrainOfANode(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for what, rendered := range installed(t) {
+		deployment := the[appsv1.Deployment](g, what, rendered, "Deployment")
+		budget := the[policyv1.PodDisruptionBudget](g, what, rendered, "PodDisruptionBudget")
+		replicas := 2
+		if strings.HasPrefix(what, "metal3/") {
+			replicas = 1 // The provider's own test says why.
+		}
+		g.Expect(deployment.Spec.Replicas).To(HaveValue(BeEquivalentTo(replicas)), what)
+		g.Expect(budget.Namespace).To(Equal(deployment.Namespace), what)
+		g.Expect(budget.Spec.MaxUnavailable).To(HaveValue(HaveField("IntVal", BeEquivalentTo(1))), what)
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		g.Expect(err).NotTo(HaveOccurred())
+		pod := deployment.Spec.Template
+		g.Expect(selector.Matches(labels.Set(pod.Labels))).To(BeTrue(), what)
+		g.Expect(pod.Spec.PriorityClassName).To(Equal("system-cluster-critical"), what)
+		g.Expect(pod.Spec.Containers[0].Args).To(ContainElement(HavePrefix("--leader-elect")), "%s: one of two works", what)
+	}
+}
+
+func TestAManagerIsGivenABoundOnItsMemoryThatItKnows(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for what, rendered := range installed(t) {
+		container := the[appsv1.Deployment](g, what, rendered, "Deployment").Spec.Template.Spec.Containers[0]
+		limit := container.Resources.Limits.Memory()
+		g.Expect(limit.Cmp(*container.Resources.Requests.Memory())).To(BeNumerically(">", 0), what)
+		var known *corev1.EnvVar
+		for _, env := range container.Env {
+			if env.Name == "GOMEMLIMIT" {
+				known = &env
+			}
+		}
+		g.Expect(known).NotTo(BeNil(), what)
+		if known.ValueFrom != nil {
+			g.Expect(known.ValueFrom.ResourceFieldRef).To(HaveField("Resource", "limits.memory"), what)
+			continue
+		}
+		soft, err := resource.ParseQuantity(strings.TrimSuffix(known.Value, "B"))
+		g.Expect(err).NotTo(HaveOccurred(), what)
+		g.Expect(float64(soft.Value())/float64(limit.Value())).To(BeNumerically("~", 0.9, 0.01), what)
+	}
+}
+
+func TestARestrictedNamespaceTakesTheManagers(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	api := newCluster(t, certManagerKinds(t)...)
+	strict := client.WithFieldValidation(client.NewDryRunClient(api.Client), metav1.FieldValidationStrict)
+	for what, rendered := range installed(t) {
+		if what == "the cloud provider's chart" {
+			continue // It has the network of the node: there is no other before it has initialized the node.
+		}
+		deployment := the[appsv1.Deployment](g, what, rendered, "Deployment")
+		own := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: deployment.Namespace, Labels: map[string]string{restricted: "restricted"}}}
+		for _, object := range rendered {
+			if object.GetKind() == "Namespace" {
+				g.Expect(object.GetLabels()).To(HaveKeyWithValue(restricted, "restricted"), what)
+			}
+		}
+		g.Expect(client.IgnoreAlreadyExists(api.Create(t.Context(), own))).To(Succeed())
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: "manager"}, Spec: deployment.Spec.Template.Spec}
+		g.Expect(strict.Create(t.Context(), pod)).To(Succeed(), what)
+		for _, object := range rendered {
+			if object.GetKind() != "Namespace" {
+				g.Expect(client.IgnoreAlreadyExists(strict.Create(t.Context(), object))).To(Succeed(), "%s: %s %s", what, object.GetKind(), object.GetName())
+			}
+		}
+	}
+}
