@@ -180,6 +180,14 @@ lint: ## Run golangci-lint in every module, or in MODULE
 	@cd e2e && go run ./cmd/binaries golangci-lint
 	@status=0; for module in $(CHOSEN); do echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || status=1; done; exit $$status
 
+FUZZTIME ?= 2m
+.PHONY: fuzz
+fuzz: ## Run each fuzz target of all modules, or of MODULE, for FUZZTIME=2m. What fails is a file in testdata then: commit it with what mends it
+	@status=0; for module in $(CHOSEN); do for file in $$(cd $$module && grep -rl --include='*_test.go' '^func Fuzz' . | grep -v ^./cmd/kubectl-fd/); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\)(.*/\1/p' $$module/$$file); do echo "fuzz $$module $$target"; \
+			(cd $$module && go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$(dirname $$file)) || status=1; \
+	done; done; done; exit $$status
+
 .PHONY: vulncheck
 vulncheck: ## Fail when a program of ours, or of MODULE, has code with a known vulnerability. The database is a Go module: bump it in e2e/build/vulncheck
 	@cd e2e && go run ./cmd/vulncheck --modules="$(CHOSEN)"
