@@ -36,12 +36,21 @@ const (
 )
 
 // sites have published programs.
-type sites struct{ kubernetes, etcd string }
+type sites struct {
+	kubernetes, etcd string
+	// pinned are the SHA-256 that files have, by their path below the site. What a site itself publishes beside a file proves that all of it
+	// arrived, and not whose it is: a file without an entry is not downloaded, and its program is built from modules, which go.sum has.
+	pinned map[string]string
+}
 
 func publicSites() sites {
 	return sites{
 		kubernetes: "https://dl.k8s.io/release",
 		etcd:       "https://github.com/etcd-io/etcd/releases/download",
+		pinned: map[string]string{
+			"v1.36.3/bin/linux/amd64/kubectl":         "ebbd080e7c2e275093b55915722043257eb24004363e20acb3c4d71919f88336",
+			"v3.6.14/etcd-v3.6.14-linux-amd64.tar.gz": "ffe840ff9295808e88cce2794a18a5ac87f12a5203c8314d0bf6aa119b41bac5",
+		},
 	}
 }
 
@@ -50,22 +59,35 @@ type release struct {
 	url string
 	// sums is the address of its SHA-256, alone or in a list with names.
 	sums string
+	// pinned is the SHA-256 that the repository has of it; "" for none.
+	pinned string
 	// member is its name in the archive at the address; "" when it is no archive.
 	member string
 }
 
-// published is where the release of a program is; nil when nobody publishes it for this system. Kubernetes has kubectl only for
+// published is where the release of a program is; nil when nobody publishes it for this system, or its checksum is not pinned. Kubernetes has kubectl only for
 // others than Linux, and etcd another archive.
 func published(s sites, name string, t toolchain) *release {
+	r := released(s, name, t)
+	if r == nil || r.pinned == "" {
+		return nil
+	}
+	return r
+}
+
+func released(s sites, name string, t toolchain) *release {
 	kubernetes := []string{APIServer, ControllerManager, Kubectl, programs.Kubeadm, programs.Kubelet, programs.Scheduler, programs.Proxy}
 	switch {
 	case name == Kubectl || t.os == "linux" && slices.Contains(kubernetes, name):
-		address := fmt.Sprintf("%s/%s/bin/%s/%s/%s", s.kubernetes, KubernetesVersion, t.os, t.arch, name)
-		return &release{url: address, sums: address + ".sha256"}
+		file := fmt.Sprintf("%s/bin/%s/%s/%s", KubernetesVersion, t.os, t.arch, name)
+		address := s.kubernetes + "/" + file
+		return &release{url: address, sums: address + ".sha256", pinned: s.pinned[file]}
 	case name == Etcd && t.os == "linux":
 		folder := fmt.Sprintf("etcd-%s-%s-%s", EtcdVersion, t.os, t.arch)
-		base := s.etcd + "/" + EtcdVersion
-		return &release{url: base + "/" + folder + ".tar.gz", sums: base + "/SHA256SUMS", member: folder + "/" + name}
+		file := EtcdVersion + "/" + folder + ".tar.gz"
+		return &release{
+			url: s.etcd + "/" + file, sums: s.etcd + "/" + EtcdVersion + "/SHA256SUMS", pinned: s.pinned[file], member: folder + "/" + name,
+		}
 	}
 	return nil
 }
@@ -117,17 +139,23 @@ func (b *Builder) fetch(ctx context.Context, r release, fresh string) error {
 	var failed *url.Error
 	if errors.As(err, &failed) {
 		b.mutex.Lock()
-		b.silent = map[string]bool{host: true}
+		if b.silent == nil {
+			b.silent = map[string]bool{}
+		}
+		b.silent[host] = true
 		b.mutex.Unlock()
 	}
 	if err != nil {
 		return err
 	}
+	if sum != r.pinned {
+		return fmt.Errorf("%s names the SHA-256 %s, and not %s, which the repository has", r.sums, sum, r.pinned)
+	}
 	into := fresh
 	if r.member != "" {
 		into = fresh + ".archive"
 	}
-	if err := save(ctx, r.url, sum, into); err != nil || r.member == "" {
+	if err := save(ctx, r.url, r.pinned, into); err != nil || r.member == "" {
 		return err
 	}
 	return errors.Join(unpack(into, r.member, fresh), os.Remove(into))

@@ -9,6 +9,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -59,7 +60,8 @@ func site(t *testing.T, word string, sum func(archive []byte) string) (*sites, *
 		}
 	}))
 	t.Cleanup(server.Close)
-	return &sites{etcd: server.URL, kubernetes: server.URL}, &asked
+	pinned := map[string]string{"v3.6.14/" + folder + ".tar.gz": right(archive.Bytes())}
+	return &sites{etcd: server.URL, kubernetes: server.URL, pinned: pinned}, &asked
 }
 
 func right(archive []byte) string {
@@ -91,10 +93,50 @@ func TestADownloadWithAnotherChecksumIsBuiltInstead(t *testing.T) {
 	}
 }
 
+// Who can replace a file can replace the checksum that is published with it.
+func TestASiteIsNotTrustedWithTheChecksumOfItsOwnFiles(t *testing.T) {
+	b := repository(t, "built")
+	b.Source = source.Auto
+	b.sites, _ = site(t, "published", right)
+	for file := range b.sites.pinned {
+		b.sites.pinned[file] = wrong(nil)
+	}
+	if got := says(t, b, Etcd); got != "built" || !strings.Contains(progress(b), "which the repository has") {
+		t.Fatalf("says %q after\n%s", got, progress(b))
+	}
+}
+
+func TestAFileWhoseChecksumIsNotPinnedIsNotAskedFor(t *testing.T) {
+	b := repository(t, "built")
+	b.Source = source.Auto
+	var asked *atomic.Int64
+	b.sites, asked = site(t, "published", right)
+	b.sites.pinned = nil
+	if got := says(t, b, Etcd); got != "built" || asked.Load() != 0 {
+		t.Fatalf("says %q after %d requests", got, asked.Load())
+	}
+}
+
+func TestEverySiteThatDoesNotAnswerIsRemembered(t *testing.T) {
+	b := &Builder{}
+	addresses := []string{"http://127.0.0.1:1/sums", "http://127.0.0.1:2/sums"}
+	for _, address := range addresses {
+		if err := b.fetch(t.Context(), release{sums: address}, ""); err == nil || errors.Is(err, errSilent) {
+			t.Fatalf("%s: %v", address, err)
+		}
+	}
+	for _, address := range addresses {
+		if err := b.fetch(t.Context(), release{sums: address}, ""); !errors.Is(err, errSilent) {
+			t.Fatalf("%s is asked again: %v", address, err)
+		}
+	}
+}
+
 func TestWhereNothingAnswersProgramsAreBuilt(t *testing.T) {
 	b := repository(t, "built")
 	b.Source = source.Auto
-	b.sites = &sites{etcd: "http://127.0.0.1:1"}
+	b.sites, _ = site(t, "published", right)
+	b.sites.etcd = "http://127.0.0.1:1"
 	if got := says(t, b, Etcd); got != "built" {
 		t.Fatalf("says %q", got)
 	}
@@ -130,7 +172,7 @@ func TestKubernetesIsDownloadedFromWhereItIsPublished(t *testing.T) {
 		{APIServer, "darwin", ""},
 		{programs.Containerd, "linux", ""},
 	} {
-		got := published(s, tc.name, toolchain{os: tc.os, arch: "arm64"})
+		got := released(s, tc.name, toolchain{os: tc.os, arch: "arm64"})
 		switch {
 		case tc.want == "" && got != nil:
 			t.Errorf("%s for %s is said to be at %s", tc.name, tc.os, got.url)
