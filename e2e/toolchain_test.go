@@ -1,0 +1,44 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// toolchainLine is that of a go.mod or of go.work.
+var toolchainLine = regexp.MustCompile(`(?m)^toolchain go(\S+)$`)
+
+// What is released, tested and scanned for vulnerabilities has the standard library of one version.
+func TestOneGoBuildsEverything(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	read := func(file string) string {
+		text, err := os.ReadFile(filepath.Join(repository, file))
+		g.Expect(err).NotTo(HaveOccurred())
+		return string(text)
+	}
+	version := func(file string) string {
+		found := toolchainLine.FindStringSubmatch(read(file))
+		g.Expect(found).To(HaveLen(2), "%s names no toolchain", file)
+		return found[1]
+	}
+	want := version("shared/go.mod")
+	files := []string{"e2e/go.mod", "shared/cmd/kubectl-fd/go.mod", "e2e/build/vulncheck/go.mod"}
+	for _, name := range providers(t) {
+		files = append(files, filepath.Join("providers", name, "go.mod"))
+	}
+	for _, file := range files {
+		g.Expect(version(file)).To(Equal(want), file)
+	}
+	dockerfile := read("shared/config/Dockerfile")
+	g.Expect(strings.Count(dockerfile, "GO_VERSION=")).To(Equal(1))
+	g.Expect(dockerfile).To(ContainSubstring("ARG GO_VERSION=" + want + "\n"))
+}
