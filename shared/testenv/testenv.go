@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -65,6 +66,10 @@ type Options struct {
 // Main runs the tests of a package, which share the API server, and exits; it is all that TestMain does. Before the first
 // test it calls ready, which may be nil, with what has been started.
 func Main(m *testing.M, o Options, ready func(*envtest.Environment) error) {
+	// Processes that try inputs of a fuzz target are started for each core, and again for each crash: they run no other test.
+	if slices.Contains(os.Args, "-test.fuzzworker") {
+		os.Exit(m.Run())
+	}
 	code, err := run(m, o, ready)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
