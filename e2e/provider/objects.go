@@ -6,10 +6,12 @@ package provider
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,13 +90,20 @@ func (c *Cluster) reference(of, name string) clusterv1.ContractVersionedObjectRe
 }
 
 // Create creates objects one after the other. A webhook that does not answer, of a manager that is about to or of a machine that is busy,
-// is tried again, some times.
+// is tried again.
 func Create(ctx context.Context, api client.Client, objects ...client.Object) error {
 	for _, object := range objects {
-		create := func() error { return api.Create(ctx, object) }
-		if err := retry.OnError(retry.DefaultBackoff, apierrors.IsInternalError, create); err != nil {
+		if err := Insist(func() error { return api.Create(ctx, object) }); err != nil {
 			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
 		}
 	}
 	return nil
+}
+
+// webhookLimit bounds how long a webhook may not answer: its manager may have been killed, and starts again on a machine that does other things too.
+const webhookLimit = 2 * time.Minute
+
+// Insist does something again as long as a webhook does not answer.
+func Insist(do func() error) error {
+	return retry.OnError(wait.Backoff{Duration: LookEvery, Steps: int(webhookLimit / LookEvery)}, apierrors.IsInternalError, do)
 }

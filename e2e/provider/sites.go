@@ -45,6 +45,9 @@ type Uncounted interface {
 	AddRoom(ctx context.Context, domain string, machines int) error
 }
 
+// Unbounded are Sites of a provider whose failure domains have room for any number of machines.
+type Unbounded interface{ Unbounded() }
+
 // ListDomains has the provider's object that stands for a Cluster list failure domains, each with the same further fields.
 func ListDomains(cluster *unstructured.Unstructured, names []string, further map[string]any) error {
 	var listed []any

@@ -20,8 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/retry"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -79,6 +77,9 @@ type outcome struct {
 
 func (g *environment) run(ctx context.Context, s script) outcome {
 	began := time.Now()
+	if _, is := g.sites.(provider.Unbounded); is {
+		s.room = roomy
+	}
 	p := &controlPlane{script: s, environment: g, client: g.management.Client, intents: map[string]faultlinev1.DomainState{}, armed: map[phase]bool{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -210,15 +211,10 @@ func (p *controlPlane) create(ctx context.Context) error {
 }
 
 func (p *controlPlane) createObject(ctx context.Context, object *unstructured.Unstructured) error {
-	if err := insist(func() error { return p.client.Create(ctx, object) }); err != nil {
+	if err := provider.Insist(func() error { return p.client.Create(ctx, object) }); err != nil {
 		return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	return nil
-}
-
-// insist does something again as long as a webhook does not answer: the manager is killed for other control planes, too.
-func insist(do func() error) error {
-	return retry.OnError(wait.Backoff{Duration: time.Second, Steps: int(readyLimit / time.Second)}, apierrors.IsInternalError, do)
 }
 
 // objects are those of the template that a control plane needs.
@@ -242,8 +238,10 @@ func (p *controlPlane) objects() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Failure domains that are objects of their own are made by AddCluster.
+	left := append([]string{"MachineDeployment", "KubeadmConfigTemplate"}, about.Shared...)
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
-		return slices.Contains([]string{"MachineDeployment", "KubeadmConfigTemplate"}, o.GetKind()) || strings.HasSuffix(o.GetName(), "-worker")
+		return slices.Contains(left, o.GetKind()) || strings.HasSuffix(o.GetName(), "-worker")
 	})
 	return objects, p.adapt(objects)
 }

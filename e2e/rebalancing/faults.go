@@ -316,7 +316,7 @@ func (p *controlPlane) patch(ctx context.Context, object client.Object, change m
 		return err
 	}
 	object = object.DeepCopyObject().(client.Object)
-	if err := insist(func() error { return p.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, body)) }); err != nil {
+	if err := provider.Insist(func() error { return p.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, body)) }); err != nil {
 		return fmt.Errorf("changing %T %s: %w", object, object.GetName(), err)
 	}
 	return nil

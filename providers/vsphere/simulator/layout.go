@@ -61,3 +61,10 @@ func (s *Server) build(layout Layout) error {
 	}
 	return s.tagging.Make(layout.Tags)
 }
+
+// AddDatacenter makes a further datacenter while the Server runs. Tags are MakeTag's and AttachTag's.
+func (s *Server) AddDatacenter(dc Datacenter) error {
+	building.Lock()
+	defer building.Unlock()
+	return s.build(Layout{Datacenters: []Datacenter{dc}})
+}

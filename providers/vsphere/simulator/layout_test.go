@@ -195,3 +195,29 @@ func TestLayoutsThatDoNotAddUp(t *testing.T) {
 		}
 	}
 }
+
+func TestDatacenterIsAddedWhileTheServerRuns(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeZones())
+	added := simulator.ThreeZones().Datacenters[0]
+	added.Name = "dc-2"
+	for i := range added.Clusters {
+		added.Clusters[i].Hosts = []string{"dc-2-" + added.Clusters[i].Name}
+	}
+	must(0, s.AddDatacenter(added))(t)
+	must(0, s.AttachTag(simulator.RegionTag, "/dc-2"))(t)
+
+	c := connect(t, s, "dc-2")
+	for _, path := range []string{"/dc-2/host/zone-b/dc-2-zone-b", "/dc-2/datastore/datastore-c", "/dc-2/vm/templates/ubuntu-2404", "/dc-1/host/zone-b/zone-b-host-1"} {
+		if list := must(c.finder.ManagedObjectList(t.Context(), path))(t); len(list) != 1 {
+			t.Errorf("%s: %d objects", path, len(list))
+		}
+	}
+	cluster := must(c.finder.ClusterComputeResource(t.Context(), "zone-a"))(t)
+	if got, want := c.reachable(cluster.Reference()), []string{"VM Network", "datastore-a", "network-a", "shared"}; !slices.Equal(got, want) {
+		t.Errorf("zone-a of the added datacenter reaches %q, want %q", got, want)
+	}
+	if err := s.AddDatacenter(added); err == nil {
+		t.Error("added a datacenter whose name is taken")
+	}
+}

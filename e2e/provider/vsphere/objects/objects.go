@@ -36,7 +36,7 @@ func CreateCluster(ctx context.Context, api client.Client, name string, vcenter 
 		Server: vcenter.Host(), Thumbprint: vcenter.Thumbprint(),
 		IdentityRef:           infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: Account},
 		ControlPlaneEndpoint:  infrav1.APIEndpoint{Host: provider.Endpoint().Host, Port: provider.Endpoint().Port},
-		FailureDomainSelector: &metav1.LabelSelector{MatchLabels: map[string]string{zoneLabel: name}},
+		FailureDomainSelector: &metav1.LabelSelector{MatchLabels: ZoneLabels(name)},
 	}}
 	infra.OwnerReferences = []metav1.OwnerReference{c.Owner}
 	credentials := &corev1.Secret{ObjectMeta: c.Meta(Account), StringData: map[string]string{
@@ -45,10 +45,13 @@ func CreateCluster(ctx context.Context, api client.Client, name string, vcenter 
 	return c, provider.Create(ctx, api, credentials, infra)
 }
 
+// ZoneLabels are those of the zones of a cluster.
+func ZoneLabels(cluster string) map[string]string { return map[string]string{zoneLabel: cluster} }
+
 // Zone is a VSphereDeploymentZone for a cluster and its VSphereFailureDomain, both to
 // be created.
 func Zone(c *provider.Cluster, name string, vcenter *simulator.Server, domain infrav1.VSphereFailureDomainSpec) (*infrav1.VSphereFailureDomain, *infrav1.VSphereDeploymentZone) {
-	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{zoneLabel: c.Name}}
+	meta := metav1.ObjectMeta{Name: name, Labels: ZoneLabels(c.Name)}
 	return &infrav1.VSphereFailureDomain{ObjectMeta: meta, Spec: domain},
 		&infrav1.VSphereDeploymentZone{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.VSphereDeploymentZoneSpec{
 			Server: vcenter.Host(), FailureDomain: name,

@@ -1,0 +1,156 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/vsphere/objects"
+	"github.com/faultline-io/faultline/e2e/workload"
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// sites are datacenters of one vCenter, one for each cluster. Their compute clusters are the zones, each with a datastore and a network that
+// no other one has.
+type sites struct {
+	*simulation
+
+	mu        sync.Mutex
+	workloads *workload.Simulator
+	of        map[string]string // the namespace of the cluster of each zone
+}
+
+// Sites implements provider.SitesProvider.
+func (Provider) Sites(string) (provider.Sites, error) {
+	vcenter, err := simulator.New(simulator.Layout{Tags: []simulator.Tag{{Category: simulator.RegionCategory, Name: simulator.RegionTag}}})
+	if err != nil {
+		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
+	}
+	return &sites{simulation: &simulation{vcenter: vcenter}, of: map[string]string{}}, nil
+}
+
+// Flavor implements provider.Sites.
+func (*sites) Flavor() string { return "" }
+
+// Unbounded implements provider.Unbounded: the hosts of vcsim take any number of virtual machines.
+func (*sites) Unbounded() {}
+
+// Run implements provider.Sites: vCenter runs already.
+func (s *sites) Run(ctx context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) error {
+	s.mu.Lock()
+	s.workloads = workloads
+	s.mu.Unlock()
+	<-ctx.Done()
+	return nil
+}
+
+// AddCluster implements provider.Sites.
+func (s *sites) AddCluster(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, _ int) error {
+	name := cluster.GetName()
+	if err := s.addDatacenter(name, domains); err != nil {
+		return err
+	}
+	labels := map[string]any{}
+	for key, value := range objects.ZoneLabels(name) {
+		labels[key] = value
+	}
+	if err := unstructured.SetNestedMap(cluster.Object, labels, "spec", "failureDomainSelector", "matchLabels"); err != nil {
+		return fmt.Errorf("selecting the zones of %s: %w", name, err)
+	}
+	c, err := connect(in)
+	if err != nil {
+		return err
+	}
+	for _, zone := range domains {
+		s.mu.Lock()
+		s.of[zone] = cluster.GetNamespace()
+		s.mu.Unlock()
+		domain, deployment := objects.Zone(&provider.Cluster{Name: name}, zone, s.vcenter, infrav1.VSphereFailureDomainSpec{
+			Region:   infrav1.FailureDomain{Name: simulator.RegionTag, Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
+			Zone:     infrav1.FailureDomain{Name: zone, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
+			Topology: infrav1.Topology{Datacenter: name, ComputeCluster: zone, Datastore: "datastore-" + zone, Networks: []string{"network-" + zone}},
+		})
+		if err := provider.Create(ctx, c, domain, deployment); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addDatacenter makes one with a compute cluster for each zone.
+func (s *sites) addDatacenter(name string, zones []string) error {
+	dc := simulator.ThreeZones().Datacenters[0]
+	dc.Name, dc.Clusters, dc.Datastores, dc.Networks = name, nil, dc.Datastores[:1], dc.Networks[:1]
+	for _, zone := range zones {
+		of := []string{zone}
+		dc.Clusters = append(dc.Clusters, simulator.Cluster{Name: zone, Hosts: []string{zone + "-host"}})
+		dc.Datastores = append(dc.Datastores, simulator.Datastore{Name: "datastore-" + zone, Clusters: of})
+		dc.Networks = append(dc.Networks, simulator.Network{Name: "network-" + zone, Clusters: of})
+	}
+	if err := s.vcenter.AddDatacenter(dc); err != nil {
+		return fmt.Errorf("adding datacenter %s: %w", name, err)
+	}
+	if err := s.vcenter.AttachTag(simulator.RegionCategory+"/"+simulator.RegionTag, "/"+name); err != nil {
+		return fmt.Errorf("tagging datacenter %s: %w", name, err)
+	}
+	for _, zone := range zones {
+		if err := s.vcenter.MakeTag(simulator.Tag{Category: simulator.ZoneCategory, Name: zone, On: []string{"/" + name + "/host/" + zone}}); err != nil {
+			return fmt.Errorf("tagging compute cluster %s: %w", zone, err)
+		}
+	}
+	return nil
+}
+
+// connect opens a client that knows zones.
+func connect(in *managementcluster.Cluster) (client.Client, error) {
+	scheme := runtime.NewScheme()
+	if err := infrav1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering the types of zones: %w", err)
+	}
+	c, err := client.New(in.RESTConfig, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the management cluster: %w", err)
+	}
+	return c, nil
+}
+
+// Lose implements provider.Sites: vCenter loses the hosts of the zone, and the Nodes there stop.
+func (s *sites) Lose(ctx context.Context, zone string) error {
+	if err := s.vcenter.DisconnectHosts(zone); err != nil {
+		return fmt.Errorf("losing the hosts of %s: %w", zone, err)
+	}
+	s.setReady(ctx, zone, false)
+	return nil
+}
+
+// Restore implements provider.Sites.
+func (s *sites) Restore(ctx context.Context, zone string) error {
+	if err := s.vcenter.ReconnectHosts(zone); err != nil {
+		return fmt.Errorf("restoring the hosts of %s: %w", zone, err)
+	}
+	s.setReady(ctx, zone, true)
+	return nil
+}
+
+// setReady stops the Nodes in a zone, or starts them again. A virtual machine that has no Node yet is passed over.
+func (s *sites) setReady(ctx context.Context, zone string, ready bool) {
+	s.mu.Lock()
+	workloads, namespace := s.workloads, s.of[zone]
+	s.mu.Unlock()
+	for _, vm := range s.vcenter.VMs() {
+		if vm.Cluster == zone && strings.HasPrefix(vm.Name, namespace+"-") {
+			_ = workloads.SetNodeReady(ctx, client.ObjectKey{Namespace: namespace, Name: vm.Name}, ready)
+		}
+	}
+}
