@@ -65,6 +65,7 @@ type Cluster struct {
 
 	mutex     sync.Mutex
 	reserved  []*ports.Range
+	fronts    []*Disobedience
 	processes []*process
 	managers  map[string]launch
 	failed    chan struct{}
@@ -256,6 +257,9 @@ func (p *Cluster) Stop() {
 			}
 		}
 		managers.Wait()
+		for _, front := range p.fronts {
+			front.close()
+		}
 		// Their data is thrown away, so the rest need not finish anything.
 		for _, process := range slices.Backward(processes) {
 			process.stop(0)

@@ -37,6 +37,8 @@ type Component struct {
 	Listen func(Endpoints) (args, env []string, err error)
 	// InPod has the program find its namespace in a file, as in a pod. It takes Linux.
 	InPod bool
+	// Disobedience, unless nil, stands between the program and the API server.
+	Disobedience *Disobedience
 	// Version, unless empty, is what the program must report when it starts.
 	Version string
 }

@@ -21,7 +21,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -153,7 +152,7 @@ func (p *Cluster) run(ctx context.Context, m manager) error {
 		return fmt.Errorf("writing the certificate of %s: %w", name, err)
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := p.writeAccountKubeconfig(ctx, m.manifests.account, kubeconfig); err != nil {
+	if err := p.writeAccountKubeconfig(ctx, m, kubeconfig); err != nil {
 		return fmt.Errorf("preparing %s: %w", name, err)
 	}
 	args, env, err := m.listen(dir)
@@ -197,8 +196,9 @@ func (m manager) listen(dir string) (args, env []string, err error) {
 	}, nil, nil
 }
 
-// writeAccountKubeconfig writes a kubeconfig that acts as a ServiceAccount.
-func (p *Cluster) writeAccountKubeconfig(ctx context.Context, account types.NamespacedName, path string) error {
+// writeAccountKubeconfig writes a kubeconfig that acts as the manager's ServiceAccount.
+func (p *Cluster) writeAccountKubeconfig(ctx context.Context, m manager, path string) error {
+	account := m.manifests.account
 	token := &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenSeconds))},
 	}
@@ -207,6 +207,15 @@ func (p *Cluster) writeAccountKubeconfig(ctx context.Context, account types.Name
 		return fmt.Errorf("requesting a token of ServiceAccount %s: %w", account, err)
 	}
 	config := rest.AnonymousClientConfig(p.RESTConfig)
+	if between := m.component.Disobedience; between != nil {
+		var err error
+		if config, err = between.between(ctx, p.RESTConfig); err != nil {
+			return fmt.Errorf("standing before the API server: %w", err)
+		}
+		p.mutex.Lock()
+		p.fronts = append(p.fronts, between)
+		p.mutex.Unlock()
+	}
 	config.BearerToken = token.Status.Token
 	return writeKubeconfig(path, config)
 }

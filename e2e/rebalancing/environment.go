@@ -34,6 +34,7 @@ type environment struct {
 	setup      provider.Setup
 	sites      provider.Sites
 	management *managementcluster.Cluster
+	apiServer  *managementcluster.Disobedience // nil when it obeys
 	workload   *workload.Simulator
 
 	end        context.CancelCauseFunc
@@ -51,6 +52,9 @@ func prepare(ctx context.Context, options Options, sited provider.SitesProvider,
 	if err := g.start(ctx, options, sited, dir); err != nil {
 		return g, ctx, err
 	}
+	if err := g.apiServer.Set(ctx, true); err != nil {
+		return g, ctx, err
+	}
 	g.background.Go(func() {
 		select {
 		case <-g.management.Failed():
@@ -63,7 +67,10 @@ func prepare(ctx context.Context, options Options, sited provider.SitesProvider,
 	return g, ctx, nil
 }
 
-func (g *environment) start(ctx context.Context, options Options, sited provider.SitesProvider, dir string) error {
+func (g *environment) start(ctx context.Context, options Options, sited provider.SitesProvider, dir string) (err error) {
+	if g.apiServer, err = managementcluster.Disobey(options.APIServer); err != nil {
+		return err
+	}
 	builder, err := binaries.New(options.Progress)
 	if err != nil {
 		return err
@@ -89,7 +96,7 @@ func (g *environment) start(ctx context.Context, options Options, sited provider
 	}
 	component := managementcluster.Provider(programs, g.root, g.about.Name)
 	component.Args, component.Objects = append(component.Args, g.setup.ManagerArgs...), objects
-	component.Args = append(component.Args, managementcluster.KubeadmVersion(version))
+	component.Args, component.Disobedience = append(component.Args, managementcluster.KubeadmVersion(version)), g.apiServer
 	maps.Copy(component.Variables, g.setup.ManagerVariables)
 	g.management, err = managementcluster.Start(ctx, managementcluster.Options{
 		Dir: dir, Programs: programs, Components: append(managementcluster.ClusterAPI(programs, source, version), component),

@@ -34,6 +34,8 @@ type Options struct {
 	Seed  uint64
 	// AtOnce is how many there are at a time.
 	AtOnce int
+	// APIServer has the names of the faults that the API server has for the manager, with commas between them; "" for none.
+	APIServer string
 	// Out receives a line for each control plane, Progress one for each thing that takes time before.
 	Out, Progress io.Writer
 }
@@ -103,6 +105,9 @@ func (o Options) runAll(ctx context.Context, g *environment, dir string) error {
 		})
 	}
 	_ = group.Wait()
+	if g.apiServer != nil {
+		o.printf("API server %s: %s", o.APIServer, g.apiServer.Highest())
+	}
 	o.printf("%d of %d seeds without a fault; %s; the manager was killed %d times", r.passed, o.Seeds, r.sum, g.kills)
 	return errors.Join(r.failed...)
 }

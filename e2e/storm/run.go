@@ -19,6 +19,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/shared/simulation/front"
 )
 
 const (
@@ -51,6 +52,7 @@ type run struct {
 
 	management     *managementcluster.Cluster
 	client         client.WithWatch
+	apiServer      *managementcluster.Disobedience // nil when it obeys
 	infrastructure provider.Target
 	members        map[string]*member
 
@@ -72,10 +74,25 @@ func (r *run) all(ctx context.Context) error {
 	}
 	r.options.printf("%s: %d kills, %d while machines were on their way, %d machines made, %d deleted, %d faults, %.0f s (%s)",
 		r.mode.Name, r.kills, r.amid, r.made, r.deleted, len(r.faults), time.Since(began).Seconds(), r.mode.Is)
+	if r.apiServer != nil {
+		r.options.printf("%s: %s", r.mode.Name, r.apiServer.Highest())
+		r.note(tooMany(r.apiServer.Highest()))
+	}
 	if len(r.faults) > 0 {
 		err = errors.Join(err, errors.New(strings.Join(r.faults, "\n")))
 	}
 	return err
+}
+
+// mostRequests is how many requests a minute a manager may send for one object that it has trouble with.
+const mostRequests = 600
+
+// tooMany finds that a manager does not wait between its attempts.
+func tooMany(highest front.Rate) []provider.Fault {
+	if highest.Count <= mostRequests {
+		return nil
+	}
+	return []provider.Fault{{Object: "API server", What: fmt.Sprintf("%s, of which %d are enough", highest, mostRequests)}}
 }
 
 func (r *run) start(ctx context.Context) error {
@@ -86,6 +103,10 @@ func (r *run) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if r.apiServer, err = managementcluster.Disobey(r.options.APIServer); err != nil {
+		return err
+	}
+	component.Disobedience = r.apiServer
 	r.management, err = managementcluster.Start(ctx, managementcluster.Options{Dir: r.dir, Programs: r.installation.Programs, Components: []managementcluster.Component{component}})
 	if err != nil {
 		return err
@@ -138,6 +159,9 @@ func (r *run) blow(ctx context.Context) error {
 // rounds let the manager work for a moment on something new, until it was killed so
 // many times. It works when they begin and when they end.
 func (r *run) rounds(ctx context.Context, kills int, act func(context.Context) error) error {
+	if err := r.apiServer.Set(ctx, true); err != nil {
+		return err
+	}
 	for r.kills < kills {
 		if err := r.infrastructure.Disturb(ctx, r.random); err != nil {
 			return fmt.Errorf("disturbing the infrastructure: %w", err)
@@ -235,8 +259,8 @@ func (r *run) note(faults []provider.Fault) {
 
 // settle waits until every machine is what it is to become, and judges that.
 func (r *run) settle(ctx context.Context, when string) error {
-	if err := r.infrastructure.Calm(ctx); err != nil {
-		return fmt.Errorf("calming the infrastructure: %w", err)
+	if err := errors.Join(r.infrastructure.Calm(ctx), r.apiServer.Set(ctx, false)); err != nil {
+		return fmt.Errorf("calming the infrastructure and the API server: %w", err)
 	}
 	faults, err := r.await(ctx, settleLimit, func(s provider.Snapshot) []provider.Fault {
 		return append(unsettled(r.members, s), judge(r.members, s)...)

@@ -23,6 +23,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/e2e/alone"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
@@ -36,6 +37,8 @@ type Options struct {
 	Seed uint64
 	// Mode is how the outside system behaves; "" is every way in turn.
 	Mode string
+	// APIServer has the names of the faults that the API server has for the manager, with commas between them; "" for none.
+	APIServer string
 	// Machines is about how many there are at a time.
 	Machines int
 	// Out receives a line for some kills, and one for each mode.
@@ -68,8 +71,8 @@ func Run(ctx context.Context, options Options) error {
 	if options.Seed == 0 {
 		options.Seed = uint64(rand.Uint32()) + 1 // short enough to be typed
 	}
-	options.printf("seed %d: %d kills of the manager of %s in each mode, about %d machines at a time",
-		options.Seed, options.Kills, options.Provider.Describe().Name, options.Machines)
+	options.printf("seed %d: %d kills of the manager of %s in each mode, about %d machines at a time%s",
+		options.Seed, options.Kills, options.Provider.Describe().Name, options.Machines, behaving(options.APIServer))
 	var failed []error
 	for _, mode := range modes {
 		r := &run{
@@ -92,6 +95,14 @@ func Run(ctx context.Context, options Options) error {
 	return os.RemoveAll(dir)
 }
 
+// behaving describes the API server.
+func behaving(as string) string {
+	if as == "" {
+		return ""
+	}
+	return ", API server " + as
+}
+
 // folder makes one for the logs.
 func folder() (string, error) {
 	dir, err := os.MkdirTemp("", "faultline-storm-")
@@ -111,6 +122,9 @@ func (o *Options) check() ([]provider.Mode, error) {
 	}
 	if o.Kills < 1 || o.Machines < 1 {
 		return nil, fmt.Errorf("the numbers of kills and of machines are to be 1 or more, not %d and %d", o.Kills, o.Machines)
+	}
+	if _, err := managementcluster.Disobey(o.APIServer); err != nil {
+		return nil, err
 	}
 	modes := o.Provider.Modes()
 	if o.Mode == "" {

@@ -8,13 +8,16 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
+	"github.com/faultline-io/faultline/shared/simulation/front"
 )
 
 // A short storm with each provider.
@@ -35,6 +38,25 @@ func TestManagerKilledAtRandomLosesNothing(t *testing.T) {
 	}
 }
 
+// The same with an API server that disobeys in every way.
+func TestManagerOfADisobedientAPIServerLosesNothingAndAsksNotTooOften(t *testing.T) {
+	t.Parallel()
+	for _, p := range all.Providers[provider.InStorm]() {
+		t.Run(p.Describe().Name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			out := &bytes.Buffer{}
+			err := Run(t.Context(), Options{
+				Provider: p, Mode: "obedient", APIServer: strings.Join(managementcluster.Disobediences(), ","),
+				Kills: 4, Machines: 4, Seed: 1, Out: out, Progress: os.Stderr,
+			})
+			g.Expect(err).NotTo(HaveOccurred(), "%s", out)
+			g.Expect(out.String()).To(MatchRegexp("obedient: at most [1-9][0-9]* requests a minute for one object"))
+			t.Log(out)
+		})
+	}
+}
+
 func TestWhatCannotBeRunIsSaid(t *testing.T) {
 	vSphere, err := all.Named[provider.InStorm]("vsphere")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -46,6 +68,7 @@ func TestWhatCannotBeRunIsSaid(t *testing.T) {
 	}{
 		"mode":               {Options{Provider: vSphere, Mode: "other"}, `(?s)there is no mode "other" for provider vsphere; there are:.*obedient +vCenter does.*\n  lost-answers `},
 		"another's mode":     {Options{Provider: metal3, Mode: "lost-answers"}, `(?s)there is no mode "lost-answers" for provider metal3.*obedient +hosts do`},
+		"API server":         {Options{Provider: vSphere, APIServer: "lagging,other"}, `how the API server behaves: there is no fault "other"; there are lagging, busy`},
 		"number of kills":    {Options{Provider: vSphere, Kills: -1}, "1 or more, not -1 and 12"},
 		"number of machines": {Options{Provider: vSphere, Machines: -1}, "1 or more, not 200 and -1"},
 	} {
@@ -70,6 +93,9 @@ func TestEveryModeHasANameOfItsOwnAndASentence(t *testing.T) {
 			g.Expect(string(readme)).To(ContainSubstring("| `%s` | %s |\n", mode.Name, mode.Is), "README.md")
 			names = append(names, mode.Name)
 		}
+	}
+	for _, fault := range front.Faults() {
+		NewWithT(t).Expect(string(readme)).To(ContainSubstring("| `%s` | %s |\n", fault.Name, fault.Is), "README.md")
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 	"flag"
 	"os"
 	"strconv"
+	"strings"
 
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
@@ -29,6 +31,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&options.Kills, "kills", storm.DefaultKills, "how often it is killed in each mode")
 	flags.IntVar(&options.Machines, "machines", storm.DefaultMachines, "about how many machines there are at a time")
 	flags.StringVar(&options.Mode, "mode", "", "how the infrastructure behaves, every way in turn when empty; "+rebalancing.Mode+" moves machines of control planes instead")
+	flags.StringVar(&options.APIServer, "api-server", "", "how the API server disobeys the manager, with commas between: "+strings.Join(managementcluster.Disobediences(), ", "))
 	seeds := flags.Int("seeds", rebalancing.DefaultSeeds, "how many control planes there are in mode "+rebalancing.Mode+", each with a seed of its own")
 	atOnce := flags.Int("at-once", rebalancing.DefaultAtOnce, "how many of them there are at a time")
 	flags.Func("seed", "`number` that what is random is drawn from (default: one that is drawn and printed)", func(value string) (err error) {
@@ -43,7 +46,7 @@ func run(ctx context.Context, args []string) error {
 	options.Provider = *chosen
 	if options.Mode == rebalancing.Mode {
 		return rebalancing.Run(ctx, rebalancing.Options{
-			Provider: *chosen, Seeds: *seeds, Seed: options.Seed, AtOnce: *atOnce, Out: options.Out, Progress: options.Progress,
+			Provider: *chosen, Seeds: *seeds, Seed: options.Seed, AtOnce: *atOnce, APIServer: options.APIServer, Out: options.Out, Progress: options.Progress,
 		})
 	}
 	return storm.Run(ctx, options)

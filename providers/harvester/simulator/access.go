@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/http"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -15,7 +16,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/front"
+	"github.com/faultline-io/faultline/shared/simulation/front"
 )
 
 const (
@@ -133,7 +134,7 @@ func (s *Simulator) Up(ctx context.Context) error { return s.front.Up(ctx) }
 func (s *Simulator) Delay(delay time.Duration) { s.front.Delay(delay) }
 
 // Fail refuses this share of the requests, 0 to 1, with 503.
-func (s *Simulator) Fail(share float64) { s.front.Fail(share) }
+func (s *Simulator) Fail(share float64) { s.front.Refuse(http.StatusServiceUnavailable, share) }
 
 // LoseAnswers makes this share of the changes and ends the connection instead of confirming them.
 func (s *Simulator) LoseAnswers(share float64) { s.front.Lose(share) }

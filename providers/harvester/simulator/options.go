@@ -9,9 +9,9 @@ import (
 	"time"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/front"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
+	"github.com/faultline-io/faultline/shared/simulation/front"
 )
 
 // Option adjusts a Simulator before it starts.

@@ -27,7 +27,6 @@ import (
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/front"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/migration"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/networks"
@@ -35,6 +34,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/webhooks"
 	"github.com/faultline-io/faultline/shared/simulation"
+	"github.com/faultline-io/faultline/shared/simulation/front"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 

@@ -4,12 +4,14 @@
 package front
 
 import (
+	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Request is what somebody has asked for.
@@ -29,16 +31,65 @@ func (r Request) writes() bool {
 	return r.Resource != "" && !slices.Contains([]string{"get", "list", "watch"}, r.Verb)
 }
 
+// Object is what requests are about.
+type Object struct{ Resource, Namespace, Name string }
+
+func (o Object) String() string {
+	return o.Resource + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
+}
+
+// Rate is how many requests there were about one object within a minute.
+type Rate struct {
+	Object
+	Count int
+}
+
+// String is how it is printed.
+func (r Rate) String() string {
+	return fmt.Sprintf("at most %d requests a minute for one object (%s)", r.Count, r.Object)
+}
+
 // Log are the requests so far.
 type Log struct {
 	mu       sync.Mutex
+	countAll bool // and keep none
 	requests []Request
+	minute   time.Time
+	counts   map[Object]int // within the minute
+	highest  Rate
 }
 
-func (l *Log) note(r Request) {
+func (l *Log) note(r Request, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.requests = append(l.requests, r)
+	if !l.countAll {
+		l.requests = append(l.requests, r)
+	}
+	if r.Name == "" {
+		return
+	}
+	if minute := now.Truncate(time.Minute); !minute.Equal(l.minute) {
+		l.minute, l.counts = minute, map[Object]int{}
+	}
+	of := Object{r.Resource, r.Namespace, r.Name}
+	l.counts[of]++
+	if l.counts[of] > l.highest.Count {
+		l.highest = Rate{of, l.counts[of]}
+	}
+}
+
+// CountOnly keeps no requests from now on, as there may be many.
+func (l *Log) CountOnly() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.countAll, l.requests = true, nil
+}
+
+// Highest is the highest rate that there was, requests by name only.
+func (l *Log) Highest() Rate {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.highest
 }
 
 // Requests returns all that were asked since ForgetRequests, oldest first.
@@ -48,7 +99,7 @@ func (l *Log) Requests() []Request {
 	return slices.Clone(l.requests)
 }
 
-// ForgetRequests begins anew.
+// ForgetRequests forgets them.
 func (l *Log) ForgetRequests() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -188,7 +188,7 @@ func (p *Proxy) handler() http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked := parse(r)
-		p.note(asked)
+		p.note(asked, time.Now())
 		if p.obstruct(w, r, asked) {
 			return
 		}
@@ -232,12 +232,19 @@ func (p *Proxy) answered(response *http.Response) error {
 	asked, _ := response.Request.Context().Value(requestKey{}).(Request)
 	if asked.Verb == "watch" {
 		response.Body = &watch{
-			body: response.Body, silence: p.silence, stuck: p.sticking(), ended: response.Request.Context().Done(), cut: p.cutting(),
+			body: response.Body, silence: p.silence, stuck: p.sticking(), lag: p.lagging, ended: response.Request.Context().Done(), cut: p.cutting(),
+			expired: p.expiring(),
 		}
 		return nil
 	}
-	if asked.writes() && p.loses() {
+	if !asked.writes() {
+		return nil
+	}
+	switch lost, timedOut := p.fates(); {
+	case lost:
 		return errLost
+	case timedOut:
+		timeOut(response)
 	}
 	return nil
 }

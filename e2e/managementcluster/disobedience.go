@@ -1,0 +1,106 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managementcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/faultline-io/faultline/shared/faults"
+	"github.com/faultline-io/faultline/shared/simulation/front"
+)
+
+// Disobedience is what a manager has in the place of an API server that obeys. Others reach the API server itself.
+type Disobedience struct {
+	faults []front.Fault
+
+	mu    sync.Mutex
+	proxy *front.Proxy
+	on    bool
+}
+
+// Disobey returns one with faults of front.Faults, by their names with commas between them; nil for none.
+func Disobey(names string) (*Disobedience, error) {
+	if names == "" {
+		return nil, nil
+	}
+	d := &Disobedience{}
+	for name := range strings.SplitSeq(names, ",") {
+		fault, err := faults.Named(front.Faults(), strings.TrimSpace(name))
+		if err != nil {
+			return nil, fmt.Errorf("how the API server behaves: %w", err)
+		}
+		d.faults = append(d.faults, fault)
+	}
+	return d, nil
+}
+
+// Disobediences are the names of the faults.
+func Disobediences() []string {
+	var names []string
+	for _, fault := range front.Faults() {
+		names = append(names, fault.Name)
+	}
+	return names
+}
+
+// between stands between a manager and the API server that config reaches, and returns how it is reached.
+func (d *Disobedience) between(ctx context.Context, config *rest.Config) (*rest.Config, error) {
+	proxy, err := front.New(config, front.Address{})
+	if err != nil {
+		return nil, err
+	}
+	proxy.CountOnly()
+	if err := proxy.Up(ctx); err != nil {
+		return nil, errors.Join(err, proxy.Close())
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.proxy = proxy
+	return &rest.Config{Host: proxy.URL(), TLSClientConfig: rest.TLSClientConfig{CAData: proxy.Authority()}}, nil
+}
+
+// Set makes the faults, or ends them. They are not there at the start.
+func (d *Disobedience) Set(ctx context.Context, on bool) error {
+	if d == nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.on == on || d.proxy == nil {
+		return nil
+	}
+	d.on = on
+	var failed []error
+	for i := range d.faults {
+		failed = append(failed, d.faults[i].Make(ctx, &d.proxy.Obstacles, on))
+	}
+	return errors.Join(failed...)
+}
+
+// Highest is the highest rate of requests for one object.
+func (d *Disobedience) Highest() front.Rate {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.proxy == nil {
+		return front.Rate{}
+	}
+	return d.proxy.Highest()
+}
+
+func (d *Disobedience) close() {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.proxy != nil {
+		_ = d.proxy.Close() // It refuses connections from then on.
+	}
+}

@@ -1,0 +1,71 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package front
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/faultline-io/faultline/shared/faults"
+)
+
+// Fault is a way in which an API server breaks a rule that its clients would like to rely on.
+type Fault = faults.Fault[*Obstacles, struct{}, struct{}]
+
+const (
+	// lateBy is how late the watches of an API server are that lags, shortly how long at most those last that are cut.
+	lateBy, shortly = 2 * time.Second, 10 * time.Second
+	// some is the share of the requests that are hit.
+	some = 0.1
+)
+
+// Faults returns all there are. A further one is a further entry.
+func Faults() []Fault {
+	return []Fault{
+		{
+			Name: "lagging", Is: "watches bring changes seconds late", Breaks: "A client that has written finds in its cache what it has written.",
+			Set: set(func(o *Obstacles, on bool) { o.Lag(whole(on, lateBy)) }),
+		},
+		{
+			Name: "busy", Is: "a tenth of the requests is refused with 429", Breaks: "A request is done.",
+			Set: set(func(o *Obstacles, on bool) { o.Refuse(http.StatusTooManyRequests, whole(on, some)) }),
+		},
+		{
+			Name: "failing", Is: "a tenth of the requests is refused with 500 or 504, and a tenth of the changes is made and answered with 504",
+			Breaks: "A change that is answered with an error has not been made.",
+			Set: set(func(o *Obstacles, on bool) {
+				o.Refuse(http.StatusInternalServerError, whole(on, some/2))
+				o.Refuse(http.StatusGatewayTimeout, whole(on, some/2))
+				o.TimeOut(whole(on, some))
+			}),
+		},
+		{
+			Name: "cutting", Is: "watches end after seconds", Breaks: "A watch brings every change.",
+			Set: set(func(o *Obstacles, on bool) {
+				o.Shorten(whole(on, shortly))
+				o.Cut()
+			}),
+		},
+		{
+			Name: "conflicting", Is: "a tenth of the updates and patches conflicts", Breaks: "An object that only one client writes has no conflicts.",
+			Set: set(func(o *Obstacles, on bool) { o.Conflict(AnyResource, whole(on, some)) }),
+		},
+	}
+}
+
+// whole is a value while a fault is on.
+func whole[T time.Duration | float64](on bool, value T) T {
+	if !on {
+		return 0
+	}
+	return value
+}
+
+func set(do func(o *Obstacles, on bool)) func(context.Context, *Obstacles, bool, ...string) error {
+	return func(_ context.Context, o *Obstacles, on bool, _ ...string) error {
+		do(o, on)
+		return nil
+	}
+}
