@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net/http"
 	"os"
 	goruntime "runtime"
 	"runtime/debug"
@@ -114,6 +115,7 @@ func (o *Options) newManager(p Provider) (manager.Manager, error) {
 	api.UserAgent = p.program()
 	// Upstream's finalizers are part of the wire format, so the API server's warning about their names is dropped.
 	api.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API Server Warning"))
+	api.Wrap(func(next http.RoundTripper) http.RoundTripper { return patient{next, patientBackoff()} })
 	mgr, err := ctrl.NewManager(api, ctrl.Options{
 		Scheme: scheme, Metrics: *metricsOptions, HealthProbeBindAddress: o.healthAddress, PprofBindAddress: o.profilerAddress,
 		LeaderElection: o.leaderElect, LeaderElectionID: cmp.Or(o.leaderElectionID, p.LeaderElectionID),
