@@ -107,6 +107,7 @@ func (o Options) runAll(ctx context.Context, g *environment, dir string) error {
 	_ = group.Wait()
 	if g.apiServer != nil {
 		o.printf("API server %s: %s", o.APIServer, g.apiServer.Highest())
+		r.failed = append(r.failed, g.apiServer.Highest().TooMany()) // or nil
 	}
 	o.printf("%d of %d seeds without a fault; %s; the manager was killed %d times", r.passed, o.Seeds, r.sum, g.kills)
 	return errors.Join(r.failed...)

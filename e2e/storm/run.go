@@ -19,7 +19,6 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/shared/simulation/front"
 )
 
 const (
@@ -76,23 +75,12 @@ func (r *run) all(ctx context.Context) error {
 		r.mode.Name, r.kills, r.amid, r.made, r.deleted, len(r.faults), time.Since(began).Seconds(), r.mode.Is)
 	if r.apiServer != nil {
 		r.options.printf("%s: %s", r.mode.Name, r.apiServer.Highest())
-		r.note(tooMany(r.apiServer.Highest()))
+		err = errors.Join(err, r.apiServer.Highest().TooMany())
 	}
 	if len(r.faults) > 0 {
 		err = errors.Join(err, errors.New(strings.Join(r.faults, "\n")))
 	}
 	return err
-}
-
-// mostRequests is how many requests a minute a manager may send for one object that it has trouble with.
-const mostRequests = 600
-
-// tooMany finds that a manager does not wait between its attempts.
-func tooMany(highest front.Rate) []provider.Fault {
-	if highest.Count <= mostRequests {
-		return nil
-	}
-	return []provider.Fault{{Object: "API server", What: fmt.Sprintf("%s, of which %d are enough", highest, mostRequests)}}
 }
 
 func (r *run) start(ctx context.Context) error {

@@ -175,5 +175,7 @@ func TestHighestRateIsThatOfOneObjectWithinAMinute(t *testing.T) {
 	g.Expect(l.Highest()).To(Equal(Rate{Object{"pods", "one", "p"}, 5}))
 	g.Expect(l.Highest().String()).To(Equal("at most 5 requests a minute for one object (pods one/p)"))
 	g.Expect(Object{"nodes", "", "n"}.String()).To(Equal("nodes n"))
+	g.Expect(l.Highest().TooMany()).To(Succeed())
+	g.Expect(Rate{Object{"pods", "one", "p"}, mostRequests + 1}.TooMany()).To(MatchError(ContainSubstring("pods one/p")))
 	g.Expect(l.Requests()).To(BeEmpty())
 }

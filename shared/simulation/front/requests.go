@@ -49,6 +49,17 @@ func (r Rate) String() string {
 	return fmt.Sprintf("at most %d requests a minute for one object (%s)", r.Count, r.Object)
 }
 
+// mostRequests is how many requests a minute a client may send for one object that it has trouble with.
+const mostRequests = 600
+
+// TooMany is that the client does not wait between its attempts; nil when it does.
+func (r Rate) TooMany() error {
+	if r.Count <= mostRequests {
+		return nil
+	}
+	return fmt.Errorf("%s, where %d are enough", r, mostRequests)
+}
+
 // Log are the requests so far.
 type Log struct {
 	mu       sync.Mutex
