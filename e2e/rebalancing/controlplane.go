@@ -39,6 +39,8 @@ const (
 	tightLimit = time.Minute
 	// refusedLimit is how long a machine waits for a failure domain that receives none until a person deletes it.
 	refusedLimit = time.Minute
+	// askedFor is how long the control plane is paused for its controller to show it.
+	askedFor = 2 * time.Second
 	// leftLimit is how long it must have been said that the control plane replaces no unhealthy machine.
 	leftLimit = 10 * time.Second
 	// amidLimit bounds how long a move is waited for that may not come.
@@ -58,7 +60,10 @@ type controlPlane struct {
 	lost    string // failure domain
 	stopped string // Machine
 	claimed string // Machine
+	held    string // Machine
 	renewed int    // templates
+	// stripping says that a policy removes annotations.
+	stripping bool
 
 	mu    sync.Mutex
 	armed map[phase]bool // at which the manager is killed
@@ -132,15 +137,16 @@ func (p *controlPlane) live(ctx context.Context) error {
 
 // tend waits until the control plane is as it should be, and does what only a person can. A machine that was asked to be in a failure domain
 // which began to be cordoned or emptied before it was there waits for a person, as it says: that it is deleted, here after a while. So does a
-// control plane with the annotation of a remediation that has ended.
+// control plane with the annotation of a remediation that has ended, and one that is asked for no move as annotations were removed.
 func (p *controlPlane) tend(ctx context.Context, what string, holds func(moment) bool) error {
 	since := map[types.UID]time.Time{}
 	for {
 		var waits *machine
-		leftOver := false
+		leftOver, removed := false, false
 		if err := p.await(ctx, mostLimit, what, func(m moment) bool {
 			waits, leftOver = m.refused(since, time.Now()), m.leftOver() && time.Since(m.at) > leftLimit
-			return waits != nil || leftOver || holds(m)
+			removed = m.removed() && time.Since(m.at) > leftLimit
+			return waits != nil || leftOver || removed || holds(m)
 		}); err != nil {
 			return err
 		}
@@ -150,6 +156,8 @@ func (p *controlPlane) tend(ctx context.Context, what string, holds func(moment)
 			err = p.deleteAsPerson(ctx, *waits)
 		case leftOver:
 			err = p.endRemediation(ctx)
+		case removed:
+			err = p.askAgain(ctx)
 		default:
 			return nil
 		}

@@ -34,13 +34,18 @@ const (
 	renew    act = "renew"    // the infrastructure template, by one of another name
 	pause    act = "pause"    // the control plane's controller
 	resume   act = "resume"   // it
+	upgrade  act = "upgrade"  // Kubernetes, once
+	hold     act = "hold"     // a Machine that is to go, by a hook, so that a rollout stops
+	letGo    act = "let go"   // what was held
+	strip    act = "strip"    // what Faultline writes into annotations, by a mutating policy
+	keep     act = "keep"     // annotations again
 )
 
 // weights say how often an act is drawn that can be done.
 func weights() map[act]int {
 	return map[act]int{
 		cordon: 2, evict: 6, activate: 5, lose: 2, restore: 2, remove: 2, fail: 5, stop: 1, start: 3, claim: 1, release: 3, scale: 3, rollOut: 1, renew: 1,
-		pause: 1, resume: 4,
+		pause: 1, resume: 4, upgrade: 3, hold: 4, letGo: 3, strip: 4, keep: 4,
 	}
 }
 
@@ -120,7 +125,7 @@ func draw(seed uint64) script {
 	}
 	// Without a failure domain to be emptied there is nothing to be moved.
 	s.steps = []step{{act: evict, pick: random.IntN(1 << 16), kill: provider.Pick(random, phases())}}
-	can := map[act]bool{restore: false, start: false, release: false, resume: false}
+	can := map[act]bool{restore: false, start: false, release: false, resume: false, letGo: false, keep: false}
 	for len(s.steps) < fewestSteps || len(s.steps) < mostSteps && random.IntN(goesOn) > 0 {
 		s.steps = append(s.steps, drawStep(random, can))
 	}
@@ -158,7 +163,7 @@ func drawStep(random *rand.Rand, can map[act]bool) step {
 	if random.IntN(killers) == 0 {
 		s.kill = provider.Pick(random, phases())
 	}
-	undone := map[act]act{lose: restore, stop: start, claim: release, pause: resume}
+	undone := map[act]act{lose: restore, stop: start, claim: release, pause: resume, hold: letGo, strip: keep}
 	for does, undoes := range undone {
 		if s.act == does || s.act == undoes {
 			can[does], can[undoes] = s.act == undoes, s.act == does

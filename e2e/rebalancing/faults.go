@@ -32,33 +32,29 @@ func (p *controlPlane) do(ctx context.Context, s step) error {
 }
 
 func (p *controlPlane) happen(ctx context.Context, s step) error {
-	switch s.act {
-	case cordon:
-		return p.intend(ctx, s, faultlinev1.DomainCordoned)
-	case evict:
-		return p.intend(ctx, s, faultlinev1.DomainEvicting)
-	case activate:
-		return p.intend(ctx, s, faultlinev1.DomainActive)
-	case lose:
-		return p.lose(ctx, s)
-	case stop:
-		return p.stop(ctx, s)
-	case remove:
-		return p.deleteMachine(ctx, s)
-	case fail:
-		return p.failMachine(ctx, s)
-	case claim:
-		return p.claim(ctx, s)
-	}
 	if undo, ok := p.undoings()[s.act]; ok {
 		return undo(ctx)
+	}
+	if does, ok := p.doings()[s.act]; ok {
+		return does(ctx, s)
 	}
 	return p.changeControlPlane(ctx, s)
 }
 
+// doings are the acts that neither undo others nor change the KubeadmControlPlane.
+func (p *controlPlane) doings() map[act]func(context.Context, step) error {
+	intend := func(state faultlinev1.DomainState) func(context.Context, step) error {
+		return func(ctx context.Context, s step) error { return p.intend(ctx, s, state) }
+	}
+	return map[act]func(context.Context, step) error{
+		cordon: intend(faultlinev1.DomainCordoned), evict: intend(faultlinev1.DomainEvicting), activate: intend(faultlinev1.DomainActive),
+		lose: p.lose, stop: p.stop, remove: p.deleteMachine, fail: p.failMachine, claim: p.claim, hold: p.hold, strip: p.strip,
+	}
+}
+
 // undoings are the acts that undo others, but for resume.
 func (p *controlPlane) undoings() map[act]func(context.Context) error {
-	return map[act]func(context.Context) error{restore: p.restore, start: p.start, release: p.release}
+	return map[act]func(context.Context) error{restore: p.restore, start: p.start, release: p.release, letGo: p.letGo, keep: p.keep}
 }
 
 // calm takes back everything that keeps a control plane from coming to rest. What was meant for failure domains stays.
@@ -271,6 +267,9 @@ func ignoreLost(err error) error {
 	return err
 }
 
+// upgraded is the version of Kubernetes after an upgrade. No program of it is run.
+const upgraded = "v1.36.99"
+
 // changeControlPlane changes the KubeadmControlPlane.
 func (p *controlPlane) changeControlPlane(ctx context.Context, s step) error {
 	var note func(*state)
@@ -289,6 +288,8 @@ func (p *controlPlane) changeControlPlane(ctx context.Context, s step) error {
 			return err
 		}
 		spec["machineTemplate"] = map[string]any{"spec": map[string]any{"infrastructureRef": map[string]any{"name": name}}}
+	case upgrade:
+		spec["version"] = upgraded
 	case pause:
 		change = annotated(clusterv1.PausedAnnotation, "")
 	case resume:

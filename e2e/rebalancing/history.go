@@ -40,6 +40,8 @@ type moment struct {
 	balanced metav1.Condition
 	// calm says that the faults are over.
 	calm bool
+	// strippedUntil is until when a policy removes annotations, and nothing may have been done about it yet.
+	strippedUntil time.Time
 	// remediated says that the control plane has the annotation of a remediation.
 	remediated bool
 	// room is how many places each failure domain has; 0 when there are more than it takes.

@@ -68,8 +68,11 @@ func (h history) throughout(i int, holds func(moment) bool) bool {
 	return true
 }
 
-// oneMove finds marks that belong to no move, or to a second one.
+// oneMove finds marks that belong to no move, or to a second one. A policy may have removed the record.
 func oneMove(m moment) []string {
+	if m.at.Before(m.strippedUntil) {
+		return nil
+	}
 	var faults []string
 	for _, is := range m.machines {
 		if is.touched() && (m.move == nil || m.move.UID != is.uid) {

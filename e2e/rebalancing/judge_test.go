@@ -85,6 +85,11 @@ func (l *life) ask() *life {
 	return l.then(func(m *moment) { m.rollout, m.asked = m.at, m.at })
 }
 
+// strip adds a moment from which on a policy removes annotations, until as many minutes later.
+func (l *life) strip(minutes int) *life {
+	return l.then(func(m *moment) { m.strippedUntil = m.at.Add(time.Duration(minutes) * time.Minute) })
+}
+
 func (l *life) remediate(is bool) *life { return l.then(func(m *moment) { m.remediated = is }) }
 func (l *life) pause(paused bool) *life { return l.then(func(m *moment) { m.paused = paused }) }
 
@@ -156,6 +161,7 @@ func TestTheJudgeFindsNothingInASoundHistory(t *testing.T) {
 			l.history[len(l.history)-1].at = l.history[len(l.history)-2].at.Add(time.Second)
 			return l.gone(0).close()
 		}(),
+		"a policy removes the record, and the mark is taken off when it is gone": begin("abc", "a", "b", "c").strip(4).record(0).mark(0).close().unmark(0),
 	} {
 		t.Run(scenario, func(t *testing.T) { NewWithT(t).Expect(judge(sound.history)).To(BeEmpty()) })
 	}
@@ -170,6 +176,8 @@ func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 		"two victims": {begin("aabb", "a", "b").record(0).mark(0).mark(1).unmark(1).unmark(0).close(),
 			[]string{"Machine m1 is marked without being the one"}},
 		"a mark without a record": {begin("abc", "a", "b", "c").mark(0).unmark(0), []string{"Machine m0 is marked without being the one"}},
+		"a mark that stays when a policy is gone that removes records": {begin("abc", "a", "b", "c").strip(3).record(0).mark(0).close().pause(true).unmark(0).pause(false),
+			[]string{"Machine m0 is marked without being the one"}},
 		"a record that goes before its marks": {begin("abc", "a", "b", "c").record(0).outdate(0).close().each(0, func(is *machine) { is.outdated = false }),
 			[]string{"Machine m0 is marked without being the one"}},
 		"a second victim after a restart": {begin("aabb", "a", "b").record(0).record(1).close(),

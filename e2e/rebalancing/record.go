@@ -208,12 +208,16 @@ func changeOf(object client.Object, gone bool) change {
 	return c
 }
 
+// ourMark begins the value of delete-machine that a move sets. A policy may remove the annotation beside it that says so too.
+const ourMark = "faultline-rebalance"
+
 // outdatedSuffix is what a move adds to cloned-from-name: docs/decisions/cloned-from.md.
 const outdatedSuffix = "-rebalance"
 
 func machineChange(o *clusterv1.Machine, gone bool) func(*state) {
 	_, ours := o.Annotations[faultlinev1.MarkedForMoveAnnotation]
-	_, asked := o.Annotations[clusterv1.DeleteMachineAnnotation]
+	value, asked := o.Annotations[clusterv1.DeleteMachineAnnotation]
+	ours = ours || strings.HasPrefix(value, ourMark)
 	_, remediate := o.Annotations[clusterv1.RemediateMachineAnnotation]
 	is := machine{
 		name: o.Name, uid: o.UID, domain: cmp.Or(o.Status.FailureDomain, o.Spec.FailureDomain), marked: ours, claimed: asked && !ours,

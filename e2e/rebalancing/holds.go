@@ -1,0 +1,137 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// holdAnnotation holds the deletion of a Machine before its Node is drained.
+const holdAnnotation = clusterv1.PreDrainDeleteHookAnnotationPrefix + "/storm"
+
+// hold has a Machine stay when it is to go, so that a rollout stops there. It is often one that moves.
+func (p *controlPlane) hold(ctx context.Context, s step) error {
+	from := p.recorder.last().machines
+	if moving := slices.DeleteFunc(slices.Clone(from), func(is machine) bool { return !is.touched() }); len(moving) > 0 && s.pick%moved > 0 {
+		from = moving
+	}
+	is, ok := picked(s, from)
+	if p.held != "" || !ok {
+		return nil
+	}
+	p.held = is.name
+	p.recorder.done(ctx, "hold "+is.name, nil)
+	return ignoreLost(p.patchMachine(ctx, is.name, annotated(holdAnnotation, "")))
+}
+
+// letGo takes that back.
+func (p *controlPlane) letGo(ctx context.Context) error {
+	if p.held == "" {
+		return nil
+	}
+	name := p.held
+	p.held = ""
+	p.recorder.done(ctx, "let go "+name, nil)
+	return ignoreLost(p.patchMachine(ctx, name, annotated(holdAnnotation, nil)))
+}
+
+// stripped are conditions on the key k of an annotation of a Machine or of an infrastructure cluster, of which a policy may have one.
+func stripped() []string {
+	ours := "k == '" + faultlinev1.MarkedForMoveAnnotation + "'"
+	return []string{
+		ours,
+		"k == '" + faultlinev1.CurrentMoveAnnotation + "'",
+		ours + " || k == '" + clusterv1.DeleteMachineAnnotation + "' && object.metadata.annotations[k].startsWith('" + ourMark + "')",
+		"k.startsWith('infrastructure.cluster.x-k8s.io/')",
+	}
+}
+
+// policy is a mutating policy for one namespace that removes annotations.
+func (p *controlPlane) policy(condition string) (*admissionv1.MutatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicyBinding) {
+	meta := metav1.ObjectMeta{Name: p.name()}
+	rule := func(group, resource string) admissionv1.NamedRuleWithOperations {
+		return admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+			Rule:       admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource}},
+		}}
+	}
+	clusters := strings.ToLower(p.environment.about.ClusterKind) + "s"
+	return &admissionv1.MutatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.MutatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: p.name()}},
+				ResourceRules: []admissionv1.NamedRuleWithOperations{
+					rule(clusterv1.GroupVersion.Group, "machines"), rule("infrastructure.cluster.x-k8s.io", clusters),
+				},
+			},
+			Mutations: []admissionv1.Mutation{{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{
+				Expression: "has(object.metadata.annotations) ? object.metadata.annotations.filter(k, " + condition + ")" +
+					".map(k, JSONPatch{op: 'remove', path: '/metadata/annotations/' + jsonpatch.escapeKey(k)}) : []",
+			}}},
+			ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
+		}}, &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{
+			PolicyName: meta.Name,
+		}}
+}
+
+// strip has a policy remove annotations that Faultline writes.
+func (p *controlPlane) strip(ctx context.Context, s step) error {
+	if p.stripping {
+		return nil
+	}
+	condition, _ := picked(s, stripped())
+	policy, binding := p.policy(condition)
+	p.stripping = true
+	p.recorder.done(ctx, "strip "+condition, func(s *state) { s.moment.strippedUntil = time.Now().Add(mostLimit) })
+	return provider.Create(ctx, p.client, policy, binding)
+}
+
+// keep removes the policy. The API server goes on with it for a moment, and what it has removed is found then.
+func (p *controlPlane) keep(ctx context.Context) error {
+	if !p.stripping {
+		return nil
+	}
+	policy, binding := p.policy("")
+	if err := errors.Join(p.client.Delete(ctx, binding), p.client.Delete(ctx, policy)); err != nil {
+		return fmt.Errorf("removing the policy: %w", err)
+	}
+	p.stripping = false
+	until := time.Now().Add(lag)
+	p.recorder.done(ctx, "keep", func(s *state) { s.moment.strippedUntil = until })
+	return nil
+}
+
+// removed reports whether no move is begun because annotations were removed before.
+func (m moment) removed() bool {
+	return m.balanced.Status == metav1.ConditionFalse && m.balanced.Reason == faultlinev1.ReasonAnnotationsRemoved && !m.at.Before(m.strippedUntil)
+}
+
+// askAgain does what the condition says of a policy that is gone: it changes a condition of the control plane.
+func (p *controlPlane) askAgain(ctx context.Context) error {
+	for _, act := range []act{pause, resume} {
+		if err := p.changeControlPlane(ctx, step{act: act}); err != nil {
+			return err
+		}
+		if err := provider.Pause(ctx, askedFor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *controlPlane) patchMachine(ctx context.Context, name string, change map[string]any) error {
+	return p.patch(ctx, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: name}}, change)
+}
