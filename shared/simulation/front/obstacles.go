@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -269,6 +270,7 @@ type watch struct {
 	ended   <-chan struct{}
 	cut     <-chan struct{}
 	expired <-chan time.Time
+	over    atomic.Bool // it has expired
 	once    sync.Once
 }
 
@@ -281,12 +283,16 @@ func (w *watch) Read(buffer []byte) (int, error) {
 			case <-w.cut:
 				_ = w.body.Close() // It ends what waits for it.
 			case <-w.expired:
+				w.over.Store(true)
 				_ = w.body.Close()
 			case <-w.ended:
 			}
 		}()
 	})
 	n, err := w.body.Read(buffer)
+	if w.over.Load() {
+		return 0, io.EOF // as when the API server ends it, only sooner
+	}
 	silent := w.silence()
 	if silent == nil && !w.stuck() {
 		if lag := w.lag(); lag > 0 && n > 0 {

@@ -141,6 +141,7 @@ func TestWatchesEndBeforeTheirTime(t *testing.T) {
 	p.Shorten(time.Second)
 	lines := bufio.NewScanner(ask(http.MethodGet, "/api/v1/pods?watch=true").Body)
 	g.Expect(lines.Scan()).To(BeFalse(), "nothing is sent, and it would last for ever")
+	g.Expect(lines.Err()).NotTo(HaveOccurred(), "it ends as watches do")
 }
 
 func TestEachFaultIsMadeAndEnds(t *testing.T) {
