@@ -78,6 +78,8 @@ type outcome struct {
 	faults  []string
 	err     error
 	took    time.Duration
+	// machines are what the infrastructure machines say in the end, if there is a fault.
+	machines []string
 }
 
 func (g *environment) run(ctx context.Context, s script) outcome {
@@ -98,8 +100,25 @@ func (g *environment) run(ctx context.Context, s script) outcome {
 		o.faults = judge(o.history)
 	}
 	o.took = time.Since(began)
+	if len(o.faults) > 0 || err != nil {
+		o.machines = p.infrastructure(ctx)
+	}
 	p.remove(ctx)
 	return o
+}
+
+// infrastructure is what each infrastructure machine says of itself.
+func (p *controlPlane) infrastructure(ctx context.Context) []string {
+	list := listOf(p.environment.kinds().machine)
+	if err := p.client.List(ctx, list, client.InNamespace(p.name())); err != nil {
+		return []string{err.Error()}
+	}
+	var lines []string
+	for i := range list.Items {
+		is, _, _ := unstructured.NestedSlice(list.Items[i].Object, "status", "conditions") // or none
+		lines = append(lines, fmt.Sprintf("%s %v: %v", list.Items[i].GetName(), list.Items[i].GetAnnotations(), is))
+	}
+	return lines
 }
 
 // live goes through the script, then lets everything come to rest.

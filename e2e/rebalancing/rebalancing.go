@@ -136,6 +136,9 @@ func (o Options) record(r *results, is outcome, dir string) {
 	for _, m := range is.history {
 		fmt.Fprintln(&text, m)
 	}
+	for _, line := range is.machines {
+		fmt.Fprintln(&text, line)
+	}
 	if err := os.WriteFile(filepath.Join(dir, is.name()+".txt"), []byte(text.String()), 0o600); err != nil {
 		o.printf("seed %d: %s", is.seed, err)
 	}
