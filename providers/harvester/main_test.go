@@ -45,7 +45,15 @@ func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
 // TestManager runs the manager as it is installed: with its flags, its webhooks and no more rights than config/rbac gives it here, and
 // than the documentation asks for on Harvester. A cluster and a machine that come and go need every one of them.
-func TestManager(t *testing.T) {
+func TestManager(t *testing.T) { runsAsInstalled(t, testenv.RunManager) }
+
+// TestManagerAmidFaultsOfTheAPIServer is the same with an API server that is late, refuses requests and cuts watches.
+func TestManagerAmidFaultsOfTheAPIServer(t *testing.T) {
+	runsAsInstalled(t, testenv.RunManagerAmidFaults)
+}
+
+func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *testenv.Components, ...string) func()) {
+	t.Helper()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)
 	components, err := testenv.Render(t.Context(), "config", nil)
@@ -57,7 +65,7 @@ func TestManager(t *testing.T) {
 	}
 	pool := lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "machines"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.20.0.0/24", Gateway: "10.20.0.1"}}}}
 	sim := simulator.Start(t, simulator.WithLayout(simulator.Zones(2, 2)), simulator.WithPools(pool), simulator.WithHooks(simulator.Hooks{PowerOn: boot}))
-	testenv.RunManager(t, env, components)
+	run(t, env, components)
 
 	cluster := newCluster(t, env, c, sim.KubeconfigFor("faultline", documentedRights(t), ""))
 	g.Eventually(func(g Gomega) {

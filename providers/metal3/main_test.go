@@ -37,14 +37,22 @@ func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
 // TestManager runs the manager as it is installed: with its flags, its webhooks and no more rights than config/rbac gives
 // it. A machine that comes and goes needs every one of them.
-func TestManager(t *testing.T) {
+func TestManager(t *testing.T) { runsAsInstalled(t, testenv.RunManager) }
+
+// TestManagerAmidFaultsOfTheAPIServer is the same with an API server that is late, refuses requests and cuts watches.
+func TestManagerAmidFaultsOfTheAPIServer(t *testing.T) {
+	runsAsInstalled(t, testenv.RunManagerAmidFaults)
+}
+
+func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *testenv.Components, ...string) func()) {
+	t.Helper()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	env, c := startAPIServer(t)
 	components.InstallRights(t, c)
-	testenv.RunManager(t, env, components)
+	run(t, env, components)
 
 	boot := func(ctx context.Context, boot simulator.Boot) error {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{

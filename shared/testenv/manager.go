@@ -45,6 +45,17 @@ func MainOf(m *testing.M, main func()) {
 // Deployment and these, and as its ServiceAccount. It can be killed before that, as by a node that dies. The package's TestMain is MainOf.
 func RunManager(t *testing.T, env *envtest.Environment, c *Components, args ...string) (kill func()) {
 	t.Helper()
+	return runManager(t, env, c, kubeconfig(t, env, c.user()), args)
+}
+
+// RunManagerAmidFaults is RunManager with an API server that disobeys the manager in every way of front.Faults.
+func RunManagerAmidFaults(t *testing.T, env *envtest.Environment, c *Components, args ...string) (kill func()) {
+	t.Helper()
+	return runManager(t, env, c, disobedient(t, env, c.user()), args)
+}
+
+func runManager(t *testing.T, env *envtest.Environment, c *Components, kubeconfig string, args []string) (kill func()) {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +64,7 @@ func RunManager(t *testing.T, env *envtest.Environment, c *Components, args ...s
 	all := append(c.Args(), "--leader-elect=false", "--diagnostics-address=localhost:0", "--health-addr=localhost:0",
 		"--webhook-port="+strconv.Itoa(local.LocalServingPort), "--webhook-cert-dir="+local.LocalServingCertDir)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, append(all, args...)...)
-	cmd.Env = append(os.Environ(), managerVariable+"=true", "KUBECONFIG="+kubeconfig(t, env, c.user()), "POD_NAMESPACE="+c.Manager.Namespace)
+	cmd.Env = append(os.Environ(), managerVariable+"=true", "KUBECONFIG="+kubeconfig, "POD_NAMESPACE="+c.Manager.Namespace)
 	output := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = output, output
 	if _, err := cmd.StdinPipe(); err != nil {
@@ -109,10 +120,13 @@ func end(cmd *exec.Cmd, ended <-chan struct{}) error {
 	return nil
 }
 
+// accountGroups are those of ServiceAccounts.
+func accountGroups() []string { return []string{"system:serviceaccounts", "system:authenticated"} }
+
 // kubeconfig writes one for a user of the groups of ServiceAccounts.
 func kubeconfig(t *testing.T, env *envtest.Environment, name string) string {
 	t.Helper()
-	user, err := env.AddUser(envtest.User{Name: name, Groups: []string{"system:serviceaccounts", "system:authenticated"}}, nil)
+	user, err := env.AddUser(envtest.User{Name: name, Groups: accountGroups()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
