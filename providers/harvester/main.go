@@ -48,7 +48,7 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 		},
 		Cache: manager.StripObjects,
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {
-			if err := webhooks.SetupWithManager(mgr); err != nil {
+			if err := (webhooks.Webhooks{Consent: controllers.Consent}).SetupWithManager(mgr); err != nil {
 				return fmt.Errorf("adding webhooks: %w", err)
 			}
 			controllers.WatchFilter, controllers.Metrics = opts.WatchFilter, metrics.Registry
@@ -66,5 +66,6 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.IntVar(&o.Machines, "harvestermachine-concurrency", 50, "HarvesterMachines reconciled at the same time.")
 	fs.IntVar(&o.Labels, "nodelabels-concurrency", 10, "Machines whose Nodes are labelled at the same time.")
 	o.Common.AddFlags(fs)
+	o.Consent.AddFlags(fs)
 	workloads.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
 }

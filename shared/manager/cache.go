@@ -10,6 +10,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // StripObjects has a cache keep of Machines and Secrets what providers read, which there are many of. Patches do not touch what it
@@ -31,10 +33,14 @@ func stripMachine(o any) (any, error) {
 	return o, nil
 }
 
-// stripSecret leaves name, version and owners of a Secret, of which only metadata is watched.
+// stripSecret leaves name, version and owners of a Secret, of which only metadata is watched, and who may use it.
 func stripSecret(o any) (any, error) {
 	if secret, ok := o.(*metav1.PartialObjectMetadata); ok {
+		allowed, limited := secret.Annotations[faultlinev1.AllowedNamespacesAnnotation]
 		secret.ManagedFields, secret.Labels, secret.Annotations = nil, nil, nil
+		if limited {
+			secret.Annotations = map[string]string{faultlinev1.AllowedNamespacesAnnotation: allowed}
+		}
 	}
 	return o, nil
 }

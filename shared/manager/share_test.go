@@ -18,6 +18,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 const decodedMachine = `{
@@ -125,4 +127,17 @@ func TestTombstonesAndObjectsOfEveryKindGoThroughTheCacheAsTheyAre(t *testing.T)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(after).To(Equal(before))
 	}
+}
+
+func TestOfASecretOnlyItsNameAndWhoMayUseItAreKeptInMemory(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	secret := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"a": "label"}, Annotations: map[string]string{
+		"kubectl.kubernetes.io/last-applied-configuration": "{password}", faultlinev1.AllowedNamespacesAnnotation: "tenant",
+	}}}
+	kept, err := stripSecret(secret)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(kept).To(HaveField("ObjectMeta", Equal(metav1.ObjectMeta{
+		Name: "a", Annotations: map[string]string{faultlinev1.AllowedNamespacesAnnotation: "tenant"},
+	})))
 }

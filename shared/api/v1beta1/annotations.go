@@ -37,6 +37,9 @@ const LabelsFromMachineAnnotation = "infrastructure.cluster.x-k8s.io/labels-from
 // that Machine.spec.failureDomain carries. The label topology.kubernetes.io/zone may have another name for it.
 const FailureDomainAnnotation = "infrastructure.cluster.x-k8s.io/failure-domain"
 
+// AllowedNamespacesAnnotation on an object names the namespaces from which it may be used, separated by commas; "*" stands for all.
+const AllowedNamespacesAnnotation = "infrastructure.cluster.x-k8s.io/allowed-namespaces"
+
 // Attributes of a published failure domain that Nodes get as labels.
 const (
 	// RegionAttribute is the value of the label topology.kubernetes.io/region of its Nodes.

@@ -38,6 +38,11 @@ const (
 	// does not exist.
 	IdentitySecretNotFoundReason = "IdentitySecretNotFound"
 
+	// IdentitySecretNotAllowedReason: the Secret that spec.identitySecret names
+	// is in another namespace, and its annotation allowed-namespaces does not name
+	// that of the HarvesterCluster.
+	IdentitySecretNotAllowedReason = "IdentitySecretNotAllowed"
+
 	// KubeconfigInvalidReason: the Secret has no key kubeconfig, or what it holds
 	// is none that can be used.
 	KubeconfigInvalidReason = "KubeconfigInvalid"
@@ -156,6 +161,11 @@ const (
 	// CloudProviderConfigNotReadyReason: the ConfigMap, or Harvester's own
 	// address, is not there.
 	CloudProviderConfigNotReadyReason = "CloudProviderConfigNotReady"
+
+	// CloudProviderConfigNotAllowedReason: the ConfigMap or Secret is in a
+	// namespace in which the cluster may not have it changed, or does not show
+	// that it is for a cloud provider.
+	CloudProviderConfigNotAllowedReason = "CloudProviderConfigNotAllowed"
 
 	// CloudProviderConfigGenerationFailedReason: Harvester, or the API server,
 	// refuses what is needed.

@@ -187,18 +187,20 @@ func (s *HarvesterClusterSpec) DiscoveryKey() string {
 }
 
 // UpdateCloudProviderConfig names manifests of Harvester's cloud provider, in a
-// ConfigMap that a ClusterResourceSet brings to the cluster, and the Secret in
-// them that a kubeconfig is written to.
+// ConfigMap, or a Secret of type addons.cluster.x-k8s.io/resource-set, that a
+// ClusterResourceSet brings to the cluster, and the Secret in them that a
+// kubeconfig is written to.
 type UpdateCloudProviderConfig struct {
-	// manifestsConfigMapNamespace is the namespace of the ConfigMap.
+	// manifestsConfigMapNamespace is the namespace of the ConfigMap or Secret. It is
+	// that of the cluster, unless the administrator allows another.
 	// +required
 	ManifestsConfigMapNamespace string `json:"manifestsConfigMapNamespace"`
 
-	// manifestsConfigMapName is the name of the ConfigMap.
+	// manifestsConfigMapName is the name of the ConfigMap or Secret.
 	// +required
 	ManifestsConfigMapName string `json:"manifestsConfigMapName"`
 
-	// manifestsConfigMapKey is the key of the manifests in the ConfigMap.
+	// manifestsConfigMapKey is the key of the manifests in it.
 	// +required
 	ManifestsConfigMapKey string `json:"manifestsConfigMapKey"`
 

@@ -53,6 +53,40 @@ func Kubeconfig(server, inNamespace string, token, ca []byte) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
+// Uses reports whether manifests have the Secret of that name, or one that mounts it.
+func Uses(manifests, secret string) bool {
+	reader := yamlutil.NewYAMLReader(bufio.NewReader(strings.NewReader(manifests)))
+	for {
+		document, err := reader.Read()
+		if err != nil {
+			return false
+		}
+		object := map[string]any{}
+		if secretOf(document, secret) != nil || yaml.Unmarshal(document, &object) == nil && mounts(object, secret) {
+			return true
+		}
+	}
+}
+
+// mounts reports whether a volume anywhere in a manifest is of the Secret.
+func mounts(value any, secret string) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, inner := range value {
+			if key == "secretName" && inner == secret || mounts(inner, secret) {
+				return true
+			}
+		}
+	case []any:
+		for _, inner := range value {
+			if mounts(inner, secret) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // WithKubeconfig puts a kubeconfig into the Secret of that name among manifests, and adds the Secret if there is none. What else there is
 // stays as it is, to the letter.
 func WithKubeconfig(manifests, secret, key string, kubeconfig []byte) (string, error) {

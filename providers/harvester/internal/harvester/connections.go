@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
 )
 
 // Connections keeps one connection for each Harvester and account.
@@ -29,6 +30,8 @@ type Connections struct {
 	// Silence is for how long watches of Harvester may bring nothing before that is looked into, and what an account may not see be asked
 	// for by nobody before it is forgotten; 0 is two minutes.
 	Silence time.Duration
+	// Consent is what becomes of clusters whose Secret is in another namespace and does not allow its use from theirs.
+	Consent consent.Mode
 
 	mu         sync.Mutex
 	ctx        context.Context //nolint:containedctx // connections live as long as the manager, not as long as the reconcile that asked for them
@@ -91,7 +94,13 @@ func (c *Connections) identityChanged(key client.ObjectKey, version string) {
 // Get returns the connection of a target, or why there is none yet. It waits for no network but that of the management cluster,
 // and only when the Secret is another than before. Whoever has asked is woken when the answer may be another.
 func (c *Connections) Get(ctx context.Context, t Target, who Asker) (*Connection, *Problem) {
-	version, problem := c.version(ctx, t.Identity)
+	secret, problem := c.secret(ctx, t.Identity)
+	if (problem == nil || problem.Reason == infrav1.IdentitySecretNotFoundReason) && c.Consent != consent.Warn {
+		if refused := unconsented(secret, t); refused != nil { // also of one that does not exist, so that the answer does not tell which there are
+			problem = refused
+		}
+	}
+	version := secret.ResourceVersion
 	c.mu.Lock()
 	known := c.asked(t.Identity, who)
 	fresh := problem == nil && known.version == version
@@ -131,17 +140,34 @@ func (c *Connections) asked(key client.ObjectKey, who Asker) *identity {
 	return known
 }
 
-// version is that of the Secret now.
-func (c *Connections) version(ctx context.Context, key client.ObjectKey) (string, *Problem) {
+// Unconsented is why the Secret of a target may not be used from the namespace of its cluster; nil if it may, or is not there.
+func (c *Connections) Unconsented(ctx context.Context, t Target) *Problem {
+	secret, problem := c.secret(ctx, t.Identity)
+	if problem != nil {
+		return nil
+	}
+	return unconsented(secret, t)
+}
+
+func unconsented(secret *metav1.PartialObjectMetadata, t Target) *Problem {
+	if consent.Identity(secret, t.From) {
+		return nil
+	}
+	return &Problem{Reason: infrav1.IdentitySecretNotAllowedReason, Message: consent.NoIdentity(secret, t.From)}
+}
+
+// secret is the metadata of the Secret now.
+func (c *Connections) secret(ctx context.Context, key client.ObjectKey) (*metav1.PartialObjectMetadata, *Problem) {
 	secret := secretMetadata()
+	defer func() { secret.Namespace, secret.Name = key.Namespace, key.Name }()
 	switch err := c.secrets.Get(ctx, key, secret); {
 	case apierrors.IsNotFound(err):
-		return "", &Problem{Reason: infrav1.IdentitySecretNotFoundReason, Message: fmt.Sprintf(
+		return secret, &Problem{Reason: infrav1.IdentitySecretNotFoundReason, Message: fmt.Sprintf(
 			"Secret %s of spec.identitySecret does not exist: create it with a kubeconfig for Harvester as its key %s", key, infrav1.KubeconfigKey)}
 	case err != nil:
-		return "", &Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: fmt.Sprintf("reading Secret %s: %v", key, err)}
+		return secret, &Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: fmt.Sprintf("reading Secret %s: %v", key, err)}
 	}
-	return secret.ResourceVersion, nil
+	return secret, nil
 }
 
 // renew reads the Secret and makes the identity use the connection of its account.

@@ -14,7 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 func TestWhoAsksBeforeThereIsAConnectionIsWokenWhenThereIs(t *testing.T) {
@@ -123,4 +125,51 @@ func TestAKubeconfigForAnotherHarvesterThanTheOneWithTheMachinesIsNotUsed(t *tes
 	problem := w.problem(w.asker(harvester.Machine, "m"))
 	w.Expect(problem.Reason).To(Equal(infrav1.AnotherHarvesterReason))
 	w.Expect(problem.Message).To(ContainSubstring("that-of-another"))
+}
+
+func TestASecretOfAnotherNamespaceIsUsedAsLongAsItAllowsThat(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.identity(sim.Kubeconfig())
+	w.target.From = "tenant"
+	who := w.asker(harvester.Cluster, "c")
+	problem := w.problem(who)
+	w.Expect(problem.Reason).To(Equal(infrav1.IdentitySecretNotAllowedReason))
+	w.Expect(problem.Message).To(ContainSubstring("add tenant to its annotation " + faultlinev1.AllowedNamespacesAnnotation))
+	w.Expect(w.connections.Unconsented(t.Context(), w.target)).To(Equal(problem))
+
+	w.allow("other,tenant")
+	w.connected(who)
+	w.Expect(w.connections.Unconsented(t.Context(), w.target)).To(BeNil())
+
+	w.allow("other")
+	w.Expect(w.problem(who).Reason).To(Equal(infrav1.IdentitySecretNotAllowedReason))
+}
+
+func TestWhetherASecretOfAnotherNamespaceExistsIsNotTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.target.From = "tenant"
+	before := w.problem(w.asker(harvester.Cluster, "c"))
+	w.identity(sim.Kubeconfig())
+	w.Expect(w.problem(w.asker(harvester.Cluster, "c"))).To(Equal(before))
+}
+
+func TestAnEarlierReleasesUseOfASecretOfAnotherNamespaceGoesOnWithAWarning(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.connections.Consent = consent.Warn
+	w.identity(sim.Kubeconfig())
+	w.target.From = "tenant"
+	w.connected(w.asker(harvester.Cluster, "c"))
+	w.Expect(w.connections.Unconsented(t.Context(), w.target)).To(HaveField("Reason", infrav1.IdentitySecretNotAllowedReason))
+}
+
+// allow has the Secret name the namespaces that may use it.
+func (w *world) allow(namespaces string) {
+	w.t.Helper()
+	secret := &corev1.Secret{}
+	w.Expect(w.client.Get(w.t.Context(), w.target.Identity, secret)).To(Succeed())
+	secret.Annotations = map[string]string{faultlinev1.AllowedNamespacesAnnotation: namespaces}
+	w.Expect(w.client.Update(w.t.Context(), secret)).To(Succeed())
 }

@@ -58,7 +58,7 @@ func newWorld(t *testing.T) *world {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	g.Expect(w.client.Create(t.Context(), namespace)).To(Succeed())
 	w.namespace = namespace.Name
-	w.target = harvester.Target{Identity: client.ObjectKey{Namespace: w.namespace, Name: "identity"}, Namespace: w.namespace}
+	w.target = harvester.Target{Identity: client.ObjectKey{Namespace: w.namespace, Name: "identity"}, From: w.namespace, Namespace: w.namespace}
 	w.connections = harvester.New(t.Context(), w.client, w.client, scheme)
 	for _, kind := range []harvester.Kind{harvester.Cluster, harvester.Machine} {
 		w.count(kind)

@@ -19,6 +19,8 @@ import (
 type Target struct {
 	// Identity is the Secret with the kubeconfig.
 	Identity client.ObjectKey
+	// From is the namespace of the cluster, which the Secret must allow.
+	From string
 	// Namespace is where virtual machines are.
 	Namespace string
 	// UID tells one Harvester from another: the UID of its namespace kube-system; "" for whichever the kubeconfig leads to.
@@ -30,6 +32,7 @@ func TargetOf(cluster *infrav1.HarvesterCluster) Target {
 	identity := cluster.Spec.IdentitySecret
 	return Target{
 		Identity:  client.ObjectKey{Namespace: identity.Namespace, Name: identity.Name},
+		From:      cluster.Namespace,
 		Namespace: cluster.Spec.TargetNamespace,
 		UID:       cluster.Annotations[infrav1.HarvesterUIDAnnotation],
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestercluster"
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestermachine"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
@@ -37,6 +38,8 @@ type Options struct {
 	Clusters, Machines, Labels, Workloads int
 	// Common are those of the controllers that every provider has.
 	Common controllers.Options
+	// Consent is what a cluster may use in other namespaces.
+	Consent consent.Options
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
@@ -54,7 +57,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	connections, err := connect(ctx, mgr)
+	connections, err := connect(ctx, mgr, o.Consent.IdentityNamespaces)
 	if err != nil {
 		return err
 	}
@@ -65,7 +68,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := addCluster(ctx, mgr, o, &harvestercluster.Reconciler{Connections: connections, Workloads: workloads}, metrics); err != nil {
+	if err := addCluster(ctx, mgr, o, &harvestercluster.Reconciler{Connections: connections, Workloads: workloads, Consent: o.Consent}, metrics); err != nil {
 		return err
 	}
 	if err := (&harvestermachine.Reconciler{
@@ -85,12 +88,13 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 }
 
 // connect prepares the connections to Harvester, which end with ctx.
-func connect(ctx context.Context, mgr ctrl.Manager) (*harvester.Connections, error) {
+func connect(ctx context.Context, mgr ctrl.Manager, mode consent.Mode) (*harvester.Connections, error) {
 	scheme := runtime.NewScheme()
 	if err := harvester.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering the kinds of Harvester: %w", err)
 	}
 	connections := harvester.New(ctx, mgr.GetClient(), mgr.GetAPIReader(), scheme)
+	connections.Consent = mode
 	return connections, connections.WatchIdentities(ctx, mgr.GetCache())
 }
 

@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (code int, reterr error) {
 	ctx := context.Background()
 	env, stop, err := testenv.Open(ctx, testenv.Options{
-		Scheme: scheme, Config: filepath.Join("..", "..", "config"), ClusterAPI: true, ControlPlane: true, Serve: webhooks.SetupWithManager,
+		Scheme: scheme, Config: filepath.Join("..", "..", "config"), ClusterAPI: true, ControlPlane: true, Serve: webhooks.Webhooks{}.SetupWithManager,
 	})
 	if err != nil {
 		return 0, err

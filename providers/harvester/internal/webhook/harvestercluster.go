@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
 	"github.com/faultline-io/faultline/providers/harvester/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
@@ -28,6 +30,8 @@ type HarvesterCluster struct {
 	rules.Deletable[*infrav1.HarvesterCluster]
 
 	Reader client.Reader
+	// Consent is what a cluster may use in other namespaces.
+	Consent consent.Options
 }
 
 var (
@@ -86,7 +90,12 @@ func (w *HarvesterCluster) ValidateCreate(ctx context.Context, cluster *infrav1.
 	if err != nil {
 		return nil, err
 	}
-	return warnClusterObject(cluster), refuse("HarvesterCluster", cluster.Name, append(validateClusterObject(cluster), copied...))
+	warnings, foreign, err := w.validateForeign(ctx, nil, cluster)
+	if err != nil {
+		return nil, err
+	}
+	return append(warnClusterObject(cluster), warnings...),
+		refuse("HarvesterCluster", cluster.Name, slices.Concat(validateClusterObject(cluster), copied, foreign))
 }
 
 // ValidateUpdate refuses changes that ValidateCreate would, those after which
@@ -99,8 +108,12 @@ func (w *HarvesterCluster) ValidateUpdate(ctx context.Context, before, after *in
 	if err != nil {
 		return nil, err
 	}
-	return append(rules.AddedWarnings(warnClusterObject(before), warnClusterObject(after)), warnClusterChange(before, after)...),
-		refuse("HarvesterCluster", after.Name, append(errs, inUse...))
+	warnings, foreign, err := w.validateForeign(ctx, before, after)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(rules.AddedWarnings(warnClusterObject(before), warnClusterObject(after)), warnClusterChange(before, after), warnings),
+		refuse("HarvesterCluster", after.Name, slices.Concat(errs, inUse, foreign))
 }
 
 // validateClusterObject has the rules of a cluster, wants what a template may

@@ -20,15 +20,21 @@ import (
 
 	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
 	"github.com/faultline-io/faultline/providers/harvester/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// SetupWithManager registers the webhooks of every kind. The manager's scheme
-// has both versions.
-func SetupWithManager(mgr ctrl.Manager) error {
+// Webhooks are those of every kind.
+type Webhooks struct {
+	// Consent is what a cluster may use in other namespaces.
+	Consent consent.Options
+}
+
+// SetupWithManager registers them. The manager's scheme has both versions.
+func (w Webhooks) SetupWithManager(mgr ctrl.Manager) error {
 	return rules.Setup(mgr,
-		rules.Kind{Name: "HarvesterCluster", Webhooks: &HarvesterCluster{Reader: mgr.GetAPIReader()}},
+		rules.Kind{Name: "HarvesterCluster", Webhooks: &HarvesterCluster{Reader: mgr.GetAPIReader(), Consent: w.Consent}},
 		rules.Kind{Name: "HarvesterClusterTemplate", Webhooks: &HarvesterClusterTemplate{}},
 		rules.Kind{Name: "HarvesterMachine", Webhooks: &HarvesterMachine{Reader: mgr.GetAPIReader()}},
 		rules.Kind{Name: "HarvesterMachineTemplate", Webhooks: &HarvesterMachineTemplate{}},

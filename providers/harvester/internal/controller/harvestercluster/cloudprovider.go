@@ -52,15 +52,8 @@ func (s *scope) configureCloudProvider(ctx context.Context) (bool, error) {
 	if err != nil || kubeconfig == nil {
 		return false, err
 	}
-	before := manifests.DeepCopy()
-	key := config.ManifestsConfigMapKey
-	manifests.Data[key], err = cloudprovider.WithKubeconfig(
-		manifests.Data[key], config.CloudConfigCredentialsSecretName, config.CloudConfigCredentialsSecretKey, kubeconfig)
-	if err == nil && manifests.Data[key] != before.Data[key] {
-		err = s.Client.Patch(ctx, manifests, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	}
-	if err != nil {
-		return false, fmt.Errorf("writing the kubeconfig of the cloud provider into ConfigMap %s: %w", client.ObjectKeyFromObject(manifests), err)
+	if err := s.writeKubeconfig(ctx, manifests, config, kubeconfig); err != nil {
+		return false, err
 	}
 	status.True(s.cluster, configReady, infrav1.CloudProviderConfigGeneratedSuccessfullyReason)
 	return true, nil
@@ -99,25 +92,6 @@ func (s *scope) deleteAccount(ctx context.Context) (what string, _ error) {
 		}
 	}
 	return "", nil
-}
-
-// manifests reads the ConfigMap that the user has prepared. It returns nil, and is looked for again, while there is none.
-func (s *scope) manifests(ctx context.Context, config infrav1.UpdateCloudProviderConfig) (*corev1.ConfigMap, error) {
-	key := client.ObjectKey{Namespace: config.ManifestsConfigMapNamespace, Name: config.ManifestsConfigMapName}
-	manifests, err := reconcile.Find(ctx, s.Live, key, &corev1.ConfigMap{})
-	if err != nil {
-		return nil, err
-	}
-	if manifests != nil {
-		if _, there := manifests.Data[config.ManifestsConfigMapKey]; there {
-			return manifests, nil
-		}
-	}
-	s.again = lookAgain
-	status.False(s.cluster, configReady, infrav1.CloudProviderConfigNotReadyReason, fmt.Sprintf(
-		"ConfigMap %s of spec.updateCloudProviderConfig does not exist or has no key %s: create it with the manifests of Harvester's cloud provider",
-		key, config.ManifestsConfigMapKey))
-	return nil, nil
 }
 
 // kubeconfig is that of an account which is made for the cluster; nil while it has no token.

@@ -23,10 +23,13 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 )
 
+// deployed is a manifest of the cloud provider, which mounts its kubeconfig.
+const deployed = "kind: Nothing\nvolumes: [{secret: {secretName: cloud-config}}]\n"
+
 // manifests makes those of the cloud provider.
 func (w *world) manifests() *corev1.ConfigMap {
 	w.t.Helper()
-	manifests := &corev1.ConfigMap{ObjectMeta: w.meta("manifests"), Data: map[string]string{"all": "kind: Nothing\n"}}
+	manifests := &corev1.ConfigMap{ObjectMeta: w.meta("manifests"), Data: map[string]string{"all": deployed}}
 	w.Expect(user.Create(w.t.Context(), manifests)).To(Succeed())
 	return manifests
 }
@@ -172,7 +175,7 @@ func TestTheCloudProviderHasAnAccountOfItsOwnAsLongAsTheClusterIsThere(t *testin
 	manifests := w.manifests()
 	w.provisioned(cluster)
 	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(manifests), manifests)).To(Succeed())
-	w.Expect(manifests.Data["all"]).To(And(HavePrefix("kind: Nothing\n---\n"), ContainSubstring("name: cloud-config")))
+	w.Expect(manifests.Data["all"]).To(And(HavePrefix(deployed+"---\n"), ContainSubstring("name: cloud-config")))
 	w.Expect(w.account(w, cluster)).To(HaveLen(wholeAccount))
 
 	w.remove(cluster)

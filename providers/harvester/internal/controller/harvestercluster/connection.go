@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
@@ -22,11 +23,30 @@ import (
 
 // connect gets the connection of the cluster's Harvester, and says how it is.
 func (s *scope) connect(ctx context.Context) {
-	s.conn, s.problem = s.Connections.Get(ctx, harvester.TargetOf(s.cluster), asker(client.ObjectKeyFromObject(s.cluster)))
+	target := harvester.TargetOf(s.cluster)
+	s.conn, s.problem = s.Connections.Get(ctx, target, asker(client.ObjectKeyFromObject(s.cluster)))
 	if s.conn != nil {
 		s.problem = s.conn.Trouble("", s.cluster.Spec.TargetNamespace)
 	}
-	conditions.Set(s.cluster, connectionReady(s.conn != nil, s.problem))
+	condition := connectionReady(s.conn != nil, s.problem)
+	if condition.Status == metav1.ConditionTrue {
+		condition.Message = s.unconsented(ctx, target)
+	}
+	conditions.Set(s.cluster, condition)
+}
+
+// unconsented warns of a Secret that is used although it does not allow that. It returns the warning, which is told once.
+func (s *scope) unconsented(ctx context.Context, target harvester.Target) string {
+	problem := s.Connections.Unconsented(ctx, target)
+	if problem == nil {
+		return ""
+	}
+	message := problem.Message + "; a later release refuses it"
+	if conditions.GetMessage(s.cluster, infrav1.HarvesterConnectionReadyCondition) != message {
+		s.warn(problem.Reason, "%s", message)
+		ctrl.LoggerFrom(ctx).Info("The Secret with Harvester's kubeconfig does not allow its use from this namespace", "secret", target.Identity)
+	}
+	return message
 }
 
 // connectionReady is Unknown while the connection is being made, and while what it has brought may be old.

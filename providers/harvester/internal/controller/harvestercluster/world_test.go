@@ -25,6 +25,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestercluster"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
@@ -50,6 +51,7 @@ type world struct {
 	sim  *simulator.Simulator
 	// workload is the Cluster whose workload cluster, which the management cluster plays, is reached; "" for none.
 	workload  string
+	consent   consent.Options
 	stop      func()
 	harvester client.Client
 }
@@ -103,7 +105,7 @@ func (w *world) add(ctx context.Context, mgr ctrl.Manager) error {
 		workloads = clustercache.NewFakeClusterCache(user, client.ObjectKey{Namespace: w.name, Name: w.workload})
 	}
 	return (&harvestercluster.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Connections: connections, Workloads: workloads, Recorder: recorder,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Connections: connections, Workloads: workloads, Recorder: recorder, Consent: w.consent,
 		Domains: &publish.Publisher{Client: mgr.GetClient(), Recorder: recorder, Clock: clock.RealClock{}, Metrics: metrics},
 	}).SetupWithManager(ctx, mgr, "", watch.Workers(2))
 }

@@ -1,0 +1,55 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package consent_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+func TestASecretMayBeUsedFromItsOwnNamespaceAndFromThoseThatItsAnnotationNames(t *testing.T) {
+	t.Parallel()
+	for annotation, allowed := range map[string]bool{
+		"": false, " ": false, ",": false, "a": true, "b": false, "aa,b": false, "b,a": true, "b, a ,c": true, "*": true, "b,*": true, "a*": false, "[a]": false,
+	} {
+		t.Run(annotation, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			secret := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "owner", Name: "s", Annotations: map[string]string{faultlinev1.AllowedNamespacesAnnotation: annotation},
+			}}
+			g.Expect(consent.Identity(secret, "a")).To(Equal(allowed))
+			g.Expect(consent.Identity(secret, "owner")).To(BeTrue())
+		})
+	}
+	NewWithT(t).Expect(consent.Identity(&metav1.PartialObjectMetadata{}, "a")).To(BeFalse(), "there is no annotation")
+}
+
+func TestAModeThatThereIsNotKeepsTheManagerFromStarting(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	options, flags := consent.Options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	options.AddFlags(flags)
+	g.Expect(options.IdentityNamespaces).To(Equal(consent.Warn))
+	g.Expect(flags.Parse([]string{"--identity-namespaces=off"})).To(MatchError(ContainSubstring("must be warn or enforce")))
+	g.Expect(flags.Parse([]string{"--identity-namespaces=enforce", "--cloud-provider-config-namespaces="})).To(Succeed())
+	g.Expect(options).To(Equal(consent.Options{IdentityNamespaces: consent.Enforce, CloudProviderConfigNamespaces: []string{}}))
+}
+
+func TestManifestsAreInTheNamespaceOfTheClusterOrInOneThatTheAdministratorAllowsAndNeverInThoseOfKubernetes(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	options := consent.Options{CloudProviderConfigNamespaces: []string{"addons", "kube-system"}}
+	g.Expect(options.NoManifests("a", "a")).To(BeEmpty())
+	g.Expect(options.NoManifests("addons", "a")).To(BeEmpty())
+	g.Expect(options.NoManifests("b", "a")).To(ContainSubstring("must be a"))
+	g.Expect(options.NoManifests("kube-system", "a")).To(ContainSubstring("may not be kube-system"))
+	g.Expect(options.NoManifests("kube-public", "kube-public")).To(ContainSubstring("may not be kube-public"))
+}

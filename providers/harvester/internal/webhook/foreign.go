@@ -1,0 +1,54 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
+	"github.com/faultline-io/faultline/shared/rules"
+)
+
+// validateForeign refuses what a cluster may not use in other namespaces. On update
+// only what has changed counts; before is nil on create.
+func (w *HarvesterCluster) validateForeign(ctx context.Context, before, after *infrav1.HarvesterCluster) (admission.Warnings, field.ErrorList, error) {
+	was := infrav1.HarvesterClusterSpec{}
+	if before != nil {
+		was = before.Spec
+	}
+	var errs field.ErrorList
+	if config := after.Spec.UpdateCloudProviderConfig; config != was.UpdateCloudProviderConfig && config != (infrav1.UpdateCloudProviderConfig{}) {
+		if why := w.Consent.NoManifests(config.ManifestsConfigMapNamespace, after.Namespace); why != "" {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "updateCloudProviderConfig", "manifestsConfigMapNamespace"), why))
+		}
+	}
+	identity := after.Spec.IdentitySecret
+	if identity == was.IdentitySecret || identity.Namespace == after.Namespace || identity.Namespace == "" || identity.Name == "" {
+		return nil, errs, nil
+	}
+	secret := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: identity.Namespace, Name: identity.Name}}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err := w.Reader.Get(ctx, client.ObjectKeyFromObject(secret), secret); client.IgnoreNotFound(err) != nil {
+		return nil, nil, fmt.Errorf("reading Secret %s/%s: %w", identity.Namespace, identity.Name, err)
+	}
+	// One that does not exist allows nothing, so that the answer does not tell which Secrets there are.
+	secret.Namespace, secret.Name = identity.Namespace, identity.Name
+	path := field.NewPath("spec", "identitySecret", "namespace")
+	switch {
+	case consent.Identity(secret, after.Namespace):
+		return nil, errs, nil
+	case w.Consent.IdentityNamespaces == consent.Warn:
+		return admission.Warnings{rules.Warning(path, "%s; a later release refuses it", consent.NoIdentity(secret, after.Namespace))}, errs, nil
+	default:
+		return nil, append(errs, field.Forbidden(path, consent.NoIdentity(secret, after.Namespace))), nil
+	}
+}

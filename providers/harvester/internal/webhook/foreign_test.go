@@ -1,0 +1,98 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// ofTenant is a cluster that uses nothing of others.
+func ofTenant() *infrav1.HarvesterCluster {
+	cluster := &infrav1.HarvesterCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "c"}, Spec: validCluster()}
+	cluster.Spec.IdentitySecret = infrav1.SecretKey{Namespace: "tenant", Name: "own"}
+	cluster.Spec.UpdateCloudProviderConfig = infrav1.UpdateCloudProviderConfig{
+		ManifestsConfigMapNamespace: "tenant", ManifestsConfigMapName: "addons", ManifestsConfigMapKey: "all",
+		CloudConfigCredentialsSecretName: "cloud-config", CloudConfigCredentialsSecretKey: "cloud-config",
+	}
+	return cluster
+}
+
+// ofTenants validates with two Secrets of others, of which one allows its use.
+func ofTenants(options consent.Options) *HarvesterCluster {
+	secret := func(name, allowed string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "others", Name: name, Annotations: map[string]string{faultlinev1.AllowedNamespacesAnnotation: allowed},
+		}}
+	}
+	c := fake.NewClientBuilder().WithObjects(secret("open", "a,tenant"), secret("closed", "a")).Build()
+	return &HarvesterCluster{Reader: c, Consent: options}
+}
+
+func TestAClusterUsesOfAnotherNamespaceOnlyWhatAllowsIt(t *testing.T) {
+	t.Parallel()
+	uses := func(name string) func(*infrav1.HarvesterCluster) {
+		return func(c *infrav1.HarvesterCluster) {
+			c.Spec.IdentitySecret = infrav1.SecretKey{Namespace: "others", Name: name}
+		}
+	}
+	into := func(namespace string) func(*infrav1.HarvesterCluster) {
+		return func(c *infrav1.HarvesterCluster) {
+			c.Spec.UpdateCloudProviderConfig.ManifestsConfigMapNamespace = namespace
+		}
+	}
+	for name, tc := range map[string]struct {
+		change          func(*infrav1.HarvesterCluster)
+		mode            consent.Mode
+		refused, warned string
+	}{
+		"its own":                        {func(*infrav1.HarvesterCluster) {}, consent.Enforce, "", ""},
+		"a Secret that allows it":        {uses("open"), consent.Enforce, "", ""},
+		"a Secret that does not":         {uses("closed"), consent.Enforce, "others/closed of spec.identitySecret does not allow its use from namespace tenant", ""},
+		"a Secret that there is not":     {uses("none"), consent.Enforce, "others/none of spec.identitySecret does not allow its use from namespace tenant", ""},
+		"without a mode":                 {uses("closed"), "", "does not allow its use", ""},
+		"a Secret in an earlier release": {uses("closed"), consent.Warn, "", "spec.identitySecret.namespace: Secret others/closed"},
+		"an open one in such":            {uses("open"), consent.Warn, "", ""},
+		"manifests of others":            {into("others"), consent.Warn, "spec.updateCloudProviderConfig.manifestsConfigMapNamespace: Forbidden: must be tenant", ""},
+		"manifests that are allowed":     {into("addons"), consent.Warn, "", ""},
+		"manifests of Kubernetes":        {into("kube-system"), consent.Warn, "may not be kube-system", ""},
+		"no manifests, which are not set": {func(c *infrav1.HarvesterCluster) {
+			c.Spec.UpdateCloudProviderConfig = infrav1.UpdateCloudProviderConfig{}
+		}, consent.Enforce, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			w := ofTenants(consent.Options{IdentityNamespaces: tc.mode, CloudProviderConfigNamespaces: []string{"addons"}})
+			before, after := ofTenant(), ofTenant()
+			tc.change(after)
+			for _, validate := range []func() ([]string, error){
+				func() ([]string, error) { return w.ValidateCreate(t.Context(), after) },
+				func() ([]string, error) { return w.ValidateUpdate(t.Context(), before, after) },
+			} {
+				warnings, err := validate()
+				if tc.refused == "" {
+					g.Expect(err).NotTo(HaveOccurred())
+				} else {
+					g.Expect(err).To(MatchError(ContainSubstring(tc.refused)))
+				}
+				if tc.warned == "" {
+					g.Expect(warnings).NotTo(ContainElement(ContainSubstring("does not allow")))
+				} else {
+					g.Expect(warnings).To(ContainElement(HavePrefix(tc.warned)))
+				}
+			}
+			_, err := w.ValidateUpdate(t.Context(), after, after)
+			g.Expect(err).NotTo(HaveOccurred(), "what was let in before can be changed elsewhere")
+		})
+	}
+}
