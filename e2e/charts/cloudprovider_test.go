@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/faultline-io/faultline/e2e/charts"
 )
@@ -148,4 +149,19 @@ func TestCloudProviderChartNamesTheValueThatIsWrong(t *testing.T) {
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(message)))
 		})
 	}
+}
+
+func TestTheCloudProviderMayWriteNoLeaseButItsOwn(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	all := mustRender(t, load(t, cloudProvider), ``)
+	for _, rule := range get[rbacv1.ClusterRole](t, all, "ClusterRole", cloudProvider).Rules {
+		g.Expect(rule.Resources).NotTo(ContainElement("leases"))
+	}
+	leases := []string{"leases"}
+	g.Expect(get[rbacv1.Role](t, all, "Role", cloudProvider).Rules).To(ConsistOf(
+		rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: leases, Verbs: []string{"create"}},
+		rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: leases, Verbs: []string{"get", "update"}, ResourceNames: []string{"cloud-controller-manager"}},
+	))
+	g.Expect(get[rbacv1.RoleBinding](t, all, "RoleBinding", cloudProvider).RoleRef.Name).To(Equal(cloudProvider))
 }

@@ -3,7 +3,7 @@
 
 // Command cloud-provider runs in a guest cluster on Harvester: it gives Nodes their addresses, zone and region, and Services their addresses.
 //
-// In the guest cluster it needs these rights:
+// In the guest cluster it needs these rights, and those on its lease, which the chart gives it in the namespace of the release only:
 //
 // +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;update;patch;delete
@@ -11,7 +11,6 @@
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups="",resources=services/status,verbs=patch
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update
 //
 // On Harvester its account needs these in the namespace of the virtual machines, and that on nodes, which it can do without, everywhere. They are
 // fewer than those of Harvester's ClusterRole harvesterhci.io:cloudprovider, which serves storage too:

@@ -54,7 +54,7 @@ func New(c client.Client, live client.Reader, addresses *ipam.Allocator, recorde
 	return &Migration{Client: c, Live: live, Addresses: addresses, Recorder: recorder, done: make(chan struct{})}
 }
 
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;patch
+// +kubebuilder:rbac:groups="",resources=configmaps,resourceNames=kubevip,verbs=get;list;patch
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list
 // +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=get;list;create
 // +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=get;list
