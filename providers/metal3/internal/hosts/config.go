@@ -48,9 +48,10 @@ func (c *Config) apply(host *bmov1alpha1.BareMetalHost) {
 	host.Spec.Online = true
 }
 
+// inNamespace is the Secret of that name in the namespace of the host, whichever the reference names: the operator would read any.
 func inNamespace(ref *corev1.SecretReference, namespace string) *corev1.SecretReference {
-	if ref == nil || ref.Namespace != "" {
-		return ref
+	if ref == nil {
+		return nil
 	}
 	return &corev1.SecretReference{Name: ref.Name, Namespace: namespace}
 }
