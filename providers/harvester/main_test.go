@@ -58,7 +58,8 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	g.SetDefaultEventuallyTimeout(patience)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	env, c := startAPIServer(t)
+	audit := testenv.NewAudit(t, components)
+	env, c := startAPIServer(t, audit.Configure)
 	components.InstallRights(t, c)
 	boot := func(ctx context.Context, boot simulator.Boot) error {
 		return client.IgnoreAlreadyExists(c.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: boot.VMI.Name}}))
@@ -96,6 +97,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 		testworld.NewUser(t, c, patience).Gone(o)
 	}
 	leavesNothing(t, sim)
+	g.Expect(audit.Unused(t)).To(Equal(usedElsewhere()))
 }
 
 // leavesNothing wants nothing of cluster and machine to be on Harvester.
@@ -150,16 +152,29 @@ func TestVariablesOfTheComponentsReachTheManager(t *testing.T) {
 	}
 }
 
+// usedElsewhere are the rights that the manager needs for what TestManager leaves out.
+func usedElsewhere() []string {
+	return []string{
+		"delete cluster.x-k8s.io/machines",                         // workers move to another domain
+		"patch cluster.x-k8s.io/clusters",                          // a move of control-plane machines
+		"patch cluster.x-k8s.io/machines",                          // a move
+		"patch configmaps",                                         // manifests of the cloud provider
+		"patch controlplane.cluster.x-k8s.io/kubeadmcontrolplanes", // a move of control-plane machines
+		"patch events.k8s.io/events",                               // an event that comes again
+		"patch secrets",                                            // manifests of the cloud provider
+	}
+}
+
 // startAPIServer starts an API server with all CRDs, the configurations of our webhooks and the conversion of our kinds. The client may do
 // anything.
-func startAPIServer(t *testing.T) (*envtest.Environment, client.Client) {
+func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envtest.Environment, client.Client) {
 	t.Helper()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
 	for _, add := range provider(&manager.Options{}, setup.Options{}).Scheme {
 		g.Expect(add(scheme)).To(Succeed())
 	}
-	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, ControlPlane: true, Webhooks: true, Conversion: true})
+	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, ControlPlane: true, Webhooks: true, Conversion: true, Configure: configure})
 	c, err := client.New(env.Config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	return env, c

@@ -50,7 +50,8 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	g.SetDefaultEventuallyTimeout(patience)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	env, c := startAPIServer(t)
+	audit := testenv.NewAudit(t, components)
+	env, c := startAPIServer(t, audit.Configure)
 	components.InstallRights(t, c)
 	run(t, env, components)
 
@@ -91,6 +92,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	g.Expect(c.List(t.Context(), hosts)).To(Succeed())
 	g.Expect(hosts.Items).To(HaveLen(1))
 	g.Expect(hosts.Items[0].Spec.ConsumerRef).To(BeNil())
+	g.Expect(audit.Unused(t)).To(Equal(usedElsewhere()))
 }
 
 // TestVariablesOfUpstreamsComponentsReachTheManager fills in what clusterctl fills in.
@@ -124,8 +126,25 @@ func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
 	}
 }
 
+// usedElsewhere are the rights that the manager needs for what TestManager leaves out.
+func usedElsewhere() []string {
+	return []string{
+		"delete cluster.x-k8s.io/machines",                                        // workers move to another domain
+		"patch apiextensions.k8s.io/customresourcedefinitions/status",             // objects of an earlier version are migrated
+		"patch cluster.x-k8s.io/clusters",                                         // a move of control-plane machines
+		"patch cluster.x-k8s.io/machines",                                         // a move
+		"patch controlplane.cluster.x-k8s.io/kubeadmcontrolplanes",                // a move of control-plane machines
+		"patch events.k8s.io/events",                                              // an event that comes again
+		"patch infrastructure.cluster.x-k8s.io/metal3clustertemplates",            // objects of an earlier version are migrated
+		"patch infrastructure.cluster.x-k8s.io/metal3machinetemplates",            // as above
+		"patch infrastructure.cluster.x-k8s.io/metal3remediationtemplates",        // as above
+		"patch infrastructure.cluster.x-k8s.io/metal3remediationtemplates/status", // as above
+		"patch secrets", // credentials of a host are labelled for clusterctl move
+	}
+}
+
 // startAPIServer starts an API server with all CRDs and the configurations of our webhooks. The client may do anything.
-func startAPIServer(t *testing.T) (*envtest.Environment, client.Client) {
+func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envtest.Environment, client.Client) {
 	t.Helper()
 	g := NewWithT(t)
 	crds, err := simulator.CRDs()
@@ -134,7 +153,7 @@ func startAPIServer(t *testing.T) (*envtest.Environment, client.Client) {
 	for _, add := range provider(&manager.Options{}, setup.Options{}).Scheme {
 		g.Expect(add(scheme)).To(Succeed())
 	}
-	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, CRDs: crds, Webhooks: true, Conversion: true})
+	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, CRDs: crds, Webhooks: true, Conversion: true, Configure: configure})
 	c, err := client.New(env.Config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	return env, c

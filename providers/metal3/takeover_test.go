@@ -86,7 +86,7 @@ func TestManagerInPlaceOfUpstreams(t *testing.T) {
 	g.SetDefaultEventuallyTimeout(patience)
 	components, err := testenv.Render(ctx, "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	env, c := startAPIServer(t)
+	env, c := startAPIServer(t, nil)
 	components.InstallRights(t, c)
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: "controller-leader-election-capm3", Namespace: components.Manager.Namespace},

@@ -47,7 +47,8 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	g.SetDefaultEventuallyTimeout(patience)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	env, c := startAPIServer(t)
+	audit := testenv.NewAudit(t, components)
+	env, c := startAPIServer(t, audit.Configure)
 	u, vc := testworld.NewUser(t, c, patience), simulator.Start(t, simulator.ThreeZones())
 	components.InstallRights(t, c)
 	run(t, env, components)
@@ -74,16 +75,33 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	u.Gone(zone)
 	g.Expect(c.Delete(t.Context(), identity)).To(Succeed())
 	u.Gone(identity)
+	g.Expect(audit.Unused(t)).To(Equal(usedElsewhere()))
+}
+
+// usedElsewhere are the rights that the manager needs for what TestManager leaves out.
+func usedElsewhere() []string {
+	return []string{
+		"create ipam.cluster.x-k8s.io/ipaddressclaims",                  // a network has a pool
+		"delete cluster.x-k8s.io/machines",                              // workers move to another domain
+		"delete ipam.cluster.x-k8s.io/ipaddressclaims",                  // a network has a pool
+		"patch apiextensions.k8s.io/customresourcedefinitions/status",   // objects of an earlier version are migrated
+		"patch cluster.x-k8s.io/clusters",                               // a move of control-plane machines
+		"patch controlplane.cluster.x-k8s.io/kubeadmcontrolplanes",      // a move of control-plane machines
+		"patch events.k8s.io/events",                                    // an event that comes again
+		"patch infrastructure.cluster.x-k8s.io/vsphereclustertemplates", // objects of an earlier version are migrated
+		"patch infrastructure.cluster.x-k8s.io/vspheremachinetemplates", // as above
+		"patch ipam.cluster.x-k8s.io/ipaddressclaims",                   // a network has a pool
+	}
 }
 
 // startAPIServer starts one with all CRDs and the configurations of our webhooks. The client may do anything.
-func startAPIServer(t *testing.T) (*envtest.Environment, client.Client) {
+func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envtest.Environment, client.Client) {
 	t.Helper()
 	g, scheme := NewWithT(t), runtime.NewScheme()
 	for _, add := range provider(&manager.Options{}, setup.Options{}).Scheme {
 		g.Expect(add(scheme)).To(Succeed())
 	}
-	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, Webhooks: true, Conversion: true})
+	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, Webhooks: true, Conversion: true, Configure: configure})
 	c, err := client.New(env.Config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	return env, c

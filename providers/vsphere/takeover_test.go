@@ -105,7 +105,7 @@ func TestManagerInPlaceOfUpstreams(t *testing.T) {
 	g.SetDefaultEventuallyTimeout(patience)
 	components, err := testenv.Render(ctx, "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	env, c := startAPIServer(t)
+	env, c := startAPIServer(t, nil)
 	components.InstallRights(t, c)
 	upgrade := &upgrade{WithT: g, Client: c, env: env, components: components, vc: simulator.Start(t, simulator.ThreeZones())}
 	machine := upgrade.runningMachine(t)

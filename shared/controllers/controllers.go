@@ -52,7 +52,6 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 // +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=*,verbs=get;list;watch
 // +kubebuilder:rbac:groups=clusterctl.cluster.x-k8s.io,resources=providers,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
 // Add adds the controllers for an infrastructure.
 func Add(ctx context.Context, mgr ctrl.Manager, watchFilter string, of Of, o Options) error {

@@ -54,7 +54,8 @@ func TestManager(t *testing.T) {
 	crds = slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		return crd.Spec.Group == lbv1.GroupVersion.Group
 	})
-	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: config, CRDs: crds, Webhooks: true, Conversion: true})
+	audit := testenv.NewAudit(t, components)
+	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: config, CRDs: crds, Webhooks: true, Conversion: true, Configure: audit.Configure})
 	c, err := client.New(env.Config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	// It is Harvester's own, and there before.
@@ -79,6 +80,24 @@ func TestManager(t *testing.T) {
 		testenv.RunManager(t, env, components, "--watch-filter=ours")
 		testWatchFilter(t, c)
 	})
+	g.Expect(audit.Unused(t)).To(Equal(usedElsewhere()))
+}
+
+// usedElsewhere are the rights that the manager needs for what TestManager leaves out.
+func usedElsewhere() []string {
+	return []string{
+		"create loadbalancer.harvesterhci.io/ippoolblocks",  // a pool that is full of addresses
+		"create loadbalancer.harvesterhci.io/ippools",       // pools of kube-vip are taken over
+		"delete loadbalancer.harvesterhci.io/ippoolblocks",  // as above
+		"delete loadbalancer.harvesterhci.io/loadbalancers", // a guest cluster is gone
+		"patch configmaps",                                // kube-vip's is marked as taken over
+		"patch discovery.k8s.io/endpointslices",           // an instance gets another address
+		"patch events.k8s.io/events",                      // an event that comes again
+		"patch kubevirt.io/virtualmachineinstances",       // the last machine of a guest cluster goes
+		"patch kubevirt.io/virtualmachines",               // as above
+		"patch loadbalancer.harvesterhci.io/ippoolblocks", // a pool that is full of addresses
+		"patch services",                                  // listeners change
+	}
 }
 
 // within waits as long as a busy machine may need.
