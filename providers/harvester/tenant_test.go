@@ -1,0 +1,197 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/setup"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/testenv"
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+// tenancy is a management cluster whose API server calls no webhooks, so that the manager alone keeps tenants apart.
+type tenancy struct {
+	*WithT
+	t      *testing.T
+	admin  client.Client
+	sim    *simulator.Simulator
+	victim testenv.Tenant
+	tenant testenv.Tenant
+}
+
+// TestRightsInOneNamespaceReachNothingOfOthers has a tenant try what uses the rights of the manager, which runs as it is installed, but for its
+// webhooks.
+func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
+	g := NewWithT(t)
+	components, err := testenv.Render(t.Context(), "config", map[string]string{"CAPHV_IDENTITY_NAMESPACES": "enforce"})
+	g.Expect(err).NotTo(HaveOccurred())
+	scheme := runtime.NewScheme()
+	for _, add := range provider(&manager.Options{}, setup.Options{}).Scheme {
+		g.Expect(add(scheme)).To(Succeed())
+	}
+	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, ControlPlane: true, Conversion: true})
+	admin, err := client.New(env.Config, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	components.InstallRights(t, admin)
+	sim := simulator.Start(t, simulator.WithLayout(simulator.Zones(1, 1)))
+	victim := testenv.NewTenant(t, env, admin)
+	testworld.NewUser(t, admin, patience).Create(&corev1.Secret{
+		ObjectMeta: victim.Meta("harvester"), Data: map[string][]byte{infrav1.KubeconfigKey: sim.Kubeconfig()},
+	})
+	testenv.RunManager(t, env, components)
+	for name, attempt := range map[string]func(*tenancy){
+		"a tenant reads and writes only in its namespace":             (*tenancy).readsOthers,
+		"the account of another":                                      (*tenancy).usesTheAccount,
+		"a Secret that allowed a namespace and does so no more":       (*tenancy).keepsTheAccount,
+		"a ConfigMap of another":                                      (*tenancy).writesIntoOthers,
+		"a ConfigMap of Kubernetes":                                   (*tenancy).writesIntoKubernetes,
+		"a ConfigMap of another, with a status that says it was done": (*tenancy).forgesTheStatus,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.SetDefaultEventuallyTimeout(patience)
+			attempt(&tenancy{WithT: g, t: t, admin: admin, sim: sim, victim: victim, tenant: testenv.NewTenant(t, env, admin)})
+		})
+	}
+}
+
+// cluster makes one with the account of a namespace.
+func (w *tenancy) cluster(account testenv.Tenant, changes ...func(*infrav1.HarvesterCluster)) *infrav1.HarvesterCluster {
+	w.t.Helper()
+	infra := &infrav1.HarvesterCluster{ObjectMeta: w.tenant.Meta("c"), Spec: infrav1.HarvesterClusterSpec{
+		IdentitySecret:     infrav1.SecretKey{Namespace: account.Namespace, Name: "harvester"},
+		TargetNamespace:    w.tenant.Namespace,
+		LoadBalancerConfig: infrav1.LoadBalancerConfig{IPAMType: infrav1.DHCP},
+	}}
+	for _, change := range changes {
+		change(infra)
+	}
+	u := testworld.NewUser(w.t, w.tenant.Client, patience)
+	if account.Namespace == w.tenant.Namespace {
+		u.Create(&corev1.Secret{ObjectMeta: w.tenant.Meta("harvester"), Data: map[string][]byte{infrav1.KubeconfigKey: w.sim.Kubeconfig()}})
+	}
+	u.Cluster(infra)
+	return infra
+}
+
+// refused waits for the reason of a condition.
+func (w *tenancy) refused(infra *infrav1.HarvesterCluster, condition, reason string) {
+	w.t.Helper()
+	testworld.NewUser(w.t, w.tenant.Client, patience).Condition(infra, condition, reason)
+}
+
+// nothing wants that nothing has been made for the tenant on Harvester.
+func (w *tenancy) nothing() {
+	w.t.Helper()
+	namespace := &corev1.Namespace{}
+	w.Expect(w.sim.Client().Get(w.t.Context(), client.ObjectKey{Name: w.tenant.Namespace}, namespace)).To(MatchError(apierrors.IsNotFound, "is not found"))
+	for _, list := range []client.ObjectList{&lbv1.LoadBalancerList{}, &corev1.ServiceAccountList{}} {
+		w.Expect(w.sim.Client().List(w.t.Context(), list, client.InNamespace(w.tenant.Namespace))).To(Succeed())
+		w.Expect(list).To(HaveField("Items", BeEmpty()))
+	}
+}
+
+// into has the kubeconfig of the cloud provider written into a ConfigMap.
+func into(namespace, name string) func(*infrav1.HarvesterCluster) {
+	return func(cluster *infrav1.HarvesterCluster) {
+		cluster.Spec.UpdateCloudProviderConfig = infrav1.UpdateCloudProviderConfig{
+			ManifestsConfigMapNamespace: namespace, ManifestsConfigMapName: name, ManifestsConfigMapKey: "all",
+			CloudConfigCredentialsSecretName: "cloud-config", CloudConfigCredentialsSecretKey: "cloud-config",
+		}
+	}
+}
+
+// manifests makes a ConfigMap that a cloud provider's kubeconfig fits into.
+func (w *tenancy) manifests(namespace string) *corev1.ConfigMap {
+	w.t.Helper()
+	made := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "manifests-" + w.tenant.Namespace},
+		Data:       map[string]string{"all": "apiVersion: v1\nkind: Secret\nmetadata: {name: cloud-config, namespace: kube-system}\n"},
+	}
+	w.Expect(w.admin.Create(w.t.Context(), made)).To(Succeed())
+	return made
+}
+
+// unchanged wants a ConfigMap to be as it was.
+func (w *tenancy) unchanged(made *corev1.ConfigMap) {
+	w.t.Helper()
+	now := &corev1.ConfigMap{}
+	w.Expect(w.admin.Get(w.t.Context(), client.ObjectKeyFromObject(made), now)).To(Succeed())
+	w.Expect(now.Data).To(Equal(made.Data))
+}
+
+func (w *tenancy) readsOthers() {
+	w.Expect(w.tenant.Client.Get(w.t.Context(), client.ObjectKey{Namespace: w.victim.Namespace, Name: "harvester"}, &corev1.Secret{})).
+		To(MatchError(apierrors.IsForbidden, "is forbidden"))
+	w.Expect(w.tenant.Client.List(w.t.Context(), &corev1.SecretList{}, client.InNamespace(w.tenant.Namespace))).To(Succeed())
+}
+
+func (w *tenancy) usesTheAccount() {
+	own := w.manifests(w.tenant.Namespace)
+	infra := w.cluster(w.victim, into(own.Namespace, own.Name))
+	w.refused(infra, infrav1.HarvesterConnectionReadyCondition, infrav1.IdentitySecretNotAllowedReason)
+	w.nothing()
+	w.unchanged(own)
+	w.Expect(w.tenant.Client.Delete(w.t.Context(), infra)).To(Succeed())
+	w.refused(infra, infrav1.HarvesterConnectionReadyCondition, infrav1.IdentitySecretNotAllowedReason)
+}
+
+func (w *tenancy) keepsTheAccount() {
+	w.allow(w.tenant.Namespace)
+	infra := w.cluster(w.victim)
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.admin.Get(w.t.Context(), client.ObjectKeyFromObject(infra), infra)).To(Succeed())
+		g.Expect(infra.Status.Ready).To(BeTrue(), "%v", infra.Status.Conditions)
+	}).Should(Succeed())
+	w.allow("")
+	w.refused(infra, infrav1.HarvesterConnectionReadyCondition, infrav1.IdentitySecretNotAllowedReason)
+}
+
+// allow has the Secret of the victim name the namespaces that may use it.
+func (w *tenancy) allow(namespaces string) {
+	w.t.Helper()
+	secret := &corev1.Secret{}
+	w.Expect(w.admin.Get(w.t.Context(), client.ObjectKey{Namespace: w.victim.Namespace, Name: "harvester"}, secret)).To(Succeed())
+	secret.Annotations = map[string]string{faultlinev1.AllowedNamespacesAnnotation: namespaces}
+	w.Expect(w.admin.Update(w.t.Context(), secret)).To(Succeed())
+}
+
+func (w *tenancy) writesIntoOthers() {
+	theirs := w.manifests(w.victim.Namespace)
+	w.refused(w.cluster(w.tenant, into(theirs.Namespace, theirs.Name)), infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotAllowedReason)
+	w.unchanged(theirs)
+}
+
+func (w *tenancy) writesIntoKubernetes() {
+	theirs := w.manifests(metav1.NamespaceSystem)
+	w.refused(w.cluster(w.tenant, into(theirs.Namespace, theirs.Name)), infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotAllowedReason)
+	w.unchanged(theirs)
+}
+
+func (w *tenancy) forgesTheStatus() {
+	theirs := w.manifests(w.victim.Namespace)
+	infra := w.cluster(w.tenant, into(theirs.Namespace, theirs.Name))
+	w.refused(infra, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotAllowedReason)
+	testworld.Update(testworld.NewUser(w.t, w.tenant.Client, patience), infra, testworld.Status, func(infra *infrav1.HarvesterCluster) {
+		for i := range infra.Status.Conditions {
+			infra.Status.Conditions[i].Status = metav1.ConditionTrue
+		}
+	})
+	// The account that the status speaks of is missing, so that it is made, and its kubeconfig would be written again.
+	w.refused(infra, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotAllowedReason)
+	w.unchanged(theirs)
+}
