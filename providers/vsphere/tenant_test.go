@@ -1,0 +1,114 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/testenv"
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+// tenancy is a management cluster whose API server calls no webhooks, so that the manager alone keeps tenants apart.
+type tenancy struct {
+	*WithT
+	t      *testing.T
+	admin  client.Client
+	vc     *simulator.Server
+	victim testenv.Tenant
+	tenant testenv.Tenant
+}
+
+// TestRightsInOneNamespaceReachNothingOfOthers has a tenant try what uses the rights of the manager, which runs as it is installed, but for its
+// webhooks. An account of a vCenter is in the namespace of another tenant, and in an identity that only this one may use.
+func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
+	g := NewWithT(t)
+	components, err := testenv.Render(t.Context(), "config", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	scheme := runtime.NewScheme()
+	for _, add := range provider(&manager.Options{}, setup.Options{}).Scheme {
+		g.Expect(add(scheme)).To(Succeed())
+	}
+	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, Conversion: true})
+	admin, err := client.New(env.Config, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	components.InstallRights(t, admin)
+	vc := simulator.Start(t, simulator.ThreeZones())
+	victim := testenv.NewTenant(t, env, admin)
+	account := map[string]string{"username": vc.Username(), "password": vc.Password()}
+	testworld.NewUser(t, admin, patience).Create(
+		&corev1.Secret{ObjectMeta: victim.Meta("account"), StringData: account},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: components.Manager.Namespace, Name: "account"}, StringData: account},
+		&infrav1.VSphereClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "account"}, Spec: infrav1.VSphereClusterIdentitySpec{
+			SecretName: "account",
+			AllowedNamespaces: &infrav1.AllowedNamespaces{Selector: metav1.LabelSelector{
+				MatchLabels: map[string]string{corev1.LabelMetadataName: victim.Namespace},
+			}},
+		}},
+	)
+	testenv.RunManager(t, env, components)
+	for name, attempt := range map[string]func(*tenancy){
+		"kinds that are in no namespace": (*tenancy).makesZones,
+		"a Secret of another":            (*tenancy).usesTheSecret,
+		"an identity of another":         (*tenancy).usesTheIdentity,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.SetDefaultEventuallyTimeout(patience)
+			attempt(&tenancy{WithT: g, t: t, admin: admin, vc: vc, victim: victim, tenant: testenv.NewTenant(t, env, admin)})
+			g.Expect(vc.Calls()).NotTo(HaveKey("Login"))
+		})
+	}
+}
+
+// cluster makes one with an identity.
+func (w *tenancy) cluster(of infrav1.VSphereIdentityReference) *infrav1.VSphereCluster {
+	w.t.Helper()
+	infra := &infrav1.VSphereCluster{ObjectMeta: w.tenant.Meta("c"), Spec: infrav1.VSphereClusterSpec{
+		Server: w.vc.Host(), Thumbprint: w.vc.Thumbprint(), IdentityRef: of,
+		ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+	}}
+	testworld.NewUser(w.t, w.tenant.Client, patience).Cluster(infra)
+	return infra
+}
+
+// refused waits until the cluster says why it has no account.
+func (w *tenancy) refused(infra *infrav1.VSphereCluster, why string) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.tenant.Client.Get(w.t.Context(), client.ObjectKeyFromObject(infra), infra)).To(Succeed())
+		g.Expect(conditions.IsFalse(infra, infrav1.VSphereClusterVCenterAvailableCondition)).To(BeTrue())
+		g.Expect(conditions.GetMessage(infra, infrav1.VSphereClusterVCenterAvailableCondition)).To(ContainSubstring(why))
+	}).Should(Succeed())
+}
+
+func (w *tenancy) makesZones() {
+	for _, o := range []client.Object{
+		&infrav1.VSphereClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: infrav1.VSphereClusterIdentitySpec{SecretName: "account"}},
+		&infrav1.VSphereDeploymentZone{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
+		&infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
+	} {
+		w.Expect(w.tenant.Client.Create(w.t.Context(), o)).To(MatchError(apierrors.IsForbidden, "is forbidden"))
+	}
+}
+
+func (w *tenancy) usesTheSecret() {
+	w.refused(w.cluster(infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: "account"}), w.tenant.Namespace+"/account")
+}
+
+func (w *tenancy) usesTheIdentity() {
+	w.refused(w.cluster(infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: "account"}), "does not select namespace "+w.tenant.Namespace)
+}
