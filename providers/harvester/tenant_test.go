@@ -54,12 +54,13 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 	})
 	testenv.RunManager(t, env, components)
 	for name, attempt := range map[string]func(*tenancy){
-		"a tenant reads and writes only in its namespace":             (*tenancy).readsOthers,
-		"the account of another":                                      (*tenancy).usesTheAccount,
-		"a Secret that allowed a namespace and does so no more":       (*tenancy).keepsTheAccount,
-		"a ConfigMap of another":                                      (*tenancy).writesIntoOthers,
-		"a ConfigMap of Kubernetes":                                   (*tenancy).writesIntoKubernetes,
-		"a ConfigMap of another, with a status that says it was done": (*tenancy).forgesTheStatus,
+		"a tenant reads and writes only in its namespace":                                         (*tenancy).readsOthers,
+		"the account of another":                                                                  (*tenancy).usesTheAccount,
+		"a Secret that allowed a namespace and does so no more":                                   (*tenancy).keepsTheAccount,
+		"a ConfigMap of another":                                                                  (*tenancy).writesIntoOthers,
+		"a ConfigMap of Kubernetes":                                                               (*tenancy).writesIntoKubernetes,
+		"a ConfigMap of another, with a status that says it was done":                             (*tenancy).forgesTheStatus,
+		"the token of the manager, left out until kubeconfigs of clusters are read without files": (*tenancy).drawsTheToken,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -194,4 +195,21 @@ func (w *tenancy) forgesTheStatus() {
 	// The account that the status speaks of is missing, so that it is made, and its kubeconfig would be written again.
 	w.refused(infra, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotAllowedReason)
 	w.unchanged(theirs)
+}
+
+// drawsTheToken has the manager read a kubeconfig that names a file of the manager's.
+func (w *tenancy) drawsTheToken() {
+	w.t.Skip("a kubeconfig of a cluster may still name files")
+	thief, u := testenv.NewThief(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
+	for _, name := range []string{"first", "second"} {
+		kubeconfig := thief.File()
+		if name == "second" {
+			kubeconfig = thief.Own()
+		}
+		u.Kubeconfig(w.tenant.Namespace, name, kubeconfig)
+		u.Cluster(&infrav1.HarvesterCluster{ObjectMeta: w.tenant.Meta(name), Spec: infrav1.HarvesterClusterSpec{
+			IdentitySecret: infrav1.SecretKey{Namespace: w.tenant.Namespace, Name: "none"}, TargetNamespace: w.tenant.Namespace,
+		}})
+	}
+	thief.GetsNothing(w.t)
 }

@@ -55,6 +55,7 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 		"Secrets of another on a host of its own":        (*tenancy).readsSecrets,
 		"a host of another":                              (*tenancy).takesTheHost,
 		"a template of another, and its pools and hosts": (*tenancy).rendersTheTemplate,
+		"the token of the manager, left out until kubeconfigs of clusters are read without files": (*tenancy).drawsTheToken,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -110,7 +111,7 @@ func (w *tenancy) takesTheHost() {
 	})
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.tenant.Client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		g.Expect(conditions.IsFalse(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition)).To(BeTrue(), "%v", machine.Status.Conditions)
+		g.Expect(conditions.GetReason(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition)).To(Equal(infrav1.NoCapacityReason), "%v", machine.Status.Conditions)
 	}).Should(Succeed())
 	w.Expect(w.admin.Get(w.t.Context(), client.ObjectKeyFromObject(&hosts.Items[0]), &hosts.Items[0])).To(Succeed())
 	w.Expect(hosts.Items[0].Spec.ConsumerRef).To(BeNil())
@@ -128,4 +129,21 @@ func (w *tenancy) rendersTheTemplate() {
 		return w.tenant.Client.Get(w.t.Context(), client.ObjectKey{Namespace: w.tenant.Namespace, Name: "m"}, claim)
 	}).Should(Succeed())
 	w.Expect(claim.Spec.Template.Namespace).To(Equal(w.tenant.Namespace))
+}
+
+// drawsTheToken has the manager read a kubeconfig that names a file of the manager's.
+func (w *tenancy) drawsTheToken() {
+	w.t.Skip("a kubeconfig of a cluster may still name files")
+	thief, u := testenv.NewThief(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
+	for _, name := range []string{"first", "second"} {
+		kubeconfig := thief.File()
+		if name == "second" {
+			kubeconfig = thief.Own()
+		}
+		u.Kubeconfig(w.tenant.Namespace, name, kubeconfig)
+		u.Cluster(&infrav1.Metal3Cluster{ObjectMeta: w.tenant.Meta(name), Spec: infrav1.Metal3ClusterSpec{
+			ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+		}})
+	}
+	thief.GetsNothing(w.t)
 }

@@ -64,6 +64,7 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 		"kinds that are in no namespace": (*tenancy).makesZones,
 		"a Secret of another":            (*tenancy).usesTheSecret,
 		"an identity of another":         (*tenancy).usesTheIdentity,
+		"the token of the manager, left out until kubeconfigs of clusters are read without files": (*tenancy).drawsTheToken,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -111,4 +112,22 @@ func (w *tenancy) usesTheSecret() {
 
 func (w *tenancy) usesTheIdentity() {
 	w.refused(w.cluster(infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: "account"}), "does not select namespace "+w.tenant.Namespace)
+}
+
+// drawsTheToken has the manager read a kubeconfig that names a file of the manager's.
+func (w *tenancy) drawsTheToken() {
+	w.t.Skip("a kubeconfig of a cluster may still name files")
+	thief, u := testenv.NewThief(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
+	for _, name := range []string{"first", "second"} {
+		kubeconfig := thief.File()
+		if name == "second" {
+			kubeconfig = thief.Own()
+		}
+		u.Kubeconfig(w.tenant.Namespace, name, kubeconfig)
+		u.Cluster(&infrav1.VSphereCluster{ObjectMeta: w.tenant.Meta(name), Spec: infrav1.VSphereClusterSpec{
+			Server: w.vc.Host(), Thumbprint: w.vc.Thumbprint(), IdentityRef: infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: "none"},
+			ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+		}})
+	}
+	thief.GetsNothing(w.t)
 }

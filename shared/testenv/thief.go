@@ -1,0 +1,73 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Thief is a server of a tenant's that notes what others log in with.
+type Thief struct {
+	server *httptest.Server
+	// secret is in a file that a manager can read, as the token of its ServiceAccount is.
+	secret, file string
+
+	mu   sync.Mutex
+	seen []string
+}
+
+// NewThief starts one that ends with the test.
+func NewThief(t *testing.T) *Thief {
+	t.Helper()
+	s := &Thief{secret: "token-of-the-manager", file: filepath.Join(t.TempDir(), "token")}
+	if err := os.WriteFile(s.file, []byte(s.secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.seen = append(s.seen, r.Header.Get("Authorization"))
+		s.mu.Unlock()
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+// File is a kubeconfig that leads to the server with the token in the manager's file.
+func (s *Thief) File() []byte { return s.kubeconfig("tokenFile: " + s.file) }
+
+// Own is a kubeconfig that leads to the server with a token of the tenant's.
+func (s *Thief) Own() []byte { return s.kubeconfig("token: own") }
+
+func (s *Thief) kubeconfig(user string) []byte {
+	return fmt.Appendf(nil, "{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: %q, insecure-skip-tls-verify: true}}], users: [{name: u, user: {%s}}], "+
+		"contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}", s.server.URL, user)
+}
+
+// GetsNothing waits until the tenant's own token has arrived, with which a cluster was made after that with the file, and fails if the manager's has.
+func (s *Thief) GetsNothing(t *testing.T) {
+	t.Helper()
+	for start := time.Now(); !s.saw("own"); time.Sleep(50 * time.Millisecond) {
+		if time.Since(start) > patience {
+			t.Fatalf("nothing has arrived with the tenant's own token after %s", patience)
+		}
+	}
+	if s.saw(s.secret) {
+		t.Fatal("the manager has sent the token in its file to the server of the tenant")
+	}
+}
+
+func (s *Thief) saw(token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.seen, "Bearer "+token)
+}
