@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 
@@ -37,7 +38,7 @@ func exported(t *testing.T) map[string]bool {
 func uses(t *testing.T, expression string, known map[string]bool) []string {
 	t.Helper()
 	g := NewWithT(t)
-	expr, err := parser.ParseExpr(expression)
+	expr, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
 	g.Expect(err).NotTo(HaveOccurred(), expression)
 	var names []string
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
@@ -52,7 +53,7 @@ func uses(t *testing.T, expression string, known map[string]bool) []string {
 
 func TestAlertsAreOfMetricsThatExist(t *testing.T) {
 	g := NewWithT(t)
-	groups, errs := rulefmt.ParseFile(filepath.Join("..", "docs", "monitoring", "rules.yaml"), false)
+	groups, errs := rulefmt.ParseFile(filepath.Join("..", "docs", "monitoring", "rules.yaml"), false, model.UTF8Validation, parser.NewParser(parser.Options{}))
 	g.Expect(errs).To(BeEmpty())
 	readme, err := os.ReadFile(filepath.Join("..", "docs", "monitoring", "README.md"))
 	g.Expect(err).NotTo(HaveOccurred())

@@ -34,7 +34,7 @@ type Line struct {
 
 // Evaluate evaluates an expression of PromQL at the time of each scrape.
 func (r *Recording) Evaluate(ctx context.Context, expression string) ([]Line, error) {
-	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: maxSamples, Timeout: queryLimit})
+	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: maxSamples, Timeout: queryLimit, Parser: language})
 	defer func() { _ = engine.Close() }()
 	last := max(0, len(r.scrapes)-1)
 	query, err := engine.NewRangeQuery(ctx, r, nil, expression, time.UnixMilli(0), time.UnixMilli(r.at(last)), r.Interval)
@@ -68,6 +68,9 @@ func (r *Recording) Querier(mint, maxt int64) (storage.Querier, error) {
 	return querier{recording: r, mint: mint, maxt: maxt}, nil
 }
 
+// language reads names of series, and series of values.
+var language = parser.NewParser(parser.Options{})
+
 // querier answers what is asked of a recording.
 type querier struct {
 	recording  *Recording
@@ -78,7 +81,7 @@ type querier struct {
 func (q querier) Select(_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 	set := &seriesSet{}
 	for _, name := range q.recording.names() {
-		described, err := parser.ParseMetric(name)
+		described, err := language.ParseMetric(name)
 		if err != nil {
 			return storage.ErrSeriesSet(err)
 		}
@@ -159,6 +162,9 @@ type sample struct {
 
 // T implements chunks.Sample.
 func (s sample) T() int64 { return s.t }
+
+// ST implements chunks.Sample: when the series started is not recorded.
+func (sample) ST() int64 { return 0 }
 
 // F implements chunks.Sample.
 func (s sample) F() float64 { return s.v }

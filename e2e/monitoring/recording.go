@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/promql/parser"
 	"sigs.k8s.io/yaml"
 )
 
@@ -164,7 +163,7 @@ func Read(content []byte) (*Recording, error) {
 
 // fill puts a series into the scrapes.
 func (r *Recording) fill(one series) error {
-	_, values, err := parser.ParseSeriesDesc(one.Series + " " + one.Values)
+	_, values, err := language.ParseSeriesDesc(one.Series + " " + one.Values)
 	if err != nil {
 		return err
 	}
