@@ -55,7 +55,7 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 		"Secrets of another on a host of its own":        (*tenancy).readsSecrets,
 		"a host of another":                              (*tenancy).takesTheHost,
 		"a template of another, and its pools and hosts": (*tenancy).rendersTheTemplate,
-		"the token of the manager, left out until kubeconfigs of clusters are read without files": (*tenancy).drawsTheToken,
+		"the token of the manager":                       (*tenancy).drawsTheToken,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -133,7 +133,6 @@ func (w *tenancy) rendersTheTemplate() {
 
 // drawsTheToken has the manager read a kubeconfig that names a file of the manager's.
 func (w *tenancy) drawsTheToken() {
-	w.t.Skip("a kubeconfig of a cluster may still name files")
 	thief, u := testenv.NewThief(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
 	for _, name := range []string{"first", "second"} {
 		kubeconfig := thief.File()

@@ -64,7 +64,7 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 		"kinds that are in no namespace": (*tenancy).makesZones,
 		"a Secret of another":            (*tenancy).usesTheSecret,
 		"an identity of another":         (*tenancy).usesTheIdentity,
-		"the token of the manager, left out until kubeconfigs of clusters are read without files": (*tenancy).drawsTheToken,
+		"the token of the manager":       (*tenancy).drawsTheToken,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -116,7 +116,6 @@ func (w *tenancy) usesTheIdentity() {
 
 // drawsTheToken has the manager read a kubeconfig that names a file of the manager's.
 func (w *tenancy) drawsTheToken() {
-	w.t.Skip("a kubeconfig of a cluster may still name files")
 	thief, u := testenv.NewThief(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
 	for _, name := range []string{"first", "second"} {
 		kubeconfig := thief.File()

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/faultline-io/faultline/shared/kubeconfig"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/watch"
 )
@@ -40,7 +41,7 @@ func AddFlags(fs *pflag.FlagSet, concurrency *int, qps *float32, burst *int) {
 	fs.IntVar(burst, "clustercache-client-burst", 30, "Requests to the API server of each workload cluster allowed in one burst.")
 }
 
-// Contents are what is kept in memory of each workload cluster, beside the connection.
+// Contents are what is kept in memory of each workload cluster, in addition to the connection.
 type Contents struct {
 	// StripNode drops from a Node what is not read.
 	StripNode func(*corev1.Node)
@@ -59,7 +60,7 @@ func Connect(ctx context.Context, mgr ctrl.Manager, infrastructure provider.Prov
 	}
 	workloads, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
 		// A kubeconfig is read when a connection is made, which is no reason to remember every Secret.
-		SecretClient:     mgr.GetAPIReader(),
+		SecretClient:     kubeconfig.Reader(mgr.GetAPIReader()),
 		WatchFilterValue: o.WatchFilter,
 		ClusterFilter: func(cluster *clusterv1.Cluster) bool {
 			return cluster.Spec.InfrastructureRef.GroupKind() == kind.GroupKind()

@@ -11,10 +11,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/kubeconfig"
 )
 
 // account is how a Harvester is reached, and as whom.
@@ -23,7 +23,7 @@ type account struct {
 	hash   string // equal for equal accounts
 }
 
-// accountOf reads a kubeconfig. It may not run programs or read files: those would be the manager's, not its author's.
+// accountOf reads the kubeconfig of a Secret.
 func accountOf(secret *corev1.Secret) (account, *Problem) {
 	key := client.ObjectKeyFromObject(secret)
 	wrong := func(what string) (account, *Problem) {
@@ -33,19 +33,9 @@ func accountOf(secret *corev1.Secret) (account, *Problem) {
 	if len(data) == 0 {
 		return wrong("is missing or empty: put a kubeconfig for Harvester there")
 	}
-	kubeconfig, err := clientcmd.Load(data)
+	config, err := kubeconfig.Parse(data)
 	if err != nil {
-		return wrong(fmt.Sprintf("is no kubeconfig: %v", err))
-	}
-	config, err := clientcmd.NewDefaultClientConfig(*kubeconfig, nil).ClientConfig()
-	if err != nil {
-		return wrong(fmt.Sprintf("is no usable kubeconfig: %v: set current-context, and cluster and user of that context", err))
-	}
-	switch {
-	case config.ExecProvider != nil || config.AuthProvider != nil:
-		return wrong("logs in by a program, which the manager does not run: use a token or a client certificate")
-	case config.CAFile+config.CertFile+config.KeyFile+config.BearerTokenFile != "":
-		return wrong("names files, which the manager does not have: embed them (kubectl config view --flatten)")
+		return wrong(err.Error())
 	}
 	config.UserAgent = "faultline-harvester"
 	config.QPS, config.Burst = -1, 0 // Harvester's API server has a queue for each user, and is asked little

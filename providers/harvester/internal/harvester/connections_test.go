@@ -92,8 +92,8 @@ func TestWhatIsWrongWithAKubeconfigIsSaidWithTheWayOut(t *testing.T) {
 	}{
 		"none":                {nil, infrav1.KubeconfigInvalidReason, "is missing or empty"},
 		"no context":          {[]byte("{apiVersion: v1, kind: Config}"), infrav1.KubeconfigInvalidReason, "current-context"},
-		"runs a program":      {to("https://x", "exec: {apiVersion: client.authentication.k8s.io/v1, command: ls, interactiveMode: Never}"), infrav1.KubeconfigInvalidReason, "use a token"},
-		"names a file":        {to("https://x", "tokenFile: /etc/passwd"), infrav1.KubeconfigInvalidReason, "embed them"},
+		"runs a program":      {to("https://x", "exec: {apiVersion: client.authentication.k8s.io/v1, command: ls, interactiveMode: Never}"), infrav1.KubeconfigInvalidReason, "set token"},
+		"names a file":        {to("https://x", "tokenFile: /etc/passwd"), infrav1.KubeconfigInvalidReason, "embeds files"},
 		"leads to no such":    {to(kubernetes.URL, "token: t"), infrav1.NotHarvesterReason, "it is no Harvester"},
 		"has expired":         {to(expired.URL, "token: t"), infrav1.HarvesterAuthenticationFailedReason, "put a new kubeconfig"},
 		"leads where none is": {to(closed.URL, "token: t"), infrav1.HarvesterConnectionFailedReason, "refused"},
