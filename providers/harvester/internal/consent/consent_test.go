@@ -39,8 +39,10 @@ func TestAModeThatThereIsNotKeepsTheManagerFromStarting(t *testing.T) {
 	options.AddFlags(flags)
 	g.Expect(options.IdentityNamespaces).To(Equal(consent.Warn))
 	g.Expect(flags.Parse([]string{"--identity-namespaces=off"})).To(MatchError(ContainSubstring("must be warn or enforce")))
-	g.Expect(flags.Parse([]string{"--identity-namespaces=enforce", "--cloud-provider-config-namespaces="})).To(Succeed())
-	g.Expect(options).To(Equal(consent.Options{IdentityNamespaces: consent.Enforce, CloudProviderConfigNamespaces: []string{}}))
+	g.Expect(flags.Parse([]string{"--identity-namespaces=enforce", `--cloud-provider-config-namespaces=""`})).To(Succeed())
+	// That is what the manifests set by default: clusterctl has no empty default without quotation marks.
+	g.Expect(options).To(Equal(consent.Options{IdentityNamespaces: consent.Enforce, CloudProviderConfigNamespaces: []string{""}}))
+	g.Expect(options.NoManifests("b", "a")).To(ContainSubstring("must be a"))
 }
 
 func TestManifestsAreInTheNamespaceOfTheClusterOrInOneThatTheAdministratorAllowsAndNeverInThoseOfKubernetes(t *testing.T) {
