@@ -144,7 +144,7 @@ func (c *Connections) asked(key client.ObjectKey, who Asker) *identity {
 func (c *Connections) Unconsented(ctx context.Context, t Target) *Problem {
 	secret, problem := c.secret(ctx, t.Identity)
 	if problem != nil {
-		return nil
+		return nil //nolint:nilerr // The Secret that is missing is what Get reports.
 	}
 	return unconsented(secret, t)
 }

@@ -140,7 +140,7 @@ func TestASecretOfAnotherNamespaceIsUsedAsLongAsItAllowsThat(t *testing.T) {
 
 	w.allow("other,tenant")
 	w.connected(who)
-	w.Expect(w.connections.Unconsented(t.Context(), w.target)).To(BeNil())
+	w.Expect(w.connections.Unconsented(t.Context(), w.target)).To(BeZero())
 
 	w.allow("other")
 	w.Expect(w.problem(who).Reason).To(Equal(infrav1.IdentitySecretNotAllowedReason))

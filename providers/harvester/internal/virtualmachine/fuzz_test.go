@@ -6,6 +6,7 @@ package virtualmachine
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -56,7 +57,7 @@ func partsOf(t *testing.T, made []byte) [][]byte {
 	var parts [][]byte
 	for reader := multipart.NewReader(message.Body, parameters["boundary"]); ; {
 		part, err := reader.NextPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return parts
 		}
 		if err != nil {
