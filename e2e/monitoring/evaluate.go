@@ -34,7 +34,7 @@ type Line struct {
 
 // Evaluate evaluates an expression of PromQL at the time of each scrape.
 func (r *Recording) Evaluate(ctx context.Context, expression string) ([]Line, error) {
-	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: maxSamples, Timeout: queryLimit, Parser: language})
+	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: maxSamples, Timeout: queryLimit, Parser: language()})
 	defer func() { _ = engine.Close() }()
 	last := max(0, len(r.scrapes)-1)
 	query, err := engine.NewRangeQuery(ctx, r, nil, expression, time.UnixMilli(0), time.UnixMilli(r.at(last)), r.Interval)
@@ -69,7 +69,7 @@ func (r *Recording) Querier(mint, maxt int64) (storage.Querier, error) {
 }
 
 // language reads names of series, and series of values.
-var language = parser.NewParser(parser.Options{})
+func language() parser.Parser { return parser.NewParser(parser.Options{}) }
 
 // querier answers what is asked of a recording.
 type querier struct {
@@ -81,7 +81,7 @@ type querier struct {
 func (q querier) Select(_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 	set := &seriesSet{}
 	for _, name := range q.recording.names() {
-		described, err := language.ParseMetric(name)
+		described, err := language().ParseMetric(name)
 		if err != nil {
 			return storage.ErrSeriesSet(err)
 		}

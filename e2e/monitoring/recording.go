@@ -163,7 +163,7 @@ func Read(content []byte) (*Recording, error) {
 
 // fill puts a series into the scrapes.
 func (r *Recording) fill(one series) error {
-	_, values, err := language.ParseSeriesDesc(one.Series + " " + one.Values)
+	_, values, err := language().ParseSeriesDesc(one.Series + " " + one.Values)
 	if err != nil {
 		return err
 	}

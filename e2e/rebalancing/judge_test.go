@@ -222,12 +222,11 @@ func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 			[]string{"the machines are spread, and ControlPlaneBalanced is False NotBalanced"}},
 	} {
 		t.Run(scenario, func(t *testing.T) {
-			g := NewWithT(t)
-			faults := judge(test.life.history)
-			g.Expect(faults).To(HaveLen(len(test.want)), "%v", faults)
+			matchers := make([]any, 0, len(test.want))
 			for _, want := range test.want {
-				g.Expect(faults).To(ContainElement(ContainSubstring(want)))
+				matchers = append(matchers, ContainSubstring(want))
 			}
+			NewWithT(t).Expect(judge(test.life.history)).To(ConsistOf(matchers...))
 		})
 	}
 }

@@ -37,14 +37,17 @@ func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
 // TestManager runs the manager as it is installed: with its flags, its webhooks and no more rights than config/rbac gives
 // it. A machine that comes and goes needs every one of them.
-func TestManager(t *testing.T) { runsAsInstalled(t, testenv.RunManager) }
+func TestManager(t *testing.T) {
+	audit := runsAsInstalled(t, testenv.RunManager)
+	NewWithT(t).Expect(audit.Unused(t)).To(Equal(usedElsewhere()))
+}
 
 // TestManagerAmidFaultsOfTheAPIServer is the same with an API server that is late, refuses requests and cuts watches.
 func TestManagerAmidFaultsOfTheAPIServer(t *testing.T) {
-	runsAsInstalled(t, testenv.RunManagerAmidFaults)
+	_ = runsAsInstalled(t, testenv.RunManagerAmidFaults) // The log has the proxy's own user for all requests.
 }
 
-func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *testenv.Components, ...string) func()) {
+func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *testenv.Components, ...string) func()) *testenv.Audit {
 	t.Helper()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)
@@ -92,7 +95,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	g.Expect(c.List(t.Context(), hosts)).To(Succeed())
 	g.Expect(hosts.Items).To(HaveLen(1))
 	g.Expect(hosts.Items[0].Spec.ConsumerRef).To(BeNil())
-	g.Expect(audit.Unused(t)).To(Equal(usedElsewhere()))
+	return audit
 }
 
 // TestVariablesOfUpstreamsComponentsReachTheManager fills in what clusterctl fills in.

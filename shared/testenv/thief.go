@@ -23,12 +23,15 @@ type Thief struct {
 
 	mu   sync.Mutex
 	seen []string
+	// own is closed once the tenant's own token has arrived.
+	own  chan struct{}
+	once sync.Once
 }
 
 // NewThief starts one that ends with the test.
 func NewThief(t *testing.T) *Thief {
 	t.Helper()
-	s := &Thief{secret: "token-of-the-manager", file: filepath.Join(t.TempDir(), "token")}
+	s := &Thief{secret: "token-of-the-manager", file: filepath.Join(t.TempDir(), "token"), own: make(chan struct{})}
 	if err := os.WriteFile(s.file, []byte(s.secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +39,9 @@ func NewThief(t *testing.T) *Thief {
 		s.mu.Lock()
 		s.seen = append(s.seen, r.Header.Get("Authorization"))
 		s.mu.Unlock()
+		if s.saw("own") {
+			s.once.Do(func() { close(s.own) })
+		}
 		w.WriteHeader(http.StatusForbidden)
 	}))
 	t.Cleanup(s.server.Close)
@@ -56,10 +62,10 @@ func (s *Thief) kubeconfig(user string) []byte {
 // GetsNothing waits until the tenant's own token has arrived, with which a cluster was made after that with the file, and fails if the manager's has.
 func (s *Thief) GetsNothing(t *testing.T) {
 	t.Helper()
-	for start := time.Now(); !s.saw("own"); time.Sleep(50 * time.Millisecond) {
-		if time.Since(start) > patience {
-			t.Fatalf("nothing has arrived with the tenant's own token after %s", patience)
-		}
+	select {
+	case <-s.own:
+	case <-time.After(patience):
+		t.Fatalf("nothing has arrived with the tenant's own token after %s", patience)
 	}
 	if s.saw(s.secret) {
 		t.Fatal("the manager has sent the token in its file to the server of the tenant")

@@ -58,7 +58,7 @@ func (s *sites) Run(ctx context.Context, _ *managementcluster.Cluster, workloads
 // AddCluster implements provider.Sites.
 func (s *sites) AddCluster(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, _ int) error {
 	name := cluster.GetName()
-	if err := s.addDatacenter(name, domains); err != nil {
+	if err := s.addDatacenter(name, domains); err != nil { //nolint:contextcheck // The simulator makes it in memory.
 		return err
 	}
 	labels := map[string]any{}

@@ -295,11 +295,8 @@ func (w *watch) Read(buffer []byte) (int, error) {
 	}
 	silent := w.silence()
 	if silent == nil && !w.stuck() {
-		if lag := w.lag(); lag > 0 && n > 0 {
-			select {
-			case <-time.After(lag):
-			case <-w.ended:
-			}
+		if n > 0 {
+			w.late()
 		}
 		return n, err
 	}
@@ -309,6 +306,18 @@ func (w *watch) Read(buffer []byte) (int, error) {
 	case <-w.ended:
 	}
 	return 0, errCut
+}
+
+// late waits for as long as the watch lags.
+func (w *watch) late() {
+	lag := w.lag()
+	if lag <= 0 {
+		return
+	}
+	select {
+	case <-time.After(lag):
+	case <-w.ended:
+	}
 }
 
 // Close ends the watch.
