@@ -281,6 +281,7 @@ func TestAPolicyThatRemovesAnAnnotationOfAMoveIsNamedAndNothingOfTheMoveStays(t 
 		t.Run(annotation, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, "aab", "abc")
+			w.clock.SetTime(w.clock.Now().Add(time.Minute)) // No condition of the control plane changes after the move, however slow the test.
 			r := w.reconciler(w.stripping(annotation, instead))
 			r.Client = w.stripping(annotation, instead)
 			result, err := r.Reconcile(t.Context(), w.request())
