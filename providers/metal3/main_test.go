@@ -39,7 +39,7 @@ func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 // it. A machine that comes and goes needs every one of them.
 func TestManager(t *testing.T) {
 	audit := runsAsInstalled(t, testenv.RunManager)
-	NewWithT(t).Expect(audit.Unused(t)).To(Equal(usedElsewhere()))
+	NewWithT(t).Expect(usedElsewhere()).To(ContainElements(audit.Unused(t)), "a right that nothing needs")
 }
 
 // TestManagerAmidFaultsOfTheAPIServer is the same with an API server that is late, refuses requests and cuts watches.
@@ -129,7 +129,7 @@ func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
 	}
 }
 
-// usedElsewhere are the rights that the manager needs for what TestManager leaves out.
+// usedElsewhere are the rights that the manager needs for what TestManager leaves out, or does on a slow machine only.
 func usedElsewhere() []string {
 	return []string{
 		"delete cluster.x-k8s.io/machines",                                        // workers move to another domain

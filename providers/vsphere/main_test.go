@@ -36,7 +36,7 @@ func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 // it. A machine that comes and goes, and its account, need every one of them.
 func TestManager(t *testing.T) {
 	audit := runsAsInstalled(t, testenv.RunManager)
-	NewWithT(t).Expect(audit.Unused(t)).To(Equal(usedElsewhere()))
+	NewWithT(t).Expect(usedElsewhere()).To(ContainElements(audit.Unused(t)), "a right that nothing needs")
 }
 
 // TestManagerAmidFaultsOfTheAPIServer is the same with an API server that is late, refuses requests and cuts watches.
@@ -81,7 +81,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	return audit
 }
 
-// usedElsewhere are the rights that the manager needs for what TestManager leaves out.
+// usedElsewhere are the rights that the manager needs for what TestManager leaves out, or does on a slow machine only.
 func usedElsewhere() []string {
 	return []string{
 		"create ipam.cluster.x-k8s.io/ipaddressclaims",                  // a network has a pool

@@ -80,10 +80,10 @@ func TestManager(t *testing.T) {
 		testenv.RunManager(t, env, components, "--watch-filter=ours")
 		testWatchFilter(t, c)
 	})
-	g.Expect(audit.Unused(t)).To(Equal(usedElsewhere()))
+	g.Expect(usedElsewhere()).To(ContainElements(audit.Unused(t)), "a right that nothing needs")
 }
 
-// usedElsewhere are the rights that the manager needs for what TestManager leaves out.
+// usedElsewhere are the rights that the manager needs for what TestManager leaves out, or does on a slow machine only.
 func usedElsewhere() []string {
 	return []string{
 		"create loadbalancer.harvesterhci.io/ippoolblocks",  // a pool that is full of addresses
