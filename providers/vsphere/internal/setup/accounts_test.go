@@ -206,6 +206,24 @@ func TestZoneIsCheckedWithItsOwnIdentity(t *testing.T) {
 	w.Expect(zone.Status.CheckedBy).To(Equal(infrav1.IdentityAccount))
 }
 
+func TestIdentityThatOnlyAZoneNamesStaysAsLongAsTheZone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	identity := w.identity("of-a-zone", nil)
+	zone := w.zone("a", infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: "datastore-a"},
+		func(z *infrav1.VSphereDeploymentZone, _ *infrav1.VSphereFailureDomain) {
+			z.Spec.IdentityRef = &infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: identity.Name}
+		})
+	w.condition(zone, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+
+	w.Expect(w.client.Delete(t.Context(), identity)).To(Succeed())
+	message := w.condition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityDeletingReason)
+	w.Expect(message).To(ContainSubstring("VSphereDeploymentZone " + zone.Name))
+	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
+	w.gone(zone)
+	w.gone(identity)
+}
+
 func TestPasswordRotatedInTheSecret(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())

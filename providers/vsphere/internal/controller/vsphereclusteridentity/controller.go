@@ -103,20 +103,18 @@ func (r *Reconciler) own(ctx context.Context, s *scope) (ctrl.Result, error) {
 	return ctrl.Result{}, r.release(ctx, identity, secret.Name)
 }
 
-// reconcileDelete waits for the clusters that use the identity, whose machines cannot be deleted without it, and lets the
+// reconcileDelete waits for the clusters and zones that use the identity, whose machines cannot be deleted without it, and lets the
 // garbage collector remove the Secret.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	identity := s.identity
-	clusters := &infrav1.VSphereClusterList{}
-	if err := r.Client.List(ctx, clusters); err != nil {
-		return ctrl.Result{}, fmt.Errorf("listing VSphereClusters: %w", err)
+	user, err := r.user(ctx, identity)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
-	for i := range clusters.Items {
-		if uses(&clusters.Items[i], identity) {
-			unavailable(identity, infrav1.VSphereClusterIdentityDeletingReason, fmt.Sprintf(
-				"Still used by VSphereCluster %s", client.ObjectKeyFromObject(&clusters.Items[i])))
-			return ctrl.Result{}, nil
-		}
+	if user != "" {
+		unavailable(identity, infrav1.VSphereClusterIdentityDeletingReason, fmt.Sprintf(
+			"%s still uses it in spec.identityRef: name another identity there, or delete it", user))
+		return ctrl.Result{}, nil
 	}
 	if err := r.release(ctx, identity, ""); err != nil {
 		return ctrl.Result{}, err
@@ -151,9 +149,34 @@ func (r *Reconciler) release(ctx context.Context, identity *infrav1.VSphereClust
 	return nil
 }
 
-func uses(cluster *infrav1.VSphereCluster, identity *infrav1.VSphereClusterIdentity) bool {
-	ref := cluster.Spec.IdentityRef
-	return ref.Kind == infrav1.VSphereClusterIdentityKind && ref.Name == identity.Name
+// user returns the kind and name of an object that uses the identity, "" when none does.
+func (r *Reconciler) user(ctx context.Context, identity *infrav1.VSphereClusterIdentity) (string, error) {
+	clusters, zones := &infrav1.VSphereClusterList{}, &infrav1.VSphereDeploymentZoneList{}
+	if err := r.Client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("listing VSphereClusters: %w", err)
+	}
+	for i := range clusters.Items {
+		if nameIn(&clusters.Items[i].Spec.IdentityRef) == identity.Name {
+			return "VSphereCluster " + client.ObjectKeyFromObject(&clusters.Items[i]).String(), nil
+		}
+	}
+	if err := r.Client.List(ctx, zones, client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("listing VSphereDeploymentZones: %w", err)
+	}
+	for i := range zones.Items {
+		if nameIn(zones.Items[i].Spec.IdentityRef) == identity.Name {
+			return "VSphereDeploymentZone " + zones.Items[i].Name, nil
+		}
+	}
+	return "", nil
+}
+
+// nameIn returns the name of the VSphereClusterIdentity that a reference names, "" when it names none.
+func nameIn(ref *infrav1.VSphereIdentityReference) string {
+	if ref == nil || ref.Kind != infrav1.VSphereClusterIdentityKind {
+		return ""
+	}
+	return ref.Name
 }
 
 func (r *Reconciler) secret(ctx context.Context, identity *infrav1.VSphereClusterIdentity) (*metav1.PartialObjectMetadata, error) {
@@ -183,6 +206,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		WithOptions(options).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.identitiesOfSecret)).
 		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(identityOfCluster)).
+		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(identityOfZone)).
 		Complete(r)
 }
 
@@ -196,9 +220,16 @@ func (r *Reconciler) identitiesOfSecret(ctx context.Context, secret client.Objec
 }
 
 func identityOfCluster(_ context.Context, o client.Object) []ctrl.Request {
-	ref := o.(*infrav1.VSphereCluster).Spec.IdentityRef
-	if ref.Kind != infrav1.VSphereClusterIdentityKind {
-		return nil
+	return requests(&o.(*infrav1.VSphereCluster).Spec.IdentityRef)
+}
+
+func identityOfZone(_ context.Context, o client.Object) []ctrl.Request {
+	return requests(o.(*infrav1.VSphereDeploymentZone).Spec.IdentityRef)
+}
+
+func requests(ref *infrav1.VSphereIdentityReference) []ctrl.Request {
+	if name := nameIn(ref); name != "" {
+		return []ctrl.Request{{NamespacedName: client.ObjectKey{Name: name}}}
 	}
-	return []ctrl.Request{{NamespacedName: client.ObjectKey{Name: ref.Name}}}
+	return nil
 }
