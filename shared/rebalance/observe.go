@@ -28,6 +28,7 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/text"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -271,7 +272,7 @@ func machineOfObject(machine *clusterv1.Machine) Machine {
 		Outdated:       isFalse(clusterv1.MachineUpToDateCondition),
 	}
 	if ready := conditions.Get(machine, clusterv1.MachineReadyCondition); ready != nil && ready.Status != metav1.ConditionTrue {
-		m.Waits = cmp.Or(ready.Message, ready.Reason)
+		m.Waits = cmp.Or(text.InLine(ready.Message), ready.Reason)
 	}
 	m.Mark, m.Woken, m.Wakes = markOf(machine)
 	return m

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text keeps what is said within the limits of who stores it. Standard library only.
+// Package text fits messages to where they are stored and quoted. Standard library only.
 package text
 
 import "strings"
@@ -17,4 +17,24 @@ func CutWith(text string, most int, missing string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most-len(missing)], "") + missing
+}
+
+// InLine returns a message of a summarized condition, which has a bullet and a line for each condition, as one line that can be quoted in a
+// sentence: "* A: x\n* B: y" is "A: x; B: y". A message without bullets keeps its words.
+func InLine(message string) string {
+	line := ""
+	for part := range strings.Lines(message) {
+		part = strings.TrimPrefix(strings.TrimSpace(part), "* ")
+		switch {
+		case part == "":
+			continue
+		case line == "":
+		case strings.HasSuffix(line, ":"):
+			line += " "
+		default:
+			line += "; "
+		}
+		line += part
+	}
+	return line
 }

@@ -25,3 +25,11 @@ func TestATextThatIsTooLongIsCutBetweenLetters(t *testing.T) {
 		g.Expect(cut).To(HaveSuffix("..."))
 	}
 }
+
+func TestASummaryIsQuotedInASentenceWithoutItsBullets(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(text.InLine("no machine has joined")).To(Equal("no machine has joined"))
+	g.Expect(text.InLine("* FailureDomainValidated: datacenter dc is missing")).To(Equal("FailureDomainValidated: datacenter dc is missing"))
+	g.Expect(text.InLine("* A: x\n* Machine m:\n  * B: y\n  * C: z\n")).To(Equal("A: x; Machine m: B: y; C: z"))
+	g.Expect(text.InLine("")).To(BeEmpty())
+}

@@ -24,6 +24,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // ensureVM creates the VSphereVM when everything it needs is there. What it is given is decided here once and never
@@ -173,7 +174,7 @@ func problem(zone *placement.Zone) string {
 	if ready == nil {
 		return "it has not been checked yet"
 	}
-	return ready.Message
+	return text.InLine(ready.Message)
 }
 
 // wait shows what the machine waits for: in its conditions, and in an event when the reason is new.
