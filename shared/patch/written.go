@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// CatchUp is the first delay of a reconcile that read an object older than its own last write, or whose write lost a
-	// conflict. The watch brings the newer one within milliseconds.
+	// CatchUp is the first delay of a reconcile that read an object older than its own last write. The watch brings the newer one within
+	// milliseconds.
 	CatchUp = 20 * time.Millisecond
 	// catchUpLimit is how long it stands back at most, each time twice as long as before: when the API server is busy its
 	// watches lag, and to ask more often does not make them faster.

@@ -26,6 +26,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 const outdated = "template-rebalance"
@@ -497,7 +498,7 @@ func TestWhoeverWritesInBetweenMakesTheManagerLookAgain(t *testing.T) {
 		w.Expect(w.client.Update(t.Context(), infra)).To(Succeed())
 	})).Reconcile(t.Context(), w.request())
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(result.RequeueAfter).To(Equal(patch.CatchUp))
+	w.Expect(result).To(Equal(reconcile.Again()))
 	w.Expect(w.marked()).To(BeEmpty())
 	w.reconcile()
 	w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonNotBalanced)).To(And(

@@ -7,6 +7,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,7 +42,8 @@ type Scope interface {
 //   - sums up, and writes everything that has changed in as few requests as there can be, also when the work has failed; conditions that
 //     are about to change again it may write later.
 //
-// Work, or a write, that has lost against another's is no error: the loop comes again when the cache has had time to show it.
+// Work, or a write, that has lost against another's is no error: the loop comes again when the cache has had time to show it, and later each
+// time that it loses again.
 type Loop[T client.Object, S Scope] struct {
 	Client client.Client
 	Filter watchfilter.Filter
@@ -226,16 +228,28 @@ func ignoreGone(obj client.Object, err error) error {
 	return client.IgnoreNotFound(err)
 }
 
+// ErrBehind is the error of work that is to be repeated when the cache shows more. Outcome treats it as a lost write.
+var ErrBehind = errors.New("the cache is behind")
+
 // Outcome is that of a reconcile whose parts have ended so. What has lost against another's write is no error: it comes again when the
 // cache has had time to show that.
 func Outcome(result ctrl.Result, errs ...error) (ctrl.Result, error) {
 	var failed []error
 	for _, err := range errs {
-		if apierrors.IsConflict(err) {
-			result = ctrl.Result{RequeueAfter: patch.CatchUp}
-		} else {
+		if apierrors.IsConflict(err) || errors.Is(err, ErrBehind) {
+			result = Again()
+		} else if err != nil {
 			failed = append(failed, err)
 		}
 	}
-	return result, kerrors.NewAggregate(failed)
+	if len(failed) > 0 {
+		return ctrl.Result{}, kerrors.NewAggregate(failed)
+	}
+	return result, nil
+}
+
+// Again is the result of a reconcile that is repeated after the next pause of its object in the queue, as after an error, but is none. The queue
+// counts: a fixed pause would have it forget, and writes that lose each time would never be fewer.
+func Again() ctrl.Result {
+	return ctrl.Result{Requeue: true} //nolint:staticcheck // An error would be logged, and counted as such, whenever two write at the same time.
 }

@@ -205,7 +205,7 @@ func TestALostWriteIsNoErrorAmongOthers(t *testing.T) {
 	lost := fmt.Errorf("writing: %w", apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "s", errors.New("it was changed")))
 	result, err := reconcile.Outcome(ctrl.Result{RequeueAfter: time.Hour}, nil, lost)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(result.RequeueAfter).To(Equal(patch.CatchUp))
+	g.Expect(result).To(Equal(reconcile.Again()))
 	failed := errors.New("no answer")
 	_, err = reconcile.Outcome(ctrl.Result{}, lost, failed)
 	g.Expect(err).To(MatchError(failed))
@@ -382,7 +382,7 @@ func TestWhoeverLosesAgainstAnothersWriteComesAgainSoon(t *testing.T) {
 	w.fails = apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "s", errors.New("it was changed"))
 	result, err := w.run()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(result.RequeueAfter).To(Equal(patch.CatchUp))
+	w.Expect(result).To(Equal(reconcile.Again()))
 	w.Expect(w.stored().Status.FailureDomains).To(HaveLen(1))
 }
 

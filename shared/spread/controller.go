@@ -81,7 +81,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, erro
 	case annotations.HasPaused(s.cluster):
 		return r.steer(ctx, s, nobody)
 	case !wanted.SpreadsWorkers():
-		if result, err := r.steer(ctx, s, nobody); err != nil || result.RequeueAfter > 0 {
+		if result, err := r.steer(ctx, s, nobody); err != nil || !result.IsZero() {
 			return result, err
 		}
 		return ctrl.Result{}, r.withdraw(ctx, s)
@@ -100,7 +100,7 @@ func (r *Reconciler) spread(ctx context.Context, s *scope) (ctrl.Result, error) 
 	if err := r.label(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
-	if result, err := r.steer(ctx, s, s.victims); err != nil || result.RequeueAfter > 0 {
+	if result, err := r.steer(ctx, s, s.victims); err != nil || !result.IsZero() {
 		return result, err
 	}
 	if wait := r.settling(client.ObjectKeyFromObject(s.cluster)); wait > 0 {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // mark is the value of cluster.x-k8s.io/delete-machine that is ours. Whoever overwrites it has made the annotation theirs.
@@ -49,7 +49,7 @@ func (r *Reconciler) steer(ctx context.Context, s *scope, victims func(*clusterv
 	}
 	for _, m := range s.members {
 		if r.machines.Behind(m.machine) { // it may be marked
-			return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+			return reconcile.Again(), nil
 		}
 	}
 	return ctrl.Result{}, r.mark(ctx, s, marked)

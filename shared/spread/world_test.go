@@ -34,6 +34,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/spread"
 	"github.com/faultline-io/faultline/shared/testenv"
 	"github.com/faultline-io/faultline/shared/testworld"
@@ -304,7 +305,7 @@ func (w *world) reconcile(r *spread.Reconciler) {
 	for range 20 {
 		result, err := r.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
 		w.Expect(err).NotTo(HaveOccurred())
-		if result.RequeueAfter == 0 || result.RequeueAfter > time.Minute {
+		if result != reconcile.Again() && (result.RequeueAfter == 0 || result.RequeueAfter > time.Minute) {
 			return
 		}
 		w.clock.SetTime(w.clock.Now().Add(result.RequeueAfter))

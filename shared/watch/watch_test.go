@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,17 +114,4 @@ func TestWhatBelongsToAClusterConcernsItsInfrastructure(t *testing.T) {
 		g.Expect(ours(t.Context(), machine("m", "gone"))).To(BeEmpty())
 	}
 	g.Expect(ours(t.Context(), machine("m", ""))).To(BeEmpty())
-}
-
-func TestPausesAfterErrorsAreBounded(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	g.Expect(watch.Workers(0).MaxConcurrentReconciles).To(Equal(1))
-	options := watch.Workers(5)
-	g.Expect(options.MaxConcurrentReconciles).To(Equal(5))
-	var pause time.Duration
-	for range 50 {
-		pause = options.RateLimiter.When(ctrl.Request{})
-	}
-	g.Expect(pause).To(Equal(time.Minute))
 }

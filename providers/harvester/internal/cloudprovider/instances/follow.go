@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,12 +21,11 @@ import (
 	"k8s.io/klog/v2"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 const (
-	firstRetry = 500 * time.Millisecond
-	lastRetry  = 30 * time.Second
-
 	// machineAnnotation on a Node is its virtual machine on Harvester.
 	machineAnnotation = "cloudprovider.harvesterhci.io/virtual-machine"
 	// zoneAnnotation and regionAnnotation on a Node are what its labels say since they are ours.
@@ -52,7 +50,7 @@ type follower struct {
 // known of its virtual machine, is initialized when it is. Follow returns when ctx ends.
 func (i *Instances) Follow(ctx context.Context, guest kubernetes.Interface, nodes, instances, hosts Informer) error {
 	f := &follower{Instances: i, guest: guest, queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
+		watch.Backoff[string](),
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: "harvester-nodes"})}
 	// Nothing is known of hosts where the account may not see them, so nobody waits for them.
 	if _, err := hosts.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -144,7 +142,9 @@ func (f *follower) next(ctx context.Context) bool {
 	}
 	defer f.queue.Done(name)
 	if err := f.follow(ctx, name); err != nil {
-		klog.FromContext(ctx).Info("Following a virtual machine failed", "node", name, "reason", err.Error())
+		if !apierrors.IsConflict(err) {
+			klog.FromContext(ctx).Info("Following a virtual machine failed", "node", name, "reason", err.Error())
+		}
 		f.queue.AddRateLimited(name)
 		return true
 	}

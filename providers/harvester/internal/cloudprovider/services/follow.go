@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,11 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-)
-
-const (
-	firstRetry = 500 * time.Millisecond
-	lastRetry  = 30 * time.Second
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Informer tells of changes.
@@ -56,7 +51,7 @@ func (s *Services) Follow(ctx context.Context, services, balancers Informer) err
 		Services: s, said: map[types.NamespacedName][]string{},
 		events: recording.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: "harvester-cloud-provider"}),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
+			watch.Backoff[types.NamespacedName](),
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "harvester-services"}),
 	}
 	both := []toolscache.InformerSynced{}

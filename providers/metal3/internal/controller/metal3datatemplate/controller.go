@@ -107,7 +107,7 @@ func (r *Reconciler) reconcileAbsent(ctx context.Context, template client.Object
 
 func (s *scope) result() ctrl.Result {
 	if s.behind {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}
+		return reconcile.Again()
 	}
 	return ctrl.Result{RequeueAfter: s.showAgain}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	infrastructure "github.com/faultline-io/faultline/providers/metal3/internal/provider"
-	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
 	"github.com/faultline-io/faultline/shared/terminalerror"
@@ -172,7 +172,7 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 		r.event(s, "Associated", "Associate", "Got BareMetalHost %s%s", chosen.Name, where(chosen.Domain, wants.Domain))
 		return chosen.Reuse != "", steps.Proceed, nil
 	}
-	return false, steps.Retry(patch.CatchUp), nil
+	return false, steps.Wait, reconcile.ErrBehind
 }
 
 // claim leaves out what the host is to run as long as its data has to be rendered first.
