@@ -85,6 +85,8 @@ func (p *Patch) apply(ctx context.Context, c client.Client, obj client.Object, v
 		if _, changes, err = p.changed(obj); err != nil {
 			return err
 		}
+	}
+	if changes != nil && !gone(obj) {
 		sent := copyOf(obj)
 		body, err := p.statusPatch(obj, changes, versioned)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -174,6 +175,22 @@ func TestApplyAfterApplySpecSendsTheStatusOnly(t *testing.T) {
 }
 
 // The status must not say what the spec was to say: it goes second, and not at all when the first was refused.
+func TestAnOutageIsWrittenOnceHoweverOftenItIsTried(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	sent := &requests{}
+	c := sent.client(t, newMachine())
+	for _, port := range []string{"33052", "33060", "33071"} {
+		machine := stored(t, c)
+		p := patch.From(machine)
+		conditions.Set(machine, metav1.Condition{Type: "Available", Status: metav1.ConditionFalse, Reason: "Unreachable",
+			Message: "asking https://harvester: read tcp 10.0.0.5:" + port + "->10.0.0.9:443: read: connection reset by peer"})
+		g.Expect(p.Apply(t.Context(), c, machine)).To(Succeed())
+	}
+	g.Expect(sent.status).To(HaveLen(1))
+	g.Expect(conditions.GetMessage(stored(t, c), "Available")).To(Equal("asking https://harvester: read tcp: read: connection reset by peer"))
+}
+
 func TestApplyStopsAtTheFirstRefusal(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

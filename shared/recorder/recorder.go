@@ -32,7 +32,8 @@ const (
 )
 
 // For returns the recorder of a controller. Notes that are too long are cut, and events of which only the note differs stay apart:
-// client-go would make them one, which says how often it happened and has the first note.
+// client-go would make them one, which says how often it happened and has the first note. Errors of a network are told in the words that each
+// attempt has, so that an outage is one event however often something is tried.
 func For(manager ctrlrecorder.Provider, name string) events.EventRecorder {
 	return &recorder{EventRecorder: manager.GetEventRecorder(name), seed: maphash.MakeSeed(), told: lru.New(remembered)} //nolint:forbidigo // this is where they are made
 }
@@ -54,7 +55,7 @@ type key struct {
 
 // Eventf tells of something.
 func (r *recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) { //nolint:revive // client-go has so many
-	note = fmt.Sprintf(note, args...)
+	note = text.Steady(fmt.Sprintf(note, args...))
 	if again := r.again(key{uid(regarding), uid(related), version(regarding), kind, reason, action}, note); again > 0 {
 		action = fmt.Sprintf("%s-%d", action, again+1)
 	}

@@ -17,7 +17,8 @@ import (
 
 // MakeWritable has an object's conditions pass the schema of their kind. A patch sends all of them, and the API server refuses it for a
 // single one that another manager has stored before it would have been refused: in the format of v1beta1 a condition that holds has no
-// reason. It gets one; what is no condition at all goes.
+// reason. It gets one; what is no condition at all goes. A message has the words that each attempt has which fails in the same way, so that no
+// condition is written again because of the attempt alone.
 func MakeWritable(obj Object) {
 	stored := obj.GetConditions()
 	if kept := writable(stored); !equality.Semantic.DeepEqual(stored, kept) {
@@ -39,7 +40,7 @@ func writable(stored []metav1.Condition) []metav1.Condition {
 		if condition.LastTransitionTime.IsZero() {
 			condition.LastTransitionTime = metav1.Unix(time.Now().Unix(), 0) // to the second, as it is stored
 		}
-		condition.Message = text.Cut(condition.Message, longestMessage)
+		condition.Message = text.Cut(text.Steady(condition.Message), longestMessage)
 		condition.ObservedGeneration = max(condition.ObservedGeneration, 0)
 		kept = append(kept, condition)
 	}

@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // Check is how often a refused request is made again. Nothing tells when a quota, a policy, a webhook or a right changes.
@@ -111,21 +113,21 @@ func Message(kind, name string, err error) string {
 func words(err error) string {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {
-		return answer.Status().Message
+		return text.Steady(answer.Status().Message)
 	}
-	return err.Error()
+	return text.Steady(err.Error())
 }
 
 func wayOut(err error) string {
-	text := words(err)
+	said := words(err)
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return "the namespace is being deleted; delete the Machine"
-	case strings.Contains(text, "exceeded quota"):
+	case strings.Contains(said, "exceeded quota"):
 		return "raise the ResourceQuota, or delete what is not needed"
-	case strings.Contains(text, "failed calling webhook"):
+	case strings.Contains(said, "failed calling webhook"):
 		return "repair the webhook, or remove it"
-	case strings.Contains(text, "cannot create resource"):
+	case strings.Contains(said, "cannot create resource"):
 		return "give the service account that right"
 	default:
 		return "change the policy or webhook that objects, or what it objects to"

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 const (
@@ -46,8 +47,9 @@ type Connection struct {
 
 	mu       sync.Mutex
 	ready    bool
-	problem  *Problem // why it is not ready
-	trouble  *Problem // why what the informers know may be old
+	problem  *Problem            // why it is not ready
+	trouble  *Problem            // why what the informers know may be old
+	told     map[string]struct{} // which messages of the problem or trouble that there is have been told
 	uid      string
 	askers   map[Asker]struct{}
 	awaiting map[Asker]struct{}
@@ -107,17 +109,38 @@ func (c *Connection) connect(ctx context.Context) {
 	for c.ctx.Err() == nil {
 		problem := c.dial(ctx)
 		c.mu.Lock()
-		changed := c.problem == nil || problem == nil || *c.problem != *problem
+		concerns := c.news(c.problem, problem)
 		c.ready, c.problem = problem == nil, problem
 		c.mu.Unlock()
-		if changed {
-			c.wakeAll()
-		}
+		c.wakeKind(concerns)
 		if problem == nil || !c.sleep(backoff.Step()) {
 			return
 		}
 	}
 }
+
+// news returns who is concerned by what is wrong with the connection, which was something else a moment ago, or nothing. Only another reason
+// wakes machines, of which there are many. Clusters show which way it fails, and each way wakes them once.
+func (c *Connection) news(before, now *Problem) func(Asker) bool {
+	switch {
+	case before == nil && now == nil:
+		return nobody
+	case before == nil, now == nil, before.Reason != now.Reason:
+		c.told = map[string]struct{}{}
+		if now != nil {
+			c.told[now.Message] = struct{}{}
+		}
+		return everybody
+	}
+	if _, told := c.told[now.Message]; told {
+		return nobody
+	}
+	c.told[now.Message] = struct{}{}
+	return func(who Asker) bool { return who.Kind == Cluster }
+}
+
+func everybody(Asker) bool { return true }
+func nobody(Asker) bool    { return false }
 
 // patience is how long to wait before Harvester is asked again whether it answers, as nothing tells when it does.
 func patience() wait.Backoff {
@@ -215,7 +238,7 @@ func failed(host string, err error) *Problem {
 		return &Problem{Reason: infrav1.HarvesterAuthenticationFailedReason, Message: fmt.Sprintf(
 			"%s does not accept the credentials of the kubeconfig, which may have expired: put a new kubeconfig into the Secret of spec.identitySecret", host)}
 	}
-	return &Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: fmt.Sprintf("asking %s: %v", host, err)}
+	return &Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: fmt.Sprintf("asking %s: %v", host, text.SteadyError(err))}
 }
 
 // UID tells this Harvester from others; "" when that is not known.
@@ -247,9 +270,9 @@ func (c *Connection) Trouble(namespaces ...string) *Problem {
 }
 
 // suspect is told that somebody has lost Harvester. Whoever uses the connection hears of it when Harvester does not answer
-// a question either, and when it answers again.
+// a question either, and when it answers again. As long as nobody can use the connection, connect asks.
 func (c *Connection) suspect() {
-	if !c.probing.TryLock() {
+	if !c.usableNow() || !c.probing.TryLock() {
 		return
 	}
 	go func() {
@@ -258,17 +281,21 @@ func (c *Connection) suspect() {
 		for c.ctx.Err() == nil {
 			problem := c.examine(c.ctx)
 			c.mu.Lock()
-			changed := (problem == nil) != (c.trouble == nil) || problem != nil && problem.Reason != c.trouble.Reason
+			concerns := c.news(c.trouble, problem)
 			c.trouble = problem
 			c.mu.Unlock()
-			if changed {
-				c.wakeAll()
-			}
+			c.wakeKind(concerns)
 			if problem == nil || !c.sleep(backoff.Step()) {
 				return
 			}
 		}
 	}()
+}
+
+func (c *Connection) usableNow() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ready
 }
 
 // Await has an object woken once by the next change of something that is not its own but that it may wait for: an image, a network,
@@ -288,7 +315,7 @@ func (c *Connection) wakeAwaiting() {
 }
 
 func (c *Connection) wakeAll() {
-	c.wakeKind(func(Asker) bool { return true })
+	c.wakeKind(everybody)
 }
 
 func (c *Connection) wakeKind(keep func(Asker) bool) {

@@ -45,6 +45,8 @@ type world struct {
 	connections *harvester.Connections
 	target      harvester.Target
 
+	queues map[harvester.Kind]workqueue.TypedInterface[reconcile.Request]
+
 	mu    sync.Mutex
 	woken map[harvester.Asker]int
 }
@@ -60,6 +62,7 @@ func newWorld(t *testing.T) *world {
 	w.namespace = namespace.Name
 	w.target = harvester.Target{Identity: client.ObjectKey{Namespace: w.namespace, Name: "identity"}, From: w.namespace, Namespace: w.namespace}
 	w.connections = harvester.New(t.Context(), w.client, w.client, scheme)
+	w.queues = map[harvester.Kind]workqueue.TypedInterface[reconcile.Request]{}
 	for _, kind := range []harvester.Kind{harvester.Cluster, harvester.Machine} {
 		w.count(kind)
 	}
@@ -70,6 +73,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) count(kind harvester.Kind) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	w.Expect(w.connections.Source(kind).Start(w.t.Context(), queue)).To(Succeed())
+	w.queues[kind] = queue
 	w.t.Cleanup(queue.ShutDown)
 	go func() {
 		for {

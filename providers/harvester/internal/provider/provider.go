@@ -19,6 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // Connections gives the connection of a cluster's Harvester.
@@ -95,7 +96,7 @@ func Hosts(ctx context.Context, conn *harvester.Connection) ([]placement.Host, *
 		if denied := harvester.Denied(err); denied != nil {
 			return nil, denied
 		}
-		return nil, &harvester.Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: fmt.Sprintf("reading the hosts of Harvester: %v", err)}
+		return nil, &harvester.Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: fmt.Sprintf("reading the hosts of Harvester: %v", text.SteadyError(err))}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // What clients of Harvester know a load balancer's state by. Their texts are read by programs.
@@ -59,7 +60,7 @@ func problemOf(lb *lbv1.LoadBalancer, service *corev1.Service, backends []backen
 
 // setReady sets the condition. Its times change only with what it says.
 func setReady(lb *lbv1.LoadBalancer, why problem, now time.Time) {
-	lbv1.SetReady(&lb.Status.Conditions, why.reason, why.message, now)
+	lbv1.SetReady(&lb.Status.Conditions, why.reason, text.Steady(why.message), now)
 }
 
 // ready is what the condition says, "" while there is none.

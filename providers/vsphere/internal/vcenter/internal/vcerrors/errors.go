@@ -12,12 +12,13 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // What can go wrong, to be matched with errors.Is. The error's text says what, where, and what to do.
@@ -92,31 +93,8 @@ func Classify(err error) error {
 	case errors.As(err, &transport):
 		err = transport.Err // without the method and address, which say nothing to the reader
 	}
-	return fmt.Errorf("%w: %w", ErrUnreachable, withoutAddresses(err))
+	return fmt.Errorf("%w: %w", ErrUnreachable, text.SteadyError(err))
 }
-
-// withoutAddresses makes the text of a network's error the same for each attempt that fails in the same way: the port of
-// our own end differs every time, as may the address that the name resolves to, and what is shown in a status is written
-// to every object that shows it. The server is named by whoever shows the error.
-func withoutAddresses(err error) error {
-	text := netAddresses.ReplaceAllString(err.Error(), "$1")
-	if text == err.Error() {
-		return err
-	}
-	return &unaddressed{text: text, err: err}
-}
-
-// netAddresses finds "read tcp 10.0.0.5:43210->10.0.0.9:443" and "dial tcp [fd00::9]:443", and what the resolver says in the
-// same form.
-var netAddresses = regexp.MustCompile(`\b((?:dial|read|write) (?:tcp|udp)[46]?) [^\s>]*:\d+(?:->[^\s>]*:\d+)?`)
-
-type unaddressed struct {
-	text string
-	err  error
-}
-
-func (u *unaddressed) Error() string { return u.text }
-func (u *unaddressed) Unwrap() error { return u.err }
 
 // OfSession classifies what keeps a session from coming up or ended it. It matches one of sessionKinds, because nothing
 // else can be said of a session.

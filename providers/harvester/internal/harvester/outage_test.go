@@ -1,0 +1,174 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester_test
+
+import (
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/clientcmd"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+)
+
+// road leads to the Harvester of the tests, until it is broken: then it resets connections, each of which has a port of its own.
+type road struct {
+	listener net.Listener
+	to       string
+
+	mu     sync.Mutex
+	broken bool
+	open   map[*net.TCPConn]struct{}
+}
+
+// newRoad returns a road, and a kubeconfig that takes it.
+func newRoad(w *world) (*road, []byte) {
+	w.t.Helper()
+	kubeconfig, err := clientcmd.Load(sim.Kubeconfig())
+	w.Expect(err).NotTo(HaveOccurred())
+	listener, err := (&net.ListenConfig{}).Listen(w.t.Context(), "tcp", "127.0.0.1:0")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.t.Cleanup(func() { _ = listener.Close() })
+	r := &road{listener: listener, open: map[*net.TCPConn]struct{}{}}
+	for _, cluster := range kubeconfig.Clusters {
+		server, err := url.Parse(cluster.Server)
+		w.Expect(err).NotTo(HaveOccurred())
+		r.to, cluster.Server = server.Host, "https://"+listener.Addr().String()
+	}
+	taking, err := clientcmd.Write(*kubeconfig)
+	w.Expect(err).NotTo(HaveOccurred())
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go r.lead(conn.(*net.TCPConn))
+		}
+	}()
+	return r, taking
+}
+
+func (r *road) lead(conn *net.TCPConn) {
+	if !r.enter(conn) {
+		_, _ = conn.Read(make([]byte, 1)) // the client waits for an answer when it is reset
+		_ = conn.SetLinger(0)
+		_ = conn.Close()
+		return
+	}
+	there, err := (&net.Dialer{}).Dial("tcp", r.to)
+	if err != nil {
+		_ = conn.Close()
+		return
+	}
+	go func() { _, _ = io.Copy(there, conn); _ = there.Close() }()
+	_, _ = io.Copy(conn, there)
+	_ = conn.Close()
+}
+
+func (r *road) enter(conn *net.TCPConn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.broken {
+		r.open[conn] = struct{}{}
+	}
+	return !r.broken
+}
+
+func (r *road) set(broken bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken = broken
+	for conn := range r.open {
+		_ = conn.SetLinger(0)
+		_ = conn.Close()
+	}
+	clear(r.open)
+}
+
+// attempts waits until so many more attempts have failed than the one that current is of, and returns what is said of each. The last may not
+// have been told yet, those before have.
+func attempts(w *world, many int, current func() *harvester.Problem) (said []string) {
+	w.t.Helper()
+	var last *harvester.Problem
+	w.Eventually(func(g Gomega) {
+		if problem := current(); problem != nil && problem != last {
+			last, said = problem, append(said, problem.Reason+": "+problem.Message)
+		}
+		g.Expect(len(said)).To(BeNumerically(">=", many))
+	}).Should(Succeed())
+	return said
+}
+
+// wakesSoFar is how often each was woken, by all wakes that have begun.
+func (w *world) wakesSoFar(all ...harvester.Asker) (counts []int) {
+	w.t.Helper()
+	for kind, queue := range w.queues {
+		last := w.asker(kind, "last")
+		before := w.wakes(last)
+		queue.Add(reconcile.Request{NamespacedName: last.Key}) // one after the other is counted
+		w.Eventually(func() int { return w.wakes(last) }).Should(BeNumerically(">", before))
+	}
+	for _, who := range all {
+		counts = append(counts, w.wakes(who))
+	}
+	return counts
+}
+
+func TestAnOutageBeforeThereIsAConnectionIsToldOnceHoweverOftenItIsTried(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	broken, kubeconfig := newRoad(w)
+	broken.set(true)
+	w.identity(kubeconfig)
+	cluster, machine := w.asker(harvester.Cluster, "c"), w.asker(harvester.Machine, "m")
+	for _, who := range []harvester.Asker{cluster, machine} {
+		w.Expect(w.problem(who).Reason).To(Equal(infrav1.HarvesterConnectionFailedReason))
+	}
+	current := func() *harvester.Problem {
+		_, problem := w.connections.Get(t.Context(), w.target, machine)
+		return problem
+	}
+	first := attempts(w, 2, current)
+	before := w.wakesSoFar(cluster, machine)
+	said := append(first, attempts(w, 2, current)...)
+	w.Expect(said).To(HaveEach(said[0]), "what is shown is the same each time")
+	w.Expect(w.wakesSoFar(cluster, machine)).To(Equal(before), "nobody is woken to read the same")
+
+	broken.set(false)
+	w.connected(machine)
+	w.Eventually(func() bool { return w.wakes(cluster) > before[0] && w.wakes(machine) > before[1] }).Should(BeTrue(), "everybody is woken when it is over")
+}
+
+func TestAnOutageOfAConnectionIsToldOnceHoweverOftenItIsTried(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	way, kubeconfig := newRoad(w)
+	w.identity(kubeconfig)
+	cluster, machine := w.asker(harvester.Cluster, "c"), w.asker(harvester.Machine, "m")
+	conn := w.connected(machine)
+	w.connected(cluster)
+	w.Eventually(func() error {
+		return conn.List(t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(w.namespace))
+	}).Should(Succeed())
+
+	way.set(true)
+	first := attempts(w, 2, conn.Stale)
+	before := w.wakesSoFar(cluster, machine)
+	said := append(first, attempts(w, 2, conn.Stale)...)
+	w.Expect(said).To(HaveEach(said[0]), "what is shown is the same each time")
+	w.Expect(w.wakesSoFar(cluster, machine)).To(Equal(before), "nobody is woken to read the same")
+
+	way.set(false)
+	w.Eventually(conn.Stale).Should(BeNil())
+	w.Eventually(func() bool { return w.wakes(cluster) > before[0] && w.wakes(machine) > before[1] }).Should(BeTrue(), "everybody is woken when it is over")
+}
