@@ -229,6 +229,13 @@ func (m *HarvesterMachine) SetConditions(conditions []metav1.Condition) {
 	m.Status.Conditions = conditions
 }
 
+// InService reports whether the virtual machine was provisioned and is not
+// being deleted: it runs on whether its Harvester can be seen or not.
+func (m *HarvesterMachine) InService() bool {
+	provisioned := m.Status.Initialization.Provisioned
+	return provisioned != nil && *provisioned && m.DeletionTimestamp.IsZero()
+}
+
 // HarvesterMachineList is a list of HarvesterMachines.
 //
 // +kubebuilder:object:root=true

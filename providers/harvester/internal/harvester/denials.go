@@ -34,13 +34,19 @@ func (r *refusedRead) Unwrap() error { return r.err }
 // stays an error.
 func Denied(err error) *Problem {
 	problem := forbidden(err)
-	if read := (*refusedRead)(nil); errors.As(err, &read) {
+	if DeniedSight(err) {
 		return problem
 	}
 	if problem == nil || !strings.Contains(problem.Message, "User ") || !strings.Contains(problem.Message, " cannot ") {
 		return nil
 	}
 	return problem
+}
+
+// DeniedSight reports whether it is the refusal of a right to see a type that informers read, which the cluster shows too: see Trouble.
+func DeniedSight(err error) bool {
+	read := (*refusedRead)(nil)
+	return errors.As(err, &read)
 }
 
 func forbidden(err error) *Problem {

@@ -39,12 +39,15 @@ func (r *Reconciler) hold(s *scope, why metav1.Condition) steps.Progress {
 	return steps.Wait
 }
 
-// unseen shows that Harvester cannot be asked. That is all that changes of a machine: what is known of it may be as true as before.
+// unseen shows that Harvester cannot be asked, of a machine that is not in service yet. Nothing else changes: what is known of it may be as
+// true as before.
 func (s *scope) unseen(problem *harvester.Problem) {
 	if problem.Pending && conditions.Has(s.infra, infrav1.InfrastructureReadyCondition) {
 		return // it is about to be asked
 	}
-	unknown(s, infrav1.InfrastructureReadyCondition, problem.Reason, problem.Message)
+	status.Unseen(s.infra, metav1.Condition{
+		Type: infrav1.InfrastructureReadyCondition, Status: metav1.ConditionUnknown, Reason: problem.Reason, Message: problem.Message,
+	})
 }
 
 // explain turns what is no failure into a condition: what is still being read, and a right that is missing.
@@ -54,7 +57,11 @@ func (s *scope) explain(err error) (steps.Progress, error) {
 		return steps.Wait, nil
 	}
 	if problem := harvester.Denied(err); problem != nil {
-		s.unseen(problem)
+		if harvester.DeniedSight(err) {
+			s.unseen(problem)
+		} else { // nothing but the machine shows it
+			unknown(s, infrav1.InfrastructureReadyCondition, problem.Reason, problem.Message)
+		}
 		return steps.Retry(terminalerror.Check), nil
 	}
 	return steps.Wait, err

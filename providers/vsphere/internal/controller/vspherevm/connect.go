@@ -16,18 +16,17 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // connect finds the session and the virtual machine in its inventory.
 func (r *Reconciler) connect(ctx context.Context, s *scope) (steps.Progress, error) {
 	session, err := r.VCenters.ForVM(ctx, s.cluster, s.vm)
-	// From a machine in service an outage takes nothing but the view, which is said of the VSphereCluster. To write it to
-	// thousands of machines keeps the API server busy for longer than most outages last.
-	if err == nil || !s.vm.InService() {
-		conditions.Set(s.vm, connection.Condition(err))
-	}
-	if err != nil {
+	if err == nil {
+		conditions.Set(s.vm, connection.Condition(nil))
+	} else {
+		status.Unseen(s.vm, connection.Condition(err))
 		if connection.Waits(err) {
 			return steps.Retry(connection.AskAgain(err)), nil
 		}
