@@ -51,7 +51,7 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 			if err := (webhooks.Webhooks{Consent: controllers.Consent}).SetupWithManager(mgr); err != nil {
 				return fmt.Errorf("adding webhooks: %w", err)
 			}
-			controllers.WatchFilter, controllers.Metrics = opts.WatchFilter, metrics.Registry
+			controllers.WatchFilter, controllers.Namespace, controllers.Metrics = opts.WatchFilter, opts.Namespace, metrics.Registry
 			if err := setup.Add(ctx, mgr, controllers); err != nil {
 				return fmt.Errorf("adding controllers: %w", err)
 			}

@@ -164,7 +164,6 @@ func usedElsewhere() []string {
 		"patch configmaps",                                         // manifests of the cloud provider
 		"patch controlplane.cluster.x-k8s.io/kubeadmcontrolplanes", // a move of control-plane machines
 		"patch events.k8s.io/events",                               // an event that comes again
-		"patch secrets",                                            // manifests of the cloud provider
 	}
 }
 

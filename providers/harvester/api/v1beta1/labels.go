@@ -149,6 +149,10 @@ const (
 
 	// MachineFinalizerLegacy is MachineFinalizer as it was once spelled.
 	MachineFinalizerLegacy = "harvestermachine.infrastructure.cluster.x-k8s.io"
+
+	// IdentitySecretFinalizer keeps the Secret that spec.identitySecret names
+	// until no HarvesterCluster uses it.
+	IdentitySecretFinalizer = "harvestercluster.infrastructure.cluster.x-k8s.io/identity"
 )
 
 const (

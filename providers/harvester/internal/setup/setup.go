@@ -17,6 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestercluster"
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestermachine"
+	"github.com/faultline-io/faultline/providers/harvester/internal/controller/identitysecret"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/provider"
@@ -32,7 +33,9 @@ import (
 // Options are what the command line decides.
 type Options struct {
 	WatchFilter string
-	Metrics     prometheus.Registerer
+	// Namespace is the only one whose objects are reconciled; "" for all.
+	Namespace string
+	Metrics   prometheus.Registerer
 	// Clusters, Machines, Labels and Workloads are how many are reconciled at the same time; labels are those of one machine's Node,
 	// and workload clusters are reconciled to keep a connection to each.
 	Clusters, Machines, Labels, Workloads int
@@ -70,6 +73,9 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	if err := addCluster(ctx, mgr, o, &harvestercluster.Reconciler{Connections: connections, Workloads: workloads, Consent: o.Consent}, metrics); err != nil {
 		return err
+	}
+	if err := (&identitysecret.Reconciler{Client: mgr.GetClient(), Namespace: o.Namespace}).SetupWithManager(ctx, mgr, watch.Workers(o.Clusters)); err != nil {
+		return fmt.Errorf("adding the controller of identity Secrets: %w", err)
 	}
 	if err := (&harvestermachine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Connections: connections, Addresses: &ipam.Claimer{}, Workloads: workloads,

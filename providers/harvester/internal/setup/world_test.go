@@ -132,7 +132,7 @@ func (w *world) manage(watchFilter string) func() {
 	w.metrics = prometheus.NewRegistry()
 	return testworld.Start(w.t, w.config, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return setup.Add(ctx, mgr, setup.Options{
-			WatchFilter: watchFilter, Metrics: w.metrics, Clusters: 5, Machines: 20, Labels: 5, Workloads: 2,
+			WatchFilter: watchFilter, Namespace: w.name, Metrics: w.metrics, Clusters: 5, Machines: 20, Labels: 5, Workloads: 2,
 			Common: controllers.Options{KubeadmVersion: rebalance.OldestTested},
 		})
 	})

@@ -1,0 +1,107 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package identitysecret keeps the Secrets with kubeconfigs for Harvester as long as HarvesterClusters use them. Without its kubeconfig neither a
+// cluster nor its machines can be deleted, and the deletion of a namespace begins with any kind.
+package identitysecret
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
+	"github.com/faultline-io/faultline/shared/reconcile"
+)
+
+// Reconciler drives the finalizer of Secrets. It reads and writes their metadata only.
+type Reconciler struct {
+	Client client.Client
+	// Namespace is the only one whose HarvesterClusters are seen; "" for all. Of a Secret elsewhere it is not known who uses it.
+	Namespace string
+}
+
+// secretIndex finds HarvesterClusters by the Secret of their account.
+const secretIndex = "identitySecret"
+
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=get;list;watch
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.HarvesterCluster{}, secretIndex, bySecret); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).Named("identitysecret").
+		For(&corev1.Secret{}, builder.OnlyMetadata).
+		WithOptions(options).
+		// Of an update, both the Secret that was named before and the one that is named now.
+		Watches(&infrav1.HarvesterCluster{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []ctrl.Request {
+			return []ctrl.Request{{NamespacedName: secretOf(o)}}
+		}), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Complete(r)
+}
+
+func bySecret(cluster client.Object) []string { return []string{secretOf(cluster).String()} }
+
+func secretOf(cluster client.Object) client.ObjectKey {
+	named := cluster.(*infrav1.HarvesterCluster).Spec.IdentitySecret
+	return client.ObjectKey{Namespace: named.Namespace, Name: named.Name}
+}
+
+// Reconcile puts the finalizer on a Secret that a HarvesterCluster uses, and takes it off one that none uses any more. A HarvesterCluster is there
+// until its machines are gone.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if r.Namespace != "" && req.Namespace != r.Namespace {
+		return ctrl.Result{}, nil
+	}
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err := r.Client.Get(ctx, req.NamespacedName, secret); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	used, err := r.used(ctx, secret)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	before, changed := secret.DeepCopy(), false
+	switch {
+	case !used:
+		changed = controllerutil.RemoveFinalizer(secret, infrav1.IdentitySecretFinalizer)
+	case secret.DeletionTimestamp.IsZero():
+		changed = controllerutil.AddFinalizer(secret, infrav1.IdentitySecretFinalizer)
+	}
+	if !changed {
+		return ctrl.Result{}, nil
+	}
+	err = r.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Outcome(ctrl.Result{}, fmt.Errorf("changing the finalizer of Secret %s: %w", req, err))
+	}
+	return ctrl.Result{}, nil
+}
+
+// used reports whether a HarvesterCluster needs the Secret, which allows that.
+func (r *Reconciler) used(ctx context.Context, secret *metav1.PartialObjectMetadata) (bool, error) {
+	clusters := &infrav1.HarvesterClusterList{}
+	key := client.ObjectKeyFromObject(secret)
+	if err := r.Client.List(ctx, clusters, client.MatchingFields{secretIndex: key.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("listing HarvesterClusters of Secret %s: %w", key, err)
+	}
+	for i := range clusters.Items {
+		if consent.Identity(secret, clusters.Items[i].Namespace) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
