@@ -19,6 +19,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // Connections keeps one connection for each Harvester and account.
@@ -94,6 +95,16 @@ func (c *Connections) identityChanged(key client.ObjectKey, version string) {
 // Get returns the connection of a target, or why there is none yet. It waits for no network but that of the management cluster,
 // and only when the Secret is another than before. Whoever has asked is woken when the answer may be another.
 func (c *Connections) Get(ctx context.Context, t Target, who Asker) (*Connection, *Problem) {
+	return c.get(ctx, t, who, false)
+}
+
+// GetToDelete is Get for an object that is being deleted. When the Secret is gone, a connection that is still open will do: in a namespace that is
+// being deleted, nobody can create the Secret again.
+func (c *Connections) GetToDelete(ctx context.Context, t Target, who Asker) (*Connection, *Problem) {
+	return c.get(ctx, t, who, true)
+}
+
+func (c *Connections) get(ctx context.Context, t Target, who Asker, toDelete bool) (*Connection, *Problem) {
 	secret, problem := c.secret(ctx, t.Identity)
 	if (problem == nil || problem.Reason == infrav1.IdentitySecretNotFoundReason) && c.Consent != consent.Warn {
 		if refused := unconsented(secret, t); refused != nil { // also of one that does not exist, so that the answer does not tell which there are
@@ -103,9 +114,17 @@ func (c *Connections) Get(ctx context.Context, t Target, who Asker) (*Connection
 	version := secret.ResourceVersion
 	c.mu.Lock()
 	known := c.asked(t.Identity, who)
-	fresh := problem == nil && known.version == version
+	fresh, open := problem == nil && known.version == version, known.conn
 	c.mu.Unlock()
-	if problem != nil {
+	switch {
+	case problem == nil:
+	case !toDelete || problem.Reason != infrav1.IdentitySecretNotFoundReason:
+		return nil, problem
+	case open != nil:
+		return open.usable(t)
+	default:
+		problem.Message += fmt.Sprintf("; in a namespace that is being deleted it cannot be created: there, have spec.identitySecret name such a Secret of another "+
+			"namespace, whose annotation %s has %s", faultlinev1.AllowedNamespacesAnnotation, t.From)
 		return nil, problem
 	}
 	if !fresh {

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -115,6 +116,24 @@ func TestAMissingSecretIsNamed(t *testing.T) {
 	problem := w.problem(w.asker(harvester.Cluster, "c"))
 	w.Expect(problem.Reason).To(Equal(infrav1.IdentitySecretNotFoundReason))
 	w.Expect(problem.Message).To(ContainSubstring(w.target.Identity.String()))
+}
+
+func TestAConnectionWhoseSecretIsGoneIsForDeletionsOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.identity(sim.Kubeconfig())
+	who := w.asker(harvester.Machine, "m")
+	open := w.connected(who)
+	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.target.Identity.Name}})).To(Succeed())
+	w.Expect(w.problem(who).Reason).To(Equal(infrav1.IdentitySecretNotFoundReason))
+	for _, name := range []string{"m", "another"} {
+		conn, problem := w.connections.GetToDelete(t.Context(), w.target, w.asker(harvester.Machine, name))
+		w.Expect(problem).To(BeNil())
+		w.Expect(conn).To(BeIdenticalTo(open))
+	}
+	w.target.From = "tenant"
+	_, problem := w.connections.GetToDelete(t.Context(), w.target, w.asker(harvester.Machine, "of-a-tenant"))
+	w.Expect(problem.Reason).To(Equal(infrav1.IdentitySecretNotAllowedReason))
 }
 
 func TestAKubeconfigForAnotherHarvesterThanTheOneWithTheMachinesIsNotUsed(t *testing.T) {

@@ -24,7 +24,11 @@ import (
 // connect gets the connection of the cluster's Harvester, and says how it is.
 func (s *scope) connect(ctx context.Context) {
 	target := harvester.TargetOf(s.cluster)
-	s.conn, s.problem = s.Connections.Get(ctx, target, asker(client.ObjectKeyFromObject(s.cluster)))
+	get := s.Connections.Get
+	if !s.cluster.DeletionTimestamp.IsZero() {
+		get = s.Connections.GetToDelete
+	}
+	s.conn, s.problem = get(ctx, target, asker(client.ObjectKeyFromObject(s.cluster)))
 	if s.conn != nil {
 		s.problem = s.conn.Trouble("", s.cluster.Spec.TargetNamespace)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,6 +45,18 @@ func TestAClusterWhoseHarvesterIsGoneCanBeDeletedByWhoeverSaysSo(t *testing.T) {
 	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[infrav1.AbandonAnnotation] = "" })
 	w.gone(cluster)
 	w.Expect(w.balancers()).To(HaveLen(1))
+}
+
+func TestAClusterWhoseSecretIsGoneIsDeletedOverTheConnectionThatIsOpen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	cluster := w.cluster("c")
+	w.provisioned(cluster)
+	w.Expect(user.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta("identity")})).To(Succeed())
+	w.says(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.IdentitySecretNotFoundReason)
+	w.Expect(user.Delete(t.Context(), cluster)).To(Succeed())
+	w.gone(cluster)
+	w.empty()
 }
 
 func TestAManagerThatHasJustStartedLeavesNothingOnAHarvesterThatAnswers(t *testing.T) {

@@ -62,7 +62,7 @@ func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (steps.Progr
 		return r.blocked(ctx, s, &harvester.Problem{
 			Message: "the HarvesterCluster, which says where the virtual machine is, does not exist: create it again"}, metav1.ConditionUnknown)
 	}
-	conn, problem := r.Connections.Get(ctx, harvester.TargetOf(s.infraCluster), s.asker())
+	conn, problem := r.Connections.GetToDelete(ctx, harvester.TargetOf(s.infraCluster), s.asker())
 	if problem == nil {
 		problem = conn.Stale()
 	}

@@ -20,6 +20,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 func TestNothingOfARunningMachineChangesWhileHarvesterCannotBeReached(t *testing.T) {
@@ -66,6 +67,37 @@ func TestAMachineIsDeletedWhenHarvesterIsBack(t *testing.T) {
 	w.delete(infra)
 	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)
 	w.fault("down", false)
+	w.gone(infra)
+	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+}
+
+func TestAMachineWhoseSecretIsGoneIsDeletedOverTheConnectionThatIsOpen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta("identity")})).To(Succeed())
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.IdentitySecretNotFoundReason)
+	w.delete(infra)
+	w.gone(infra)
+	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+}
+
+func TestAMachineOfANamespaceThatIsBeingDeletedAndWhoseSecretIsGoneSaysHowItCanBeDeletedAndGoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	stop()
+	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta("identity")})).To(Succeed())
+	w.delete(infra)
+	w.start()
+	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(And(
+		ContainSubstring("have spec.identitySecret name such a Secret of another namespace"), ContainSubstring(faultlinev1.AllowedNamespacesAnnotation+" has "+w.name)))
+	w.create(&corev1.Secret{ObjectMeta: w.meta("other"), Data: map[string][]byte{infrav1.KubeconfigKey: sim.Kubeconfig()}})
+	w.describe(func(cluster *infrav1.HarvesterCluster) { cluster.Spec.IdentitySecret.Name = "other" })
 	w.gone(infra)
 	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
 }
