@@ -21,7 +21,6 @@ CHOSEN := $(or $(MODULE),$(MODULES))
 .DEFAULT: ; $(error There is no target "$@": make help lists those there are)
 
 CONTROLLER_GEN_VERSION := v0.21.0
-KUSTOMIZE_VERSION := v5.8.1
 
 CACHE := $(CURDIR)/.cache
 BIN := $(CACHE)/bin
@@ -35,7 +34,6 @@ export GOWORK := off
 export GOTOOLCHAIN := $(shell awk '$$1 == "toolchain" {print $$2}' shared/go.mod)
 
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
-KUSTOMIZE := go run sigs.k8s.io/kustomize/kustomize/v5@$(KUSTOMIZE_VERSION)
 GOLANGCI_LINT := $(BIN)/golangci-lint
 
 ##@ Start here
@@ -259,21 +257,12 @@ verify: generate tidy ## Fail when a generated file or a go.mod is not what the 
 	@git status --porcelain | tee $(CACHE)/verify.txt; test ! -s $(CACHE)/verify.txt
 
 ##@ Release
+REGISTRY ?=
 .PHONY: release
-release: $(PROVIDERS:%=release/%) $(BESIDE:%=release/%) release/charts release/kubectl-fd ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/harvester-load-balancer/<version>/ for kubectl, out/charts/<version>/ for helm, and out/kubectl-fd/<version>/ for krew
-
-$(PROVIDERS:%=release/%): release/%:
-	@mkdir -p $(OUT)/infrastructure-$*/$(VERSION)
-	cd providers/$* && $(KUSTOMIZE) build config/default > $(OUT)/infrastructure-$*/$(VERSION)/infrastructure-components.yaml
-	cp providers/$*/metadata.yaml templates/$*/*.yaml $(OUT)/infrastructure-$*/$(VERSION)/
-
-release/harvester-load-balancer:
-	@mkdir -p $(OUT)/harvester-load-balancer/$(VERSION)
-	cd providers/harvester && $(KUSTOMIZE) build config/loadbalancer/default > $(OUT)/harvester-load-balancer/$(VERSION)/components.yaml
-
-release/charts:
-	@mkdir -p $(OUT)/charts/$(VERSION)
-	cd e2e && go run ./cmd/charts --version=$(VERSION) --out=$(OUT)/charts/$(VERSION)
+release: release/components release/kubectl-fd ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/harvester-load-balancer/<version>/ for kubectl, out/charts/<version>/ for helm, and out/kubectl-fd/<version>/ for krew. VERSION= is the version and the tag of all images, REGISTRY= where they are instead of docker.io/faultline
+.PHONY: release/components
+release/components:
+	cd e2e && go run ./cmd/release --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) --out=$(OUT)
 
 KUBECTL_FD_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64
 KREW := $(OUT)/kubectl-fd/$(VERSION)
@@ -291,8 +280,8 @@ COMMIT = $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porcel
 .PHONY: images
 images: export FAULTLINE_RELEASE := $(VERSION)
 images: export FAULTLINE_COMMIT = $(COMMIT)
-images: ## Build the images of providers and charts: a static program in each, no registry needed
-	cd e2e && go run ./cmd/kind --providers=$(subst $(space),$(comma),$(PROVIDERS)) managers
+images: ## Build the images of providers and charts, with the names that `make release` writes: a static program in each, no registry needed
+	cd e2e && go run ./cmd/kind --providers=$(subst $(space),$(comma),$(PROVIDERS)) --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) managers
 comma := ,
 space := $(subst ,, )
 

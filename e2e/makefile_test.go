@@ -102,3 +102,15 @@ func TestMakeTestsAndLintsOneModule(t *testing.T) {
 		g.Expect(printed).NotTo(ContainSubstring(other))
 	}
 }
+
+func TestMakeHandsTheVersionToEverythingThatIsReleased(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	printed, err := makeIn(t, "--dry-run", "release", "images", "VERSION=v9.9.9", "REGISTRY=registry:5000/team")
+	g.Expect(err).NotTo(HaveOccurred(), printed)
+	g.Expect(printed).To(ContainSubstring("./cmd/release --version=v9.9.9 --registry=registry:5000/team "))
+	g.Expect(printed).To(MatchRegexp(`./cmd/kind .*--version=v9.9.9 --registry=registry:5000/team managers`))
+	g.Expect(printed).To(ContainSubstring("s/@VERSION@/v9.9.9/"))
+	g.Expect(printed).To(ContainSubstring("main.version=v9.9.9"))
+	g.Expect(printed).NotTo(ContainSubstring("v2.0.0"))
+}

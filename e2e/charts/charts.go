@@ -5,6 +5,7 @@
 package charts
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/image"
 )
 
 // Names of the charts.
@@ -44,12 +46,18 @@ func Image(root, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	image, _ := c.Values["image"].(map[string]any)
-	repository, _ := image["repository"].(string)
+	repository := repository(c)
 	if repository == "" {
 		return "", fmt.Errorf("chart %s has no image.repository", name)
 	}
 	return repository + ":" + c.Metadata.AppVersion, nil
+}
+
+// repository is where the image of a chart is, without its tag.
+func repository(c *chart.Chart) string {
+	values, _ := c.Values["image"].(map[string]any)
+	repository, _ := values["repository"].(string)
+	return repository
 }
 
 // Load reads a chart as a release has it: made for the images of that version. Without a version it is as it is in the repository.
@@ -68,11 +76,18 @@ func Load(root, name, version string) (*chart.Chart, error) {
 	return c, nil
 }
 
-// Pack writes a chart of a version into a folder and returns the file.
-func Pack(root, name, version, into string) (string, error) {
-	c, err := Load(root, name, version)
+// Pack writes a chart of a release into a folder and returns the file.
+func Pack(root, name string, release image.Release, into string) (string, error) {
+	c, err := Load(root, name, release.Version)
 	if err != nil {
 		return "", err
+	}
+	// The tag is the version of the chart. What is packed is the text of the values.
+	repository := repository(c)
+	for _, file := range c.Raw {
+		if file.Name == chartutil.ValuesfileName {
+			file.Data = bytes.ReplaceAll(file.Data, []byte(repository), []byte(release.Name(repository)))
+		}
 	}
 	file, err := chartutil.Save(c, into)
 	if err != nil {

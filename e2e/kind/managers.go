@@ -16,13 +16,13 @@ import (
 )
 
 // ManagerImages builds the images of our providers' managers, and of the programs that their charts run, under the names that
-// manifests and charts have, and nothing else. It needs no registry: there is one static program in each.
-func (e *Environment) ManagerImages(ctx context.Context) error {
+// manifests and charts of the release have, and nothing else. It needs no registry: there is one static program in each.
+func (e *Environment) ManagerImages(ctx context.Context, release image.Release) error {
 	e.found = findings{}
 	return e.stepper().run(ctx, []step{
 		{"docker engine", e.startEngine},
 		{"programs", e.buildManagers},
-		{"manager images", e.buildManagerImages},
+		{"manager images", func(ctx context.Context, log io.Writer) error { return e.buildManagerImages(ctx, log, release) }},
 	})
 }
 
@@ -36,16 +36,12 @@ func (e *Environment) buildManagers(ctx context.Context, _ io.Writer) error {
 	return err
 }
 
-func (e *Environment) buildManagerImages(ctx context.Context, log io.Writer) error {
-	images, err := e.ownImages()
+func (e *Environment) buildManagerImages(ctx context.Context, log io.Writer, release image.Release) error {
+	images, err := e.releaseImages(release)
 	if err != nil {
 		return err
 	}
-	beside, err := e.chartImages()
-	if err != nil {
-		return err
-	}
-	for _, i := range append(images, beside...) {
+	for _, i := range images {
 		built, err := i.Ensure(ctx, e.docker(log))
 		if err != nil {
 			return err
@@ -59,6 +55,23 @@ func (e *Environment) buildManagerImages(ctx context.Context, log io.Writer) err
 		}
 	}
 	return nil
+}
+
+// releaseImages are all that a release names.
+func (e *Environment) releaseImages(release image.Release) ([]image.Image, error) {
+	images, err := e.ownImages()
+	if err != nil {
+		return nil, err
+	}
+	beside, err := e.chartImages()
+	if err != nil {
+		return nil, err
+	}
+	images = append(images, beside...)
+	for i := range images {
+		images[i].Name = release.Name(images[i].Name)
+	}
+	return images, nil
 }
 
 // chartPrograms are those that the charts of our providers run. A chart and its program have the same name.

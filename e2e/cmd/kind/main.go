@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/image"
 	"github.com/faultline-io/faultline/e2e/kind"
 	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/provider"
@@ -39,13 +40,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	})
 	boot := flags.Bool("boot", false, "let the machines of the simulated infrastructure boot: each is a container")
+	var named image.Release
+	flags.StringVar(&named.Version, "version", "", "with managers: tag of the images (default that of the sources)")
+	flags.StringVar(&named.Registry, "registry", "", "with managers: registry and path of the images instead of docker.io/faultline")
 	if err := program.ParseWords(flags, args); err != nil {
 		return err
 	}
 	if err := check(flags.Args()); err != nil {
 		return err
 	}
-	installed, err := named(*providers)
+	installed, err := chosen(*providers)
 	if err != nil {
 		return err
 	}
@@ -66,7 +70,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case "images":
 		return environment.Images(ctx)
 	case "managers":
-		return environment.ManagerImages(ctx)
+		return environment.ManagerImages(ctx, named)
 	}
 	manifest, err := environment.Template(ctx, stderr, flags.Arg(1), flags.Arg(2))
 	if err == nil {
@@ -101,8 +105,8 @@ func usage(flags *flag.FlagSet, w io.Writer) {
 	flags.PrintDefaults()
 }
 
-// named looks up providers by their names, with commas between.
-func named(names string) ([]provider.InKind, error) {
+// chosen looks up providers by their names, with commas between.
+func chosen(names string) ([]provider.InKind, error) {
 	var found []provider.InKind
 	for name := range strings.SplitSeq(names, ",") {
 		p, err := all.Named[provider.InKind](name)

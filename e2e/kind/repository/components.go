@@ -27,10 +27,15 @@ func Components(folder string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building %s: %w", folder, err)
 	}
+	return WithImages(components, canonical), nil
+}
+
+// WithImages returns the components with the names that a function has for their images.
+func WithImages(components []byte, name func(image string) string) []byte {
 	return imageLines().ReplaceAllFunc(components, func(line []byte) []byte {
 		parts := imageLines().FindSubmatch(line)
-		return append(bytes.Clone(parts[1]), canonical(string(parts[2]))...)
-	}), nil
+		return append(bytes.Clone(parts[1]), name(string(parts[2]))...)
+	})
 }
 
 // Images are the images that components name.

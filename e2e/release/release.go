@@ -1,0 +1,99 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package release writes a release: what clusterctl, kubectl and helm install. Make builds kubectl fd.
+package release
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/faultline-io/faultline/e2e/charts"
+	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/kind/repository"
+)
+
+// Release is a release of the repository.
+type Release struct {
+	image.Release
+
+	// Root is the folder of the repository, Out the one that gets the release.
+	Root, Out string
+}
+
+// Write writes the release and returns its folders.
+func (r Release) Write() ([]string, error) {
+	mains, err := filepath.Glob(filepath.Join(r.Root, "providers", "*", "main.go"))
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
+	for _, main := range mains {
+		folder, err := r.provider(filepath.Dir(main))
+		if err != nil {
+			return nil, err
+		}
+		folders = append(folders, folder)
+	}
+	balancer, err := r.folder("harvester-load-balancer")
+	if err != nil {
+		return nil, err
+	}
+	if err := r.components("providers/harvester/config/loadbalancer/default", filepath.Join(balancer, "components.yaml")); err != nil {
+		return nil, err
+	}
+	packed, err := r.folder("charts")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range charts.Names() {
+		if _, err := charts.Pack(r.Root, name, r.Release, packed); err != nil {
+			return nil, err
+		}
+	}
+	return append(folders, balancer, packed), nil
+}
+
+// provider writes what clusterctl looks for in the repository of a provider.
+func (r Release) provider(source string) (string, error) {
+	name := filepath.Base(source)
+	folder, err := r.folder("infrastructure-" + name)
+	if err != nil {
+		return "", err
+	}
+	if err := r.components(filepath.Join("providers", name, "config", "default"), filepath.Join(folder, "infrastructure-components.yaml")); err != nil {
+		return "", err
+	}
+	templates, err := filepath.Glob(filepath.Join(r.Root, "templates", name, "*.yaml"))
+	if err != nil {
+		return "", err
+	}
+	if len(templates) == 0 {
+		return "", fmt.Errorf("provider %s has no cluster templates: add them to templates/%s", name, name)
+	}
+	for _, file := range append(templates, filepath.Join(source, "metadata.yaml")) {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(folder, filepath.Base(file)), content, 0o644); err != nil {
+			return "", err
+		}
+	}
+	return folder, nil
+}
+
+// components builds a kustomize folder of the repository. Its images are those of the release, whatever tag the sources have.
+func (r Release) components(from, to string) error {
+	components, err := repository.Components(filepath.Join(r.Root, from))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, repository.WithImages(components, r.Name), 0o644)
+}
+
+func (r Release) folder(name string) (string, error) {
+	folder := filepath.Join(r.Out, name, r.Version)
+	return folder, os.MkdirAll(folder, 0o755)
+}
