@@ -68,4 +68,5 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	o.Common.AddFlags(fs)
 	o.Consent.AddFlags(fs)
 	workloads.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
+	o.Remote.AddFlags(fs)
 }

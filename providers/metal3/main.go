@@ -81,6 +81,7 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 		"Name claims for addresses of metal3 IPPools after the host, so that it gets the same addresses again.")
 	fs.BoolVar(&o.NameClaimsByHost, "enableBMHNameBasedPreallocation", false, "What --enable-bmh-name-based-preallocation was called once.")
 	workloads.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
+	o.Remote.AddFlags(fs)
 }
 
 // ignoreFlags accepts what installations of upstream give its manager and nothing here needs.

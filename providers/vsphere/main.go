@@ -85,6 +85,7 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 		"Give Nodes the zone and region of their machines where no cloud provider does. It takes a connection to each workload cluster.")
 	fs.IntVar(&o.Labels, "nodelabels-concurrency", 10, "Machines whose Nodes are labelled at the same time.")
 	workloads.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
+	o.Remote.AddFlags(fs)
 }
 
 // ignoreFlags accepts what installations of upstream give its manager and nothing here needs.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,8 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/faultline-io/faultline/shared/kubeconfig"
 	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/recorder"
+	"github.com/faultline-io/faultline/shared/remote"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -32,6 +34,8 @@ type Options struct {
 	// QPS and Burst limit requests to each workload cluster; 0 is Cluster API's default.
 	QPS   float32
 	Burst int
+	// Remote is what kubeconfigs may name, and their servers answer.
+	Remote remote.Rules
 }
 
 // AddFlags adds the flags of these options, by the names that they have in Cluster API's managers.
@@ -58,9 +62,13 @@ func Connect(ctx context.Context, mgr ctrl.Manager, infrastructure provider.Prov
 	if err != nil {
 		return nil, fmt.Errorf("connecting with workload clusters: %w", err)
 	}
+	// A kubeconfig is read when a connection is made, which is no reason to remember every Secret.
+	kubeconfigs := remote.NewReader(mgr.GetAPIReader(), o.Remote, refusals(ctx, mgr))
+	if err := forgetDeleted(ctx, mgr, kubeconfigs); err != nil {
+		return nil, fmt.Errorf("connecting with workload clusters: %w", err)
+	}
 	workloads, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
-		// A kubeconfig is read when a connection is made, which is no reason to remember every Secret.
-		SecretClient:     kubeconfig.Reader(mgr.GetAPIReader()),
+		SecretClient:     kubeconfigs,
 		WatchFilterValue: o.WatchFilter,
 		ClusterFilter: func(cluster *clusterv1.Cluster) bool {
 			return cluster.Spec.InfrastructureRef.GroupKind() == kind.GroupKind()
@@ -76,6 +84,38 @@ func Connect(ctx context.Context, mgr ctrl.Manager, infrastructure provider.Prov
 		return nil, fmt.Errorf("connecting with workload clusters: %w", err)
 	}
 	return workloads, nil
+}
+
+// RefusedReason is that of the event on a Cluster whose kubeconfig is not used.
+const RefusedReason = "KubeconfigRefused"
+
+// refusals tells of kubeconfigs that are refused on their Clusters.
+func refusals(ctx context.Context, mgr ctrl.Manager) func(client.ObjectKey, error) {
+	events := recorder.For(mgr, "clustercache")
+	return func(key client.ObjectKey, why error) {
+		cluster := &clusterv1.Cluster{}
+		if err := mgr.GetClient().Get(ctx, key, cluster); err != nil {
+			return // it is gone; the cluster cache logs the reason
+		}
+		events.Eventf(cluster, nil, corev1.EventTypeWarning, RefusedReason, "Connect", "The manager does not connect with the workload cluster: %v", why)
+	}
+}
+
+// forgetDeleted has the reader forget Clusters that are gone.
+func forgetDeleted(ctx context.Context, mgr ctrl.Manager, kubeconfigs *remote.Reader) error {
+	clusters, err := mgr.GetCache().GetInformer(ctx, &clusterv1.Cluster{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	_, err = clusters.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(o any) {
+		if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+			o = gone.Obj
+		}
+		if cluster, ok := o.(*clusterv1.Cluster); ok {
+			kubeconfigs.Forget(client.ObjectKeyFromObject(cluster))
+		}
+	}})
+	return err
 }
 
 func strip(node func(*corev1.Node)) func(any) (any, error) {

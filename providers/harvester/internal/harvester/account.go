@@ -8,13 +8,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/kubeconfig"
+	"github.com/faultline-io/faultline/shared/remote"
 )
 
 // account is how a Harvester is reached, and as whom.
@@ -24,7 +26,7 @@ type account struct {
 }
 
 // accountOf reads the kubeconfig of a Secret.
-func accountOf(secret *corev1.Secret) (account, *Problem) {
+func accountOf(secret *corev1.Secret, rules remote.Rules) (account, *Problem) {
 	key := client.ObjectKeyFromObject(secret)
 	wrong := func(what string) (account, *Problem) {
 		return account{}, &Problem{Reason: infrav1.KubeconfigInvalidReason, Message: fmt.Sprintf("key %s of Secret %s %s", infrav1.KubeconfigKey, key, what)}
@@ -33,15 +35,21 @@ func accountOf(secret *corev1.Secret) (account, *Problem) {
 	if len(data) == 0 {
 		return wrong("is missing or empty: put a kubeconfig for Harvester there")
 	}
-	config, err := kubeconfig.Parse(data)
+	config, err := rules.Parse(data)
 	if err != nil {
 		return wrong(err.Error())
 	}
 	config.UserAgent = "faultline-harvester"
 	config.QPS, config.Burst = -1, 0 // Harvester's API server has a queue for each user, and is asked little
+	var proxy *url.URL
+	if config.Proxy != nil {
+		if proxy, err = config.Proxy(&http.Request{}); err != nil {
+			return wrong(err.Error())
+		}
+	}
 	content, err := json.Marshal([]any{
-		config.Host, config.APIPath, config.CAData, config.Insecure, config.ServerName,
-		config.CertData, config.KeyData, config.BearerToken, config.Username, config.Password, config.Impersonate.UserName,
+		config.Host, config.APIPath, config.CAData, config.Insecure, config.ServerName, proxy, config.DisableCompression,
+		config.CertData, config.KeyData, config.BearerToken, config.Username, config.Password, config.Impersonate,
 	})
 	if err != nil {
 		return wrong(err.Error())

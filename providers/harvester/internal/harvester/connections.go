@@ -20,6 +20,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/remote"
 )
 
 // Connections keeps one connection for each Harvester and account.
@@ -33,6 +34,8 @@ type Connections struct {
 	Silence time.Duration
 	// Consent is what becomes of clusters whose Secret is in another namespace and does not allow its use from theirs.
 	Consent consent.Mode
+	// Remote is what kubeconfigs may name, and Harvester answer.
+	Remote remote.Rules
 
 	mu         sync.Mutex
 	ctx        context.Context //nolint:containedctx // connections live as long as the manager, not as long as the reconcile that asked for them
@@ -195,7 +198,7 @@ func (c *Connections) renew(ctx context.Context, key client.ObjectKey, version s
 	if err := c.live.Get(ctx, key, secret); err != nil {
 		return fmt.Errorf("reading Secret %s: %w", key, err)
 	}
-	account, problem := accountOf(secret)
+	account, problem := accountOf(secret, c.Remote)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.identities[key]

@@ -6,6 +6,8 @@ package harvester_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -191,4 +193,26 @@ func (w *world) allow(namespaces string) {
 	w.Expect(w.client.Get(w.t.Context(), w.target.Identity, secret)).To(Succeed())
 	secret.Annotations = map[string]string{faultlinev1.AllowedNamespacesAnnotation: namespaces}
 	w.Expect(w.client.Update(w.t.Context(), secret)).To(Succeed())
+}
+
+func TestAHarvesterThatNeverStopsAnsweringIsEnded(t *testing.T) {
+	t.Parallel()
+	const most = 1 << 20
+	var sent atomic.Int64
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		part := []byte(strings.Repeat("[", 1<<16))
+		for n, err := w.Write(part); err == nil && sent.Load() < 50*most; n, err = w.Write(part) {
+			sent.Add(int64(n))
+		}
+	}))
+	t.Cleanup(endless.Close)
+	w := newWorld(t)
+	w.connections.Remote.Answer = most
+	w.identity([]byte("{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: '" + endless.URL + "'}}], users: [{name: u, user: {}}], " +
+		"contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}"))
+	problem := w.problem(w.asker(harvester.Cluster, "one"))
+	w.Expect(problem.Reason).To(Equal(infrav1.HarvesterConnectionFailedReason))
+	w.Expect(problem.Message).To(ContainSubstring("the answer is too long: the manager reads at most 1048576 bytes"))
+	w.Expect(sent.Load()).To(BeNumerically("<", 50*most))
 }

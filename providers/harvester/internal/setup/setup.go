@@ -26,6 +26,7 @@ import (
 	"github.com/faultline-io/faultline/shared/nodelabels"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/recorder"
+	"github.com/faultline-io/faultline/shared/remote"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/workloads"
 )
@@ -46,6 +47,8 @@ type Options struct {
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
+	// Remote is what kubeconfigs of users may name, and servers that users name may answer.
+	Remote remote.Rules
 }
 
 // The rights of the controllers that every provider has for kinds of this one.
@@ -60,13 +63,13 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	connections, err := connect(ctx, mgr, o.Consent.IdentityNamespaces)
+	connections, err := connect(ctx, mgr, o.Consent.IdentityNamespaces, o.Remote)
 	if err != nil {
 		return err
 	}
 	of := provider.Harvester{Client: mgr.GetClient(), Connections: connections}
 	workloads, err := workloads.Connect(ctx, mgr, of, workloads.Options{
-		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst,
+		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst, Remote: o.Remote,
 	}, workloads.Contents{StripNode: harvestermachine.StripNode, Indexes: harvestermachine.NodeIndexes()})
 	if err != nil {
 		return err
@@ -94,13 +97,13 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 }
 
 // connect prepares the connections to Harvester, which end with ctx.
-func connect(ctx context.Context, mgr ctrl.Manager, mode consent.Mode) (*harvester.Connections, error) {
+func connect(ctx context.Context, mgr ctrl.Manager, mode consent.Mode, rules remote.Rules) (*harvester.Connections, error) {
 	scheme := runtime.NewScheme()
 	if err := harvester.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering the kinds of Harvester: %w", err)
 	}
 	connections := harvester.New(ctx, mgr.GetClient(), mgr.GetAPIReader(), scheme)
-	connections.Consent = mode
+	connections.Consent, connections.Remote = mode, rules
 	return connections, connections.WatchIdentities(ctx, mgr.GetCache())
 }
 

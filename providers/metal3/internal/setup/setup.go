@@ -27,6 +27,7 @@ import (
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/recorder"
+	"github.com/faultline-io/faultline/shared/remote"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/workloads"
 )
@@ -49,6 +50,8 @@ type Options struct {
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
+	// Remote is what kubeconfigs of users may name, and servers that users name may answer.
+	Remote remote.Rules
 }
 
 // CacheOptions keeps what is not read out of the manager's memory. The manager must be made with them.
@@ -114,7 +117,7 @@ func addData(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // them apart and what they are marked with.
 func addWorkloads(ctx context.Context, mgr ctrl.Manager, o Options) (clustercache.ClusterCache, error) {
 	return workloads.Connect(ctx, mgr, provider.Metal3{Client: mgr.GetClient()}, workloads.Options{
-		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst,
+		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst, Remote: o.Remote,
 	}, workloads.Contents{
 		StripNode: func(node *corev1.Node) { node.ManagedFields, node.Status.Images = nil, nil },
 		Indexes:   metal3machine.NodeIndexes(),

@@ -34,6 +34,7 @@ import (
 	"github.com/faultline-io/faultline/shared/nodelabels"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/recorder"
+	"github.com/faultline-io/faultline/shared/remote"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/workloads"
 )
@@ -59,6 +60,8 @@ type Options struct {
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
+	// Remote is what kubeconfigs of users may name, and servers that users name may answer.
+	Remote remote.Rules
 	// ClusterModules has machines of one owner be kept on different hosts by modules of vCenter.
 	ClusterModules bool
 	// Common are those of the controllers that every provider has.
@@ -86,7 +89,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	}
 	pool := vcenter.NewPool(vcenter.Options{
 		OnEvent: hub.Publish, OnCall: calls.observe, OnServerGone: calls.forget, UserAgent: "faultline-vsphere-manager", SkipVerify: options.SkipVerify,
-		KeepNotes: virtualmachine.Marks, Log: options.Log,
+		KeepNotes: virtualmachine.Marks, Log: options.Log, MaxAnswer: options.Remote.Answer,
 	})
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
@@ -158,7 +161,7 @@ func addNodeLabels(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	ours := provider.VSphere{Client: mgr.GetClient()}
 	connections, err := workloads.Connect(ctx, mgr, ours, workloads.Options{
-		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst,
+		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst, Remote: o.Remote,
 	}, workloads.Contents{StripNode: nodelabels.StripNode})
 	if err != nil {
 		return err

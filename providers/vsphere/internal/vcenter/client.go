@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/meter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
+	"github.com/faultline-io/faultline/shared/remote/bounded"
 )
 
 // newClient prepares a client without calling anything.
@@ -32,6 +34,7 @@ func newClient(ep Endpoint, opts *Options) (*vim25.Client, error) {
 	transport.MaxIdleConnsPerHost = calls.Most + 1 // a handshake costs more than most calls
 	transport.DialTLSContext = nil                 // govmomi's does not heed a context
 	transport.TLSClientConfig = trust(ep.Thumbprint, u.Hostname(), opts)
+	wire.Transport = opts.bounded(transport)
 	return &vim25.Client{Client: wire, RoundTripper: meter.SOAP(wire, opts.report(ep.Server))}, nil
 }
 
@@ -72,6 +75,11 @@ func vouchedFor(chain []*x509.Certificate, host string, authorities *x509.CertPo
 	}
 	_, err := chain[0].Verify(options)
 	return err == nil
+}
+
+// bounded sends requests by next, and reads answers as long as the options say.
+func (o *Options) bounded(next http.RoundTripper) http.RoundTripper {
+	return bounded.RoundTripper(next, o.MaxAnswer)
 }
 
 // report is told of the calls of a server.

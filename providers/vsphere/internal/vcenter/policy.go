@@ -17,6 +17,7 @@ import (
 func (s *Session) newPolicyService() *storagepolicy.Service {
 	client := s.api.NewServiceClient(pbm.Path, pbm.Namespace)
 	client.UserAgent = s.opts.UserAgent
+	client.Transport = s.opts.bounded(client.Transport)
 	client.Cookie = s.api.SessionCookie
 	return storagepolicy.New(meter.SOAP(client, s.opts.report(s.server)), s.slots, s.index, s.api)
 }

@@ -66,6 +66,8 @@ type Options struct {
 	Authorities *x509.CertPool
 	// SkipVerify accepts every certificate of vCenters without a thumbprint.
 	SkipVerify bool
+	// MaxAnswer is how many bytes of one answer are read; 0 is the default of package bounded.
+	MaxAnswer int64
 	// KeepNotes returns the part of a virtual machine's notes that VM.Annotation shall have. Nil keeps all, and that of each
 	// virtual machine on the vCenter.
 	KeepNotes func(notes string) string

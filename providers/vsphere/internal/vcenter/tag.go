@@ -14,7 +14,9 @@ import (
 )
 
 func (s *Session) newRESTClient(user *url.Userinfo) *restapi.Client {
-	return restapi.New(s.api.Client, user, s.slots, func(next http.RoundTripper) http.RoundTripper { return meter.REST(next, s.opts.report(s.server)) })
+	return restapi.New(s.api.Client, user, s.slots, func(next http.RoundTripper) http.RoundTripper {
+		return meter.REST(s.opts.bounded(next), s.opts.report(s.server))
+	})
 }
 
 // AttachTags attaches tags, given by identifier, in one call. Those that are attached already stay so.

@@ -24,6 +24,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/instances"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/shared/remote"
 )
 
 // requestTimeout is how long Harvester may take over one request that is not a watch.
@@ -61,6 +62,7 @@ func newView(kubeconfig []byte) (*view, error) {
 		return nil, fmt.Errorf("reading the namespace in the kubeconfig of Harvester: %w", err)
 	}
 	config.UserAgent = "harvester-cloud-provider"
+	remote.Rules{}.Bound(config)     // the kubeconfig itself is the administrator's, as the program's flags are
 	config.QPS, config.Burst = -1, 0 // Harvester's API server has a queue for each user, and is asked little
 	v := &view{namespace: namespace, config: config, informers: map[string]cache.Informer{}}
 	return v, v.connect()

@@ -1,19 +1,15 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kubeconfig_test
+package remote_test
 
 import (
 	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/faultline-io/faultline/shared/kubeconfig"
+	"github.com/faultline-io/faultline/shared/remote"
 )
 
 // with is a kubeconfig whose cluster and user have one more field each.
@@ -26,7 +22,7 @@ func with(context, cluster, user string) string {
 
 func TestOnlyWhatIsInAKubeconfigItselfIsUsed(t *testing.T) {
 	g := NewWithT(t)
-	config, err := kubeconfig.Parse([]byte(with("x", "", "token: t")))
+	config, err := remote.Rules{}.Parse([]byte(with("x", "", "token: t")))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect([]string{config.Host, config.BearerToken, config.BearerTokenFile}).To(Equal([]string{"https://a.example.com", "t", ""}))
 
@@ -41,27 +37,40 @@ func TestOnlyWhatIsInAKubeconfigItselfIsUsed(t *testing.T) {
 	} {
 		// A context may have no name, and be the current one.
 		for _, data := range []string{content, with("", "", "tokenFile: /etc/passwd")} {
-			_, err := kubeconfig.Parse([]byte(data))
+			_, err := remote.Rules{}.Parse([]byte(data))
 			g.Expect(err).To(HaveOccurred(), field)
 		}
-		_, err := kubeconfig.Parse([]byte(content))
+		_, err := remote.Rules{}.Parse([]byte(content))
 		g.Expect(err).To(MatchError(ContainSubstring("may not set %s, as", field)))
 	}
 	for _, data := range []string{"{", "", "{}", `{current-context: x}`} {
-		_, err := kubeconfig.Parse([]byte(data))
+		_, err := remote.Rules{}.Parse([]byte(data))
 		g.Expect(err).To(MatchError(ContainSubstring("kubeconfig")), data)
 	}
 }
 
-func TestReaderRefusesAKubeconfigSecretThatNamesFiles(t *testing.T) {
-	g := NewWithT(t)
-	secretOf := func(name, content string) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}, Data: map[string][]byte{"value": []byte(content)}}
+func TestAProxyIsUsedThatTheAdministratorHasAllowed(t *testing.T) {
+	t.Parallel()
+	for proxy, allowed := range map[string]bool{
+		"http://proxy.example.com":             true,
+		"http://PROXY.example.com:3128":        true,
+		"socks5://me:mine@proxy.example.com":   true,
+		"https://10.0.0.1:3128":                true,
+		"https://10.0.0.1:3129":                false,
+		"https://10.0.0.1":                     false,
+		"http://b.example.com":                 false,
+		"http://proxy.example.com.example.org": false,
+		"http://proxy.example.com@example.org": false,
+		"http:proxy.example.com":               false,
+	} {
+		g := NewWithT(t)
+		rules := remote.Rules{Proxies: []string{"proxy.example.com", "10.0.0.1:3128", ""}}
+		config, err := rules.Parse([]byte(with("x", fmt.Sprintf(", proxy-url: %q", proxy), "token: t")))
+		if !allowed {
+			g.Expect(err).To(MatchError(ContainSubstring("may not set proxy-url, as")), proxy)
+			continue
+		}
+		g.Expect(err).NotTo(HaveOccurred(), proxy)
+		g.Expect(config.Proxy).NotTo(BeNil())
 	}
-	secrets := kubeconfig.Reader(fake.NewClientBuilder().WithObjects(
-		secretOf("good", with("x", "", "token: t")), secretOf("bad", with("x", "", "tokenFile: /etc/passwd"))).Build())
-	g.Expect(secrets.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "good"}, &corev1.Secret{})).To(Succeed())
-	g.Expect(secrets.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "bad"}, &corev1.Secret{})).To(
-		MatchError(ContainSubstring("key value of Secret n/bad may not set tokenFile")))
-	g.Expect(client.IgnoreNotFound(secrets.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "none"}, &corev1.Secret{}))).To(Succeed())
 }

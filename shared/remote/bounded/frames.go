@@ -1,0 +1,62 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bounded
+
+// frames finds where the events of a watch end.
+type frames interface {
+	// after is given what comes next. It reports whether an event has ended in it, and how many bytes there are after the last that has.
+	after(part []byte) (rest int64, ended bool)
+}
+
+// texts are JSON values, one after the other.
+type texts struct {
+	depth           int
+	quoted, escaped bool
+}
+
+func (t *texts) after(part []byte) (rest int64, ended bool) {
+	for i, c := range part {
+		switch {
+		case t.escaped:
+			t.escaped = false
+		case t.quoted:
+			t.escaped, t.quoted = c == '\\', c != '"'
+		case c == '"':
+			t.quoted = true
+		case c == '{', c == '[':
+			t.depth++
+		case c == '}', c == ']':
+			if t.depth--; t.depth <= 0 {
+				t.depth, rest, ended = 0, int64(len(part)-i-1), true
+			}
+		}
+	}
+	return rest, ended
+}
+
+// lengths are values that each come after their length, of four bytes.
+type lengths struct {
+	head, length, left uint32
+}
+
+func (l *lengths) after(part []byte) (rest int64, ended bool) {
+	for len(part) > 0 {
+		read := uint32(1)
+		if l.left > 0 {
+			read = uint32(min(int64(l.left), int64(len(part)))) //nolint:gosec // at most left
+			l.left -= read
+		} else {
+			l.length = l.length<<8 | uint32(part[0])
+			if l.head++; l.head < 4 {
+				part = part[1:]
+				continue
+			}
+			l.head, l.left, l.length = 0, l.length, 0
+		}
+		if part = part[read:]; l.left == 0 {
+			rest, ended = int64(len(part)), true
+		}
+	}
+	return rest, ended
+}

@@ -1,0 +1,110 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package remote reads the kubeconfigs that users of the management cluster wrote, and bounds what the servers in them answer. Tools of
+// Kubernetes take a kubeconfig as their user's own: they read the files and run the programs that it names, and read as much as its server
+// sends. For a manager those are the manager's files, the token of its ServiceAccount among them, which it would send to the server of the
+// author, and the manager's memory, which it needs for others.
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/faultline-io/faultline/shared/remote/bounded"
+)
+
+// Rules are what the administrator of the manager allows servers and those who name them. The zero value is the default.
+type Rules struct {
+	// Proxies are the hosts that a proxy-url may name, as host for every port or as host:port. None allows no proxy-url.
+	Proxies []string
+	// Answer is how many bytes of one answer are read; 0 is bounded.Answer.
+	Answer int64
+}
+
+// AddFlags adds the flags of the rules.
+func (r *Rules) AddFlags(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&r.Proxies, "allowed-proxies", nil,
+		"Hosts, as HOST or HOST:PORT, that a kubeconfig may name in proxy-url. None when empty, so that a kubeconfig with one is refused.")
+	fs.Int64Var(&r.Answer, "max-answer-bytes", bounded.Answer,
+		"How many bytes of one answer are read from servers that users name. A longer answer is an error.")
+}
+
+// Parse returns the connection that a kubeconfig describes with its current context. Certificates, keys and tokens must be in the
+// kubeconfig itself. The error names the field that may not be set, and what to set in its place; no file has been read then. What is
+// requested with the connection has the bounds of package bounded.
+func (r Rules) Parse(data []byte) (*rest.Config, error) {
+	content, err := clientcmd.Load(data)
+	if err != nil {
+		return nil, fmt.Errorf("is no kubeconfig: %w", err)
+	}
+	if err := r.allows(content); err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.NewDefaultClientConfig(*content, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("is no usable kubeconfig: %w: set current-context, and cluster and user of that context", err)
+	}
+	r.Bound(config)
+	return config, nil
+}
+
+// Bound gives what is requested with a connection the bounds of package bounded.
+func (r Rules) Bound(config *rest.Config) {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded.RoundTripper(next, r.Answer) })
+}
+
+// allows refuses what the manager would have to read, run or connect through for the current context.
+func (r Rules) allows(content *api.Config) error {
+	chosen := content.Contexts[content.CurrentContext]
+	if chosen == nil {
+		return errors.New("is no usable kubeconfig: current-context must name one of its contexts")
+	}
+	user, cluster := content.AuthInfos[chosen.AuthInfo], content.Clusters[chosen.Cluster]
+	if user == nil {
+		user = &api.AuthInfo{}
+	}
+	if cluster == nil {
+		cluster = &api.Cluster{}
+	}
+	for _, file := range []struct{ field, name, instead string }{
+		{"tokenFile", user.TokenFile, "token"},
+		{"client-certificate", user.ClientCertificate, "client-certificate-data"},
+		{"client-key", user.ClientKey, "client-key-data"},
+		{"certificate-authority", cluster.CertificateAuthority, "certificate-authority-data"},
+	} {
+		if file.name != "" {
+			return fmt.Errorf("may not set %s, as the manager reads no files: set %s (kubectl config view --flatten embeds files)", file.field, file.instead)
+		}
+	}
+	switch {
+	case user.Exec != nil:
+		return errors.New("may not set exec, as the manager runs no programs: set token, or client-certificate-data and client-key-data")
+	case user.AuthProvider != nil:
+		return errors.New("may not set auth-provider, as the manager runs no programs: set token, or client-certificate-data and client-key-data")
+	case !r.allowsProxy(cluster.ProxyURL):
+		return errors.New("may not set proxy-url, as the administrator chooses proxies: remove it, and set HTTPS_PROXY in the manager's Deployment, " +
+			"or allow the host of the proxy by the manager's flag --allowed-proxies")
+	}
+	return nil
+}
+
+// allowsProxy reports whether there is no proxy or one that is allowed.
+func (r Rules) allowsProxy(named string) bool {
+	if named == "" {
+		return true
+	}
+	proxy, err := url.Parse(named)
+	return err == nil && slices.ContainsFunc(r.Proxies, func(allowed string) bool {
+		return proxy.Hostname() != "" && (strings.EqualFold(allowed, proxy.Host) || strings.EqualFold(allowed, proxy.Hostname()))
+	})
+}
