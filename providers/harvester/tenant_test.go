@@ -52,7 +52,7 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 	testworld.NewUser(t, admin, patience).Create(&corev1.Secret{
 		ObjectMeta: victim.Meta("harvester"), Data: map[string][]byte{infrav1.KubeconfigKey: sim.Kubeconfig()},
 	})
-	testenv.RunManager(t, env, components)
+	testenv.RunManager(t, env, components, testenv.FloodFlag())
 	for name, attempt := range map[string]func(*tenancy){
 		"a tenant reads and writes only in its namespace":             (*tenancy).readsOthers,
 		"the account of another":                                      (*tenancy).usesTheAccount,
@@ -61,6 +61,7 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 		"a ConfigMap of Kubernetes":                                   (*tenancy).writesIntoKubernetes,
 		"a ConfigMap of another, with a status that says it was done": (*tenancy).forgesTheStatus,
 		"the token of the manager":                                    (*tenancy).drawsTheToken,
+		"answers that do not end":                                     (*tenancy).floods,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -211,4 +212,19 @@ func (w *tenancy) drawsTheToken() {
 		}})
 	}
 	thief.GetsNothing(w.t)
+	thief.IsRefused(w.t, w.tenant.Client, client.ObjectKey{Namespace: w.tenant.Namespace, Name: "first"})
+}
+
+// floods has the manager connect with a workload cluster, and with a Harvester, whose answers are longer than it may read.
+func (w *tenancy) floods() {
+	workload, harvester, u := testenv.NewFlood(w.t), testenv.NewFlood(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
+	u.Kubeconfig(w.tenant.Namespace, "flood", workload.Kubeconfig())
+	u.Create(&corev1.Secret{ObjectMeta: w.tenant.Meta("flood"), Data: map[string][]byte{infrav1.KubeconfigKey: harvester.Kubeconfig()}})
+	infra := &infrav1.HarvesterCluster{ObjectMeta: w.tenant.Meta("flood"), Spec: infrav1.HarvesterClusterSpec{
+		IdentitySecret: infrav1.SecretKey{Namespace: w.tenant.Namespace, Name: "flood"}, TargetNamespace: w.tenant.Namespace,
+	}}
+	u.Cluster(infra)
+	harvester.IsEnded(w.t)
+	w.refused(infra, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
+	workload.IsEnded(w.t)
 }

@@ -49,13 +49,14 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 	victim := testenv.NewTenant(t, env, admin)
 	layout := simulator.Layout{Domains: []simulator.Domain{{Name: "rack-1", Hosts: 1}}, Ready: true}
 	g.Expect(simulator.Create(t.Context(), admin, victim.Namespace, layout)).To(Succeed())
-	testenv.RunManager(t, env, components)
+	testenv.RunManager(t, env, components, testenv.FloodFlag())
 	first := layout.Domains[0].Hosts + 1
 	for name, attempt := range map[string]func(*tenancy){
 		"Secrets of another on a host of its own":        (*tenancy).readsSecrets,
 		"a host of another":                              (*tenancy).takesTheHost,
 		"a template of another, and its pools and hosts": (*tenancy).rendersTheTemplate,
 		"the token of the manager":                       (*tenancy).drawsTheToken,
+		"answers that do not end":                        (*tenancy).floods,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -145,4 +146,15 @@ func (w *tenancy) drawsTheToken() {
 		}})
 	}
 	thief.GetsNothing(w.t)
+	thief.IsRefused(w.t, w.tenant.Client, client.ObjectKey{Namespace: w.tenant.Namespace, Name: "first"})
+}
+
+// floods has the manager connect with a workload cluster whose answers are longer than it may read.
+func (w *tenancy) floods() {
+	flood, u := testenv.NewFlood(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
+	u.Kubeconfig(w.tenant.Namespace, "flood", flood.Kubeconfig())
+	u.Cluster(&infrav1.Metal3Cluster{ObjectMeta: w.tenant.Meta("flood"), Spec: infrav1.Metal3ClusterSpec{
+		ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+	}})
+	flood.IsEnded(w.t)
 }

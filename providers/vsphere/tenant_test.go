@@ -59,12 +59,13 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 			}},
 		}},
 	)
-	testenv.RunManager(t, env, components)
+	testenv.RunManager(t, env, components, testenv.FloodFlag())
 	for name, attempt := range map[string]func(*tenancy){
 		"kinds that are in no namespace": (*tenancy).makesZones,
 		"a Secret of another":            (*tenancy).usesTheSecret,
 		"an identity of another":         (*tenancy).usesTheIdentity,
 		"the token of the manager":       (*tenancy).drawsTheToken,
+		"answers that do not end":        (*tenancy).floods,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -129,4 +130,20 @@ func (w *tenancy) drawsTheToken() {
 		}})
 	}
 	thief.GetsNothing(w.t)
+	thief.IsRefused(w.t, w.tenant.Client, client.ObjectKey{Namespace: w.tenant.Namespace, Name: "first"})
+}
+
+// floods has the manager connect with a workload cluster, and with a vCenter, whose answers are longer than it may read.
+func (w *tenancy) floods() {
+	workload, vc, u := testenv.NewFlood(w.t), testenv.NewFlood(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
+	u.Kubeconfig(w.tenant.Namespace, "flood", workload.Kubeconfig())
+	u.Create(&corev1.Secret{ObjectMeta: w.tenant.Meta("flood"), StringData: map[string]string{"username": "me", "password": "mine"}})
+	infra := &infrav1.VSphereCluster{ObjectMeta: w.tenant.Meta("flood"), Spec: infrav1.VSphereClusterSpec{
+		Server: vc.Host(), Thumbprint: vc.Thumbprint(), IdentityRef: infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: "flood"},
+		ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+	}}
+	u.Cluster(infra)
+	vc.IsEnded(w.t)
+	w.refused(infra, "the answer is too long")
+	workload.IsEnded(w.t)
 }

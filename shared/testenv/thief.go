@@ -4,15 +4,22 @@
 package testenv
 
 import (
+	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Thief is a server of a tenant's that notes what others log in with.
@@ -49,14 +56,43 @@ func NewThief(t *testing.T) *Thief {
 }
 
 // File is a kubeconfig that leads to the server with the token in the manager's file.
-func (s *Thief) File() []byte { return s.kubeconfig("tokenFile: " + s.file) }
+func (s *Thief) File() []byte { return kubeconfigTo(s.server, "tokenFile: "+s.file) }
 
 // Own is a kubeconfig that leads to the server with a token of the tenant's.
-func (s *Thief) Own() []byte { return s.kubeconfig("token: own") }
+func (s *Thief) Own() []byte { return kubeconfigTo(s.server, "token: own") }
 
-func (s *Thief) kubeconfig(user string) []byte {
+// kubeconfigTo leads to a server with these fields of the user.
+func kubeconfigTo(server *httptest.Server, user string) []byte {
 	return fmt.Appendf(nil, "{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: %q, insecure-skip-tls-verify: true}}], users: [{name: u, user: {%s}}], "+
-		"contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}", s.server.URL, user)
+		"contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}", server.URL, user)
+}
+
+// Host is the host and port of the server.
+func (s *Thief) Host() string { return strings.TrimPrefix(s.server.URL, "https://") }
+
+// Thumbprint is that of the server's certificate.
+func (s *Thief) Thumbprint() string { return thumbprint(s.server) }
+
+// thumbprint is that of a server's certificate, as vCenter shows it.
+func thumbprint(server *httptest.Server) string {
+	return fmt.Sprintf("%X", sha256.Sum256(server.Certificate().Raw))
+}
+
+// IsRefused waits for the event on the first cluster that says why its kubeconfig is not used.
+func (s *Thief) IsRefused(t *testing.T, c client.Reader, cluster client.ObjectKey) {
+	t.Helper()
+	last := &eventsv1.EventList{}
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		if err := c.List(ctx, last, client.InNamespace(cluster.Namespace)); err != nil {
+			return false, err
+		}
+		return slices.ContainsFunc(last.Items, func(e eventsv1.Event) bool {
+			return e.Regarding.Kind == "Cluster" && e.Regarding.Name == cluster.Name && e.Reason == "KubeconfigRefused" && strings.Contains(e.Note, "may not set tokenFile")
+		}), nil
+	})
+	if err != nil {
+		t.Fatalf("no event on Cluster %s names the field that is refused: %v; there are %v", cluster, err, last.Items)
+	}
 }
 
 // GetsNothing waits until the tenant's own token has arrived, with which a cluster was made after that with the file, and fails if the manager's has.

@@ -1,0 +1,82 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// FloodBound is what the manager may read of one answer, with FloodFlag.
+const FloodBound = 1 << 20
+
+// FloodFlag is the argument of the manager for tests with a Flood.
+func FloodFlag() string { return fmt.Sprintf("--max-answer-bytes=%d", FloodBound) }
+
+// mostOfFlood is far more than the manager may read, and than the network holds of what it has not read.
+const mostOfFlood = 64 * FloodBound
+
+// Flood is a server of a tenant's whose answers do not end before they are far longer than the manager may read. It answers as an API server or
+// a vCenter, depending on what it is asked.
+type Flood struct {
+	server *httptest.Server
+	// cut is closed once somebody has closed the connection of an answer.
+	cut   chan struct{}
+	once  sync.Once
+	whole atomic.Bool // an answer was read to its end
+}
+
+// NewFlood starts one that ends with the test.
+func NewFlood(t *testing.T) *Flood {
+	t.Helper()
+	f := &Flood{cut: make(chan struct{})}
+	f.server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		part := []byte(`{"apiVersion":"`)
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/sdk" {
+			part = []byte(`<Envelope xmlns="http://schemas.xmlsoap.org/soap/envelope/"><Body><RetrieveServiceContentResponse xmlns="urn:vim25"><returnval><rootFolder type="`)
+			w.Header().Set("Content-Type", "text/xml")
+		}
+		for sent := 0; sent < mostOfFlood; {
+			n, err := w.Write(part)
+			if err != nil {
+				f.once.Do(func() { close(f.cut) })
+				return
+			}
+			sent += n
+			part = []byte(strings.Repeat("x", 1<<16))
+		}
+		f.whole.Store(true)
+	}))
+	t.Cleanup(f.server.Close)
+	return f
+}
+
+// Host is the host and port of the server.
+func (f *Flood) Host() string { return strings.TrimPrefix(f.server.URL, "https://") }
+
+// Thumbprint is that of the server's certificate.
+func (f *Flood) Thumbprint() string { return thumbprint(f.server) }
+
+// Kubeconfig leads to the server.
+func (f *Flood) Kubeconfig() []byte { return kubeconfigTo(f.server, "token: own") }
+
+// IsEnded waits until the manager has closed the connection of an answer, and fails if it has read one to its end.
+func (f *Flood) IsEnded(t *testing.T) {
+	t.Helper()
+	select {
+	case <-f.cut:
+	case <-time.After(patience):
+		t.Errorf("the manager has ended no answer after %s", patience)
+	}
+	if f.whole.Load() {
+		t.Errorf("the manager has read an answer of %d bytes, of which it may read %d", mostOfFlood, FloodBound)
+	}
+}
