@@ -121,6 +121,9 @@ func (s *Simulator) kubeconfig(user, token, namespace string) []byte {
 // and Client ask is not among them.
 func (s *Simulator) Requests() []Request { return s.front.Requests() }
 
+// Watches are those that are open now, but for those of Client.
+func (s *Simulator) Watches() []Request { return s.front.Watches() }
+
 // ForgetRequests begins to count anew.
 func (s *Simulator) ForgetRequests() { s.front.ForgetRequests() }
 

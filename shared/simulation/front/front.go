@@ -231,10 +231,12 @@ var errLost = errors.New("the answer is lost")
 func (p *Proxy) answered(response *http.Response) error {
 	asked, _ := response.Request.Context().Value(requestKey{}).(Request)
 	if asked.Verb == "watch" {
-		response.Body = &watch{
-			body: response.Body, silence: p.silence, stuck: p.sticking(), lag: p.lagging, ended: response.Request.Context().Done(), cut: p.cutting(),
+		w := &watch{
+			log: &p.Log, body: response.Body, silence: p.silence, stuck: p.sticking(), lag: p.lagging, ended: response.Request.Context().Done(), cut: p.cutting(),
 			expired: p.expiring(),
 		}
+		p.opened(w, asked)
+		response.Body = w
 		return nil
 	}
 	if !asked.writes() {

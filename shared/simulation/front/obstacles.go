@@ -263,6 +263,7 @@ var errCut = errors.New("the watch is cut")
 
 // watch is what a watch brings. It keeps it back in silence.
 type watch struct {
+	log     *Log
 	body    io.ReadCloser
 	silence func() <-chan struct{}
 	stuck   func() bool
@@ -321,4 +322,7 @@ func (w *watch) late() {
 }
 
 // Close ends the watch.
-func (w *watch) Close() error { return w.body.Close() }
+func (w *watch) Close() error {
+	w.log.closed(w)
+	return w.body.Close()
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -68,6 +69,7 @@ type Log struct {
 	minute   time.Time
 	counts   map[Object]int // within the minute
 	highest  Rate
+	open     map[*watch]Request
 }
 
 func (l *Log) note(r Request, now time.Time) {
@@ -87,6 +89,29 @@ func (l *Log) note(r Request, now time.Time) {
 	if l.counts[of] > l.highest.Count {
 		l.highest = Rate{of, l.counts[of]}
 	}
+}
+
+// opened notes a watch that is open until it is closed.
+func (l *Log) opened(w *watch, asked Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == nil {
+		l.open = map[*watch]Request{}
+	}
+	l.open[w] = asked
+}
+
+func (l *Log) closed(w *watch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, w)
+}
+
+// Watches returns what asked for the watches that are open now.
+func (l *Log) Watches() []Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Values(l.open))
 }
 
 // CountOnly keeps no requests from now on, as there may be many.

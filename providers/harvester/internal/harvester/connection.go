@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,6 +45,8 @@ type Connection struct {
 	probing sync.Mutex // held by the one that looks whether Harvester answers
 	silence time.Duration
 	watches *watches
+	clock   clock.WithTicker // for what is not used any more
+	recent  *recent
 
 	mu       sync.Mutex
 	ready    bool
@@ -51,7 +54,7 @@ type Connection struct {
 	trouble  *Problem            // why what the informers know may be old
 	told     map[string]struct{} // which messages of the problem or trouble that there is have been told
 	uid      string
-	askers   map[Asker]struct{}
+	askers   map[Asker]string // and the namespace of their machines
 	awaiting map[Asker]struct{}
 	client   client.Client
 	mapper   meta.RESTMapper
@@ -61,23 +64,24 @@ type Connection struct {
 }
 
 // newConnection begins to connect.
-func newConnection(ctx context.Context, a account, scheme *runtime.Scheme, w *wakes, silence time.Duration) *Connection {
+func newConnection(ctx context.Context, a account, of *Connections) *Connection {
 	ctx, cancel := context.WithCancel(ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("harvester", a.config.Host)))
 	c := &Connection{
-		account: a, scheme: scheme, wakes: w, ctx: ctx, close: cancel, mapper: Mapper(),
-		silence: cmp.Or(silence, silenceLimit), watches: newWatches(),
-		askers: map[Asker]struct{}{}, awaiting: map[Asker]struct{}{}, caches: map[string]*scoped{},
+		account: a, scheme: of.scheme, wakes: &of.wakes, ctx: ctx, close: cancel, mapper: Mapper(),
+		silence: cmp.Or(of.Silence, silenceLimit), watches: newWatches(), clock: of.Clock, recent: newRecent(of.Clock),
+		askers: map[Asker]string{}, awaiting: map[Asker]struct{}{}, caches: map[string]*scoped{},
 		problem: &Problem{Pending: true, Reason: infrav1.HarvesterConnectingReason, Message: "connecting to " + a.config.Host},
 	}
 	go c.connect(ctx)
 	go c.listen()
+	go c.tidy()
 	return c
 }
 
 func (c *Connection) join(who Asker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.askers[who] = struct{}{}
+	c.askers[who] = ""
 }
 
 func (c *Connection) leave(who Asker) {
@@ -88,10 +92,13 @@ func (c *Connection) leave(who Asker) {
 	c.entrance.forget(who)
 }
 
-// usable is the connection if it can be used for the target.
-func (c *Connection) usable(t Target) (*Connection, *Problem) {
+// usable is the connection if it can be used for the target. It notes where the machines are of who asks.
+func (c *Connection) usable(t Target, who Asker) (*Connection, *Problem) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if _, joined := c.askers[who]; joined {
+		c.askers[who] = t.Namespace
+	}
 	switch {
 	case !c.ready:
 		return nil, c.problem
@@ -124,23 +131,23 @@ func (c *Connection) connect(ctx context.Context) {
 func (c *Connection) news(before, now *Problem) func(Asker) bool {
 	switch {
 	case before == nil && now == nil:
-		return nobody
+		return noAsker
 	case before == nil, now == nil, before.Reason != now.Reason:
 		c.told = map[string]struct{}{}
 		if now != nil {
 			c.told[now.Message] = struct{}{}
 		}
-		return everybody
+		return anyAsker
 	}
 	if _, told := c.told[now.Message]; told {
-		return nobody
+		return noAsker
 	}
 	c.told[now.Message] = struct{}{}
 	return func(who Asker) bool { return who.Kind == Cluster }
 }
 
-func everybody(Asker) bool { return true }
-func nobody(Asker) bool    { return false }
+func anyAsker(Asker) bool { return true }
+func noAsker(Asker) bool  { return false }
 
 // patience is how long to wait before Harvester is asked again whether it answers, as nothing tells when it does.
 func patience() wait.Backoff {
@@ -148,13 +155,16 @@ func patience() wait.Backoff {
 }
 
 // sleep reports false when the connection was closed meanwhile.
-func (c *Connection) sleep(d time.Duration) bool {
+func (c *Connection) sleep(d time.Duration) bool { return sleep(c.ctx, d) }
+
+// sleep reports false when the context has ended meanwhile.
+func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-c.ctx.Done():
+	case <-ctx.Done():
 		return false
 	}
 }
@@ -298,8 +308,8 @@ func (c *Connection) usableNow() bool {
 	return c.ready
 }
 
-// Await has an object woken once by the next change of something that is not its own but that it may wait for: an image, a network,
-// a key pair, a storage class, a pool, a label of a host.
+// Await has an object woken once by the next change of something that is not its own but that it may wait for: a storage class, a pool,
+// a label of a host.
 func (c *Connection) Await(who Asker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -315,7 +325,7 @@ func (c *Connection) wakeAwaiting() {
 }
 
 func (c *Connection) wakeAll() {
-	c.wakeKind(everybody)
+	c.wakeKind(anyAsker)
 }
 
 func (c *Connection) wakeKind(keep func(Asker) bool) {

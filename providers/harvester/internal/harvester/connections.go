@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,6 +33,8 @@ type Connections struct {
 	// Silence is for how long watches of Harvester may bring nothing before that is looked into, and what an account may not see be asked
 	// for by nobody before it is forgotten; 0 is two minutes.
 	Silence time.Duration
+	// Clock measures for how long informers are not used.
+	Clock clock.WithTicker
 	// Consent is what becomes of clusters whose Secret is in another namespace and does not allow its use from theirs.
 	Consent consent.Mode
 	// Remote is what kubeconfigs may name, and Harvester answer.
@@ -55,7 +58,7 @@ type identity struct {
 // the scheme knows what is on Harvester.
 func New(ctx context.Context, secrets, live client.Reader, scheme *runtime.Scheme) *Connections {
 	return &Connections{
-		secrets: secrets, live: live, scheme: scheme, ctx: ctx,
+		secrets: secrets, live: live, scheme: scheme, ctx: ctx, Clock: clock.RealClock{},
 		identities: map[client.ObjectKey]*identity{}, byAccount: map[string]*Connection{},
 	}
 }
@@ -119,15 +122,10 @@ func (c *Connections) get(ctx context.Context, t Target, who Asker, toDelete boo
 	known := c.asked(t.Identity, who)
 	fresh, open := problem == nil && known.version == version, known.conn
 	c.mu.Unlock()
-	switch {
-	case problem == nil:
-	case !toDelete || problem.Reason != infrav1.IdentitySecretNotFoundReason:
-		return nil, problem
-	case open != nil:
-		return open.usable(t)
-	default:
-		problem.Message += fmt.Sprintf("; in a namespace that is being deleted it cannot be created: there, have spec.identitySecret name such a Secret of another "+
-			"namespace, whose annotation %s has %s", faultlinev1.AllowedNamespacesAnnotation, t.From)
+	if problem != nil && toDelete && problem.Reason == infrav1.IdentitySecretNotFoundReason {
+		return withoutSecret(open, t, who, problem)
+	}
+	if problem != nil {
 		return nil, problem
 	}
 	if !fresh {
@@ -141,7 +139,17 @@ func (c *Connections) get(ctx context.Context, t Target, who Asker, toDelete boo
 	if problem != nil {
 		return nil, problem
 	}
-	return conn.usable(t)
+	return conn.usable(t, who)
+}
+
+// withoutSecret returns a connection that is still open, or what helps where there is none.
+func withoutSecret(open *Connection, t Target, who Asker, missing *Problem) (*Connection, *Problem) {
+	if open != nil {
+		return open.usable(t, who)
+	}
+	missing.Message += fmt.Sprintf("; in a namespace that is being deleted it cannot be created: there, have spec.identitySecret name such a Secret of another "+
+		"namespace, whose annotation %s has %s", faultlinev1.AllowedNamespacesAnnotation, t.From)
+	return nil, missing
 }
 
 // asked notes who asks with the identity, and no longer with another.
@@ -210,7 +218,7 @@ func (c *Connections) renew(ctx context.Context, key client.ObjectKey, version s
 	if problem == nil {
 		known.conn = c.byAccount[account.hash]
 		if known.conn == nil {
-			known.conn = newConnection(c.ctx, account, c.scheme, &c.wakes, c.Silence) //nolint:contextcheck // it outlives the reconcile that asks for it
+			known.conn = newConnection(c.ctx, account, c) //nolint:contextcheck // it outlives the reconcile that asks for it
 			c.byAccount[account.hash] = known.conn
 		}
 		for who := range known.askers {

@@ -130,7 +130,7 @@ func TestAConnectionWhoseSecretIsGoneIsForDeletionsOnly(t *testing.T) {
 	w.Expect(w.problem(who).Reason).To(Equal(infrav1.IdentitySecretNotFoundReason))
 	for _, name := range []string{"m", "another"} {
 		conn, problem := w.connections.GetToDelete(t.Context(), w.target, w.asker(harvester.Machine, name))
-		w.Expect(problem).To(BeNil())
+		w.Expect(problem).To(BeZero())
 		w.Expect(conn).To(BeIdenticalTo(open))
 	}
 	w.target.From = "tenant"

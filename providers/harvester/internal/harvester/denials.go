@@ -14,7 +14,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
@@ -64,8 +63,10 @@ func (c *Connection) denied(namespaces []string) *Problem {
 	var refusals []error
 	for _, namespace := range namespaces {
 		if in := c.caches[namespace]; in != nil {
-			for _, denied := range in.denied {
-				refusals = append(refusals, denied.err)
+			for _, known := range in.informers {
+				if known.denied != nil {
+					refusals = append(refusals, known.denied)
+				}
 			}
 		}
 	}
@@ -76,62 +77,65 @@ func (c *Connection) denied(namespaces []string) *Problem {
 	return forbidden(slices.MinFunc(refusals, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }))
 }
 
-// refused notes that the account may not see a type, until it may or nobody wants to any more.
+// refused notes that the account may not see a type, until it may or nobody wants to any more. An informer that was stopped may still say so.
 func (c *Connection) refused(namespace, kind string, err error) {
 	c.mu.Lock()
-	in := c.caches[namespace]
-	known, wanted := in.denied[kind], in.informers[kind] != nil
-	switch {
-	case known != nil:
-		known.err = err
-	case wanted:
-		in.denied[kind] = &denial{err: err, asked: time.Now()}
+	known := c.known(namespace, kind)
+	first := known != nil && known.denied == nil
+	if first {
+		known.asked = c.clock.Now() // who needs it has from now on the time to say so
+	}
+	if known != nil {
+		known.denied = err
 	}
 	c.mu.Unlock()
-	if known != nil || !wanted {
-		return
+	if first {
+		c.wakeAll()
+		go c.awaitRight(known, namespace, kind)
 	}
-	c.wakeAll()
-	go c.awaitRight(in, namespace, kind)
+}
+
+// known is the informer of a type in a namespace; nil when there is none. The caller has the lock.
+func (c *Connection) known(namespace, kind string) *informer {
+	in := c.caches[namespace]
+	if in == nil {
+		return nil
+	}
+	return in.informers[kind]
 }
 
 // awaitRight asks now and then whether the account may see a type: nothing tells when a right is granted. It gives up when nobody wants to
-// see it any more, because what has named it was mended or is gone.
-func (c *Connection) awaitRight(in *scoped, namespace, kind string) {
+// see it any more, because what has named it was mended or is gone, and when the informer is stopped.
+func (c *Connection) awaitRight(denied *informer, namespace, kind string) {
 	backoff, called := patience(), time.Time{}
-	for c.sleep(backoff.Step()) {
-		asked := c.asked(in, kind)
+	for sleep(denied.ctx, backoff.Step()) {
+		asked := c.asked(denied)
 		switch granted := c.mayList(namespace, kind); {
 		case granted, asked.Before(called):
-			c.endDenial(in, kind, granted)
+			c.endDenial(denied, namespace, kind, granted)
 			c.wakeAll()
 			return
-		case time.Since(asked) >= c.silence:
-			called = time.Now()
+		case c.clock.Since(asked) >= c.silence:
+			called = c.clock.Now()
 			c.wakeAll() // who still needs it asks for it again
 		}
 	}
 }
 
 // asked is when somebody last wanted to see what the account may not.
-func (c *Connection) asked(in *scoped, kind string) time.Time {
+func (c *Connection) asked(denied *informer) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return in.denied[kind].asked
+	return denied.asked
 }
 
 // endDenial forgets that the account might not see a type. Without the right its informer, which goes on asking, is stopped too.
-func (c *Connection) endDenial(in *scoped, kind string, granted bool) {
+func (c *Connection) endDenial(denied *informer, namespace, kind string, granted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(in.denied, kind)
-	if granted {
-		return
-	}
-	vain := in.informers[kind]
-	delete(in.informers, kind)
-	if err := in.cache.RemoveInformer(c.ctx, vain.of); err != nil {
-		ctrl.LoggerFrom(c.ctx).Error(err, "Stopping an informer", "kind", kind)
+	denied.denied = nil
+	if !granted && c.known(namespace, kind) == denied {
+		c.stop(namespace, kind)
 	}
 }
 

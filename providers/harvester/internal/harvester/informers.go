@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
 	toolscache "k8s.io/client-go/tools/cache"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,30 +29,39 @@ import (
 // ErrSyncing says that an informer has not brought its objects yet. Whoever uses the connection is woken when it has.
 var ErrSyncing = errors.New("what is on Harvester is being read for the first time")
 
-// scoped is what is known of one namespace, or of what has none.
+const (
+	// unused is how long an informer goes on after its last use, in a namespace where no object that uses the connection has its machines.
+	unused = 10 * time.Minute
+	// tidying is how often a connection looks for such informers. It is a look into memory.
+	tidying = time.Minute
+)
+
+// scoped is what is known of one namespace, or of what has none. It ends with its last informer.
 type scoped struct {
 	cache     cache.Cache
+	end       context.CancelFunc
 	informers map[string]*informer // by Go type
-	denied    map[string]*denial   // types that the account may not see, or not any more
 }
 
 // informer has the objects of one type in one namespace.
 type informer struct {
 	cache.Informer
 
-	of client.Object
-}
-
-// denial is the refusal of a right to see a type, and when somebody last wanted to.
-type denial struct {
-	err   error
-	asked time.Time
+	of    client.Object
+	ctx   context.Context //nolint:containedctx // it ends when the informer is stopped
+	end   context.CancelFunc
+	asked time.Time // when its objects were last asked for
+	// denied is the refusal of the right to see the type; nil when the account may see it, as far as is known.
+	denied error
 }
 
 // Get reads an object; ErrSyncing while it is too early to say.
 func (c *Connection) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-	if whom(o) == noInformer {
+	switch whom(o) {
+	case noInformer:
 		return c.client.Get(ctx, key, o, opts...)
+	case nobody:
+		return c.recent.recall(question{typeOf(o), key}, o, func() error { return c.client.Get(ctx, key, o, opts...) })
 	}
 	from, err := c.informed(o, key.Namespace)
 	if err != nil {
@@ -62,8 +72,13 @@ func (c *Connection) Get(ctx context.Context, key client.ObjectKey, o client.Obj
 
 // List reads the objects of one namespace, or of a kind that is in none; ErrSyncing while it is too early to say.
 func (c *Connection) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	if whom(list) == noInformer {
+	options := (&client.ListOptions{}).ApplyOptions(opts)
+	switch whom(list) {
+	case noInformer:
 		return c.client.List(ctx, list, opts...)
+	case nobody:
+		all := question{typeOf(list), client.ObjectKey{Namespace: options.Namespace}}
+		return c.recent.recall(all, list, func() error { return c.client.List(ctx, list, client.InNamespace(options.Namespace)) })
 	}
 	gvk, err := apiutil.GVKForObject(list, c.scheme)
 	if err != nil {
@@ -74,7 +89,6 @@ func (c *Connection) List(ctx context.Context, list client.ObjectList, opts ...c
 	if err != nil {
 		return err
 	}
-	options := (&client.ListOptions{}).ApplyOptions(opts)
 	from, err := c.informed(item.(client.Object), options.Namespace)
 	if err != nil {
 		return err
@@ -94,14 +108,15 @@ func (c *Connection) informed(o client.Object, namespace string) (client.Reader,
 	known := in.informers[kind]
 	if known == nil {
 		if known, err = c.inform(in, o); err != nil {
+			c.endUnused(namespace)
 			return nil, err
 		}
 		in.informers[kind] = known
 	}
-	switch denied := in.denied[kind]; {
-	case denied != nil:
-		denied.asked = time.Now()
-		return nil, &refusedRead{denied.err}
+	known.asked = c.clock.Now()
+	switch {
+	case known.denied != nil:
+		return nil, &refusedRead{known.denied}
 	case !known.HasSynced():
 		return nil, fmt.Errorf("%w: %s", ErrSyncing, kind)
 	}
@@ -115,19 +130,22 @@ func (c *Connection) in(namespace string) (*scoped, error) {
 	}
 	options := cache.Options{
 		Scheme: c.scheme, Mapper: c.mapper, HTTPClient: c.watching, DefaultTransform: strip,
-		DefaultWatchErrorHandler: func(ctx context.Context, r *toolscache.Reflector, err error) { c.lost(ctx, namespace, r, err) },
+		ReaderFailOnMissingInformer: true, // which was stopped: a read starts none that is not counted here
+		DefaultWatchErrorHandler:    func(ctx context.Context, r *toolscache.Reflector, err error) { c.lost(ctx, namespace, r, err) },
 	}
 	if namespace != "" {
-		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+		// It restricts the requests to the namespace as DefaultNamespaces does, of which goroutines stay when an informer ends that never had its objects.
+		options.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace)
 	}
 	made, err := cache.New(c.account.config, options)
 	if err != nil {
 		return nil, err
 	}
-	known := &scoped{cache: made, informers: map[string]*informer{}, denied: map[string]*denial{}}
+	ctx, end := context.WithCancel(c.ctx)
+	known := &scoped{cache: made, end: end, informers: map[string]*informer{}}
 	c.caches[namespace] = known
 	go func() {
-		if err := made.Start(c.ctx); err != nil {
+		if err := made.Start(ctx); err != nil {
 			ctrl.LoggerFrom(c.ctx).Error(err, "The informers ended", "namespace", namespace)
 		}
 	}()
@@ -153,13 +171,67 @@ func (c *Connection) inform(in *scoped, o client.Object) (*informer, error) {
 	if err != nil {
 		return nil, err
 	}
-	arrived := func() bool { return started.IsStopped() || started.HasSynced() && registration.HasSynced() }
+	ctx, end := context.WithCancel(c.ctx)
 	go func() {
-		if toolscache.WaitForCacheSync(c.ctx.Done(), arrived) {
+		if toolscache.WaitForCacheSync(ctx.Done(), started.HasSynced, registration.HasSynced) {
 			c.wakeAll()
 		}
 	}()
-	return &informer{Informer: started, of: o}, nil
+	return &informer{Informer: started, of: o, ctx: ctx, end: end}, nil
+}
+
+// tidy stops what is not used any more, now and then.
+func (c *Connection) tidy() {
+	ticker := c.clock.NewTicker(tidying)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C():
+			c.expire()
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// expire stops the informers that nobody has asked for since a while, and forgets what is remembered of what has ended. Informers of namespaces
+// in which objects have their machines go on, because their events wake those; so do those of what is in no namespace, which are few.
+func (c *Connection) expire() {
+	c.recent.expire()
+	c.watches.expire(time.Now())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	used := map[string]bool{"": true}
+	for _, namespace := range c.askers {
+		used[namespace] = true
+	}
+	for namespace, in := range c.caches {
+		for kind, known := range in.informers {
+			if !used[namespace] && c.clock.Since(known.asked) >= unused {
+				c.stop(namespace, kind)
+			}
+		}
+	}
+}
+
+// stop ends an informer, and with the last one the cache of its namespace. The caller has the lock.
+func (c *Connection) stop(namespace, kind string) {
+	in := c.caches[namespace]
+	known := in.informers[kind]
+	delete(in.informers, kind)
+	known.end()
+	if err := in.cache.RemoveInformer(c.ctx, known.of); err != nil {
+		ctrl.LoggerFrom(c.ctx).Error(err, "Stopping an informer", "namespace", namespace, "kind", kind)
+	}
+	c.endUnused(namespace)
+}
+
+// endUnused ends the cache of a namespace that has no informer.
+func (c *Connection) endUnused(namespace string) {
+	if in := c.caches[namespace]; len(in.informers) == 0 {
+		in.end()
+		delete(c.caches, namespace)
+	}
 }
 
 // typeOf is how a Reflector calls the type of an object.
@@ -251,7 +323,8 @@ func (c *Connection) wakeMachinesOn(host string) {
 	c.mu.Unlock()
 	for _, in := range known {
 		instances := &kubevirtv1.VirtualMachineInstanceList{}
-		if err := in.List(c.ctx, instances, client.UnsafeDisableDeepCopy); err != nil {
+		err := in.List(c.ctx, instances, client.UnsafeDisableDeepCopy)
+		if stopped := (*cache.ErrResourceNotCached)(nil); err != nil && !errors.As(err, &stopped) {
 			ctrl.LoggerFrom(c.ctx).Error(err, "Looking for machines on a host", "host", host)
 		}
 		for i := range instances.Items {

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +17,6 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
@@ -135,20 +135,17 @@ func TestAHostThatIsReadyNoMoreWakesTheMachinesOnIt(t *testing.T) {
 	w.Eventually(func() int { return w.wakes(machine) }).Should(BeNumerically(">", before))
 }
 
-func TestWhoeverWaitsForAnImageIsWokenByOneOnce(t *testing.T) {
+func TestWhoeverWaitsForAStorageClassIsWokenByOneOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.identity(sim.Kubeconfig())
 	who := w.asker(harvester.Machine, "m")
 	conn := w.connected(who)
-	w.Eventually(func() error {
-		return conn.List(t.Context(), &harvesterhciv1.VirtualMachineImageList{}, client.InNamespace(w.namespace))
-	}).Should(Succeed())
+	w.Eventually(func() error { return conn.List(t.Context(), &storagev1.StorageClassList{}) }).Should(Succeed())
 	before := w.wakes(who)
 	conn.Await(who)
-	image := &harvesterhciv1.VirtualMachineImage{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "image-1"}}
-	image.Spec.DisplayName = "ubuntu"
-	w.Expect(w.client.Create(t.Context(), image)).To(Succeed())
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, Provisioner: "driver.longhorn.io"}
+	w.Expect(w.client.Create(t.Context(), class)).To(Succeed())
 	w.Eventually(func() int { return w.wakes(who) }).Should(BeNumerically(">", before))
 }
 

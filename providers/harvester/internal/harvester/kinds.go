@@ -32,6 +32,7 @@ type wakesWhom int
 
 const (
 	noInformer   wakesWhom = iota // it is read from Harvester each time, so it is read rarely
+	nobody                        // it is read from Harvester and remembered for a moment: specs name it, in any namespace
 	owner                         // wakes whom its annotation names
 	everyCluster                  // wakes the clusters of the connection, and the machines of a Node
 	waiting                       // wakes whom Await has noted
@@ -45,10 +46,11 @@ func whom(o runtime.Object) wakesWhom {
 		return owner
 	case *corev1.Node, *corev1.NodeList:
 		return everyCluster
-	case *harvesterhciv1.VirtualMachineImage, *harvesterhciv1.KeyPair, *netattv1.NetworkAttachmentDefinition, *storagev1.StorageClass, *lbv1.IPPool,
-		*harvesterhciv1.VirtualMachineImageList, *harvesterhciv1.KeyPairList, *netattv1.NetworkAttachmentDefinitionList, *storagev1.StorageClassList,
-		*lbv1.IPPoolList:
+	case *storagev1.StorageClass, *lbv1.IPPool, *storagev1.StorageClassList, *lbv1.IPPoolList:
 		return waiting
+	case *harvesterhciv1.VirtualMachineImage, *harvesterhciv1.KeyPair, *netattv1.NetworkAttachmentDefinition,
+		*harvesterhciv1.VirtualMachineImageList, *harvesterhciv1.KeyPairList, *netattv1.NetworkAttachmentDefinitionList:
+		return nobody
 	default:
 		return noInformer
 	}

@@ -169,6 +169,6 @@ func TestAnOutageOfAConnectionIsToldOnceHoweverOftenItIsTried(t *testing.T) {
 	w.Expect(w.wakesSoFar(cluster, machine)).To(Equal(before), "nobody is woken to read the same")
 
 	way.set(false)
-	w.Eventually(conn.Stale).Should(BeNil())
+	w.Eventually(conn.Stale).Should(BeZero())
 	w.Eventually(func() bool { return w.wakes(cluster) > before[0] && w.wakes(machine) > before[1] }).Should(BeTrue(), "everybody is woken when it is over")
 }

@@ -22,7 +22,7 @@ func TestASlowHarvesterHoldsNoMoreWorkersThanThereIsRoomFor(t *testing.T) {
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(q.ShutDown)
 	g.Expect(connections.Source(Machine).Start(t.Context(), q)).To(Succeed())
-	conn := &Connection{wakes: &connections.wakes, askers: map[Asker]struct{}{}, awaiting: map[Asker]struct{}{}, ctx: context.Background()}
+	conn := &Connection{wakes: &connections.wakes, askers: map[Asker]string{}, awaiting: map[Asker]struct{}{}, ctx: context.Background()}
 	machine := machineAsker
 	var leave func()
 	for i := range room {

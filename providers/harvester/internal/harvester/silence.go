@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -134,6 +135,13 @@ func (w *watches) renewed() bool {
 		}
 	}
 	return true
+}
+
+// expire forgets those that have ended and that nobody has opened again: nobody has use for them.
+func (w *watches) expire(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.awaited, func(_ string, since time.Time) bool { return now.Sub(since) >= reopening })
 }
 
 // await returns when those that have ended are open again.

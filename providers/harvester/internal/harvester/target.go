@@ -5,7 +5,8 @@
 // they change. Nothing else talks to Harvester.
 //
 // There is one connection for each Harvester and account, whatever number of clusters uses it. It reads from informers, which are
-// started when something of their kind is first asked for, in the namespaces that are used; it writes to Harvester directly. No
+// started when something of their kind is first asked for, in the namespaces that are used, and stopped when no object has its machines there
+// and nothing has been asked for in a while. What machines refer to in any namespace it reads from Harvester itself. It writes to Harvester directly. No
 // reconcile waits for a connection or an informer: who asks too early is told so, and woken when there is something to be had.
 package harvester
 

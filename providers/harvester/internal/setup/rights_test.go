@@ -21,14 +21,17 @@ import (
 func (w *world) narrow() {
 	w.t.Helper()
 	all := []string{"*"}
-	sees := func(group string, resources ...string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list", "watch"}}
+	may := func(verbs ...string) func(string, ...string) rbacv1.PolicyRule {
+		return func(group string, resources ...string) rbacv1.PolicyRule {
+			return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
+		}
 	}
+	sees, reads := may("get", "list", "watch"), may("get", "list")
 	sim.Grant(w.name, []rbacv1.PolicyRule{
 		sees("", "nodes"), sees("storage.k8s.io", "storageclasses"), sees(lbv1.GroupVersion.Group, "ippools"),
 	}, "")
 	sim.Grant(w.name, []rbacv1.PolicyRule{
-		sees("harvesterhci.io", "virtualmachineimages", "keypairs"), sees("k8s.cni.cncf.io", "network-attachment-definitions"),
+		reads("harvesterhci.io", "virtualmachineimages", "keypairs"), reads("k8s.cni.cncf.io", "network-attachment-definitions"),
 	}, "default")
 	w.identity(sim.KubeconfigFor(w.name, []rbacv1.PolicyRule{{APIGroups: all, Resources: all, Verbs: all}}, w.name))
 }
@@ -48,7 +51,7 @@ func TestANamespaceThatTheAccountMayNotSeeHoldsUpOnlyTheMachinesThatNameIt(t *te
 		infra.Spec.Networks = []string{"other-ns/vlan"}
 	})
 	w.Expect(w.condition(wrong, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(And(
-		ContainSubstring(`cannot list resource "network-attachment-definitions"`), ContainSubstring(`in the namespace "other-ns"`),
+		ContainSubstring(`cannot get resource "network-attachment-definitions"`), ContainSubstring(`in the namespace "other-ns"`),
 		ContainSubstring("grant it there")))
 	other := w.cluster("wrong", func(cluster *infrav1.HarvesterCluster) { cluster.Spec.TargetNamespace = "other-ns" })
 	elsewhere := w.machine("wrong", "elsewhere", zoneName(1))

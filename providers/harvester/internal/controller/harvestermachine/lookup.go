@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -25,12 +26,25 @@ import (
 )
 
 // refusal is why a virtual machine cannot be made as its spec has it. The message names the field and the way out.
-type refusal struct{ reason, message string }
+type refusal struct {
+	reason, message string
+	// again is when what it names is looked at again; 0 where an event tells.
+	again time.Duration
+}
+
+// lookAgain is how often an image, a network or a key pair is looked at that a machine waits for: nothing tells of it, because machines may
+// name those of any namespace, and none of them is watched.
+const lookAgain = 10 * time.Second
 
 func (r *refusal) Error() string { return r.message }
 
 func refuse(reason, format string, args ...any) error {
 	return &refusal{reason: reason, message: fmt.Sprintf(format, args...)}
+}
+
+// await is a refusal that ends when an image, a network or a key pair is as it is needed.
+func await(reason, format string, args ...any) error {
+	return &refusal{reason: reason, message: fmt.Sprintf(format, args...), again: lookAgain}
 }
 
 // resolve looks up what the spec refers to on Harvester. What is missing is waited for.
@@ -45,7 +59,8 @@ func (r *Reconciler) resolve(ctx context.Context, s *scope) (steps.Progress, err
 func (r *Reconciler) unless(s *scope, err error) (steps.Progress, error) {
 	var why *refusal
 	if errors.As(err, &why) {
-		return r.hold(s, metav1.Condition{Reason: why.reason, Message: why.message}), nil
+		r.hold(s, metav1.Condition{Reason: why.reason, Message: why.message})
+		return steps.Retry(why.again), nil
 	}
 	return steps.Proceed, err
 }
@@ -93,13 +108,13 @@ func (s *scope) fromImage(ctx context.Context, field string, spec *infrav1.Volum
 			continue
 		}
 		if imported = condition.Status; imported == corev1.ConditionFalse {
-			return refuse(infrav1.ImageNotReadyReason, "%s.imageName: VirtualMachineImage %s cannot be imported: %s: import it again", field, key, condition.Message)
+			return await(infrav1.ImageNotReadyReason, "%s.imageName: VirtualMachineImage %s cannot be imported: %s: import it again", field, key, condition.Message)
 		}
 	}
 	size := max(image.Status.VirtualSize, image.Status.Size)
 	switch {
 	case imported != corev1.ConditionTrue, image.Status.StorageClassName == "", spec.VolumeSize == nil && size == 0:
-		return refuse(infrav1.ImageNotReadyReason, "%s.imageName: waiting for VirtualMachineImage %s to be imported (%d%%)", field, key, image.Status.Progress)
+		return await(infrav1.ImageNotReadyReason, "%s.imageName: waiting for VirtualMachineImage %s to be imported (%d%%)", field, key, image.Status.Progress)
 	case spec.VolumeSize == nil:
 		volume.Size = *resource.NewQuantity(size, resource.BinarySI)
 	default:
@@ -132,13 +147,13 @@ func (s *scope) image(ctx context.Context, field, reference string) (*harvesterh
 	}
 	switch len(called) {
 	case 0:
-		return nil, refuse(infrav1.ImageNotFoundReason, "%s: no VirtualMachineImage of namespace %s has the name or display name %s: "+
+		return nil, await(infrav1.ImageNotFoundReason, "%s: no VirtualMachineImage of namespace %s has the name or display name %s: "+
 			"create it, or name another in the template and delete the Machine", field, key.Namespace, key.Name)
 	case 1:
 		return called[0], nil
 	}
 	slices.Sort(names)
-	return nil, refuse(infrav1.ImageAmbiguousReason, "%s: several VirtualMachineImages of namespace %s have the display name %s: "+
+	return nil, await(infrav1.ImageAmbiguousReason, "%s: several VirtualMachineImages of namespace %s have the display name %s: "+
 		"name one of them by its own name (%s), or rename the others", field, key.Namespace, key.Name, strings.Join(names, ", "))
 }
 
@@ -172,7 +187,7 @@ func (s *scope) lookUpNetworks(ctx context.Context) error {
 			return err
 		}
 		if err := s.conn.Get(ctx, key, &netattv1.NetworkAttachmentDefinition{}); apierrors.IsNotFound(err) {
-			return refuse(infrav1.NetworkNotFoundReason, "%s: network %s (NetworkAttachmentDefinition) does not exist in Harvester: "+
+			return await(infrav1.NetworkNotFoundReason, "%s: network %s (NetworkAttachmentDefinition) does not exist in Harvester: "+
 				"create it, or name another and delete the Machine", field, key)
 		} else if err != nil {
 			return fmt.Errorf("reading network %s of Harvester: %w", key, err)
@@ -197,7 +212,7 @@ func (s *scope) lookUpKeyPair(ctx context.Context) error {
 	}
 	pair := &harvesterhciv1.KeyPair{}
 	if err := s.conn.Get(ctx, key, pair); apierrors.IsNotFound(err) {
-		return refuse(infrav1.KeyPairNotFoundReason, "%s: KeyPair %s does not exist in Harvester: create it, or name another in the template and delete the Machine", field, key)
+		return await(infrav1.KeyPairNotFoundReason, "%s: KeyPair %s does not exist in Harvester: create it, or name another in the template and delete the Machine", field, key)
 	} else if err != nil {
 		return fmt.Errorf("reading KeyPair %s of Harvester: %w", key, err)
 	}

@@ -20,7 +20,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// What a machine refers to and Harvester does not have, it waits for. When that comes it goes on, by an event.
+// What a machine refers to and Harvester does not have, it waits for. When that comes it goes on: a storage class wakes it, the rest is
+// looked at again.
 func TestAMachineWaitsForWhatItRefersToAndGoesOnWhenThatComes(t *testing.T) {
 	t.Parallel()
 	volumes := func(volume infrav1.Volume) func(*infrav1.HarvesterMachine) {

@@ -52,7 +52,7 @@ func (r *Reconciler) linkNode(ctx context.Context, s *scope) (steps.Progress, er
 		return steps.Wait, err
 	case linked:
 	case err != nil:
-		waiting = &refusal{infrav1.WaitingForNodeReason, "Waiting for a connection to the workload cluster"}
+		waiting = &refusal{reason: infrav1.WaitingForNodeReason, message: "Waiting for a connection to the workload cluster"}
 	}
 	if s.showStill() {
 		return steps.Wait, nil
@@ -98,9 +98,9 @@ func (r *Reconciler) initializeNode(ctx context.Context, s *scope) (waiting *ref
 	case err != nil:
 		return nil, err
 	case node == nil:
-		return &refusal{infrav1.WaitingForNodeReason, fmt.Sprintf("Waiting for Node %s to join", s.place().Name)}, nil
+		return &refusal{reason: infrav1.WaitingForNodeReason, message: fmt.Sprintf("Waiting for Node %s to join", s.place().Name)}, nil
 	case node.Spec.ProviderID != "" && node.Spec.ProviderID != id:
-		return &refusal{infrav1.UnexpectedProviderIDReason, fmt.Sprintf(
+		return &refusal{reason: infrav1.UnexpectedProviderIDReason, message: fmt.Sprintf(
 			"Node %s has provider ID %s, which is not %s: delete the Node or the Machine", node.Name, node.Spec.ProviderID, id)}, nil
 	}
 	byCloud := s.infraCluster.Spec.UpdateCloudProviderConfig != infrav1.UpdateCloudProviderConfig{}

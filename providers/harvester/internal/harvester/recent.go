@@ -1,0 +1,93 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	"maps"
+	"reflect"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// remembered is for how long an answer of Harvester is given again: many machines refer to the same image and are made at the same time.
+	remembered = 5 * time.Second
+	// memories is how many answers are kept at most.
+	memories = 128
+)
+
+// recent are Harvester's latest answers about what machines refer to. They need no informer, which would be one for each namespace that
+// the spec of a machine spells.
+type recent struct {
+	clock clock.PassiveClock
+
+	mu      sync.Mutex
+	answers map[question]answer
+}
+
+// question is an object, or without a name all of a list's type in a namespace.
+type question struct {
+	kind string
+	key  client.ObjectKey
+}
+
+type answer struct {
+	at  time.Time
+	is  runtime.Object
+	err error
+}
+
+func newRecent(c clock.PassiveClock) *recent {
+	return &recent{clock: c, answers: map[question]answer{}}
+}
+
+// recall fills into from the latest answer to a question, or has it asked. That there is no such object, or that the account may not see it,
+// is an answer too.
+func (r *recent) recall(q question, into runtime.Object, ask func() error) error {
+	if known, ok := r.known(q); ok {
+		if known.err == nil {
+			reflect.ValueOf(into).Elem().Set(reflect.ValueOf(known.is.DeepCopyObject()).Elem())
+		}
+		return known.err
+	}
+	at := r.clock.Now()
+	err := ask()
+	switch {
+	case apierrors.IsForbidden(err):
+		err = &refusedRead{err}
+	case err != nil && !apierrors.IsNotFound(err):
+		return err
+	}
+	r.remember(q, answer{at: at, is: into.DeepCopyObject(), err: err})
+	return err
+}
+
+func (r *recent) known(q question) (answer, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known, ok := r.answers[q]
+	return known, ok && r.clock.Since(known.at) < remembered
+}
+
+// remember forgets all other answers when there are too many: they are asked for again.
+func (r *recent) remember(q question, a answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.answers) >= memories {
+		clear(r.answers)
+	}
+	r.answers[q] = a
+}
+
+// expire forgets answers that are too old to be given again.
+func (r *recent) expire() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.answers, func(_ question, a answer) bool { return r.clock.Since(a.at) >= remembered })
+}

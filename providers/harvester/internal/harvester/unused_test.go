@@ -1,0 +1,169 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+// These tests count what the whole process has, and so are not parallel to others.
+
+const (
+	comers = 30
+	// others are goroutines of connections to the API server that come and go by themselves. Of one informer there are more than ten.
+	others = 20
+	// long is more than an informer may be unused.
+	long = 10 * time.Minute
+)
+
+// timed is a world whose clock stands still.
+func timed(t *testing.T) (*world, *clocktesting.FakeClock) {
+	t.Helper()
+	w := newWorld(t)
+	fake := clocktesting.NewFakeClock(time.Now())
+	w.connections.Clock = fake
+	return w, fake
+}
+
+// uses reads everything that a cluster reads in its target namespace.
+func (w *world) uses(conn *harvester.Connection, namespace string) {
+	w.t.Helper()
+	for _, list := range []client.ObjectList{
+		&kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceList{}, &corev1.ServiceList{}, &lbv1.LoadBalancerList{},
+	} {
+		w.Eventually(func() error { return conn.List(w.t.Context(), list, client.InNamespace(namespace)) }).Should(Succeed())
+	}
+}
+
+// goroutines is their number once it stays the same: the simulator may have begun only now.
+func (w *world) goroutines() (count int) {
+	w.t.Helper()
+	w.Eventually(func() bool {
+		before := count
+		count = runtime.NumGoroutine()
+		return count == before
+	}).WithPolling(patience / 60).Should(BeTrue())
+	return count
+}
+
+// watches are those that are open in namespaces.
+func watches() int {
+	return len(slices.DeleteFunc(sim.Watches(), func(r simulator.Request) bool { return r.Namespace == "" }))
+}
+
+func TestClustersThatComeAndGoLeaveNoWatchAndNoGoroutine(t *testing.T) {
+	w, fake := timed(t)
+	w.identity(sim.Kubeconfig())
+	stays := w.asker(harvester.Machine, "stays")
+	conn := w.connected(stays)
+	w.uses(conn, w.namespace)
+	w.Eventually(watches).Should(Equal(4))
+	goroutines := w.goroutines()
+
+	for i := range comers {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", w.namespace, i)}}
+		w.Expect(w.client.Create(t.Context(), namespace)).To(Succeed())
+		target, who := w.target, w.asker(harvester.Cluster, namespace.Name)
+		target.Namespace = namespace.Name
+		_, problem := w.connections.Get(t.Context(), target, who)
+		w.Expect(problem).To(BeZero())
+		w.uses(conn, namespace.Name)
+		w.connections.Forget(who)
+		w.Expect(w.client.Delete(t.Context(), namespace)).To(Succeed())
+	}
+	w.Eventually(watches).Should(Equal(4 * (comers + 1)))
+	w.Expect(runtime.NumGoroutine()).To(BeNumerically(">", goroutines+others))
+
+	w.Eventually(func() int {
+		fake.Step(long)
+		return watches()
+	}).Should(Equal(4), "those of the cluster that stays, however long nothing is asked of it")
+	w.Eventually(runtime.NumGoroutine).Should(BeNumerically("<=", goroutines+others))
+	before := w.wakes(stays)
+	w.virtualMachine("stays")
+	w.Eventually(func() int { return w.wakes(stays) }).Should(BeNumerically(">", before))
+	w.uses(conn, w.namespace+"-0")
+	w.Eventually(watches).Should(Equal(8), "a namespace can be used again")
+}
+
+func TestNamespacesThatTheAccountMayNotSeeLeaveNothingWhenNobodyAsksForThem(t *testing.T) {
+	w, fake := timed(t)
+	w.identity(sim.KubeconfigFor(w.namespace, nil, w.namespace))
+	conn := w.connected(w.asker(harvester.Machine, "m"))
+	goroutines := w.goroutines()
+	missing := func(i int) func() string {
+		return func() string {
+			vms := &kubevirtv1.VirtualMachineList{}
+			return says(harvester.Denied(conn.List(t.Context(), vms, client.InNamespace(fmt.Sprintf("not-mine-%d", i)))))
+		}
+	}
+	for i := range comers {
+		w.Eventually(missing(i)).Should(ContainSubstring("cannot list resource"))
+	}
+	w.Eventually(func() int {
+		fake.Step(long)
+		return runtime.NumGoroutine()
+	}).Should(BeNumerically("<=", goroutines+others))
+	w.Expect(trouble(conn, "not-mine-0")()).To(BeEmpty())
+	w.Eventually(missing(0)).Should(ContainSubstring("cannot list resource"), "it can be asked for again")
+}
+
+func TestNamespacesThatMachinesSpellAreNotWatchedAndReadOnceForMachinesThatAreMadeTogether(t *testing.T) {
+	w, fake := timed(t)
+	w.identity(sim.Kubeconfig())
+	conn := w.connected(w.asker(harvester.Machine, "m"))
+	image := &harvesterhciv1.VirtualMachineImage{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "image-1"}}
+	images := func(namespace string) int {
+		list := &harvesterhciv1.VirtualMachineImageList{}
+		w.Expect(conn.List(t.Context(), list, client.InNamespace(namespace))).To(Succeed())
+		return len(list.Items)
+	}
+	w.Expect(images(w.namespace)).To(BeZero())
+	w.Expect(w.client.Create(t.Context(), image)).To(Succeed())
+	w.Expect(images(w.namespace)).To(BeZero(), "it is remembered for a moment that there is none")
+	fake.Step(5 * time.Second)
+	w.Expect(images(w.namespace)).To(Equal(1))
+
+	sim.ForgetRequests()
+	for i := range 2 * comers {
+		spelt := fmt.Sprintf("typo-%d", i%comers)
+		w.Expect(images(spelt)).To(BeZero())
+		for _, o := range []client.Object{&netattv1.NetworkAttachmentDefinition{}, &harvesterhciv1.KeyPair{}} {
+			w.Expect(client.IgnoreNotFound(conn.Get(t.Context(), client.ObjectKey{Namespace: spelt, Name: "any"}, o))).To(Succeed())
+		}
+	}
+	asked := slices.DeleteFunc(sim.Requests(), func(r simulator.Request) bool { return r.Namespace == "" })
+	w.Expect(asked).To(HaveLen(3 * comers))
+	w.Expect(watches()).To(BeZero())
+}
+
+func TestThatTheAccountMayNotSeeAnImageIsToldAsForWhatIsWatched(t *testing.T) {
+	w, fake := timed(t)
+	w.identity(sim.KubeconfigFor(w.namespace, nil, w.namespace))
+	conn := w.connected(w.asker(harvester.Machine, "m"))
+	missing := func() string {
+		return says(harvester.Denied(conn.List(t.Context(), &harvesterhciv1.VirtualMachineImageList{}, client.InNamespace(w.namespace))))
+	}
+	for range 2 {
+		w.Expect(missing()).To(ContainSubstring(`cannot list resource "virtualmachineimages"`))
+		fake.Step(time.Second)
+	}
+}
