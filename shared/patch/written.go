@@ -34,10 +34,10 @@ func Stale(version, known string, learnt time.Time) bool {
 }
 
 // Written remembers the last version of each object that a controller wrote, so that it can tell when its cache is
-// behind: what it recorded there, a task in flight above all, would be done twice. The zero value is ready to use.
+// behind: what it recorded there, a task in flight above all, would be done twice. It remembers them for Lag. The zero value is ready to use.
 type Written struct {
 	mu      sync.Mutex
-	objects map[client.ObjectKey]lastWrite
+	objects Recent[lastWrite]
 }
 
 type lastWrite struct {
@@ -52,22 +52,19 @@ type lastWrite struct {
 func (w *Written) Note(obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.objects == nil {
-		w.objects = map[client.ObjectKey]lastWrite{}
-	}
 	key := client.ObjectKeyFromObject(obj)
 	now := lastWrite{uid: obj.GetUID(), version: obj.GetResourceVersion(), at: time.Now(), standBack: CatchUp}
-	if last, ok := w.objects[key]; ok && last.uid == now.uid && last.version == now.version {
+	if last, ok := w.objects.Get(key); ok && last.uid == now.uid && last.version == now.version {
 		now.at = last.at
 	}
-	w.objects[key] = now
+	w.objects.Set(key, now, now.at)
 }
 
-// At is since when the last version of obj that was noted is known; when it was created, if none was.
+// At is since when the last version of obj that was noted is known; when it was created, if none was in the last Lag.
 func (w *Written) At(obj client.Object) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if last, ok := w.objects[client.ObjectKeyFromObject(obj)]; ok && last.uid == obj.GetUID() {
+	if last, ok := w.objects.Get(client.ObjectKeyFromObject(obj)); ok && last.uid == obj.GetUID() {
 		return last.at
 	}
 	return obj.GetCreationTimestamp().Time
@@ -77,7 +74,8 @@ func (w *Written) At(obj client.Object) time.Time {
 func (w *Written) Behind(obj client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.behind(obj)
+	last, ok := w.objects.Get(client.ObjectKeyFromObject(obj))
+	return ok && last.after(obj)
 }
 
 // StandBack returns how long a reconcile of obj is to be put off because obj is older than the last write, 0 when it is not.
@@ -86,25 +84,25 @@ func (w *Written) Behind(obj client.Object) bool {
 func (w *Written) StandBack(obj client.Object) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.behind(obj) {
+	key := client.ObjectKeyFromObject(obj)
+	last, ok := w.objects.Get(key)
+	if !ok || !last.after(obj) {
 		return 0
 	}
-	key := client.ObjectKeyFromObject(obj)
-	last := w.objects[key]
 	now := last.standBack
 	last.standBack = min(2*now, catchUpLimit)
-	w.objects[key] = last
+	w.objects.Set(key, last, last.at)
 	return now
 }
 
-func (w *Written) behind(obj client.Object) bool {
-	last, ok := w.objects[client.ObjectKeyFromObject(obj)]
-	return ok && last.uid == obj.GetUID() && Stale(obj.GetResourceVersion(), last.version, last.at)
+// after reports whether it was written after obj was as the cache shows it.
+func (l lastWrite) after(obj client.Object) bool {
+	return l.uid == obj.GetUID() && Stale(obj.GetResourceVersion(), l.version, l.at)
 }
 
 // Forget drops an object that is gone.
 func (w *Written) Forget(key client.ObjectKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.objects, key)
+	w.objects.Delete(key)
 }

@@ -18,7 +18,7 @@ import (
 // would be spread as if those before had no domain. The zero value is ready to use.
 type memory struct {
 	mu     sync.Mutex
-	writes map[client.ObjectKey]write
+	writes patch.Recent[write]
 }
 
 type write struct {
@@ -33,12 +33,10 @@ func (m *memory) note(infra client.Object) {
 	domain, key := written(infra)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.writes == nil {
-		m.writes = map[client.ObjectKey]write{}
-	}
-	m.writes[client.ObjectKeyFromObject(infra)] = write{
-		uid: infra.GetUID(), version: infra.GetResourceVersion(), domain: domain, key: key, at: time.Now(),
-	}
+	now := time.Now()
+	m.writes.Set(client.ObjectKeyFromObject(infra), write{
+		uid: infra.GetUID(), version: infra.GetResourceVersion(), domain: domain, key: key, at: now,
+	}, now)
 }
 
 // read is what an infrastructure machine has been assigned, as the cache shows it or as it was written after.
@@ -46,11 +44,11 @@ func (m *memory) read(infra client.Object) (domain, key string) {
 	at := client.ObjectKeyFromObject(infra)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	last, ok := m.writes[at]
+	last, ok := m.writes.Get(at)
 	if ok && last.uid == infra.GetUID() && patch.Stale(infra.GetResourceVersion(), last.version, last.at) {
 		return last.domain, last.key
 	}
-	delete(m.writes, at)
+	m.writes.Delete(at)
 	return written(infra)
 }
 

@@ -1,0 +1,58 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package patch
+
+import (
+	"maps"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Recent has a value for each object that was written in the last Lag: after that what a cache shows is believed, and the value is forgotten, also
+// of objects that are gone. It is not safe for concurrent use. The zero value is ready to use.
+type Recent[V any] struct {
+	entries map[client.ObjectKey]entry[V]
+	swept   time.Time
+}
+
+type entry[V any] struct {
+	value V
+	at    time.Time
+}
+
+// Set replaces the value of an object, which was written at.
+func (r *Recent[V]) Set(key client.ObjectKey, value V, at time.Time) {
+	if r.entries == nil {
+		r.entries = map[client.ObjectKey]entry[V]{}
+	}
+	r.entries[key] = entry[V]{value: value, at: at}
+	r.sweep()
+}
+
+// Get returns the value of an object that was written in the last Lag.
+func (r *Recent[V]) Get(key client.ObjectKey) (V, bool) {
+	r.sweep()
+	if known, ok := r.entries[key]; ok && time.Since(known.at) <= Lag {
+		return known.value, true
+	}
+	var none V
+	return none, false
+}
+
+// Delete forgets an object.
+func (r *Recent[V]) Delete(key client.ObjectKey) { delete(r.entries, key) }
+
+// Len is how many objects have a value.
+func (r *Recent[V]) Len() int { return len(r.entries) }
+
+// sweep forgets what is too old, now and then.
+func (r *Recent[V]) sweep() {
+	now := time.Now()
+	if now.Sub(r.swept) < Lag {
+		return
+	}
+	r.swept = now
+	maps.DeleteFunc(r.entries, func(_ client.ObjectKey, e entry[V]) bool { return now.Sub(e.at) > Lag })
+}
