@@ -59,7 +59,7 @@ func (i *Instances) Follow(ctx context.Context, guest kubernetes.Interface, node
 		return err
 	}
 	if _, err := nodes.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(o any) { f.nodeChanged(nil, o) }, UpdateFunc: f.nodeChanged,
+		AddFunc: func(o any) { f.nodeChanged(nil, o) }, UpdateFunc: f.nodeChanged, DeleteFunc: f.nodeGone,
 	}); err != nil {
 		return err
 	}
@@ -83,6 +83,13 @@ func (f *follower) nodeChanged(was, is any) {
 	former, _ := was.(*corev1.Node)
 	if ok && (former == nil || waits(former) && !waits(node)) {
 		f.queue.Add(node.Name)
+	}
+}
+
+// nodeGone forgets that the Node's virtual machine has been there.
+func (f *follower) nodeGone(o any) {
+	if name, err := toolscache.DeletionHandlingMetaNamespaceKeyFunc(o); err == nil {
+		f.seen.Delete(name)
 	}
 }
 

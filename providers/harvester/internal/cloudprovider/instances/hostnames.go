@@ -6,6 +6,7 @@ package instances
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +33,7 @@ func (h *hostnames) called(ctx context.Context, hostname string) (string, error)
 	if err != nil {
 		return "", err
 	}
+	h.keep(all)
 	found := ""
 	for n := range all {
 		vmi := &all[n]
@@ -47,6 +49,17 @@ func (h *hostnames) called(ctx context.Context, hostname string) (string, error)
 		}
 	}
 	return found, nil
+}
+
+// keep forgets the guests that run no more: one that runs again has another UID.
+func (h *hostnames) keep(running []kubevirtv1.VirtualMachineInstance) {
+	there := map[types.UID]bool{}
+	for i := range running {
+		there[running[i].UID] = true
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.known, func(vmi types.UID, _ string) bool { return !there[vmi] })
 }
 
 // of is "" for a guest that does not say, and where the account may not ask.
