@@ -57,6 +57,7 @@ func (inv *Inventory) Ask(wants Wants) (Host, Reasons, bool) {
 func (inv *Inventory) Forget(machine types.NamespacedName) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
+	defer inv.tidy(machine.Namespace)
 	inv.forget(inv.namespace(machine.Namespace), machine)
 }
 
@@ -64,6 +65,7 @@ func (inv *Inventory) Forget(machine types.NamespacedName) {
 func (inv *Inventory) HeldBy(machine types.NamespacedName) []string {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
+	defer inv.tidy(machine.Namespace)
 	return slices.Clone(inv.namespace(machine.Namespace).held[machine.Name])
 }
 
@@ -85,6 +87,7 @@ func (inv *Inventory) Put(host Host) {
 func (inv *Inventory) Invalidate(host Host) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
+	defer inv.tidy(host.Namespace)
 	s := inv.namespace(host.Namespace)
 	known, ok := s.hosts[host.Name]
 	if !ok || known.Version != host.Version {
@@ -98,6 +101,7 @@ func (inv *Inventory) Invalidate(host Host) {
 func (inv *Inventory) Drop(host types.NamespacedName) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
+	defer inv.tidy(host.Namespace)
 	s := inv.namespace(host.Namespace)
 	if known, ok := s.hosts[host.Name]; ok {
 		before := s.counts[known.Domain]
@@ -116,6 +120,13 @@ func (inv *Inventory) namespace(namespace string) *namespace {
 		inv.namespaces[namespace] = s
 	}
 	return s
+}
+
+// tidy drops a namespace that has neither hosts nor machines that wait.
+func (inv *Inventory) tidy(namespace string) {
+	if s := inv.namespaces[namespace]; s != nil && len(s.hosts) == 0 && len(s.waiting) == 0 {
+		delete(inv.namespaces, namespace)
+	}
 }
 
 // replace puts a host in the place of what was known of it, which may be nil.

@@ -82,8 +82,12 @@ func without(names []string, name string) []string {
 
 func (s *namespace) remove(host *Host) {
 	delete(s.hosts, host.Name)
-	s.free[host.Domain] = without(s.free[host.Domain], host.Name)
-	s.counts[host.Domain] = s.counts[host.Domain].with(host.Obstacle, -1)
+	if s.free[host.Domain] = without(s.free[host.Domain], host.Name); len(s.free[host.Domain]) == 0 {
+		delete(s.free, host.Domain)
+	}
+	if s.counts[host.Domain] = s.counts[host.Domain].with(host.Obstacle, -1); s.counts[host.Domain] == (counts{}) {
+		delete(s.counts, host.Domain)
+	}
 	if s.held[host.Consumer.Name] = without(s.held[host.Consumer.Name], host.Name); len(s.held[host.Consumer.Name]) == 0 {
 		delete(s.held, host.Consumer.Name)
 	}
