@@ -87,6 +87,12 @@ func (r *Reconciler) gather(ctx context.Context, cluster *infrav1.VSphereCluster
 func (r *Reconciler) forget(cluster client.ObjectKey) {
 	r.Domains.Forget(cluster)
 	r.VCenters.ForgetCluster(cluster)
+	r.made.Range(func(module, maker any) bool {
+		if maker == cluster {
+			r.made.Delete(module)
+		}
+		return true
+	})
 }
 
 // Owner is the Cluster.

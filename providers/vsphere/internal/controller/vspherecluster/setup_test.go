@@ -10,8 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/publish"
 )
 
 func TestClusterIsFoundByNameLabelAndOwner(t *testing.T) {
@@ -33,4 +35,26 @@ func TestOnlySecretsThatAClusterKeepsAreItsToRelease(t *testing.T) {
 	g.Expect(keptBy(secret)).To(BeEmpty(), "a kubeconfig, say")
 	secret.Finalizers = []string{infrav1.SecretIdentitySetFinalizer}
 	g.Expect(keptBy(secret)).To(Equal([]string{"one"}))
+}
+
+// forgotten is a VCenters that are told of clusters that are gone.
+type forgotten struct{ VCenters }
+
+func (forgotten) ForgetCluster(client.ObjectKey) {}
+
+func TestWhichModulesWereMadeForAClusterIsForgottenWithIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := &Reconciler{Domains: &publish.Publisher{}, VCenters: forgotten{}}
+	gone, stays := client.ObjectKey{Namespace: "ns", Name: "gone"}, client.ObjectKey{Namespace: "ns", Name: "stays"}
+	r.made.Store("module-1", gone)
+	r.made.Store("module-2", stays)
+	r.made.Store("module-3", gone)
+	r.forget(gone)
+	var made []any
+	r.made.Range(func(module, _ any) bool {
+		made = append(made, module)
+		return true
+	})
+	g.Expect(made).To(ConsistOf("module-2"))
 }

@@ -125,26 +125,50 @@ func (g *Groups) vcenter() string {
 // to use.
 type Turns struct {
 	mu    sync.Mutex
-	turns map[string]chan struct{}
+	turns map[string]*turn // while somebody writes or waits
+}
+
+type turn struct {
+	taken chan struct{}
+	users int
 }
 
 // take waits until nobody else writes. The caller ends its turn with done.
 func (t *Turns) take(ctx context.Context, vcenter string, cluster inventory.Ref) (done func(), err error) {
-	t.mu.Lock()
-	if t.turns == nil {
-		t.turns = map[string]chan struct{}{}
-	}
 	id := vcenter + "/" + cluster.Value
-	turn, ok := t.turns[id]
-	if !ok {
-		turn = make(chan struct{}, 1)
-		t.turns[id] = turn
-	}
-	t.mu.Unlock()
+	its := t.join(id)
 	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }, nil
+	case its.taken <- struct{}{}:
+		return func() {
+			<-its.taken
+			t.leave(id)
+		}, nil
 	case <-ctx.Done():
+		t.leave(id)
 		return nil, ctx.Err()
+	}
+}
+
+func (t *Turns) join(id string) *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.turns == nil {
+		t.turns = map[string]*turn{}
+	}
+	its := t.turns[id]
+	if its == nil {
+		its = &turn{taken: make(chan struct{}, 1)}
+		t.turns[id] = its
+	}
+	its.users++
+	return its
+}
+
+func (t *Turns) leave(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	its := t.turns[id]
+	if its.users--; its.users == 0 {
+		delete(t.turns, id)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -95,10 +96,24 @@ func (g *Groups) finish(cluster inventory.Ref, joins []inventory.Membership, fai
 		}
 		g.failed[cluster][m] = err
 	}
+	g.forgetGone()
 	g.mu.Unlock()
 	for _, m := range joins {
 		if vm, ok := g.index.VMOf(m.VM); ok {
 			g.joined(vm)
+		}
+	}
+}
+
+// forgetGone drops what became of the joins of virtual machines that have gone: nobody asks for it any more.
+func (g *Groups) forgetGone() {
+	for cluster, failed := range g.failed {
+		maps.DeleteFunc(failed, func(m inventory.Membership, _ error) bool {
+			_, there := g.index.VMOf(m.VM)
+			return !there
+		})
+		if len(failed) == 0 {
+			delete(g.failed, cluster)
 		}
 	}
 }

@@ -5,6 +5,7 @@ package zones
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 )
@@ -40,6 +41,7 @@ func (j *jobs) do(key, digest string, pause time.Duration, work func(context.Con
 	if known, ok := j.known(key, digest); ok {
 		return known
 	}
+	maps.DeleteFunc(j.of, func(_ string, of *job) bool { return !of.outcome.Running && !j.now().Before(of.again) }) // of zones that are gone, too
 	started := &job{digest: digest, outcome: Outcome{Running: true}}
 	j.of[key] = started
 	j.background(func(ctx context.Context) {
