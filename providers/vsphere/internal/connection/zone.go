@@ -103,7 +103,7 @@ func passesOn(err error, zone *infrav1.VSphereDeploymentZone) bool {
 // oldestOf is the oldest VSphereCluster that selects the zone, nil when there is none. Those that join do not change it.
 func (d *Dialer) oldestOf(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (*infrav1.VSphereCluster, error) {
 	all := &infrav1.VSphereClusterList{}
-	if err := d.Client.List(ctx, all); err != nil {
+	if err := d.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil { // they are only looked at, but for the one that is returned
 		return nil, fmt.Errorf("listing VSphereClusters: %w", err)
 	}
 	selecting := slices.DeleteFunc(all.Items, func(cluster infrav1.VSphereCluster) bool {
@@ -115,7 +115,7 @@ func (d *Dialer) oldestOf(ctx context.Context, zone *infrav1.VSphereDeploymentZo
 	oldest := slices.MinFunc(selecting, func(a, b infrav1.VSphereCluster) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	return &oldest, nil
+	return oldest.DeepCopy(), nil
 }
 
 // tenantsError keeps to itself which tenant's account cannot be used, and why: everybody may read a zone.
