@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/faultline-io/faultline/shared/conversion"
 )
 
 // namesShown is how many names a message has at most.
@@ -35,8 +37,9 @@ type Kind struct {
 	Webhooks interface{ SetupWithManager(ctrl.Manager) error }
 }
 
-// Setup registers the webhooks of every kind.
+// Setup registers the webhooks of every kind, and what converts between their versions.
 func Setup(mgr ctrl.Manager, kinds ...Kind) error {
+	conversion.Serve(mgr)
 	for _, kind := range kinds {
 		if err := kind.Webhooks.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("setting up the webhooks of %s: %w", kind.Name, err)

@@ -32,7 +32,7 @@ type object[T any] interface {
 }
 
 // Lossless makes thousands of random objects of each version, converts them to the other and back as conversion.Lossless does, and wants
-// the same. The last functions fill what cannot have every value.
+// the same, also zero values that types leave out. The last functions fill what cannot have every value.
 func Lossless[H, S any, hub object[H], spoke object[S]](scheme *runtime.Scheme, annotation string, fromHub func(hub, spoke), toHub func(spoke, hub),
 	random ...any,
 ) func(*testing.T) {
@@ -46,6 +46,9 @@ func Lossless[H, S any, hub object[H], spoke object[S]](scheme *runtime.Scheme, 
 		for range rounds {
 			thereAndBack(t, fill, to, from)
 		}
+		webhook := NewWebhook(t, scheme, hub(new(H)), conversion.LosslessPair(annotation, fromHub, toHub))
+		asWritten[H, S, hub, spoke](t, scheme, webhook, fill)
+		asWritten[S, H, spoke, hub](t, scheme, webhook, fill)
 	}
 }
 

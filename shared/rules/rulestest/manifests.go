@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"testing"
@@ -18,7 +19,9 @@ import (
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -125,4 +128,68 @@ func Missing(path string, want, got any) []string {
 		paths = append(paths, Missing(path+"."+name, fields[name], there[name])...)
 	}
 	return paths
+}
+
+// StayAsWritten applies manifests of two versions, which are in files of the versions' names. See staysAsWritten.
+func (a *APIServer) StayAsWritten(t *testing.T, folder string, versions ...schema.GroupVersion) {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	g.Expect(versions).To(gomega.HaveLen(2))
+	for i, version := range versions {
+		data, err := os.ReadFile(filepath.Join(folder, version.Version+".yaml"))
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		for _, manifest := range Documents(t, data) {
+			t.Run(version.Version+" "+manifest.GetKind(), func(t *testing.T) {
+				gomega.NewWithT(t).Expect(manifest.GroupVersionKind().GroupVersion()).To(gomega.Equal(version))
+				a.staysAsWritten(t, manifest, versions[1-i])
+			})
+		}
+	}
+}
+
+// staysAsWritten applies a manifest as kubectl does, which looks for differences itself, and then on the server. Neither may find any once the
+// object is there, also after it has been written in the other version.
+func (a *APIServer) staysAsWritten(t *testing.T, manifest *unstructured.Unstructured, other schema.GroupVersion) {
+	t.Helper()
+	g, ctx := gomega.NewWithT(t), t.Context()
+	stored := manifest.DeepCopy()
+	g.Expect(a.Create(ctx, stored, client.FieldValidation("Strict"))).To(gomega.Succeed())
+	generation := stored.GetGeneration()
+	unchanged := func() *unstructured.Unstructured {
+		live := manifest.DeepCopy()
+		g.Expect(a.Get(ctx, client.ObjectKeyFromObject(manifest), live)).To(gomega.Succeed())
+		g.Expect(live.GetGeneration()).To(gomega.Equal(generation))
+		g.Expect(difference(t, manifest, live)).To(gomega.Equal("{}"))
+		return live
+	}
+	apply := func() *unstructured.Unstructured {
+		g.Expect(a.Apply(ctx, client.ApplyConfigurationFromUnstructured(manifest.DeepCopy()), client.FieldOwner("gitops"), client.ForceOwnership)).To(gomega.Succeed())
+		return unchanged()
+	}
+	unchanged()
+	once := apply()
+	g.Expect(apply().GetResourceVersion()).To(gomega.Equal(once.GetResourceVersion()))
+
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(other.WithKind(manifest.GetKind()))
+	g.Expect(a.Get(ctx, client.ObjectKeyFromObject(manifest), there)).To(gomega.Succeed())
+	there.SetLabels(map[string]string{"written": "in-the-other-version"})
+	g.Expect(a.Update(ctx, there)).To(gomega.Succeed())
+	generation = there.GetGeneration() // The version may have defaults.
+	unchanged()
+	apply()
+	g.Expect(a.Delete(ctx, stored)).To(gomega.Succeed())
+}
+
+// difference returns what kubectl would patch were it to apply a manifest again.
+func difference(t *testing.T, manifest, live *unstructured.Unstructured) string {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	applied, err := json.Marshal(manifest)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	current, err := json.Marshal(live)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(applied, applied, current)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	return string(patch)
 }

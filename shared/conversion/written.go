@@ -1,0 +1,319 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversion
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validation"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// ZeroValuesAnnotation holds, while an object is in one version, the zero values that it was written with in the other: texts, lists and
+	// maps that are empty, 0 and false. Types leave them out when an object becomes JSON. Without them an object would not be read as it was
+	// written: whoever applies it sees a difference, writes it, and raises its generation, each time.
+	//
+	// It is a JSON object of JSON pointers and values. A value is put back where there is none, if it means nothing: converting the object
+	// with it and without it comes to the same. So anybody may write the annotation. It is taken off when it says nothing.
+	ZeroValuesAnnotation = "conversion.infrastructure.cluster.x-k8s.io/zero-values"
+
+	// longest is what the annotation may have: some hundred values. Without it an object is converted as its types have it.
+	longest = 16 << 10
+)
+
+// keepZeros converts an object. The zero values that the conversion does not bring back are kept in an annotation, and those that are kept
+// in one of the object are put back.
+func (h *handler) keepZeros(ctx context.Context, data []byte, apiVersion string) ([]byte, error) {
+	var source map[string]any
+	if err := unmarshal(data, &source); err != nil {
+		return nil, fmt.Errorf("reading an object: %w", err)
+	}
+	text, found := takeAnnotation(source)
+	if found {
+		var err error
+		if data, err = json.Marshal(source); err != nil {
+			return nil, err
+		}
+	}
+	plain, err := h.convert(ctx, data, apiVersion)
+	if err != nil {
+		return nil, err
+	}
+	kept := zeroValues(text)
+	if len(kept) == 0 && !hasZeros(source) {
+		return plain.data, nil
+	}
+	way := between{handler: h, from: fmt.Sprint(source["apiVersion"]), to: apiVersion}
+	result, err := way.keepZeros(ctx, source, plain.data, kept)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Zero values of an object are not kept", "kind", source["kind"], "version", apiVersion)
+		return plain.data, nil
+	}
+	return result, nil
+}
+
+// between converts between two versions.
+type between struct {
+	*handler
+	from, to string
+}
+
+func (b between) keepZeros(ctx context.Context, source map[string]any, plain []byte, kept map[string]any) ([]byte, error) {
+	back, err := b.convert(ctx, plain, b.from)
+	if err != nil {
+		return nil, err
+	}
+	var again, object map[string]any
+	if err := errors.Join(unmarshal(back.data, &again), unmarshal(plain, &object)); err != nil {
+		return nil, err
+	}
+	if len(kept) > 0 {
+		put, err := b.putBack(ctx, plain, back, kept)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Info("Annotation is ignored", "annotation", ZeroValuesAnnotation, "kind", source["kind"], "reason", err.Error())
+		} else {
+			object = put
+		}
+	}
+	lost := map[string]any{}
+	for name, value := range content(source) {
+		collectZeros("/"+escape(name), value, again[name], lost)
+	}
+	if err := setAnnotation(object, lost); err != nil {
+		return nil, err
+	}
+	return json.Marshal(object)
+}
+
+// putBack returns a converted object with the zero values that are kept. It fails when they mean something. Back is the object in the version
+// that it was converted from.
+func (b between) putBack(ctx context.Context, plain []byte, back converted, kept map[string]any) (map[string]any, error) {
+	var object map[string]any
+	if err := unmarshal(plain, &object); err != nil {
+		return nil, err
+	}
+	for _, pointer := range slices.Sorted(maps.Keys(kept)) { // A struct comes before its fields.
+		put(object, pointer, kept[pointer])
+	}
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	return object, b.meansTheSame(ctx, data, back)
+}
+
+// meansTheSame fails unless a candidate is, in the version that it was converted from, what back is, and so is what becomes of both when they
+// are converted once more. The latter is for fields that only the candidate's version has.
+func (b between) meansTheSame(ctx context.Context, candidate []byte, back converted) error {
+	there, err := b.convert(ctx, candidate, b.from)
+	if err != nil {
+		return err
+	}
+	again, err := b.convert(ctx, there.data, b.to)
+	if err != nil {
+		return err
+	}
+	without, err := b.convert(ctx, back.data, b.to)
+	switch {
+	case err != nil:
+		return err
+	case !there.exact:
+		return errors.New("the kind does not have some of the fields")
+	case !sameContent(there.object, back.object) || !sameContent(again.object, without.object):
+		return errors.New("its values change what the object means")
+	default:
+		return nil
+	}
+}
+
+// sameContent reports whether specs and statuses of two objects mean the same.
+func sameContent(a, b client.Object) bool {
+	return !slices.ContainsFunc(sections, func(section section) bool {
+		return section.of(a).IsValid() && !equality.Semantic.DeepEqual(section.of(a).Interface(), section.of(b).Interface())
+	})
+}
+
+// content returns what an object is but for its type and metadata.
+func content(object map[string]any) map[string]any {
+	fields := maps.Clone(object)
+	maps.DeleteFunc(fields, func(name string, _ any) bool { return !isContent(name) })
+	return fields
+}
+
+func isContent(field string) bool {
+	return field != "apiVersion" && field != "kind" && field != "metadata"
+}
+
+// hasZeros reports whether there are zero values in an object.
+func hasZeros(object map[string]any) bool {
+	for _, value := range content(object) {
+		if containsZero(value) {
+			return true
+		}
+	}
+	return false
+}
+
+func containsZero(value any) bool {
+	if isZero(value) {
+		return true
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for _, field := range value {
+			if containsZero(field) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(value, containsZero)
+	}
+	return false
+}
+
+// isZero reports whether a value is one that types may leave out. 0s is that of a duration.
+func isZero(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case string:
+		return value == "" || value == "0s"
+	case bool:
+		return !value
+	case json.Number:
+		number, err := value.Float64()
+		return err == nil && number == 0
+	case map[string]any:
+		return len(value) == 0
+	case []any:
+		return len(value) == 0
+	}
+	return false
+}
+
+// collectZeros finds the zero values at a pointer, and below, that are not there after an object went there and back.
+func collectZeros(pointer string, value, back any, lost map[string]any) {
+	switch value := value.(type) {
+	case map[string]any:
+		fields, isStruct := back.(map[string]any)
+		if back == nil && onlyZeros(value) {
+			lost[pointer] = map[string]any{}
+		} else if !isStruct {
+			return
+		}
+		for name, field := range value {
+			collectZeros(pointer+"/"+escape(name), field, fields[name], lost)
+		}
+		return
+	case []any:
+		list, isList := back.([]any)
+		if isList && len(list) == len(value) {
+			for i, element := range value {
+				collectZeros(pointer+"/"+strconv.Itoa(i), element, list[i], lost)
+			}
+		}
+	}
+	if back == nil && isZero(value) {
+		lost[pointer] = value
+	}
+}
+
+// onlyZeros reports whether there is nothing in a struct but zero values and structs of such.
+func onlyZeros(fields map[string]any) bool {
+	for _, value := range fields {
+		inner, isStruct := value.(map[string]any)
+		if isStruct && !onlyZeros(inner) || !isStruct && !isZero(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// put sets what is at a pointer of an object, when there is nothing but there is what it is in. Elements of lists are not added.
+func put(object map[string]any, pointer string, value any) {
+	names := strings.Split(pointer, "/")
+	if len(names) < 2 || names[0] != "" || !isContent(unescape(names[1])) {
+		return
+	}
+	var at any = object
+	last := len(names) - 1
+	for _, name := range names[1:last] {
+		at = child(at, unescape(name))
+	}
+	if fields, isStruct := at.(map[string]any); isStruct && fields[unescape(names[last])] == nil {
+		fields[unescape(names[last])] = value
+	}
+}
+
+func child(of any, name string) any {
+	switch of := of.(type) {
+	case map[string]any:
+		return of[name]
+	case []any:
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(of) {
+			return of[i]
+		}
+	}
+	return nil
+}
+
+// escape and unescape are those of JSON pointers.
+func escape(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
+
+func unescape(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
+}
+
+// zeroValues reads the annotation. One that cannot be read, is too long or has other values says nothing.
+func zeroValues(text string) map[string]any {
+	var values map[string]any
+	if len(text) > longest || unmarshal([]byte(text), &values) != nil {
+		return nil
+	}
+	for _, value := range values {
+		if !isZero(value) {
+			return nil
+		}
+	}
+	return values
+}
+
+// takeAnnotation takes the annotation off an object.
+func takeAnnotation(object map[string]any) (text string, found bool) {
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	text, found = annotations[ZeroValuesAnnotation].(string)
+	delete(annotations, ZeroValuesAnnotation)
+	return text, found
+}
+
+// setAnnotation annotates an object with zero values, unless the API server would refuse the annotations for their length.
+func setAnnotation(object, values map[string]any) error {
+	metadata, isStruct := object["metadata"].(map[string]any)
+	text, err := json.Marshal(values)
+	if err != nil || !isStruct || len(values) == 0 || len(text) > longest {
+		return err
+	}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	texts := map[string]string{ZeroValuesAnnotation: string(text)}
+	for name, value := range annotations {
+		texts[name], _ = value.(string)
+	}
+	if validation.ValidateAnnotationsSize(texts) == nil {
+		metadata["annotations"] = texts
+	}
+	return nil
+}
