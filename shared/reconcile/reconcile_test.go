@@ -288,7 +288,7 @@ func TestConditionsThatAreAboutToChangeAreWrittenLaterAndWithWhateverElseChanges
 		"when the work comes again before that": {settle: 2 * time.Hour, again: time.Hour},
 		"after that time":                       {patches: 1, again: time.Hour},
 		"something else has changed":            {settle: time.Minute, domain: "b", patches: 1, again: time.Hour},
-		"the work has failed":                   {settle: time.Minute, fails: errors.New("broken"), patches: 1, again: time.Hour},
+		"the work has failed":                   {settle: time.Minute, fails: errors.New("broken"), patches: 1},
 		"the object is paused":                  {settle: time.Minute, is: paused, patches: 1},
 		"the object is being deleted":           {settle: time.Minute, is: deleting, patches: 1, again: time.Hour},
 	} {
