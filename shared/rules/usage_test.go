@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
 	"github.com/faultline-io/faultline/shared/rules"
 )
@@ -26,10 +29,25 @@ type webhooks struct{ err error }
 
 func (w webhooks) SetupWithManager(ctrl.Manager) error { return w.err }
 
+// server is a manager that serves webhooks.
+type server struct {
+	ctrl.Manager
+	webhooks webhook.Server
+}
+
+func (s server) GetWebhookServer() webhook.Server { return s.webhooks }
+
+func (server) GetScheme() *runtime.Scheme { return runtime.NewScheme() }
+
+func (server) GetConverterRegistry() conversion.Registry { return conversion.NewRegistry() }
+
 func TestSetupNamesTheKindThatFails(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(rules.Setup(nil, rules.Kind{Name: "A", Webhooks: webhooks{}})).To(Succeed())
-	g.Expect(rules.Setup(nil, rules.Kind{Name: "A", Webhooks: webhooks{}}, rules.Kind{Name: "B", Webhooks: webhooks{errors.New("no path")}})).
+	setup := func(kinds ...rules.Kind) error {
+		return rules.Setup(server{webhooks: webhook.NewServer(webhook.Options{})}, kinds...)
+	}
+	g.Expect(setup(rules.Kind{Name: "A", Webhooks: webhooks{}})).To(Succeed())
+	g.Expect(setup(rules.Kind{Name: "A", Webhooks: webhooks{}}, rules.Kind{Name: "B", Webhooks: webhooks{errors.New("no path")}})).
 		To(MatchError("setting up the webhooks of B: no path"))
 }
