@@ -49,14 +49,6 @@ func (r *Reconciler) act(ctx context.Context, o *observed, d Decision) error {
 	return nil
 }
 
-// removedError is that the API server has taken a write and not kept it: a policy or webhook removes or replaces what was written.
-type removedError struct{ kind, name, annotation string }
-
-func (e *removedError) Error() string {
-	return fmt.Sprintf("the API server does not keep the annotation %s of %s %s: find the mutating admission policy or webhook that removes it, and have it pass over "+
-		"annotations of Faultline and of Cluster API", e.annotation, e.kind, e.name)
-}
-
 // annotate sets some annotations and removes others.
 func (r *Reconciler) annotate(ctx context.Context, object client.Object, set map[string]string, remove ...string) error {
 	before := object.DeepCopyObject().(client.Object)
@@ -77,7 +69,7 @@ func (r *Reconciler) annotate(ctx context.Context, object client.Object, set map
 	for key, value := range set {
 		if object.GetAnnotations()[key] != value {
 			gvk, err := apiutil.GVKForObject(object, r.Client.Scheme())
-			return errors.Join(err, &removedError{gvk.Kind, object.GetName(), key})
+			return errors.Join(err, &patch.RemovedError{Kind: gvk.Kind, Name: object.GetName(), Removed: []string{"annotation " + key}})
 		}
 	}
 	return nil

@@ -112,7 +112,7 @@ func (r *Reconciler) reconcile(ctx context.Context, infra provider.Cluster, owne
 // advance reads everything as it is now, decides, and writes, until there is nothing to be written. It returns what it has seen last;
 // nil when the cluster must not be touched any more.
 func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) (*observed, Decision, error) {
-	var removed *removedError
+	var removed *patch.RemovedError
 	for range steps {
 		infra, owner, err := r.read(ctx, r.Live, key)
 		if err != nil || infra == nil {

@@ -257,6 +257,14 @@ type HarvesterClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	WorkloadClusterUID string `json:"workloadClusterUID,omitempty"`
 
+	// id is the id of the cluster, which what is made for it on Harvester has in
+	// its labels. It is the same as in the annotation
+	// infrastructure.cluster.x-k8s.io/harvester-cluster-id, which is restored
+	// from here if something removes it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	ID string `json:"id,omitempty"`
+
 	// deprecated holds status of older API versions.
 	// +optional
 	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
@@ -307,6 +315,15 @@ func (c *HarvesterCluster) GetConditions() []metav1.Condition {
 // SetConditions replaces the conditions of the cluster.
 func (c *HarvesterCluster) SetConditions(conditions []metav1.Condition) {
 	c.Status.Conditions = conditions
+}
+
+// ID returns what the cluster is known by on Harvester; "" as long as nothing may
+// be made there.
+func (c *HarvesterCluster) ID() string {
+	if id := c.Annotations[ClusterIDAnnotation]; id != "" {
+		return id
+	}
+	return c.Status.ID
 }
 
 // Distribution points to what is wanted and what is known of the failure domains.

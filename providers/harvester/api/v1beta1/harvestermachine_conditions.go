@@ -42,6 +42,11 @@ const (
 	// has it, too.
 	IDNotOursReason = "IDNotOurs"
 
+	// AnnotationsRemovedReason: a policy or webhook of the management cluster removes
+	// annotations or finalizers that have to be stored before anything is made on
+	// Harvester. Condition InfrastructureReady has it, too.
+	AnnotationsRemovedReason = "AnnotationsRemoved"
+
 	// VirtualMachineRefusedReason: Harvester refuses the virtual machine, for a
 	// quota, a policy or a webhook.
 	VirtualMachineRefusedReason = "VirtualMachineRefused"

@@ -46,7 +46,8 @@ const (
 	MachineIDLabel = MachineIDAnnotation
 
 	// ClusterIDAnnotation on a HarvesterCluster is its id, written before
-	// anything exists on Harvester. It survives clusterctl move.
+	// anything exists on Harvester. It survives clusterctl move. status.id is the
+	// same, which survives what removes annotations.
 	ClusterIDAnnotation = "infrastructure.cluster.x-k8s.io/harvester-cluster-id"
 
 	// ClusterIDLabel on the template of a VirtualMachine, on a LoadBalancer, its

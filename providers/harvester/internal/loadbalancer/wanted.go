@@ -50,7 +50,7 @@ func Wanted(by owned.By, backend int32, pool string) *lbv1.LoadBalancer {
 			Description:  cmp.Or(config.Description, "Control plane of cluster "+by.Cluster.Namespace+"/"+by.Name),
 			WorkloadType: lbv1.WorkloadVM, IPAM: lbv1.IPAM(config.IPAMType), IPPool: pool,
 			Listeners:             listeners(config.Listeners, Port(by.Cluster, backend), backend),
-			BackendServerSelector: map[string][]string{infrav1.ControlPlaneLabel: {by.Cluster.Annotations[infrav1.ClusterIDAnnotation]}},
+			BackendServerSelector: map[string][]string{infrav1.ControlPlaneLabel: {by.Cluster.ID()}},
 			HealthCheck:           &lbv1.HealthCheck{Port: uint(backend), SuccessThreshold: 1, FailureThreshold: 3, PeriodSeconds: 5, TimeoutSeconds: 3}, //nolint:gosec // a port
 		},
 	}

@@ -26,7 +26,7 @@ type By struct {
 	Name    string
 }
 
-func (b By) id() string { return b.Cluster.Annotations[infrav1.ClusterIDAnnotation] }
+func (b By) id() string { return b.Cluster.ID() }
 
 // Has reports whether an object is the cluster's.
 func (b By) Has(o client.Object) bool {

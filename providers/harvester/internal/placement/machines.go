@@ -107,7 +107,7 @@ func WantsOf(
 ) (wants Wants, note string) {
 	physical := physicalKey(cluster, hosts)
 	wants = Wants{
-		ClusterID: cluster.Annotations[infrav1.ClusterIDAnnotation], ControlPlane: controlPlane,
+		ClusterID: cluster.ID(), ControlPlane: controlPlane,
 		Deployment: machine.Labels[clusterv1.MachineDeploymentNameLabel], Domain: domain,
 		SpreadKey: cmp.Or(physical, cluster.Spec.DiscoveryKey()),
 		Node:      machine.Spec.NodeAffinity, Pod: machine.Spec.WorkloadAffinity,

@@ -28,6 +28,14 @@ func Marked(o metav1.Object, machine *infrav1.HarvesterMachine) bool {
 	return id != "" && o.GetLabels()[infrav1.MachineIDLabel] == id && o.GetAnnotations()[infrav1.OwnerAnnotation] == ownerOf(machine)
 }
 
+// IDOf is the id by which a virtual machine is marked as that of the machine, which may have lost it; "" when there is none.
+func IDOf(vm *kubevirtv1.VirtualMachine, machine *infrav1.HarvesterMachine) string {
+	if vm == nil || machine.Spec.ProviderID != ProviderID(vm) || vm.Annotations[infrav1.OwnerAnnotation] != ownerOf(machine) {
+		return ""
+	}
+	return vm.Labels[infrav1.MachineIDLabel]
+}
+
 // OfAnother reports whether a mark of an object contradicts that it is the machine's: an owner that is another, else an id that is.
 func OfAnother(o metav1.Object, machine *infrav1.HarvesterMachine) bool {
 	if owner := o.GetAnnotations()[infrav1.OwnerAnnotation]; owner != "" {

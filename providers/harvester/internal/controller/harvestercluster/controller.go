@@ -62,7 +62,9 @@ type scope struct {
 	problem *harvester.Problem
 	// again is when to look again although nothing has happened: what was refused is asked for again. 0 is never.
 	again time.Duration
-	news  []news
+	// removed is what the API server does not keep, without which nothing is made.
+	removed *patch.RemovedError
+	news    []news
 }
 
 // lookAgain is when to look again for what sends no event: somebody else's object, or a namespace, that is in the way.
@@ -120,7 +122,7 @@ func reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return ctrl.Result{RequeueAfter: s.again}, err
 	}
 	s.connect(ctx)
-	if err := s.note(ctx); err != nil {
+	if err := s.unlessRemoved(s.note(ctx)); err != nil {
 		return ctrl.Result{}, err
 	}
 	made, err := s.make(ctx)
@@ -147,19 +149,19 @@ func annotate(o client.Object, key, value string) {
 
 // note writes down which Harvester it is, before anything is made there.
 func (s *scope) note(ctx context.Context) error {
-	if s.conn == nil {
+	if s.conn == nil || s.removed != nil {
 		return nil
 	}
 	s.cluster.Spec.Server = s.conn.Host()
 	if uid := s.conn.UID(); uid != "" {
 		annotate(s.cluster, infrav1.HarvesterUIDAnnotation, uid)
 	}
-	return s.patch.ApplySpec(ctx, s.Client, s.cluster)
+	return s.patch.StoreSpec(ctx, s.Client, s.cluster)
 }
 
 // make has Harvester make what machines need before they are made. It reports whether all of it is there.
 func (s *scope) make(ctx context.Context) (bool, error) {
-	if s.unseen() { // what was said before stays said, as long as nobody can look
+	if s.unseen() || s.removed != nil { // what was said before stays said, as long as nobody can look
 		return false, nil
 	}
 	there, err := s.makeNamespace(ctx)

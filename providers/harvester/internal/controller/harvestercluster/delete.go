@@ -55,7 +55,7 @@ func reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 
 // remove reports whether nothing of the cluster is on Harvester any more, or somebody has said that it may stay there.
 func (s *scope) remove(ctx context.Context) (bool, error) {
-	if s.cluster.Annotations[infrav1.ClusterIDAnnotation] == "" {
+	if s.cluster.ID() == "" {
 		return true, nil // nothing was made before it had an id
 	}
 	s.connect(ctx)
@@ -109,7 +109,7 @@ func (s *scope) mayStay() []string {
 		all = append(all, fmt.Sprintf("the ServiceAccount and RoleBinding of namespace %s, and ClusterRole and ClusterRoleBinding", namespace))
 	}
 	if len(all) > 0 {
-		all[len(all)-1] += fmt.Sprintf(" with the label %s=%s", infrav1.ClusterIDLabel, s.cluster.Annotations[infrav1.ClusterIDAnnotation])
+		all[len(all)-1] += fmt.Sprintf(" with the label %s=%s", infrav1.ClusterIDLabel, s.cluster.ID())
 	}
 	if uid := s.cluster.Status.WorkloadClusterUID; uid != "" {
 		all = append(all, fmt.Sprintf("the LoadBalancers of namespace %s with the annotation %s=%s", namespace, lbv1.ClusterUIDAnnotation, uid))

@@ -99,6 +99,10 @@ func (s *scope) provisioned(made bool) {
 		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
 	}
 	s.cluster.Status.Ready = ptr.Deref(s.cluster.Status.Initialization.Provisioned, false)
+	if s.removed != nil {
+		status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.AnnotationsRemovedReason, "nothing is made on Harvester: "+s.removed.Error())
+		return
+	}
 	if s.cluster.Status.Ready {
 		status.True(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
 		return

@@ -5,6 +5,7 @@ package harvestercluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -13,12 +14,14 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // identify gives the cluster its id, which is stored before anything is made on Harvester: by it that is found again. It reports false for a
-// cluster that has the id of another, whose load balancer, pools and account it would take.
+// cluster that has the id of another, whose load balancer, pools and account it would take. An id that was drawn once is kept in the status, and no
+// other is drawn. As long as something removes it from the annotations, which alone survive clusterctl move, nothing is made.
 func (s *scope) identify(ctx context.Context) (bool, error) {
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizerLegacy)
 	of, err := s.idOf(ctx)
@@ -33,11 +36,28 @@ func (s *scope) identify(ctx context.Context) (bool, error) {
 		s.again = terminalerror.Check // the other may be deleted
 		return false, nil
 	}
-	if s.cluster.Annotations[infrav1.ClusterIDAnnotation] == "" {
-		annotate(s.cluster, infrav1.ClusterIDAnnotation, uuid.NewString())
+	id := s.cluster.ID()
+	if id == "" {
+		id = uuid.NewString()
 	}
+	annotate(s.cluster, infrav1.ClusterIDAnnotation, id)
 	annotate(s.cluster, infrav1.IDOfAnnotation, infrav1.Owner(s.cluster.Namespace, s.cluster.Name))
-	return true, s.patch.ApplySpec(ctx, s.Client, s.cluster)
+	if err := s.unlessRemoved(s.patch.StoreSpec(ctx, s.Client, s.cluster)); err != nil || s.cluster.Status.ID == id {
+		return true, err
+	}
+	s.cluster.Status.ID = id
+	return true, s.patch.Apply(ctx, s.Client, s.cluster)
+}
+
+// unlessRemoved is nil for the error that the API server does not keep what has to be stored before anything is made, which is shown.
+func (s *scope) unlessRemoved(err error) error {
+	var removed *patch.RemovedError
+	if !errors.As(err, &removed) {
+		return err
+	}
+	s.removed = removed
+	s.again = sooner(s.again, terminalerror.Check) // nothing tells when a policy changes
+	return nil
 }
 
 // idOf names the cluster whose id this one has; "" for its own.

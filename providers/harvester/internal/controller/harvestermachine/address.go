@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -37,20 +38,25 @@ func (r *Reconciler) record(ctx context.Context, s *scope) (steps.Progress, erro
 	}
 	controllerutil.AddFinalizer(s.infra, infrav1.MachineFinalizer)
 	controllerutil.RemoveFinalizer(s.infra, infrav1.MachineFinalizerLegacy)
-	s.identify()
+	s.identify(s.vm)
 	if all := union(s.recordedPools(), append(s.pools, s.infra.Status.AllocatedPoolRef)); len(all) > 0 {
 		if len(s.recordedPools()) == 0 && s.infra.Status.AllocatedIPAddress == "" {
 			s.noteHolder() // nothing was taken for it yet
 		}
 		metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IPPoolsAnnotation, strings.Join(all, ","))
 	}
-	return steps.Proceed, s.patch.ApplySpec(ctx, r.Client, s.infra)
+	return steps.Proceed, s.patch.StoreSpec(ctx, r.Client, s.infra)
 }
 
-// identify gives the machine an id, unless it has one, and notes that it is the machine's.
-func (s *scope) identify() {
+// identify gives the machine an id, unless it has one, and notes that it is the machine's. One that something has removed is still on the
+// virtual machine, which is nil when there is none, and on what belongs to that.
+func (s *scope) identify(vm *kubevirtv1.VirtualMachine) {
 	if s.infra.Annotations[infrav1.MachineIDAnnotation] == "" {
-		metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.MachineIDAnnotation, uuid.NewString())
+		id := virtualmachine.IDOf(vm, s.infra)
+		if id == "" {
+			id = uuid.NewString()
+		}
+		metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.MachineIDAnnotation, id)
 	}
 	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IDOfAnnotation, infrav1.Owner(s.infra.Namespace, s.infra.Name))
 }

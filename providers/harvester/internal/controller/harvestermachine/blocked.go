@@ -5,6 +5,7 @@ package harvestermachine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/steps"
 	"github.com/faultline-io/faultline/shared/terminalerror"
 )
@@ -32,8 +34,11 @@ const (
 func (r *Reconciler) notDeleted(ctx context.Context, s *scope, err error) (steps.Progress, error) {
 	failed := r.failedFor(s.key(), time.Now())
 	problem, is := harvester.Denied(err), metav1.ConditionUnknown
+	removed := (*patch.RemovedError)(nil)
 	switch {
 	case problem != nil:
+	case errors.As(err, &removed):
+		problem = &harvester.Problem{Message: removed.Error()}
 	case terminalerror.Is(err):
 		problem, is = &harvester.Problem{Message: fmt.Sprintf("%v: change what Harvester objects to", err)}, metav1.ConditionFalse
 	case failed >= failing:

@@ -36,7 +36,10 @@ func (r *Reconciler) prepare(_ context.Context, s *scope) (steps.Progress, error
 		notCreated(s, infrav1.WaitingForHarvesterClusterReason, "Waiting for the HarvesterCluster to exist")
 		return steps.Wait, nil
 	case s.begun():
-	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false), s.infraCluster.Annotations[infrav1.ClusterIDAnnotation] == "":
+	case s.unidentified() != "":
+		notCreated(s, infrav1.AnnotationsRemovedReason, s.unidentified())
+		return steps.Wait, nil
+	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false), s.infraCluster.ID() == "":
 		notCreated(s, infrav1.WaitingForClusterInfrastructureReadyReason, "Waiting for the Cluster's infrastructure to be provisioned")
 		return steps.Wait, nil
 	case s.machine.Spec.Bootstrap.DataSecretName == nil:
@@ -44,6 +47,16 @@ func (r *Reconciler) prepare(_ context.Context, s *scope) (steps.Progress, error
 		return steps.Wait, nil
 	}
 	return steps.Proceed, nil
+}
+
+// unidentified says why nothing is made for the HarvesterCluster, of whose metadata something is removed by which it is found again; "" when
+// that is stored.
+func (s *scope) unidentified() string {
+	why := conditions.Get(s.infraCluster, infrav1.InfrastructureReadyCondition)
+	if why == nil || why.Reason != infrav1.AnnotationsRemovedReason {
+		return ""
+	}
+	return "Waiting for the HarvesterCluster: " + why.Message
 }
 
 // connect gets the connection to Harvester. While there is none, or what it knows may be old, nothing is decided. What the account may not

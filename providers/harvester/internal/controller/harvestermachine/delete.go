@@ -120,8 +120,8 @@ func (s *scope) awaitGone(ctx context.Context, kind string, vm *kubevirtv1.Virtu
 func (r *Reconciler) markBeforeDeletion(ctx context.Context, s *scope, vm *kubevirtv1.VirtualMachine) error {
 	unmarked := virtualmachine.Unmarked(vm, s.infra)
 	if unmarked {
-		s.identify()
-		if err := s.patch.ApplySpec(ctx, r.Client, s.infra); err != nil {
+		s.identify(vm)
+		if err := s.patch.StoreSpec(ctx, r.Client, s.infra); err != nil {
 			return err
 		}
 	}

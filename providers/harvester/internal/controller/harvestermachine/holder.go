@@ -89,8 +89,8 @@ func (r *Reconciler) ensureID(ctx context.Context, s *scope) error {
 	if s.infra.Annotations[infrav1.MachineIDAnnotation] != "" {
 		return nil
 	}
-	s.identify()
-	return s.patch.ApplySpec(ctx, r.Client, s.infra)
+	s.identify(s.vm)
+	return s.patch.StoreSpec(ctx, r.Client, s.infra)
 }
 
 // usedAddress is the address that the machine has as far as it says so itself: in its status or, where that was lost, by the instance of

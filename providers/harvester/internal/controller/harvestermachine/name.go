@@ -28,10 +28,10 @@ func (r *Reconciler) taken(ctx context.Context, s *scope, by client.Object, step
 	case !another:
 		return r.notOurs(s, by)
 	}
-	s.identify()
+	s.identify(nil)
 	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.VirtualMachineNameAnnotation, virtualmachine.NameApart(s.infra))
 	// It is stored before anything has the name, and with the id that it follows from.
-	if err := s.patch.ApplySpec(ctx, r.Client, s.infra); err != nil {
+	if err := s.patch.StoreSpec(ctx, r.Client, s.infra); err != nil {
 		return steps.Wait, err
 	}
 	r.event(s, "NamedApart", "Create", "%s %s on Harvester is another machine's: VirtualMachine and Node of this one are called %s",

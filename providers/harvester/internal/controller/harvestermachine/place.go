@@ -22,7 +22,10 @@ func (r *Reconciler) choosePlace(_ context.Context, s *scope) (steps.Progress, e
 		return steps.Proceed, nil
 	}
 	domain, wait := s.asked()
-	if s.infraCluster.Annotations[infrav1.ClusterIDAnnotation] == "" {
+	switch why := s.unidentified(); {
+	case why != "":
+		wait = metav1.Condition{Reason: infrav1.AnnotationsRemovedReason, Message: why}
+	case s.infraCluster.ID() == "":
 		wait = metav1.Condition{Reason: infrav1.WaitingForClusterInfrastructureReadyReason, Message: "Waiting for the HarvesterCluster to have its id"}
 	}
 	if wait.Reason != "" {

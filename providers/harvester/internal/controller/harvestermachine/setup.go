@@ -98,8 +98,14 @@ func redescribed() predicate.Predicate {
 		same := func(annotation string) bool {
 			return e.ObjectOld.GetAnnotations()[annotation] == e.ObjectNew.GetAnnotations()[annotation]
 		}
-		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || !same(infrav1.ClusterIDAnnotation) || !same(infrav1.HarvesterUIDAnnotation)
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || !same(infrav1.ClusterIDAnnotation) || !same(infrav1.HarvesterUIDAnnotation) ||
+			removed(e.ObjectOld) != removed(e.ObjectNew)
 	}}
+}
+
+// removed reports whether nothing is made for a cluster because of what is removed of its metadata.
+func removed(o client.Object) bool {
+	return conditions.GetReason(o.(*infrav1.HarvesterCluster), infrav1.InfrastructureReadyCondition) == infrav1.AnnotationsRemovedReason
 }
 
 // machinesOfInfraCluster names the machines that have no virtual machine yet, or say that the cluster does not list their domain.

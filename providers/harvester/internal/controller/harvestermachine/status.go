@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
 	"github.com/faultline-io/faultline/shared/terminalerror"
@@ -50,11 +51,25 @@ func (s *scope) unseen(problem *harvester.Problem) {
 	})
 }
 
-// explain turns what is no failure into a condition: what is still being read, and a right that is missing.
+// notStored shows that the API server does not keep what has to be stored before anything is made or changed on Harvester.
+func (s *scope) notStored(removed *patch.RemovedError) {
+	message := "nothing is done on Harvester: " + removed.Error()
+	if s.vm == nil && s.infra.Spec.ProviderID == "" {
+		notCreated(s, infrav1.AnnotationsRemovedReason, message)
+		return
+	}
+	unknown(s, infrav1.InfrastructureReadyCondition, infrav1.AnnotationsRemovedReason, message)
+}
+
+// explain turns what is no failure into a condition: what is still being read, a right that is missing, and what the API server does not keep.
 func (s *scope) explain(err error) (steps.Progress, error) {
 	if errors.Is(err, harvester.ErrSyncing) {
 		s.queued = true
 		return steps.Wait, nil
+	}
+	if removed := (*patch.RemovedError)(nil); errors.As(err, &removed) {
+		s.notStored(removed)
+		return steps.Retry(terminalerror.Check), nil
 	}
 	if problem := harvester.Denied(err); problem != nil {
 		if harvester.DeniedSight(err) {

@@ -106,7 +106,7 @@ func (s *scope) mark(ctx context.Context, o client.Object) error {
 // groupLabels are those by which load balancer and scheduler find the machines of a group.
 func (s *scope) groupLabels() map[string]string {
 	return placement.Labels(placement.Wants{
-		ClusterID:    s.infraCluster.Annotations[infrav1.ClusterIDAnnotation],
+		ClusterID:    s.infraCluster.ID(),
 		ControlPlane: s.machine != nil && util.IsControlPlaneMachine(s.machine),
 		Deployment:   s.infra.Labels[clusterv1.MachineDeploymentNameLabel],
 	})

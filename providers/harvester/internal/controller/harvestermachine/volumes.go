@@ -44,7 +44,7 @@ func (r *Reconciler) noteVolumes(ctx context.Context, s *scope, vm *kubevirtv1.V
 	}
 	kept := slices.DeleteFunc(known, func(name string) bool { return !slices.Contains(disks, name) })
 	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.VolumesAnnotation, strings.Join(append(kept, own...), ","))
-	return steps.Proceed, s.patch.ApplySpec(ctx, r.Client, s.infra)
+	return steps.Proceed, s.patch.StoreSpec(ctx, r.Client, s.infra)
 }
 
 // ownDisks are those of the claims that are the machine's. Of a virtual machine that is taken over they are marked now.

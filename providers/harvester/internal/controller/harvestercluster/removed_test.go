@@ -1,0 +1,86 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster_test
+
+import (
+	"maps"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+// strip has a policy remove our annotations from HarvesterClusters. It returns what takes the policy back.
+func (w *world) strip() (keep func()) {
+	w.t.Helper()
+	example := &infrav1.HarvesterCluster{ObjectMeta: w.meta("example")}
+	example.Spec = infrav1.HarvesterClusterSpec{IdentitySecret: infrav1.SecretKey{Namespace: w.name, Name: "identity"}, TargetNamespace: w.name}
+	return testworld.User{T: w.t, G: w.WithT, Client: user}.StripAnnotations("harvesterclusters", "infrastructure.cluster.x-k8s.io/", example)
+}
+
+// touch has the manager look at a cluster again.
+func (w *world) touch(cluster *infrav1.HarvesterCluster, value string) {
+	w.t.Helper()
+	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { cluster.Labels["touched"] = value })
+}
+
+func TestNothingIsMadeForAClusterWhoseIDIsRemovedAndItGoesOnWithTheSameID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	keep := w.strip()
+	cluster := w.cluster("c")
+	w.Expect(w.says(cluster, infrav1.InfrastructureReadyCondition, infrav1.AnnotationsRemovedReason)).To(And(
+		HavePrefix("nothing is made on Harvester: "), ContainSubstring("annotation "+infrav1.ClusterIDAnnotation),
+		ContainSubstring("find the mutating admission policy or webhook")))
+	id := cluster.Status.ID
+	w.Expect(id).NotTo(BeEmpty())
+	w.Expect(cluster.Status.Ready).To(BeFalse())
+	w.stop()
+	w.start()
+	w.touch(cluster, "once")
+	w.says(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionReadyReason)
+	w.says(cluster, infrav1.FailureDomainsReadyCondition, "AllActive")
+	w.Expect(cluster.Status.ID).To(Equal(id), "it draws no second one")
+	w.Expect(w.balancers()).To(BeEmpty())
+	w.Expect(w.harvester.Get(t.Context(), client.ObjectKey{Name: w.name}, &corev1.Namespace{})).To(MatchError(apierrors.IsNotFound, "there is not even a namespace"))
+
+	keep()
+	w.touch(cluster, "twice")
+	w.provisioned(cluster)
+	w.Expect(cluster.Annotations).To(HaveKeyWithValue(infrav1.ClusterIDAnnotation, id))
+	w.Expect(cluster.Status.ID).To(Equal(id))
+	w.Expect(w.balancers()).To(HaveExactElements(HaveField("Labels", HaveKeyWithValue(infrav1.ClusterIDLabel, id))))
+}
+
+func TestAnIDThatIsRemovedLaterComesBackFromTheStatus(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	cluster := w.cluster("c")
+	w.provisioned(cluster)
+	before, balancer := maps.Clone(cluster.Annotations), w.balancers()[0]
+	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = nil })
+	w.eventually(cluster, func(g Gomega) { g.Expect(cluster.Annotations).To(Equal(before)) })
+	w.Expect(w.balancers()).To(HaveExactElements(HaveField("UID", balancer.UID)))
+}
+
+func TestAClusterWhoseIDIsRemovedKeepsWhatItHasUntilItIsDeletedAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	cluster := w.cluster("c")
+	w.provisioned(cluster)
+	balancer := w.balancers()[0]
+	w.strip()
+	w.touch(cluster, "once")
+	w.says(cluster, infrav1.InfrastructureReadyCondition, infrav1.AnnotationsRemovedReason)
+	w.Expect(cluster.Annotations).NotTo(HaveKey(infrav1.ClusterIDAnnotation))
+	w.Expect(cluster.Status.Ready).To(BeTrue(), "machines run")
+	w.Expect(w.balancers()).To(HaveExactElements(And(HaveField("UID", balancer.UID), HaveField("DeletionTimestamp", BeNil()))))
+	w.remove(cluster)
+	w.empty()
+}

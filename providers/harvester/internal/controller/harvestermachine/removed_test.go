@@ -1,0 +1,72 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+func TestAMachineSaysThatItWaitsForAClusterWhoseIDIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = nil })
+	show := func(change func(*infrav1.HarvesterCluster)) {
+		testworld.Update(w.user(), w.infra, testworld.Status, change)
+	}
+	show(func(cluster *infrav1.HarvesterCluster) {
+		cluster.Status.ID = "drawn"
+		status.False(cluster, infrav1.InfrastructureReadyCondition, infrav1.AnnotationsRemovedReason, "nothing is made: a policy removes annotation x")
+	})
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.Expect(w.says(infra, infrav1.MachineCreatedCondition, infrav1.AnnotationsRemovedReason)).To(
+		Equal("Waiting for the HarvesterCluster: nothing is made: a policy removes annotation x"))
+	w.Expect(w.now(infra).Finalizers).To(BeEmpty(), "nothing is made")
+
+	show(func(cluster *infrav1.HarvesterCluster) {
+		status.True(cluster, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	})
+	w.provisioned(infra)
+}
+
+func TestNothingIsMadeOfAMachineWhoseIDIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	example := &infrav1.HarvesterMachine{ObjectMeta: w.meta("example")}
+	keep := w.user().StripAnnotations("harvestermachines", "infrastructure.cluster.x-k8s.io/", example)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.Expect(w.says(infra, infrav1.MachineCreatedCondition, infrav1.AnnotationsRemovedReason)).To(And(
+		HavePrefix("nothing is done on Harvester: "), ContainSubstring("annotation "+infrav1.MachineIDAnnotation)))
+	w.Expect(w.on(&kubevirtv1.VirtualMachineList{})).To(HaveField("Items", BeEmpty()))
+	w.Expect(w.on(&corev1.SecretList{})).To(HaveField("Items", BeEmpty()))
+
+	keep()
+	w.update(infra, func(now *infrav1.HarvesterMachine) { now.Labels["touched"] = "" })
+	w.provisioned(infra)
+}
+
+func TestAnIDThatIsRemovedLaterComesBackFromTheVirtualMachine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	before := w.provisioned(infra).Annotations
+	w.update(infra, func(now *infrav1.HarvesterMachine) { now.Annotations = nil })
+	w.Eventually(func() map[string]string { return w.now(infra).Annotations }).Should(Equal(before))
+	w.Expect(w.vm(infra).Labels).To(HaveKeyWithValue(infrav1.MachineIDLabel, before[infrav1.MachineIDAnnotation]))
+	w.update(infra, func(now *infrav1.HarvesterMachine) { now.Annotations = nil })
+	w.delete(infra)
+	w.gone(infra)
+	w.Expect(w.on(&kubevirtv1.VirtualMachineList{})).To(HaveField("Items", BeEmpty()))
+	w.Expect(w.on(&corev1.SecretList{})).To(HaveField("Items", BeEmpty()))
+	w.Expect(w.claimNames()).To(BeEmpty())
+}
