@@ -39,6 +39,10 @@ const (
 	// machine a host that is free, and no other is.
 	Metal3MachineHostRefusedReason = "BareMetalHostRefused"
 
+	// Metal3MachineAnnotationsRemovedReason: a policy or webhook removes the
+	// annotation or finalizer that has to be stored before a host is taken.
+	Metal3MachineAnnotationsRemovedReason = "AnnotationsRemoved"
+
 	// Metal3MachineWaitingForMetal3ClusterReason: the Metal3Cluster does not
 	// exist.
 	Metal3MachineWaitingForMetal3ClusterReason = "WaitingforMetal3Cluster"

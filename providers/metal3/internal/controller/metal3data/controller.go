@@ -124,7 +124,7 @@ func (r *Reconciler) produce(ctx context.Context, s *scope) (done bool, problem 
 	nameSecrets(s)
 	controllerutil.AddFinalizer(s.data, infrav1.DataFinalizer)
 	// Finalizer and names are stored before anything exists that only the data's deletion removes.
-	if err := s.patch.ApplySpec(ctx, r.Client, s.data); err != nil {
+	if err := s.patch.StoreSpec(ctx, r.Client, s.data); err != nil {
 		return false, "", err
 	}
 	in := s.input()

@@ -80,7 +80,7 @@ func (r *Reconciler) record(ctx context.Context, a *assignment) error {
 	claim := a.claim
 	p := patch.From(claim)
 	controllerutil.AddFinalizer(claim, infrav1.DataClaimFinalizer)
-	if err := p.ApplySpec(ctx, r.Client, claim); err != nil {
+	if err := p.StoreSpec(ctx, r.Client, claim); err != nil {
 		return err
 	}
 	before := claim.DeepCopy()

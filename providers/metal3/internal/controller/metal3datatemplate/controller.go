@@ -159,7 +159,7 @@ func (r *Reconciler) hold(ctx context.Context, s *scope) error {
 	case len(s.claims) == 0 && len(s.datas) == 0:
 		controllerutil.RemoveFinalizer(s.template, infrav1.DataTemplateFinalizer)
 	}
-	return client.IgnoreNotFound(s.patch.ApplySpec(ctx, r.Client, s.template))
+	return client.IgnoreNotFound(s.patch.StoreSpec(ctx, r.Client, s.template))
 }
 
 // serve does for every claim what is to be done, and goes on when it fails for one.

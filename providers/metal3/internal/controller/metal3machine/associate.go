@@ -156,8 +156,12 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 			return false, steps.Wait, nil
 		}
 		setHostAnnotation(s, chosen.Name)
-		if err := s.patch.ApplySpec(ctx, r.Client, s.metal3); err != nil {
+		if err := s.patch.StoreSpec(ctx, r.Client, s.metal3); err != nil {
 			r.Hosts.Inventory.Forget(s.key())
+			if removed := (*patch.RemovedError)(nil); errors.As(err, &removed) {
+				r.waitForHost(s, metav1.Condition{Reason: infrav1.Metal3MachineAnnotationsRemovedReason, Message: "no host is taken: " + removed.Error()})
+				return false, steps.Retry(terminalerror.Check), nil
+			}
 			return false, steps.Wait, err
 		}
 		host, err := r.Hosts.Claim(ctx, chosen, s.claim(chosen.Domain))

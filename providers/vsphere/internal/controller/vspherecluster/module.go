@@ -58,7 +58,7 @@ func (r *Reconciler) announceModule(ctx context.Context, s *scope, creating crea
 		return fmt.Errorf("writing down that a cluster module is made: %w", err)
 	}
 	metav1.SetMetaDataAnnotation(&s.cluster.ObjectMeta, creatingModuleAnnotation, string(text))
-	return s.patch.ApplySpec(ctx, r.Client, s.cluster)
+	return s.patch.StoreSpec(ctx, r.Client, s.cluster)
 }
 
 func (r *Reconciler) recordModule(ctx context.Context, s *scope, target clustermodule.Target, uuid string) error {

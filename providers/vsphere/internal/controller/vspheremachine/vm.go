@@ -55,7 +55,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope, spec infrav1.VSphereV
 		metav1.SetMetaDataAnnotation(&vm.ObjectMeta, thumbprintAnnotation, spec.Thumbprint)
 	}
 	// The machine's finalizer must be stored before anything exists that only its deletion removes.
-	if err := s.patch.ApplySpec(ctx, r.Client, s.vsphere); err != nil {
+	if err := s.patch.StoreSpec(ctx, r.Client, s.vsphere); err != nil {
 		return err
 	}
 	if err := r.Client.Create(ctx, vm); err != nil && !apierrors.IsAlreadyExists(err) {

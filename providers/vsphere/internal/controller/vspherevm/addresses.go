@@ -146,7 +146,7 @@ func (r *Reconciler) network(ctx context.Context, s *scope, hasThem bool) (*infr
 // awaitAddresses claims the addresses before there is a virtual machine, so that none stands in vCenter that cannot go on.
 func (r *Reconciler) awaitAddresses(ctx context.Context, s *scope) (steps.Progress, error) {
 	if fromPools(s.vm) {
-		if err := s.patch.ApplySpec(ctx, r.Client, s.vm); err != nil { // its finalizer is there before it claims anything
+		if err := s.patch.StoreSpec(ctx, r.Client, s.vm); err != nil { // its finalizer is there before it claims anything
 			return steps.Wait, err
 		}
 	}

@@ -99,6 +99,9 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 	first := s.vm.Status.CloneMode == ""
 	if s.vm.Status.CloneMode != mode || s.vm.Status.TemplateRef != spec.Template.Ref {
 		s.vm.Status.CloneMode, s.vm.Status.Snapshot, s.vm.Status.TemplateRef = mode, spec.Snapshot, spec.Template.Ref
+		if err := s.patch.StoreSpec(ctx, r.Client, s.vm); err != nil { // without its finalizer nothing deletes the virtual machine
+			return steps.Wait, err
+		}
 		if err := r.save(ctx, s); err != nil {
 			return steps.Wait, err
 		}

@@ -1,0 +1,32 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+func TestNoHostIsTakenForAMachineWhoseAnnotationAPolicyRemoves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	example := &infrav1.Metal3Machine{ObjectMeta: w.meta("example"), Spec: infrav1.Metal3MachineSpec{
+		Image: infrav1.Image{URL: "http://images.example.com/node.qcow2", Checksum: "0123456789abcdef"},
+	}}
+	keep := w.user().StripAnnotations("metal3machines", "metal3.io/", example)
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.Expect(w.waits(machine, infrav1.Metal3MachineAnnotationsRemovedReason)).To(And(
+		HavePrefix("no host is taken: "), ContainSubstring("annotation "+infrav1.HostAnnotation+" of Metal3Machine cp-0")))
+	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
+
+	keep()
+	update(w, machine, func(machine *infrav1.Metal3Machine) { metav1.SetMetaDataLabel(&machine.ObjectMeta, "touched", "") })
+	w.provisioned(machine)
+}
