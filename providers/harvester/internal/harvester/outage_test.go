@@ -4,6 +4,7 @@
 package harvester_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/url"
@@ -52,20 +53,20 @@ func newRoad(w *world) (*road, []byte) {
 			if err != nil {
 				return
 			}
-			go r.lead(conn.(*net.TCPConn))
+			go r.lead(w.t.Context(), conn.(*net.TCPConn))
 		}
 	}()
 	return r, taking
 }
 
-func (r *road) lead(conn *net.TCPConn) {
+func (r *road) lead(ctx context.Context, conn *net.TCPConn) {
 	if !r.enter(conn) {
 		_, _ = conn.Read(make([]byte, 1)) // the client waits for an answer when it is reset
 		_ = conn.SetLinger(0)
 		_ = conn.Close()
 		return
 	}
-	there, err := (&net.Dialer{}).Dial("tcp", r.to)
+	there, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.to)
 	if err != nil {
 		_ = conn.Close()
 		return
