@@ -20,6 +20,7 @@ import (
 
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/hardware"
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/secrets"
 )
 
 // creators is how many hosts are created at the same time.
@@ -47,6 +48,9 @@ func create(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHos
 	version := ""
 	if host.Spec.BMC.CredentialsName != "" {
 		secret := credentials(host)
+		if ready {
+			secret.Finalizers = []string{secrets.Finalizer}
+		}
 		err := c.Create(ctx, secret)
 		if apierrors.IsAlreadyExists(err) {
 			err = c.Get(ctx, client.ObjectKeyFromObject(secret), secret)

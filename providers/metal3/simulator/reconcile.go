@@ -92,9 +92,21 @@ func (s *Simulator) view(ctx context.Context, host *bmov1alpha1.BareMetalHost) (
 
 // secretVersion asks the API server about a Secret that the cache does not know: it may be as new as the host.
 func (s *Simulator) secretVersion(ctx context.Context, host *bmov1alpha1.BareMetalHost) (string, error) {
+	secret, err := s.secret(ctx, host)
+	if err == nil && secret != nil && host.Status.Provisioning.State != bmov1alpha1.StateDeleting {
+		err = secrets.Keep(ctx, s.client, secret)
+	}
+	if err != nil || secret == nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	return secret.ResourceVersion, nil
+}
+
+// secret is that of the host's BMC; nil when there is none.
+func (s *Simulator) secret(ctx context.Context, host *bmov1alpha1.BareMetalHost) (*metav1.PartialObjectMetadata, error) {
 	key := host.CredentialsKey()
 	if key.Name == "" {
-		return "", nil
+		return nil, nil
 	}
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -102,13 +114,10 @@ func (s *Simulator) secretVersion(ctx context.Context, host *bmov1alpha1.BareMet
 	if apierrors.IsNotFound(err) {
 		err = s.live.Get(ctx, key, secret)
 	}
-	if err == nil {
-		err = secrets.Claim(ctx, s.client, secret)
-	}
 	if err != nil {
-		return "", client.IgnoreNotFound(err)
+		return nil, client.IgnoreNotFound(err)
 	}
-	return secret.ResourceVersion, nil
+	return secret, nil
 }
 
 // do carries out a step. The host is then as the API server has it.
@@ -139,6 +148,15 @@ func (s *Simulator) do(ctx context.Context, host *bmov1alpha1.BareMetalHost, v l
 	}
 	s.report(host, decided.Events)
 	return nil
+}
+
+// letGo releases the Secret of a host that goes.
+func (s *Simulator) letGo(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+	secret, err := s.secret(ctx, host)
+	if err != nil || secret == nil {
+		return err
+	}
+	return secrets.Release(ctx, s.client, secret)
 }
 
 func (s *Simulator) report(host *bmov1alpha1.BareMetalHost, events []lifecycle.Happening) {
@@ -172,6 +190,11 @@ func (s *Simulator) write(ctx context.Context, host *bmov1alpha1.BareMetalHost, 
 	}
 	if !decided.Metadata() {
 		return nil
+	}
+	if decided.Release {
+		if err := s.letGo(ctx, host); err != nil {
+			return err
+		}
 	}
 	before := host.DeepCopy()
 	if decided.Finalize {

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -404,10 +405,12 @@ func TestTheSecretOfABMC(t *testing.T) {
 	s.reaches(first, bmov1alpha1.StateAvailable)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: first + "-bmc"}}
 	s.Expect(s.client.Delete(t.Context(), secret)).To(Succeed())
+	s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret)).To(Succeed(), "it is needed as long as the host is there")
+	s.Expect(s.client.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 	s.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool {
 		return host.Status.ErrorType == bmov1alpha1.RegistrationError && host.Status.Provisioning.State == bmov1alpha1.StateAvailable
 	}, "a registration error")
-	secret.ResourceVersion = ""
+	secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: first + "-bmc"}}
 	s.Expect(s.client.Create(t.Context(), secret)).To(Succeed())
 	s.reaches(first, bmov1alpha1.StateAvailable)
 	s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret)).To(Succeed())

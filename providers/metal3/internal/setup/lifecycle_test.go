@@ -175,7 +175,9 @@ func TestDeleteWithoutTheBMCSecret(t *testing.T) {
 			w.cluster("one", "rack-1")
 			machine := w.machine("one", "cp-0", "rack-1")
 			host := w.provisioned(machine)
-			w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta(host.Spec.BMC.CredentialsName)})).To(Succeed())
+			secret := &corev1.Secret{ObjectMeta: w.meta(host.Spec.BMC.CredentialsName)}
+			w.Expect(w.client.Delete(t.Context(), secret)).To(Succeed())
+			update(w, secret, func(secret *corev1.Secret) { secret.Finalizers = nil }) // the operator's
 			w.Eventually(func() string { return w.host(rack1).Status.ErrorMessage }).ShouldNot(BeEmpty())
 			w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 			w.Eventually(func(g Gomega) {

@@ -20,10 +20,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3data"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 const (
@@ -292,6 +294,28 @@ func TestDeletion(t *testing.T) {
 	} {
 		w.remove(o)
 	}
+	w.gone(claim)
+	w.gone(data)
+}
+
+// Whoever deletes everything in a namespace deletes the claim, too.
+func TestTheAddressesOfAMachineThatRunsStayItsOwnWhoeverDeletesTheClaimForItsData(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	w.pool()
+	data := w.machineWithData(metal3Pool)
+	w.answer("t-4-p", "10.0.0.5")
+	w.ready(data)
+	ofMachine := &infrav1.Metal3DataClaim{ObjectMeta: w.meta("m-1")}
+	testworld.Update(w.user(), ofMachine, testworld.Whole, func(claim *infrav1.Metal3DataClaim) { controllerutil.AddFinalizer(claim, infrav1.MachineFinalizer) })
+	w.remove(ofMachine)
+	w.remove(data)
+	claim := claimed(w, &ipamv1.IPClaim{ObjectMeta: w.meta("t-4-p")})
+	w.remove(claim)
+	w.Consistently(func() error { return w.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) }).Should(Succeed())
+	w.problem(data, "Metal3DataClaim m-1 uses the data: it goes with the Metal3Machine")
+	w.remove(&infrav1.Metal3Machine{ObjectMeta: w.meta("m-1")})
 	w.gone(claim)
 	w.gone(data)
 }

@@ -8,20 +8,25 @@ import (
 	"fmt"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // reconcileDelete gives the addresses back when the claim for the data goes. Before that a machine uses them, whoever
-// deleted the data. It looks at no template, machine or host: any of them may be gone.
+// deleted the data. Template, machine and host may be gone.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	claim := &infrav1.Metal3DataClaim{}
-	found, err := r.find(ctx, s.data, s.data.Spec.Claim.Name, claim)
+	used, err := r.find(ctx, s.data, s.data.Spec.Claim.Name, claim)
+	if used {
+		used, err = r.uses(ctx, claim)
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if found && claim.DeletionTimestamp.IsZero() {
+	if used {
 		show(s.data, s.data.Status.Ready, infrav1.Metal3DataDeletingReason,
 			fmt.Sprintf("Metal3DataClaim %s uses the data: it goes with the Metal3Machine", claim.Name))
 		return ctrl.Result{}, nil
@@ -34,4 +39,14 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 	controllerutil.RemoveFinalizer(s.data, infrav1.DataFinalizer)
 	controllerutil.RemoveFinalizer(s.data, infrav1.DataClaimFinalizer)
 	return ctrl.Result{}, nil
+}
+
+// uses reports whether the data of a claim are still used: also when the claim is being deleted, as with its namespace, the machine lets go of it only
+// when the host is off. One that went without does not use them any more.
+func (r *Reconciler) uses(ctx context.Context, claim *infrav1.Metal3DataClaim) (bool, error) {
+	if claim.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(claim, infrav1.MachineFinalizer) {
+		return claim.DeletionTimestamp.IsZero(), nil
+	}
+	machine, err := reconcile.Find(ctx, r.Client, client.ObjectKeyFromObject(claim), &infrav1.Metal3Machine{})
+	return machine != nil, err
 }

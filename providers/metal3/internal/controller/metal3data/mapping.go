@@ -22,19 +22,19 @@ func (r *Reconciler) datas(ctx context.Context, keep func(*infrav1.Metal3Data) b
 	return watch.Requests(ctx, r.Client, &infrav1.Metal3DataList{}, keep, options...)
 }
 
+// waiting reports whether data are not rendered, or wait to go.
 func waiting(data *infrav1.Metal3Data) bool {
-	return !data.Status.Ready
+	return !data.Status.Ready || !data.DeletionTimestamp.IsZero()
 }
 
-// waitingOf names the data of a machine as long as it is not rendered. Its claim has the machine's name.
+// waitingOf names the data of a machine that wait. Its claim has the machine's name.
 func (r *Reconciler) waitingOf(ctx context.Context, namespace, machine string) []reconcile.Request {
 	return r.datas(ctx, waiting, client.InNamespace(namespace), client.MatchingFields{claimIndex: machine})
 }
 
 // dataOfClaim names data that waits for its claim: to appear in the cache, or to go.
 func (r *Reconciler) dataOfClaim(ctx context.Context, claim client.Object) []reconcile.Request {
-	return r.datas(ctx, func(data *infrav1.Metal3Data) bool { return waiting(data) || !data.DeletionTimestamp.IsZero() },
-		client.InNamespace(claim.GetNamespace()), client.MatchingFields{claimIndex: claim.GetName()})
+	return r.waitingOf(ctx, claim.GetNamespace(), claim.GetName())
 }
 
 func (r *Reconciler) dataOfTemplate(ctx context.Context, template client.Object) []reconcile.Request {

@@ -1,15 +1,18 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package secrets marks the Secrets that the operator reads, as it does so that its cache, which has no others, shows them.
+// Package secrets marks the Secrets that the operator reads, as it does so that its cache, which has no others, shows them, and keeps those of BMCs as
+// long as their hosts.
 package secrets
 
 import (
 	"context"
 	"fmt"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 const (
@@ -17,19 +20,46 @@ const (
 	Label = "environment.metal3.io"
 	// Value is the label's.
 	Value = "baremetal"
+
+	// Finalizer keeps the Secret of a BMC until its host is gone.
+	Finalizer = bmov1alpha1.BareMetalHostFinalizer + "/secret"
 )
 
 // Claim labels a Secret that has been read.
 func Claim(ctx context.Context, c client.Client, secret client.Object) error {
+	return change(ctx, c, secret, label)
+}
+
+// Keep labels the Secret of a host's BMC, and has it stay as long as the host, unless it is being deleted already.
+func Keep(ctx context.Context, c client.Client, secret client.Object) error {
+	return change(ctx, c, secret, func(secret client.Object) bool {
+		labelled := label(secret)
+		return secret.GetDeletionTimestamp().IsZero() && controllerutil.AddFinalizer(secret, Finalizer) || labelled
+	})
+}
+
+// Release lets go of the Secret of a host that is gone.
+func Release(ctx context.Context, c client.Client, secret client.Object) error {
+	return client.IgnoreNotFound(change(ctx, c, secret, func(secret client.Object) bool { return controllerutil.RemoveFinalizer(secret, Finalizer) }))
+}
+
+func label(secret client.Object) bool {
 	if _, ok := secret.GetLabels()[Label]; ok {
-		return nil
+		return false
 	}
-	before := secret.DeepCopyObject().(client.Object)
 	meta := &metav1.ObjectMeta{Labels: secret.GetLabels()}
 	metav1.SetMetaDataLabel(meta, Label, Value)
 	secret.SetLabels(meta.Labels)
-	if err := c.Patch(ctx, secret, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("labelling Secret %s: %w", secret.GetName(), err)
+	return true
+}
+
+func change(ctx context.Context, c client.Client, secret client.Object, apply func(client.Object) bool) error {
+	before := secret.DeepCopyObject().(client.Object)
+	if !apply(secret) {
+		return nil
+	}
+	if err := c.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("marking Secret %s: %w", secret.GetName(), err)
 	}
 	return nil
 }
