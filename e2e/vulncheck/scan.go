@@ -6,6 +6,7 @@ package vulncheck
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,7 +21,7 @@ const tools = "e2e/build/vulncheck"
 // Scan builds every program of the modules and returns what govulncheck finds in them. It looks into the programs and not into their sources:
 // what the linker leaves out is not reachable, and a scan takes a second. Programs have their symbols for it.
 func Scan(ctx context.Context, root string, modules []string) ([]Finding, error) {
-	database, err := output(ctx, root, tools, "list", "-m", "-f", "{{.Dir}}", "golang.org/x/vulndb")
+	database, err := database(ctx, root)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func Scan(ctx context.Context, root string, modules []string) ([]Finding, error)
 	var all []Finding
 	for i, module := range modules {
 		found, err := scan(ctx, root, module, filepath.Join(folder, fmt.Sprint(i)), func(program string) *exec.Cmd {
-			return exec.CommandContext(ctx, govulncheck, "-mode=binary", "-format=json", "-db=file://"+filepath.Join(database, "data", "osv"), program)
+			return exec.CommandContext(ctx, govulncheck, "-mode=binary", "-format=json", "-db=file://"+database, program)
 		})
 		if err != nil {
 			return nil, err
@@ -44,6 +45,19 @@ func Scan(ctx context.Context, root string, modules []string) ([]Finding, error)
 		all = append(all, found...)
 	}
 	return all, nil
+}
+
+// database returns the folder of the vulnerability database. Nothing is built from its module, so that it has to be downloaded.
+func database(ctx context.Context, root string) (string, error) {
+	printed, err := output(ctx, root, tools, "mod", "download", "-json", "golang.org/x/vulndb")
+	if err != nil {
+		return "", err
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal([]byte(printed), &module); err != nil {
+		return "", fmt.Errorf("locating the vulnerability database: %w", err)
+	}
+	return filepath.Join(module.Dir, "data", "osv"), nil
 }
 
 // scan builds the programs of a module into a folder and scans them.
