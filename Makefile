@@ -257,7 +257,8 @@ verify: generate tidy ## Fail when a generated file or a go.mod is not what the 
 	@git status --porcelain | tee $(CACHE)/verify.txt; test ! -s $(CACHE)/verify.txt
 
 ##@ Release
-REGISTRY ?=
+# Not from the environment, where others have one for themselves.
+REGISTRY :=
 .PHONY: release
 release: release/components release/kubectl-fd ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/harvester-load-balancer/<version>/ for kubectl, out/charts/<version>/ for helm, and out/kubectl-fd/<version>/ for krew. VERSION= is the version and the tag of all images, REGISTRY= where they are instead of docker.io/faultline
 .PHONY: release/components
