@@ -37,7 +37,7 @@ func readWriters(annotation string, blocks []*allocation.Record) writers {
 	if annotation == "" {
 		return w
 	}
-	if err := json.Unmarshal([]byte(annotation), &w); err != nil {
+	if err := json.Unmarshal([]byte(annotation), &w); err != nil || w == nil {
 		w = writers{}
 		for _, r := range blocks {
 			w[""] = append(w[""], r.Section())
