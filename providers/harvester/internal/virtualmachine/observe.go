@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
 
 // nodeUnresponsive is KubeVirt's reason for an instance whose host does not report any more.
@@ -83,8 +84,8 @@ func interfaces(vmi *kubevirtv1.VirtualMachineInstance) []Interface {
 		reported := vmi.Status.Interfaces[at]
 		found := Interface{Network: network.Name}
 		for _, text := range append([]string{reported.IP}, reported.IPs...) {
-			addr, err := netip.ParseAddr(text)
-			if err == nil && addr.IsGlobalUnicast() && !slices.Contains(found.Addresses, addr) {
+			addr, ok := ipaddr.Parse(text)
+			if ok && addr.IsGlobalUnicast() && !slices.Contains(found.Addresses, addr) {
 				found.Addresses = append(found.Addresses, addr)
 			}
 		}

@@ -193,6 +193,8 @@ func TestAddressesAreThoseOfTheNetworksAndNotWhatTheGuestMakesForItself(t *testi
 		"fixed, and not reported":    {interfaces: []nic{{Name: "nic-1"}}, static: "10.1.0.9/24", want: append([]clusterv1.MachineAddress{internal("10.1.0.9")}, host...)},
 		"fixed, and reported": {interfaces: []nic{{Name: "nic-1", IP: "10.1.0.9"}, {Name: "nic-2", IP: "10.2.0.5"}}, static: "10.1.0.9/24",
 			want: append([]clusterv1.MachineAddress{internal("10.1.0.9"), internal("10.2.0.5")}, host...)},
+		"with a zone, and written as IPv6": {interfaces: []nic{{Name: "nic-1", IP: "fd00::5%enp1s0", IPs: []string{"fd00::5", "::ffff:10.1.0.5"}}},
+			want: append([]clusterv1.MachineAddress{internal("fd00::5"), internal("10.1.0.5")}, host...)},
 		"none yet": {},
 	} {
 		t.Run(name, func(t *testing.T) {

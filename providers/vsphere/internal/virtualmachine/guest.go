@@ -47,7 +47,8 @@ func Addresses(cards []vcenter.GuestNIC) []string {
 // reachable reports whether others can reach a guest at an address, and the API takes the form it is in.
 func reachable(ip string) bool {
 	address, err := netip.ParseAddr(ip)
-	return err == nil && len(ip) <= len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff") &&
+	address = address.Unmap()
+	return err == nil && address.Zone() == "" && len(ip) <= len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff") &&
 		!address.IsUnspecified() && !address.IsLinkLocalUnicast() && !address.IsLoopback() && !address.IsMulticast()
 }
 

@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
 
 // additionalAnnotation on a Node lists, as JSON, addresses of its interface that it is not told of.
@@ -113,8 +115,8 @@ func (o AddressOptions) reported(vmi *kubevirtv1.VirtualMachineInstance) []netip
 			continue
 		}
 		for _, text := range append(slices.Clone(nic.IPs), nic.IP) {
-			addr, err := netip.ParseAddr(text)
-			if addr = addr.Unmap(); err == nil && addr.IsGlobalUnicast() && !slices.Contains(list, addr) {
+			addr, ok := ipaddr.Parse(text)
+			if ok && addr.IsGlobalUnicast() && !slices.Contains(list, addr) {
 				list = append(list, addr)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 )
 
@@ -82,9 +83,8 @@ func addressOf(interfaces []kubevirtv1.VirtualMachineInstanceNetworkInterface, f
 // parse reads an address of a machine, which may come with the length of its prefix. It is false for one that others cannot reach.
 func parse(text string) (netip.Addr, bool) {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "/")
-	address, err := netip.ParseAddr(text)
-	address = address.Unmap()
-	return address, err == nil && address.IsGlobalUnicast()
+	address, ok := ipaddr.Parse(text)
+	return address, ok && address.IsGlobalUnicast()
 }
 
 func isIPv6(address netip.Addr) bool { return address.Is6() }
