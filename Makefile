@@ -164,8 +164,8 @@ else
 endif
 
 .PHONY: storm
-storm: ## Kill the manager 200 times (KILLS=) at random while machines are made and deleted, with vCenter or hosts (PROVIDER=metal3) obedient and not (MODE=); SEED= repeats. MODE=rebalance moves control planes amid faults (SEEDS=). API_SERVER=lagging,busy,failing,cutting,conflicting has the API server disobey the manager
-	cd e2e && go run ./cmd/storm --provider=$(PROVIDER) $(if $(KILLS),--kills=$(KILLS)) $(if $(MODE),--mode=$(MODE)) $(if $(SEED),--seed=$(SEED)) $(if $(SEEDS),--seeds=$(SEEDS)) $(if $(API_SERVER),--api-server=$(API_SERVER))
+storm: ## Kill the manager 200 times (KILLS=) at random while machines are made and deleted, with vCenter or hosts (PROVIDER=metal3) obedient and not (MODE=); SEED= repeats. MODE=rebalance moves control planes amid faults (SEEDS=), MODE=soak has clusters come and go (CLUSTERS=). API_SERVER=lagging,busy,failing,cutting,conflicting has the API server disobey the manager
+	cd e2e && go run ./cmd/storm --provider=$(PROVIDER) $(if $(KILLS),--kills=$(KILLS)) $(if $(MODE),--mode=$(MODE)) $(if $(SEED),--seed=$(SEED)) $(if $(SEEDS),--seeds=$(SEEDS)) $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(API_SERVER),--api-server=$(API_SERVER))
 
 .PHONY: takeover
 takeover: ## Have our manager for vSphere take over a cluster of upstream's released one, on vcsim as it comes (some minutes the first time). PROVIDER=metal3 does it with simulated hosts, and upstream's of a checkout of its source: CAPM3=FOLDER

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -209,43 +208,16 @@ func (e *Environment) Heap(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var bytes int64
-	err = scrape(ctx, process.Metrics, func(metrics io.Reader) error {
-		family, err := familyOf(metrics, heapInUse)
-		for _, metric := range family.GetMetric() {
-			bytes += int64(metric.GetGauge().GetValue())
-		}
-		return err
-	})
-	if err != nil {
-		return 0, fmt.Errorf("reading the manager's metrics: %w", err)
-	}
-	return bytes, nil
+	bytes, err := process.Gauge(ctx, heapInUse)
+	return int64(bytes), err
 }
 
 func reconciles(ctx context.Context, url string) (counts Counts, err error) {
-	err = scrape(ctx, url, func(metrics io.Reader) (err error) {
+	err = managementcluster.Read(ctx, url, func(metrics io.Reader) (err error) {
 		counts, err = countReconciles(metrics)
 		return err
 	})
 	return counts, err
-}
-
-// scrape reads the metrics of a process.
-func scrape(ctx context.Context, url string, read func(io.Reader) error) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, response.Status)
-	}
-	return read(response.Body)
 }
 
 // familyOf reads metrics and returns those of a name.

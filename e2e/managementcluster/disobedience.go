@@ -16,7 +16,8 @@ import (
 	"github.com/faultline-io/faultline/shared/simulation/front"
 )
 
-// Disobedience is what a manager has in the place of an API server that obeys. Others reach the API server itself.
+// Disobedience is what a manager has in the place of an API server that obeys. Others reach the API server itself. The zero value has no faults, and
+// counts.
 type Disobedience struct {
 	faults []front.Fault
 
@@ -92,6 +93,16 @@ func (d *Disobedience) Highest() front.Rate {
 		return front.Rate{}
 	}
 	return d.proxy.Highest()
+}
+
+// Watches is how many watches of the API server the manager has open.
+func (d *Disobedience) Watches() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.proxy == nil {
+		return 0
+	}
+	return len(d.proxy.Watches())
 }
 
 func (d *Disobedience) close() {

@@ -100,6 +100,21 @@ func Create(ctx context.Context, api client.Client, objects ...client.Object) er
 	return nil
 }
 
+// Delete deletes an object and waits until it is gone.
+func Delete(ctx context.Context, api client.Client, object client.Object) error {
+	if err := Insist(func() error { return client.IgnoreNotFound(api.Delete(ctx, object)) }); err != nil {
+		return fmt.Errorf("deleting %T %s: %w", object, object.GetName(), err)
+	}
+	err := wait.PollUntilContextCancel(ctx, LookEvery, true, func(ctx context.Context) (bool, error) {
+		err := api.Get(ctx, client.ObjectKeyFromObject(object), object)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for %T %s to go, which has finalizers %v: %w", object, object.GetName(), object.GetFinalizers(), Because(ctx, err))
+	}
+	return nil
+}
+
 // webhookLimit bounds how long a webhook may not answer: its manager may have been killed, and starts again on a machine that does other things too.
 const webhookLimit = 2 * time.Minute
 

@@ -64,6 +64,8 @@ type TargetOptions struct {
 	Client     client.WithWatch
 	// Room is how many machines each of some failure domains is to have room for.
 	Room func(domains int) int
+	// Others says that other clusters come and go beside that one.
+	Others bool
 }
 
 // Target is an outside system with a cluster on it.
@@ -83,6 +85,27 @@ type Target interface {
 	// Remains names what is left of machines, outside and in objects.
 	Remains(ctx context.Context) ([]Fault, error)
 	Close()
+}
+
+// Soaked is a Target that is made with Others.
+type Soaked interface {
+	Target
+	// Add makes a cluster of this name with a failure domain that has room for a machine. What it has outside is its own.
+	Add(ctx context.Context, name string) (Guest, error)
+	// Remove deletes what a cluster that has gone has had outside, and in no namespace.
+	Remove(ctx context.Context, name string) error
+	// Open is how many watches or sessions the manager has open outside.
+	Open() int
+}
+
+// Guest is a cluster that comes and goes.
+type Guest struct {
+	*Cluster
+
+	// Infrastructure is the provider's object that stands for it.
+	Infrastructure client.Object
+	// Domain is one of its failure domains.
+	Domain string
 }
 
 // Snapshot is what there is at a moment.

@@ -83,7 +83,15 @@ func (r *run) all(ctx context.Context) error {
 	return err
 }
 
-func (r *run) start(ctx context.Context) error {
+func (r *run) start(ctx context.Context) (err error) {
+	if r.apiServer, err = managementcluster.Disobey(r.options.APIServer); err != nil {
+		return err
+	}
+	return r.begin(ctx)
+}
+
+// begin starts the manager, with further arguments, and the infrastructure.
+func (r *run) begin(ctx context.Context, args ...string) error {
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		return err
 	}
@@ -91,10 +99,7 @@ func (r *run) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.apiServer, err = managementcluster.Disobey(r.options.APIServer); err != nil {
-		return err
-	}
-	component.Disobedience = r.apiServer
+	component.Disobedience, component.Args = r.apiServer, append(component.Args, args...)
 	r.management, err = managementcluster.Start(ctx, managementcluster.Options{Dir: r.dir, Programs: r.installation.Programs, Components: []managementcluster.Component{component}})
 	if err != nil {
 		return err
@@ -107,8 +112,8 @@ func (r *run) start(ctx context.Context) error {
 	defer cancel()
 	r.infrastructure, err = r.options.Provider.NewTarget(limited, provider.TargetOptions{
 		Mode: r.mode.Name, Cluster: clusterName, Seed: r.options.Seed, Management: r.management, Client: r.client,
-		Programs: r.installation.Assets,
-		Room:     func(domains int) int { return roomFor(r.options.Machines, domains) },
+		Programs: r.installation.Assets, Others: r.options.Clusters > 0,
+		Room: func(domains int) int { return roomFor(r.options.Machines, domains) },
 	})
 	return err
 }

@@ -41,6 +41,8 @@ type Options struct {
 	APIServer string
 	// Machines is about how many there are at a time.
 	Machines int
+	// Clusters is how many come and go in SoakMode.
+	Clusters int
 	// Out receives a line for some kills, and one for each mode.
 	Out io.Writer
 	// Progress receives a line for each thing that takes time before the first kill.

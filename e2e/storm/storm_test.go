@@ -57,6 +57,34 @@ func TestManagerOfADisobedientAPIServerLosesNothingAndAsksNotTooOften(t *testing
 	}
 }
 
+// A short soak. Harvester's takes more than ten minutes, for which informers that nobody uses go on.
+func TestClustersThatComeAndGoLeaveNothingInTheManager(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"vsphere", "metal3"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			p, err := all.Named[provider.InStorm](name)
+			g.Expect(err).NotTo(HaveOccurred())
+			out := &bytes.Buffer{}
+			g.Expect(Soak(t.Context(), Options{Provider: p, Clusters: 4, Out: out, Progress: os.Stderr})).To(Succeed(), "%s", out)
+			g.Expect(out.String()).To(MatchRegexp(`soak: after 4 clusters, [0-9]+ s: [1-9][0-9]* goroutines, [0-9.]+ MiB of heap, [1-9][0-9]* watches`))
+			t.Log(out)
+		})
+	}
+}
+
+func TestWhatAManagerKeepsOfClustersThatAreGoneIsJudged(t *testing.T) {
+	g := NewWithT(t)
+	start := footprint{goroutines: 500, heap: 20 << 20, watches: 20, outside: 5}
+	g.Expect(start.above(start)).To(Succeed())
+	g.Expect(footprint{goroutines: 540, heap: 28 << 20, watches: 20, outside: 5}.above(start)).To(Succeed())
+	g.Expect(footprint{}.above(start)).To(Succeed())
+	g.Expect(footprint{goroutines: 541, heap: 28<<20 + 1024, watches: 21, outside: 7}.above(start)).To(MatchError(And(
+		ContainSubstring("41 goroutines are left, more than 40"), ContainSubstring("8193 KiB of heap are left, more than 8192"),
+		ContainSubstring("1 watches of the API server are left"), ContainSubstring("2 watches or sessions outside are left"))))
+}
+
 func TestWhatCannotBeRunIsSaid(t *testing.T) {
 	vSphere, err := all.Named[provider.InStorm]("vsphere")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

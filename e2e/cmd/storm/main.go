@@ -30,7 +30,9 @@ func run(ctx context.Context, args []string) error {
 	chosen := all.Flag[provider.InStorm](flags, "infrastructure provider whose manager is killed")
 	flags.IntVar(&options.Kills, "kills", storm.DefaultKills, "how often it is killed in each mode")
 	flags.IntVar(&options.Machines, "machines", storm.DefaultMachines, "about how many machines there are at a time")
-	flags.StringVar(&options.Mode, "mode", "", "how the infrastructure behaves, every way in turn when empty; "+rebalancing.Mode+" moves machines of control planes instead")
+	flags.StringVar(&options.Mode, "mode", "", "how the infrastructure behaves, every way in turn when empty; "+rebalancing.Mode+" moves machines of control planes instead, "+
+		storm.SoakMode+" has clusters come and go and looks at what the manager keeps of them")
+	clusters := flags.Int("clusters", storm.DefaultClusters, "how many clusters come and go in mode "+storm.SoakMode)
 	flags.StringVar(&options.APIServer, "api-server", "", "how the API server disobeys the manager, with commas between: "+strings.Join(managementcluster.Disobediences(), ", "))
 	seeds := flags.Int("seeds", rebalancing.DefaultSeeds, "how many control planes there are in mode "+rebalancing.Mode+", each with a seed of its own")
 	atOnce := flags.Int("at-once", rebalancing.DefaultAtOnce, "how many of them there are at a time")
@@ -44,6 +46,10 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	options.Provider = *chosen
+	if options.Mode == storm.SoakMode {
+		options.Clusters = *clusters
+		return storm.Soak(ctx, options)
+	}
 	if options.Mode == rebalancing.Mode {
 		return rebalancing.Run(ctx, rebalancing.Options{
 			Provider: *chosen, Seeds: *seeds, Seed: options.Seed, AtOnce: *atOnce, APIServer: options.APIServer, Out: options.Out, Progress: options.Progress,

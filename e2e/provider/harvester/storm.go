@@ -103,6 +103,23 @@ func (h *target) Domains() []string { return zoneNames() }
 
 func (h *target) Machine(meta metav1.ObjectMeta) client.Object { return Machine(meta) }
 
+// Add implements provider.Soaked: the cluster has a target namespace of its own.
+func (h *target) Add(ctx context.Context, name string) (provider.Guest, error) {
+	c, err := CreateCluster(ctx, h.client, name, h.harvester, func(infra *infrav1.HarvesterCluster) { infra.Spec.TargetNamespace = name })
+	if err != nil {
+		return provider.Guest{}, err
+	}
+	return provider.Guest{Cluster: c, Infrastructure: &infrav1.HarvesterCluster{ObjectMeta: c.Meta(name)}, Domain: zoneNames()[0]}, nil
+}
+
+// Remove implements provider.Soaked.
+func (h *target) Remove(ctx context.Context, name string) error {
+	return client.IgnoreNotFound(h.harvester.Client().Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+}
+
+// Open implements provider.Soaked.
+func (h *target) Open() int { return len(h.harvester.Watches()) }
+
 // Look reads what is on Harvester before the machines: what a machine lets go of has gone before it.
 func (h *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	found, err := read(ctx, h.harvester.Client())

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -45,6 +46,8 @@ type target struct {
 	troubled []types.NamespacedName
 	// stop ends the operator.
 	stop func()
+	// numbered is how many hosts have a number.
+	numbered atomic.Int64
 
 	mu sync.Mutex
 	// complaints are of hosts that booted what is not their machine's.
@@ -59,20 +62,17 @@ func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provid
 	is := provider.BehaviourOf(stormModes(), o.Mode)
 	m := &target{client: o.Client, mode: is, seed: o.Seed, layout: simulator.Racks(racks, o.Room(racks))}
 	m.layout.Ready = true
-	options := []simulator.Option{
-		simulator.WithNamespace(o.Cluster), simulator.WithoutEvents(), simulator.WithSeed(o.Seed),
-		simulator.WithHooks(simulator.Hooks{PowerOn: m.booted}),
+	m.numbered.Store(int64(len(m.layout.Hosts(o.Cluster))))
+	options := []simulator.Option{simulator.WithoutEvents(), simulator.WithSeed(o.Seed), simulator.WithHooks(simulator.Hooks{PowerOn: m.booted})}
+	if !o.Others {
+		options = append(options, simulator.WithNamespace(o.Cluster))
 	}
 	m.operator = simulator.New(append(options, is.Fault.Options...)...)
 	var err error
 	if m.cluster, err = objects.CreateCluster(ctx, m.client, o.Cluster, m.layout); err != nil {
 		return nil, err
 	}
-	err = provider.Create(ctx, m.client, &infrav1.Metal3DataTemplate{ObjectMeta: m.cluster.Meta(dataTemplate), Spec: infrav1.Metal3DataTemplateSpec{
-		ClusterName: o.Cluster,
-		MetaData:    &infrav1.MetaData{Strings: []infrav1.MetaDataString{{Key: "template", Value: dataTemplate}}},
-	}})
-	if err != nil {
+	if err = m.createTemplate(ctx, m.cluster); err != nil {
 		return nil, err
 	}
 	m.operate(ctx, o.Management.RESTConfig)
@@ -82,6 +82,42 @@ func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provid
 	}
 	return m, m.faults.Begin()
 }
+
+func (m *target) createTemplate(ctx context.Context, of *provider.Cluster) error {
+	return provider.Create(ctx, m.client, &infrav1.Metal3DataTemplate{ObjectMeta: of.Meta(dataTemplate), Spec: infrav1.Metal3DataTemplateSpec{
+		ClusterName: of.Name,
+		MetaData:    &infrav1.MetaData{Strings: []infrav1.MetaDataString{{Key: "template", Value: dataTemplate}}},
+	}})
+}
+
+// Add implements provider.Soaked: the cluster has a host of its own.
+func (m *target) Add(ctx context.Context, name string) (provider.Guest, error) {
+	layout := simulator.Racks(1, 1)
+	layout.Ready, layout.First = true, int(m.numbered.Add(1))
+	c, err := objects.CreateCluster(ctx, m.client, name, layout)
+	if err != nil {
+		return provider.Guest{}, err
+	}
+	guest := provider.Guest{Cluster: c, Infrastructure: &infrav1.Metal3Cluster{ObjectMeta: c.Meta(name)}, Domain: layout.Domains[0].Name}
+	return guest, m.createTemplate(ctx, c)
+}
+
+// Remove implements provider.Soaked.
+func (m *target) Remove(ctx context.Context, name string) error {
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	if err := m.client.List(ctx, hosts, client.InNamespace(name)); err != nil {
+		return err
+	}
+	for i := range hosts.Items {
+		if err := provider.Delete(ctx, m.client, &hosts.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Open implements provider.Soaked: hosts are in the management cluster.
+func (*target) Open() int { return 0 }
 
 // operate runs the bare-metal operator until Close.
 func (m *target) operate(ctx context.Context, config *rest.Config) {
@@ -104,7 +140,7 @@ func (m *target) booted(_ context.Context, boot simulator.Boot) error {
 		m.complain("host "+boot.Host.Name, "booted for no machine")
 	case len(boot.UserData) == 0:
 		m.complain("host "+boot.Host.Name, "booted machine "+consumer.Name+" without user data")
-	case boot.MetaData["providerid"] != strings.Join([]string{m.cluster.Name, boot.Host.Name, consumer.Name}, "/"):
+	case boot.MetaData["providerid"] != strings.Join([]string{boot.Host.Namespace, boot.Host.Name, consumer.Name}, "/"):
 		m.complain("host "+boot.Host.Name, fmt.Sprintf("booted machine %s with the metadata of %v", consumer.Name, boot.MetaData["providerid"]))
 	}
 	return nil

@@ -99,15 +99,42 @@ func (v *target) layOut(ctx context.Context, cluster string) (err error) {
 			return err
 		}
 	}
-	if err := v.zone(ctx, ownCluster, infrav1.VSphereFailureDomainSpec{
+	if err := v.zone(ctx, ownCluster, ownZone()); err != nil {
+		return err
+	}
+	return v.zonesReady(ctx, v.zones...)
+}
+
+// ownZone is a compute cluster with a datastore and a network of its own.
+func ownZone() infrav1.VSphereFailureDomainSpec {
+	return infrav1.VSphereFailureDomainSpec{
 		Region:   infrav1.FailureDomain{Name: "region-d", Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
 		Zone:     infrav1.FailureDomain{Name: ownCluster, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
 		Topology: infrav1.Topology{Datacenter: objects.Datacenter, ComputeCluster: ownCluster, Datastore: "datastore-d", Networks: []string{"network-d"}},
-	}); err != nil {
-		return err
 	}
-	return v.zonesReady(ctx)
 }
+
+// Add implements provider.Soaked: the cluster has a zone and an account of its own.
+func (v *target) Add(ctx context.Context, name string) (provider.Guest, error) {
+	c, err := objects.CreateCluster(ctx, v.client, name, v.vcenter)
+	if err != nil {
+		return provider.Guest{}, err
+	}
+	domain, zone := objects.Zone(c, name, v.vcenter, ownZone())
+	if err := provider.Create(ctx, v.client, domain, zone); err != nil {
+		return provider.Guest{}, err
+	}
+	return provider.Guest{Cluster: c, Infrastructure: &infrav1.VSphereCluster{ObjectMeta: c.Meta(name)}, Domain: name}, v.zonesReady(ctx, name)
+}
+
+// Remove implements provider.Soaked.
+func (v *target) Remove(ctx context.Context, name string) error {
+	domain, zone := objects.Zone(v.cluster, name, v.vcenter, ownZone())
+	return errors.Join(provider.Delete(ctx, v.client, zone), provider.Delete(ctx, v.client, domain))
+}
+
+// Open implements provider.Soaked.
+func (v *target) Open() int { return v.vcenter.Sessions() }
 
 func (v *target) zone(ctx context.Context, name string, spec infrav1.VSphereFailureDomainSpec) error {
 	domain, zone := objects.Zone(v.cluster, name, v.vcenter, spec)
@@ -116,8 +143,8 @@ func (v *target) zone(ctx context.Context, name string, spec infrav1.VSphereFail
 }
 
 // zonesReady waits until the manager has found the zones in order.
-func (v *target) zonesReady(ctx context.Context) error {
-	for _, name := range v.zones {
+func (v *target) zonesReady(ctx context.Context, names ...string) error {
+	for _, name := range names {
 		zone := &infrav1.VSphereDeploymentZone{}
 		err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
 			err := v.client.Get(ctx, client.ObjectKey{Name: name}, zone)

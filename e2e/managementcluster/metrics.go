@@ -1,0 +1,61 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managementcluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// Metric is a family of the metrics that the process serves.
+func (p Process) Metric(ctx context.Context, name string) (family *dto.MetricFamily, err error) {
+	err = Read(ctx, p.Metrics, func(metrics io.Reader) error {
+		parser := expfmt.NewTextParser(model.UTF8Validation)
+		families, err := parser.TextToMetricFamilies(metrics)
+		if err != nil {
+			return err
+		}
+		if family = families[name]; family == nil {
+			return fmt.Errorf("there is no %s", name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the metrics of %s: %w", p.Name, err)
+	}
+	return family, nil
+}
+
+// Gauge is the value of a gauge that the process serves, of all series together.
+func (p Process) Gauge(ctx context.Context, name string) (float64, error) {
+	family, err := p.Metric(ctx, name)
+	value := 0.0
+	for _, metric := range family.GetMetric() {
+		value += metric.GetGauge().GetValue()
+	}
+	return value, err
+}
+
+// Read reads what is served at a URL.
+func Read(ctx context.Context, url string, read func(io.Reader) error) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, response.Status)
+	}
+	return read(response.Body)
+}

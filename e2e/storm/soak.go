@@ -1,0 +1,261 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/alone"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/shared/ports"
+)
+
+const (
+	// SoakMode has clusters come and go in the place of kills.
+	SoakMode = "soak"
+	// DefaultClusters is how many there are of them.
+	DefaultClusters = 20
+
+	// atOnce is how many of them there are at a time.
+	atOnce = 8
+	// guestLimit is how long one may take to come, and to go.
+	guestLimit = 4 * time.Minute
+	// returnLimit is how long it may take until what they have left is let go of: an informer of Harvester goes on for 10 minutes.
+	returnLimit = 15 * time.Minute
+	returnEvery = 5 * time.Second
+
+	// What the manager may have more at the end than at the start: goroutines of connections that come and go, and what is kept of the last minutes and
+	// up to a number. It is less than half a goroutine and 16 KiB for each of 500 clusters.
+	moreGoroutines = 40
+	moreHeap       = 8 << 20
+)
+
+// footprint is what a manager takes that has nothing to do.
+type footprint struct {
+	goroutines, watches, outside int
+	heap                         int64 // after garbage was collected
+}
+
+func (f footprint) String() string {
+	return fmt.Sprintf("%d goroutines, %.1f MiB of heap, %d watches of the API server, %d watches or sessions outside",
+		f.goroutines, float64(f.heap)/(1<<20), f.watches, f.outside)
+}
+
+// above is what there is more than at the start; nil when it is no more than may be.
+func (f footprint) above(start footprint) error {
+	var more []error
+	if f.goroutines > start.goroutines+moreGoroutines {
+		more = append(more, fmt.Errorf("%d goroutines are left, more than %d", f.goroutines-start.goroutines, moreGoroutines))
+	}
+	if f.heap > start.heap+moreHeap {
+		more = append(more, fmt.Errorf("%d KiB of heap are left, more than %d", (f.heap-start.heap)>>10, moreHeap>>10))
+	}
+	if f.watches > start.watches {
+		more = append(more, fmt.Errorf("%d watches of the API server are left", f.watches-start.watches))
+	}
+	if f.outside > start.outside {
+		more = append(more, fmt.Errorf("%d watches or sessions outside are left", f.outside-start.outside))
+	}
+	return errors.Join(more...)
+}
+
+// soak is a run in which clusters come and go.
+type soak struct {
+	*run
+
+	target   provider.Soaked
+	profiler string
+}
+
+// Soak has clusters come and go, and fails when the manager has not let go of what they took.
+func Soak(ctx context.Context, options Options) error {
+	if options.Clusters < 1 {
+		return fmt.Errorf("the number of clusters must be 1 or more, not %d", options.Clusters)
+	}
+	options.Mode, options.Machines, options.Seed = options.Provider.Modes()[0].Name, DefaultMachines, 1
+	ctrl.SetLogger(logr.Discard())
+	installation, err := alone.Install(ctx, options.Provider, options.Progress)
+	if err != nil {
+		return err
+	}
+	dir, err := folder()
+	if err != nil {
+		return err
+	}
+	s := &soak{run: &run{options: options, mode: options.Provider.Modes()[0], installation: installation, dir: dir, apiServer: &managementcluster.Disobedience{}}}
+	if err := s.all(ctx); err != nil {
+		return fmt.Errorf("%w\n(logs: %s)", err, dir)
+	}
+	return os.RemoveAll(dir)
+}
+
+func (s *soak) all(ctx context.Context) error {
+	defer s.stop()
+	port, err := ports.Reserve(1)
+	if err != nil {
+		return err
+	}
+	defer port.Release()
+	s.profiler = ports.Host + ":" + strconv.Itoa(port.First)
+	if err := s.begin(ctx, "--profiler-address="+s.profiler); err != nil {
+		return err
+	}
+	var ok bool
+	if s.target, ok = s.infrastructure.(provider.Soaked); !ok {
+		return fmt.Errorf("clusters of provider %s cannot come and go yet", s.options.Provider.Describe().Name)
+	}
+	return errors.Join(s.compare(ctx), s.management.Err())
+}
+
+// compare looks at the manager before and after clusters have come and gone.
+func (s *soak) compare(ctx context.Context) error {
+	if err := s.comeAndGo(ctx, "soak-first"); err != nil { // after that informers and connections that stay are there
+		return err
+	}
+	start, err := s.measure(ctx)
+	if err != nil {
+		return err
+	}
+	s.options.printf("%s: before: %s", SoakMode, start)
+	began := time.Now()
+	if err := s.guests(ctx); err != nil {
+		return err
+	}
+	end, err := s.measure(ctx)
+	if err != nil {
+		return err
+	}
+	s.options.printf("%s: after %d clusters, %.0f s: %s", SoakMode, s.options.Clusters, time.Since(began).Seconds(), end)
+	began = time.Now()
+	err = wait.PollUntilContextTimeout(ctx, returnEvery, returnLimit, true, func(ctx context.Context) (bool, error) {
+		end, err = s.measure(ctx)
+		return err == nil && end.above(start) == nil, err
+	})
+	s.options.printf("%s: %.0f s later: %s", SoakMode, time.Since(began).Seconds(), end)
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return end.above(start)
+	}
+	return err
+}
+
+// guests has them come and go.
+func (s *soak) guests(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	var gone atomic.Int64
+	for i := range s.options.Clusters {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := s.comeAndGo(ctx, fmt.Sprintf("soak-%04d", i)); err != nil {
+				return err
+			}
+			if n := gone.Add(1); n%100 == 0 {
+				s.options.printf("%s: %d clusters have come and gone", SoakMode, n)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// comeAndGo makes a cluster with a machine, waits until that is provisioned, and deletes everything as Cluster API does.
+func (s *soak) comeAndGo(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, guestLimit, fmt.Errorf("not done after %s", guestLimit))
+	defer cancel()
+	guest, err := s.target.Add(ctx, name)
+	if err != nil {
+		return fmt.Errorf("adding cluster %s: %w", name, err)
+	}
+	machine := name + "-m"
+	meta, err := guest.CreateMachine(ctx, s.client, machine, guest.Domain)
+	if err != nil {
+		return err
+	}
+	infra := s.target.Machine(meta)
+	if err := provider.Create(ctx, s.client, infra); err != nil {
+		return err
+	}
+	if err := s.provisioned(ctx, infra); err != nil {
+		return err
+	}
+	owner, data := guest.Machine(machine, guest.Domain)
+	for _, object := range []client.Object{infra, owner, data, guest.Infrastructure} {
+		if err := provider.Delete(ctx, s.client, object); err != nil {
+			return err
+		}
+	}
+	if err := s.target.Remove(ctx, name); err != nil {
+		return fmt.Errorf("removing what cluster %s has had: %w", name, err)
+	}
+	for _, object := range []client.Object{&clusterv1.Cluster{ObjectMeta: guest.Meta(name)}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}} {
+		if err := provider.Delete(ctx, s.client, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// provisioned waits until the provider has made what a machine is.
+func (s *soak) provisioned(ctx context.Context, machine client.Object) error {
+	var is map[string]any
+	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
+		err := s.client.Get(ctx, client.ObjectKeyFromObject(machine), machine)
+		if err == nil {
+			is, err = runtime.DefaultUnstructuredConverter.ToUnstructured(machine)
+		}
+		provisioned, _, _ := unstructured.NestedBool(is, "status", "initialization", "provisioned")
+		return provisioned, err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for machine %s, whose status is %v: %w", machine.GetName(), is["status"], provider.Because(ctx, err))
+	}
+	return nil
+}
+
+// measure has the manager collect its garbage, and looks at what is left.
+func (s *soak) measure(ctx context.Context) (f footprint, err error) {
+	for range 2 { // what had a finalizer goes with the second
+		err := managementcluster.Read(ctx, "http://"+s.profiler+"/debug/pprof/heap?gc=1", func(profile io.Reader) error {
+			_, err := io.Copy(io.Discard, profile)
+			return err
+		})
+		if err != nil {
+			return f, fmt.Errorf("having the manager collect its garbage: %w", err)
+		}
+	}
+	for _, process := range s.management.Processes() {
+		if process.Name != s.manager() {
+			continue
+		}
+		goroutines, err := process.Gauge(ctx, "go_goroutines")
+		if err != nil {
+			return f, err
+		}
+		heap, err := process.Gauge(ctx, "go_memstats_heap_alloc_bytes")
+		f = footprint{goroutines: int(goroutines), heap: int64(heap), watches: s.apiServer.Watches(), outside: s.target.Open()}
+		return f, err
+	}
+	return f, fmt.Errorf("there is no process %s", s.manager())
+}
