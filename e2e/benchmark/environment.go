@@ -118,7 +118,7 @@ func (b *Runner) audited(dir, log string) (binaries.Paths, error) {
 	script := filepath.Join(dir, binaries.APIServer)
 	content := fmt.Sprintf("#!/bin/sh\nexec '%s' \"$@\" --audit-policy-file='%s' --audit-log-path='%s' --audit-log-maxsize=1000\n",
 		b.installation.Programs[binaries.APIServer], policy, log)
-	if err := os.WriteFile(script, []byte(content), 0o700); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(script, []byte(content), 0o700); err != nil {
 		return nil, err
 	}
 	programs := binaries.Paths{}

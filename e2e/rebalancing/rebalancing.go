@@ -99,7 +99,7 @@ func (o Options) runAll(ctx context.Context, g *environment, dir string) error {
 		}
 		group.Go(func() error {
 			if ctx.Err() == nil {
-				o.record(&r, g.run(ctx, draw(o.Seed+uint64(i))), dir)
+				o.record(&r, g.run(ctx, draw(o.Seed+uint64(i))), dir) //nolint:gosec // it counts from 0
 			}
 			return nil
 		})

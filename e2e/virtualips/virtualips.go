@@ -142,7 +142,7 @@ func (a *Announcer) open(ctx context.Context, at front) error {
 	if err := a.card.Take(ctx, at.address); err != nil {
 		return fmt.Errorf("taking address %s: %w", at.address, err)
 	}
-	found, err := new(net.ListenConfig).Listen(ctx, "tcp", netip.AddrPortFrom(at.address, uint16(at.port)).String())
+	found, err := new(net.ListenConfig).Listen(ctx, "tcp", netip.AddrPortFrom(at.address, uint16(at.port)).String()) //nolint:gosec // it is a port
 	if err != nil {
 		return fmt.Errorf("answering for Service %s: %w", at.service, err)
 	}

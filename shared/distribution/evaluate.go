@@ -159,7 +159,7 @@ func (e *evaluation) carry(s *faultlinev1.DomainStatus, now Health) {
 		bad := e.unhealthyFor(s)
 		s.UnhealthySeconds = nil
 		if bad < e.grace {
-			seconds := int32(bad / time.Second)
+			seconds := int32(bad / time.Second) //nolint:gosec // less than the grace period, which is one
 			s.UnhealthySeconds = &seconds
 		}
 	}

@@ -31,7 +31,7 @@ type life struct {
 }
 
 func newLife(seed uint64) *life {
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test's
+	random := rand.New(rand.NewPCG(seed, 1))
 	l := &life{Snapshot: plane(1 + 2*random.IntN(3)), random: random, versions: map[string]int{}, now: deletedAt}
 	l.made = len(l.Machines)
 	return l

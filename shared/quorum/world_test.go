@@ -146,7 +146,7 @@ func (w *world) controlPlane(kind schema.GroupVersionKind, replicas int) {
 	w.t.Helper()
 	if kind.Kind == "KubeadmControlPlane" {
 		kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: w.meta("plane")}
-		kcp.Spec.Replicas, kcp.Spec.Version = ptr.To(int32(replicas)), "v1.36.0" //nolint:gosec // a few
+		kcp.Spec.Replicas, kcp.Spec.Version = ptr.To(int32(replicas)), "v1.36.0"
 		kcp.Spec.MachineTemplate.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "MachineTemplate", Name: "template"}
 		w.create(kcp)
 		kcp.SetGroupVersionKind(kind)

@@ -142,7 +142,7 @@ func (w *world) cluster() {
 func (w *world) controlPlane(replicas int) {
 	w.t.Helper()
 	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: w.meta("one-cp")}
-	kcp.Spec.Replicas, kcp.Spec.Version = ptr.To(int32(replicas)), "v1.36.0" //nolint:gosec // a few
+	kcp.Spec.Replicas, kcp.Spec.Version = ptr.To(int32(replicas)), "v1.36.0"
 	kcp.Spec.MachineTemplate.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "MachineTemplate", Name: "template"}
 	w.create(kcp)
 	w.settle(true)

@@ -207,7 +207,7 @@ func (g *group) begin(now time.Time) *faultlinev1.MachineMove {
 	g.moving = true
 	return &faultlinev1.MachineMove{
 		PlannedMove: planned(g.moves[0]), Phase: faultlinev1.MoveStarted, Started: metav1.NewTime(now.UTC().Truncate(time.Second)),
-		Planned: ptr.To(int32(min(len(g.moves), math.MaxInt32))), InVain: ptr.To(g.inVain), //nolint:gosec // limited
+		Planned: ptr.To(int32(min(len(g.moves), math.MaxInt32))), InVain: ptr.To(g.inVain),
 	}
 }
 

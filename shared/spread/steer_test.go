@@ -64,7 +64,7 @@ func byHand(t *testing.T, perDomain int) (*world, *spread.Reconciler) {
 			w.join(machine)
 		}
 	}
-	w.wantReplicas(int32(3 * perDomain)) //nolint:gosec // a few
+	w.wantReplicas(int32(3 * perDomain))
 	w.replenish("md")
 	r := w.reconciler(api)
 	w.reconcile(r)

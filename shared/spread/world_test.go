@@ -131,7 +131,7 @@ func (w *world) domains(text string) {
 			}
 			status := faultlinev1.DomainStatus{Name: domain.Name, State: state, Health: faultlinev1.DomainHealthy}
 			if domain.Capacity != nil {
-				status.Capacity = ptr.To(int32(*domain.Capacity)) //nolint:gosec // a few
+				status.Capacity = ptr.To(int32(*domain.Capacity))
 			}
 			infra.Status.Distribution.FailureDomains = append(infra.Status.Distribution.FailureDomains, status)
 		}

@@ -72,7 +72,7 @@ func run(next []string) error {
 	if err != nil {
 		return err
 	}
-	return syscall.Exec(path, next, others) //nolint:gosec // The image names the program.
+	return syscall.Exec(path, next, others)
 }
 
 // rename gives the machine the name back that it had when it lost power: Docker names

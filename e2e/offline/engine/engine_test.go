@@ -74,7 +74,7 @@ func TestAnEngineOfACloneThatIsGoneIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			g.Expect(os.WriteFile(there, []byte("#!/bin/sh\necho "+tc.runtime+"\n"), 0o700)).To(Succeed()) //nolint:gosec // it is run
+			g.Expect(os.WriteFile(there, []byte("#!/bin/sh\necho "+tc.runtime+"\n"), 0o700)).To(Succeed())
 			err := Engine{Dir: folder, Run: command.Runner{Log: io.Discard}}.Ensure(t.Context())
 			if tc.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())

@@ -127,7 +127,7 @@ func setMeta(object client.Object, meta metav1.ObjectMeta) {
 func (o *Objects) addControlPlane(layout string) {
 	w := o.world
 	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: w.meta(o.Name, o.Name)}
-	kcp.Spec.Replicas, kcp.Spec.Version = ptr.To(int32(len(layout))), "v1.36.0" //nolint:gosec // a few
+	kcp.Spec.Replicas, kcp.Spec.Version = ptr.To(int32(len(layout))), "v1.36.0"
 	kcp.Spec.MachineTemplate.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: w.Group, Kind: w.MachineKind + "Template", Name: "template"}
 	kcp.Status.ObservedGeneration = 1
 	for condition, status := range map[string]metav1.ConditionStatus{
@@ -151,7 +151,7 @@ func (o *Objects) addControlPlane(layout string) {
 func (o *Objects) addWorkers(layout string) {
 	w := o.world
 	o.Wanted().Workers = faultlinev1.WorkersDistribution{Enabled: ptr.To(true), Rebalance: faultlinev1.WorkersRebalanceDeleteOne}
-	md, name, replicas := &clusterv1.MachineDeployment{ObjectMeta: w.meta(o.Name, o.Name+"-md")}, o.Name+"-md", ptr.To(int32(len(layout))) //nolint:gosec // a few
+	md, name, replicas := &clusterv1.MachineDeployment{ObjectMeta: w.meta(o.Name, o.Name+"-md")}, o.Name+"-md", ptr.To(int32(len(layout)))
 	md.Spec = clusterv1.MachineDeploymentSpec{
 		ClusterName: o.Name, Replicas: replicas, Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: name}},
 	}

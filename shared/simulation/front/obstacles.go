@@ -184,7 +184,7 @@ func (o *Obstacles) drawn(share float64) bool {
 
 func (o *Obstacles) chance() float64 {
 	if o.random == nil {
-		o.random = rand.New(rand.NewPCG(1, 2)) //nolint:gosec // It is to be the same each time.
+		o.random = rand.New(rand.NewPCG(1, 2))
 	}
 	return o.random.Float64()
 }

@@ -40,5 +40,5 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	return syscall.Exec(runc, append([]string{"runc"}, args...), os.Environ()) //nolint:gosec // It is runc's place that this takes.
+	return syscall.Exec(runc, append([]string{"runc"}, args...), os.Environ())
 }

@@ -56,7 +56,7 @@ type play struct {
 	kept map[string]*lbv1.LoadBalancer
 }
 
-func (p *play) random(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, of)) } //nolint:gosec // a test's
+func (p *play) random(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, of)) }
 
 // did notes what was done since the moment.
 func (p *play) did(since int64, acts ...act) {
@@ -343,7 +343,7 @@ const filler = "machines/filler"
 // newPlay makes a pool and managers for a run.
 func newPlay(t *testing.T, managers int, pool *lbv1.IPPool, often often) (p *play, times int) {
 	t.Helper()
-	p = &play{t: t, seed: number(t, seedVariable, rand.Uint64()>>1), lives: map[string][]netip.Addr{}} //nolint:gosec // a test's
+	p = &play{t: t, seed: number(t, seedVariable, rand.Uint64()>>1), lives: map[string][]netip.Addr{}}
 	t.Logf("%s=%d", seedVariable, p.seed)
 	if err := api.Create(t.Context(), pool); err != nil {
 		t.Fatal(err)
@@ -359,7 +359,7 @@ func newPlay(t *testing.T, managers int, pool *lbv1.IPPool, often often) (p *pla
 		m.begin()
 		p.managers = append(p.managers, m)
 	}
-	return p, int(number(t, roundsVariable, rounds)) //nolint:gosec // it is small
+	return p, int(number(t, roundsVariable, rounds))
 }
 
 func number(t *testing.T, variable string, otherwise uint64) uint64 {

@@ -62,7 +62,7 @@ func observe(domain clusterv1.FailureDomain, found hosts.Reasons) distribution.O
 	}
 	o := distribution.Observation{
 		Name: domain.Name, ControlPlane: ptr.Deref(domain.ControlPlane, false), Health: distribution.Good,
-		Attributes: maps.Clone(domain.Attributes), Capacity: ptr.To(int32(min(free, math.MaxInt32))),
+		Attributes: maps.Clone(domain.Attributes), Capacity: ptr.To(int32(min(free, math.MaxInt32))), //nolint:gosec // limited
 	}
 	if o.Attributes == nil {
 		o.Attributes = map[string]string{}

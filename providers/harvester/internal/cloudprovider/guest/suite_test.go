@@ -329,7 +329,7 @@ func (v *vips) announce(c *cluster, service *corev1.Service) {
 			}
 			v.mu.Lock()
 			v.leases++
-			address = netip.AddrFrom4([4]byte{192, 168, 77, byte(v.leases)}).String() //nolint:gosec // there are few
+			address = netip.AddrFrom4([4]byte{192, 168, 77, byte(v.leases)}).String()
 			v.mu.Unlock()
 		}
 		ingress = append(ingress, corev1.LoadBalancerIngress{IP: address})

@@ -140,7 +140,7 @@ func (w *bench) listen() {
 	listener, err := (&net.ListenConfig{}).Listen(w.b.Context(), "tcp", "127.0.0.1:0")
 	w.must(err)
 	w.b.Cleanup(func() { _ = listener.Close() })
-	w.port = uint16(listener.Addr().(*net.TCPAddr).Port) //nolint:gosec // it is a port
+	w.port = uint16(listener.Addr().(*net.TCPAddr).Port)
 	go func() {
 		for {
 			conn, err := listener.Accept()

@@ -15,7 +15,7 @@ import (
 func TestALoadBalancerOfTheOlderVersionKeepsItsAddressAndLeadsToTheMachinesThatItNames(t *testing.T) {
 	t.Parallel()
 	w := emptyWorld(t)
-	preferred := w.pool("preferred", 3, func(p *lbv1.IPPool) { p.Spec.Selector.Priority = uint32(subnets.Load()) }) //nolint:gosec // few
+	preferred := w.pool("preferred", 3, func(p *lbv1.IPPool) { p.Spec.Selector.Priority = uint32(subnets.Load()) })
 	other := w.pool("other", 3)
 	has := first(other, 1)
 	change(w, other, func(p *lbv1.IPPool) {
@@ -49,7 +49,7 @@ func TestALoadBalancerOfTheOlderVersionKeepsItsAddressAndLeadsToTheMachinesThatI
 func TestALoadBalancerOfTheOlderVersionKeepsAnAddressThatNoPoolSaysIsItsOwn(t *testing.T) {
 	t.Parallel()
 	w := emptyWorld(t)
-	w.pool("preferred", 3, func(p *lbv1.IPPool) { p.Spec.Selector.Priority = 1000 + uint32(subnets.Load()) }) //nolint:gosec // few
+	w.pool("preferred", 3, func(p *lbv1.IPPool) { p.Spec.Selector.Priority = 1000 + uint32(subnets.Load()) })
 	other := w.pool("other", 3)
 	shows := func(address string) func(*lbv1.LoadBalancer) {
 		return func(lb *lbv1.LoadBalancer) { lb.Status.Address, lb.Status.AllocatedAddress.IP = address, address }

@@ -23,12 +23,12 @@ const (
 
 // soon is until a machine is looked at for the first time.
 func soon(period time.Duration) time.Duration {
-	return rand.N(max(min(period, firstWithin), 1))
+	return rand.N(max(min(period, firstWithin), 1)) //nolint:gosec // spreads checks, protects nothing
 }
 
 // later is until it is looked at again.
 func later(period time.Duration) time.Duration {
-	return time.Duration(float64(period) * (1 + jitter*(2*rand.Float64()-1)))
+	return time.Duration(float64(period) * (1 + jitter*(2*rand.Float64()-1))) //nolint:gosec // as above
 }
 
 // Start checks machines until ctx ends, and until no connection is open any more.

@@ -72,7 +72,7 @@ func (c *Cloning) checkStorage(template *simulator.VirtualMachine, p *plan, req 
 	}
 	memory := template.Config.Hardware.MemoryMB
 	if req.Spec.Config.MemoryMB != 0 {
-		memory = int32(req.Spec.Config.MemoryMB) //nolint:gosec // A test's numbers are small.
+		memory = int32(req.Spec.Config.MemoryMB)
 	}
 	if fault := checkAllocation("memory", req.Spec.Config.MemoryAllocation, int64(memory)); fault != nil {
 		return fault
@@ -190,7 +190,7 @@ func checkAdded(template *simulator.VirtualMachine, config *types.VirtualMachine
 		if !ok || spec.Operation != types.VirtualDeviceConfigSpecOperationAdd {
 			continue
 		}
-		invalid := &types.InvalidDeviceSpec{DeviceIndex: int32(i)} //nolint:gosec // A test's numbers are small.
+		invalid := &types.InvalidDeviceSpec{DeviceIndex: int32(i)}
 		if disk.CapacityInKB <= 0 || disk.UnitNumber == nil || taken[placeOf(&disk.VirtualDevice)] {
 			return invalid
 		}

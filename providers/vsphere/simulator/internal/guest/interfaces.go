@@ -22,7 +22,7 @@ func macOf(name string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
 	sum := h.Sum32()
-	return fmt.Sprintf("02:00:%02x:%02x:%02x:%02x", byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum)) //nolint:gosec // bytes are what is wanted
+	return fmt.Sprintf("02:00:%02x:%02x:%02x:%02x", byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum))
 }
 
 // SetInterface makes a running guest report an interface that is none of its cards, ahead of them. It stays over restarts, and another

@@ -37,7 +37,7 @@ func (l *leases) lease(network types.ManagedObjectReference, mac string) (number
 	}
 	r := l.networks[network]
 	if r == nil {
-		r = &leaseRange{number: uint8(len(l.networks) + 1), last: firstLease - 1, byMAC: map[string]uint16{}} //nolint:gosec // A layout has few networks.
+		r = &leaseRange{number: uint8(len(l.networks) + 1), last: firstLease - 1, byMAC: map[string]uint16{}}
 		l.networks[network] = r
 	}
 	if _, ok := r.byMAC[mac]; !ok {

@@ -82,7 +82,7 @@ func (r *report) nics() []types.GuestNicInfo {
 func ipConfig(p netip.Prefix) types.NetIpConfigInfoIpAddress {
 	return types.NetIpConfigInfoIpAddress{
 		IpAddress:    p.Addr().String(),
-		PrefixLength: int32(p.Bits()), //nolint:gosec // At most 128.
+		PrefixLength: int32(p.Bits()),
 		State:        string(types.NetIpConfigInfoIpAddressStatusPreferred),
 	}
 }

@@ -135,10 +135,10 @@ func (b *Builder) templateConfig(spec Template, cluster *simulator.ClusterComput
 		GuestId:      cmp.Or(spec.GuestID, string(types.VirtualMachineGuestOsIdentifierUbuntu64Guest)),
 		Uuid:         uuid.NewString(),
 		InstanceUuid: uuid.NewString(),
-		NumCPUs:      int32(cmp.Or(spec.CPUs, 2)), //nolint:gosec // A layout's numbers are small.
+		NumCPUs:      int32(cmp.Or(spec.CPUs, 2)),
 		MemoryMB:     int64(cmp.Or(spec.MemoryMiB, 2048)),
 
-		NumCoresPerSocket: types.NewInt32(int32(cmp.Or(spec.CoresPerSocket, 1))), //nolint:gosec // As above.
+		NumCoresPerSocket: types.NewInt32(int32(cmp.Or(spec.CoresPerSocket, 1))),
 		Files:             &types.VirtualMachineFileInfo{VmPathName: fmt.Sprintf("[%s]", datastore)},
 		DeviceChange:      devices,
 		Version:           spec.HardwareVersion,
@@ -170,7 +170,7 @@ func (b *Builder) templateDevices(spec Template, cluster *simulator.ClusterCompu
 	devices = append(devices, controller, disk)
 	for i, gib := range spec.FurtherGiB {
 		further := devices.CreateDisk(controller.(types.BaseVirtualController), types.ManagedObjectReference{}, "")
-		further.Key = int32(-300 - i) //nolint:gosec // A template has few disks.
+		further.Key = int32(-300 - i)
 		further.CapacityInKB = int64(gib) << 20
 		further.CapacityInBytes = further.CapacityInKB << 10
 		devices = append(devices, further)
@@ -180,7 +180,7 @@ func (b *Builder) templateDevices(spec Template, cluster *simulator.ClusterCompu
 		if err != nil {
 			return nil, err
 		}
-		card.GetVirtualDevice().Key = int32(-100 - i) //nolint:gosec // A VM has at most ten cards.
+		card.GetVirtualDevice().Key = int32(-100 - i)
 		devices = append(devices, card)
 	}
 	return devices.ConfigSpec(types.VirtualDeviceConfigSpecOperationAdd)

@@ -67,7 +67,7 @@ func (i Installed) Adding(devices []PCIDevice) types.VirtualMachineConfigSpec {
 	for n, device := range devices {
 		spec.DeviceChange = append(spec.DeviceChange, &types.VirtualDeviceConfigSpec{
 			Operation: types.VirtualDeviceConfigSpecOperationAdd,
-			Device:    &types.VirtualPCIPassthrough{VirtualDevice: types.VirtualDevice{Key: -300 - int32(n), Backing: device.backing()}}, //nolint:gosec // there are few
+			Device:    &types.VirtualPCIPassthrough{VirtualDevice: types.VirtualDevice{Key: -300 - int32(n), Backing: device.backing()}},
 		})
 	}
 	return spec

@@ -51,7 +51,7 @@ func heap() int64 {
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc) //nolint:gosec // far from the bounds
+	return int64(stats.HeapAlloc)
 }
 
 // TestForeignVirtualMachineCostsLittleMemory reads twenty thousand of them with two accounts. The bounds are for 64 bits.
