@@ -23,6 +23,10 @@ const (
 	// the manager trusts vouches for the vCenter's certificate.
 	CertificateNotTrustedReason = "CertificateNotTrusted"
 
+	// TooManySessionsReason: the namespace has as many sessions on vCenters as
+	// one may have, and the object needs another.
+	TooManySessionsReason = "TooManySessions"
+
 	// PrivilegeMissingReason: the account lacks a privilege; the message says
 	// which, if vCenter does.
 	PrivilegeMissingReason = "PrivilegeMissing"

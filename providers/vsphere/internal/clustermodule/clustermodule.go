@@ -26,7 +26,7 @@ type Target struct {
 // TargetOf returns the owner of a machine in a cluster with a control plane of that name. Machines of no control plane and no
 // MachineDeployment have none, nor have those on another server: modules are made on the cluster's.
 func TargetOf(vm *infrav1.VSphereVM, cluster *infrav1.VSphereCluster, controlPlane string) (Target, bool) {
-	if vm.Spec.Server != cluster.Spec.Server {
+	if !infrav1.SameServer(vm.Spec.Server, cluster.Spec.Server) {
 		return Target{}, false
 	}
 	if _, is := vm.Labels[clusterv1.MachineControlPlaneLabel]; is {

@@ -106,13 +106,14 @@ func (d *Dialer) open(cluster *infrav1.VSphereCluster, why, server, thumbprint s
 	if err != nil {
 		return nil, err
 	}
+	endpoint.Tenant = cluster.Namespace
 	d.clusters.note(client.ObjectKeyFromObject(cluster), why, endpoint.Account())
 	return d.Sessions.Session(endpoint)
 }
 
-// endpoint is the account on the server, if the account may be sent there.
+// endpoint is the account on the server, if the account may be sent there. However the server is spelled, its sessions are the same.
 func endpoint(server, thumbprint string, account identity.Account) (vcenter.Endpoint, error) {
-	return vcenter.Endpoint{Server: server, Thumbprint: thumbprint, Username: account.Username, Password: account.Password}, account.For(server)
+	return vcenter.Endpoint{Server: infrav1.ServerAddress(server), Thumbprint: thumbprint, Username: account.Username, Password: account.Password}, account.For(server)
 }
 
 // Condition says in a VCenterAvailable condition whether there is a session.
@@ -132,6 +133,8 @@ func reason(err error) string {
 	switch {
 	case errors.Is(err, vcenter.ErrUnauthorized), errors.Is(err, identity.ErrNotUsable):
 		return infrav1.CredentialsInvalidReason
+	case errors.Is(err, vcenter.ErrTooMany):
+		return infrav1.TooManySessionsReason
 	case errors.Is(err, vcenter.ErrThumbprint):
 		return infrav1.ThumbprintMismatchReason
 	case errors.Is(err, vcenter.ErrUntrusted):
@@ -150,12 +153,13 @@ func Waits(err error) bool {
 }
 
 // askAgain is how often an account that vCenter refuses is asked for: see vcenter.Pool.Session. It may have been unlocked,
-// of which no event tells, and five failures in three minutes would lock it.
+// of which no event tells, and five failures in three minutes would lock it. So often it is seen, too, whether a namespace that has
+// too many sessions has fewer: another one ends when nobody has asked for it for a while.
 const askAgain = 2 * time.Minute
 
 // AskAgain returns when to look for a session again although no event says so; 0 when one will.
 func AskAgain(err error) time.Duration {
-	if errors.Is(err, vcenter.ErrUnauthorized) {
+	if errors.Is(err, vcenter.ErrUnauthorized) || errors.Is(err, vcenter.ErrTooMany) {
 		return askAgain
 	}
 	return 0

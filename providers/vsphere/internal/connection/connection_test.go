@@ -189,3 +189,34 @@ func TestAccountOfAMachine(t *testing.T) {
 		})
 	}
 }
+
+func TestFourSpellingsOfOneServerAreOneSession(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	cluster := newCluster("one", "", 0)
+	d, opened := newDialer(t, cluster)
+	spellings := []string{"vc.example.com", "VC.example.com", "vc.example.com:443", "https://vc.example.com/sdk"}
+	for _, spelling := range spellings {
+		cluster.Spec.Server = spelling
+		_, err := d.ForCluster(t.Context(), cluster)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(opened.asked).To(HaveLen(len(spellings)))
+	for _, asked := range opened.asked {
+		g.Expect(asked).To(Equal(opened.asked[0]))
+		g.Expect(asked.Server).To(Equal("vc.example.com"), "as most write it, so that metrics are called as before")
+		g.Expect(asked.Tenant).To(Equal("default"))
+	}
+}
+
+func TestANamespaceWithTooManySessionsIsToldSoAndLooksAgain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	cluster := newCluster("one", "", 0)
+	d, opened := newDialer(t, cluster)
+	opened.refused["one"] = fmt.Errorf("%w: so it is", vcenter.ErrTooMany)
+	_, err := d.ForCluster(t.Context(), cluster)
+	g.Expect(connection.Condition(err).Reason).To(Equal(infrav1.TooManySessionsReason))
+	g.Expect(connection.Waits(err)).To(BeTrue())
+	g.Expect(connection.AskAgain(err)).To(BeNumerically(">", 0))
+}

@@ -59,7 +59,7 @@ func (d *Dialer) withIdentity(ctx context.Context, zone *infrav1.VSphereDeployme
 	if err != nil {
 		return nil, err
 	}
-	return d.judge(zone, infrav1.IdentityAccount, zone.Spec.Thumbprint, account)
+	return d.judge(zone, infrav1.IdentityAccount, zone.Spec.Thumbprint, account, "")
 }
 
 func (d *Dialer) asManager(zone *infrav1.VSphereDeploymentZone, thumbprint string) (*vcenter.Session, error) {
@@ -67,14 +67,14 @@ func (d *Dialer) asManager(zone *infrav1.VSphereDeploymentZone, thumbprint strin
 	if err != nil {
 		return nil, err
 	}
-	return d.judge(zone, infrav1.ManagerAccount, thumbprint, account)
+	return d.judge(zone, infrav1.ManagerAccount, thumbprint, account, "")
 }
 
 func (d *Dialer) asTenant(ctx context.Context, zone *infrav1.VSphereDeploymentZone, tenant *infrav1.VSphereCluster, thumbprint string) (*vcenter.Session, error) {
 	account, err := d.Identities.ForCluster(ctx, tenant)
 	var session *vcenter.Session
 	if err == nil {
-		session, err = d.judge(zone, infrav1.ClusterAccount, thumbprint, account)
+		session, err = d.judge(zone, infrav1.ClusterAccount, thumbprint, account, tenant.Namespace)
 	}
 	if err != nil && Waits(err) {
 		err = &tenantsError{err}
@@ -83,11 +83,12 @@ func (d *Dialer) asTenant(ctx context.Context, zone *infrav1.VSphereDeploymentZo
 }
 
 // judge returns the session of an account on the zone's server, and notes that the zone has to know what becomes of it.
-func (d *Dialer) judge(zone *infrav1.VSphereDeploymentZone, whose infrav1.ZoneAccount, thumbprint string, account identity.Account) (*vcenter.Session, error) {
+func (d *Dialer) judge(zone *infrav1.VSphereDeploymentZone, whose infrav1.ZoneAccount, thumbprint string, account identity.Account, tenant string) (*vcenter.Session, error) {
 	own, err := endpoint(zone.Spec.Server, thumbprint, account)
 	if err != nil {
 		return nil, err
 	}
+	own.Tenant = tenant
 	d.zones.note(client.ObjectKeyFromObject(zone), string(whose), own.Account())
 	return d.Sessions.Session(own)
 }

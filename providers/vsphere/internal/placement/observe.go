@@ -13,7 +13,7 @@ import (
 // first of its server by name that it is in, else "". A zone that no longer exists cannot be observed.
 func Observe(location vcenter.Location, server string, zones []Zone, asked string) string {
 	in := slices.DeleteFunc(slices.Clone(zones), func(zone Zone) bool {
-		return zone.Spec.Server != server || !contains(zone, location)
+		return !infrav1.SameServer(zone.Spec.Server, server) || !contains(zone, location)
 	})
 	if slices.ContainsFunc(in, func(zone Zone) bool { return zone.Name == asked }) {
 		return asked

@@ -180,6 +180,7 @@ var (
 	ErrUnauthorized = vcerrors.ErrUnauthorized
 	ErrThumbprint   = vcerrors.ErrThumbprint
 	ErrUntrusted    = vcerrors.ErrUntrusted
+	ErrTooMany      = vcerrors.ErrTooMany
 	ErrConnecting   = vcerrors.ErrConnecting
 
 	// ErrUnavailable says that vCenter is there but could not serve this call now. No event follows: try again.

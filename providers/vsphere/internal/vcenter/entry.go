@@ -32,6 +32,7 @@ type entry struct {
 	done chan struct{}   // closed when run has returned
 
 	lastUsed time.Time           // guarded by Pool.mu
+	tenants  map[string]struct{} // who has asked for it, guarded by Pool.mu
 	asked    chan struct{}       // full when the session was asked for since the last attempt failed
 	told     map[string]struct{} // what SessionDown was emitted for in this outage; run alone uses it
 
@@ -41,7 +42,7 @@ type entry struct {
 }
 
 func newEntry(ep Endpoint, opts *Options) *entry {
-	e := &entry{ep: ep, opts: opts, done: make(chan struct{}), asked: make(chan struct{}, 1), err: fmt.Errorf("%w %s", vcerrors.ErrConnecting, ep.Server)}
+	e := &entry{ep: ep, opts: opts, done: make(chan struct{}), asked: make(chan struct{}, 1), tenants: map[string]struct{}{}, err: fmt.Errorf("%w %s", vcerrors.ErrConnecting, ep.Server)}
 	e.life, e.stop = context.WithCancelCause(context.Background())
 	return e
 }

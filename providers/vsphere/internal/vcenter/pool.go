@@ -35,13 +35,24 @@ type Endpoint struct {
 	Username   string
 	Password   string
 	Thumbprint string // SHA-1 or SHA-256 of the certificate in hex, colons allowed; it is looked at when no authority vouches for that
+	// Tenant is who asks, whose sessions are counted; "" has no limit. It is no part of what the session is.
+	Tenant string
 }
 
 // Account names the account on the server, however its certificate is verified, and tells neither its name nor its
 // password. It is the same for the life of the process only.
 func (ep Endpoint) Account() string {
+	return sum(ep.Server, ep.Username, ep.Password)
+}
+
+// session names all that makes a session what it is, so that nobody is given one that is trusted for another reason.
+func (ep Endpoint) session() string {
+	return sum(ep.Server, ep.Username, ep.Password, vcerrors.PlainThumbprint(ep.Thumbprint))
+}
+
+func sum(parts ...string) string {
 	mac := hmac.New(sha256.New, accountSalt())
-	for _, part := range []string{ep.Server, ep.Username, ep.Password} {
+	for _, part := range parts {
 		_, _ = fmt.Fprintf(mac, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(mac.Sum(nil))
@@ -115,18 +126,9 @@ type Event struct {
 type Pool struct {
 	opts Options
 
-	mu      sync.Mutex // guards the map and the entries' lastUsed; never held across a call
-	entries map[key]*entry
+	mu      sync.Mutex        // guards the map and the entries' lastUsed; never held across a call
+	entries map[string]*entry // by Endpoint.session
 	closed  bool
-}
-
-type key struct {
-	server, username, thumbprint string // the thumbprint without colons, in capitals
-	password                     [sha256.Size]byte
-}
-
-func keyOf(ep Endpoint) key {
-	return key{ep.Server, ep.Username, vcerrors.PlainThumbprint(ep.Thumbprint), sha256.Sum256([]byte(ep.Password))}
 }
 
 // NewPool returns an empty pool. Close it to log out.
@@ -153,7 +155,7 @@ func NewPool(opts Options) *Pool {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	opts.turns, opts.lines, opts.vcenters = &drs.Turns{}, &calls.Lines{}, &inventory.Shared{Keep: opts.KeepNotes}
-	return &Pool{opts: opts, entries: map[key]*entry{}}
+	return &Pool{opts: opts, entries: map[string]*entry{}}
 }
 
 // Session returns the live session of an endpoint and never waits for the network. Without one it starts to connect, and
@@ -165,7 +167,7 @@ func (p *Pool) Session(ep Endpoint) (*Session, error) {
 	if ep.Server == "" {
 		return nil, fmt.Errorf("%w: no vCenter server is named", vcerrors.ErrInvalid)
 	}
-	id := keyOf(ep)
+	id := ep.session()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -173,6 +175,9 @@ func (p *Pool) Session(ep Endpoint) (*Session, error) {
 	}
 	e, ok := p.entries[id]
 	if !ok {
+		if err := p.room(ep); err != nil {
+			return nil, err
+		}
 		e = newEntry(ep, &p.opts)
 		p.entries[id] = e
 		go e.run()
@@ -181,14 +186,36 @@ func (p *Pool) Session(ep Endpoint) (*Session, error) {
 		e.ask() // the first has it tried anyway
 	}
 	e.lastUsed = time.Now()
+	e.tenants[ep.Tenant] = struct{}{}
 	return e.current()
+}
+
+// MaxSessions is how many sessions a tenant may have, those included that are no use. Each keeps an inventory in memory.
+const MaxSessions = 64
+
+// room reports whether the tenant may have another session. The lock is held.
+func (p *Pool) room(ep Endpoint) error {
+	if ep.Tenant == "" {
+		return nil
+	}
+	has := 0
+	for _, e := range p.entries {
+		if _, of := e.tenants[ep.Tenant]; of {
+			has++
+		}
+	}
+	if has < MaxSessions {
+		return nil
+	}
+	return fmt.Errorf("%w: namespace %s has %d, one for each server, account and thumbprint, and may not have another on %s: "+
+		"let clusters share accounts, or wait until one has not been used for %s", vcerrors.ErrTooMany, ep.Tenant, has, ep.Server, p.opts.Idle)
 }
 
 // forgotten is after how long an account is given up that vCenter refuses and nobody asks for.
 const forgotten = 10 * time.Minute
 
 // expire ends an entry that nobody has asked for during Options.Idle, or for less long if it is of no use.
-func (p *Pool) expire(id key, e *entry) {
+func (p *Pool) expire(id string, e *entry) {
 	timer := time.NewTimer(min(p.opts.Idle, forgotten))
 	defer timer.Stop()
 	for {
@@ -208,7 +235,7 @@ func (p *Pool) expire(id key, e *entry) {
 }
 
 // drop ends an entry that has been idle for too long. Else it returns how long it may be so yet.
-func (p *Pool) drop(id key, e *entry) time.Duration {
+func (p *Pool) drop(id string, e *entry) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	idle := p.opts.Idle
@@ -227,8 +254,8 @@ func (p *Pool) drop(id key, e *entry) time.Duration {
 func (p *Pool) leave(server string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for id := range p.entries {
-		if id.server == server {
+	for _, e := range p.entries {
+		if e.ep.Server == server {
 			return
 		}
 	}
@@ -242,7 +269,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
 	entries := p.entries
-	p.entries = map[key]*entry{}
+	p.entries = map[string]*entry{}
 	p.mu.Unlock()
 
 	for _, e := range entries {

@@ -81,7 +81,7 @@ func (r *Reconciler) beside(ctx context.Context, reader client.Reader, zone *inf
 		return nil, err
 	}
 	return slices.DeleteFunc(zones, func(other placement.Zone) bool {
-		return other.Name == zone.Name || other.Spec.Server != zone.Spec.Server
+		return other.Name == zone.Name || !infrav1.SameServer(other.Spec.Server, zone.Spec.Server)
 	}), nil
 }
 

@@ -59,7 +59,7 @@ func (r *Reconciler) zonesOfDomain(ctx context.Context, domain client.Object) []
 func (r *Reconciler) zonesBeside(ctx context.Context, object client.Object) []reconcile.Request {
 	zone := object.(*infrav1.VSphereDeploymentZone)
 	return r.zonesWhere(ctx, func(other *infrav1.VSphereDeploymentZone) bool {
-		return other.Name != zone.Name && other.Spec.Server == zone.Spec.Server && conditions.Has(other, infrav1.VSphereDeploymentZoneAutoConfiguredCondition)
+		return other.Name != zone.Name && infrav1.SameServer(other.Spec.Server, zone.Spec.Server) && conditions.Has(other, infrav1.VSphereDeploymentZoneAutoConfiguredCondition)
 	})
 }
 
@@ -123,7 +123,9 @@ func (r *Reconciler) zoneLeft(_ context.Context, machine client.Object) []reconc
 func (r *Reconciler) zonesOfEvent(ctx context.Context, e vcenter.Event) []reconcile.Request {
 	switch {
 	case e.Kind == vcenter.InventoryChanged, e.Server == "":
-		return r.zonesWhere(ctx, func(zone *infrav1.VSphereDeploymentZone) bool { return zone.Spec.Server == e.Server || e.Server == "" })
+		return r.zonesWhere(ctx, func(zone *infrav1.VSphereDeploymentZone) bool {
+			return e.Server == "" || infrav1.SameServer(zone.Spec.Server, e.Server)
+		})
 	case e.Kind == vcenter.SessionUp, e.Kind == vcenter.SessionDown:
 		var requests []reconcile.Request
 		for _, key := range r.VCenters.ZonesOf(e.Account) {

@@ -76,7 +76,7 @@ func (f *failures) on(server string) []reconcile.Request {
 	defer f.mu.Unlock()
 	var requests []reconcile.Request
 	for key, last := range f.known {
-		if last.server == server {
+		if infrav1.SameServer(last.server, server) {
 			requests = append(requests, reconcile.Request{NamespacedName: key})
 		}
 	}

@@ -71,7 +71,12 @@ func (t *tasks) has(key taskKey) bool {
 
 // inFlight names the task that the object records.
 func inFlight(vm *infrav1.VSphereVM) taskKey {
-	return taskKey{server: vm.Spec.Server, task: vm.Status.TaskRef}
+	return taskOn(vm.Spec.Server, vm.Status.TaskRef)
+}
+
+// taskOn names a task of a server, however that is spelled.
+func taskOn(server, task string) taskKey {
+	return taskKey{server: infrav1.ServerAddress(server), task: task}
 }
 
 // started records a task that is to be looked at again.

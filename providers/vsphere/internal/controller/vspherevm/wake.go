@@ -22,13 +22,15 @@ import (
 const wakeIndex = "wakenBy"
 
 // Keys of wakeIndex.
-func byUUID(uuid string) string               { return "uuid/" + strings.ToLower(uuid) }
-func byVM(server, ref string) string          { return "vm/" + server + "/" + ref }
-func byTask(key taskKey) string               { return "task/" + key.server + "/" + key.task }
-func byLostClones(server string) string       { return "lostClones/" + server }
-func byInventory(server string) string        { return "inventory/" + server }
-func bySession(server, cluster string) string { return "session/" + server + "/" + cluster }
-func byZone(zone string) string               { return "zone/" + zone }
+func byUUID(uuid string) string         { return "uuid/" + strings.ToLower(uuid) }
+func byVM(server, ref string) string    { return "vm/" + infrav1.ServerAddress(server) + "/" + ref }
+func byTask(key taskKey) string         { return "task/" + key.server + "/" + key.task }
+func byLostClones(server string) string { return "lostClones/" + infrav1.ServerAddress(server) }
+func byInventory(server string) string  { return "inventory/" + infrav1.ServerAddress(server) }
+func bySession(server, cluster string) string {
+	return "session/" + infrav1.ServerAddress(server) + "/" + cluster
+}
+func byZone(zone string) string { return "zone/" + zone }
 
 // wakenBy lists the keys of an object.
 func wakenBy(o client.Object) []string {
@@ -95,7 +97,7 @@ func (r *Reconciler) vmsOfEvent(ctx context.Context, e vcenter.Event) []reconcil
 }
 
 func (r *Reconciler) vmsOfTask(ctx context.Context, e vcenter.Event) []reconcile.Request {
-	key := taskKey{server: e.Server, task: e.Task}
+	key := taskOn(e.Server, e.Task)
 	requests := r.vmsByUUID(ctx, e)
 	if owner, ok := r.tasks.owner(key); ok {
 		return append(requests, reconcile.Request{NamespacedName: owner})

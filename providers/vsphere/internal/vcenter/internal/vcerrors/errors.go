@@ -46,6 +46,7 @@ var (
 	ErrThumbprint   = errors.New("vCenter's certificate has another thumbprint")
 	ErrUntrusted    = errors.New("vCenter's certificate is not trusted")
 	ErrConnecting   = errors.New("connecting to vCenter")
+	ErrTooMany      = errors.New("too many vCenter sessions") // no event follows
 
 	// ErrUnavailable says that vCenter is there but could not serve this call now. No event follows: try again.
 	ErrUnavailable = errors.New("vCenter is busy")
@@ -110,7 +111,7 @@ func OfSession(err error) error {
 }
 
 // sessionKinds are the reasons for which there is no session.
-var sessionKinds = []error{ErrUnauthorized, ErrThumbprint, ErrUntrusted, ErrConnecting, ErrUnreachable} //nolint:gochecknoglobals // never changed
+var sessionKinds = []error{ErrUnauthorized, ErrThumbprint, ErrUntrusted, ErrConnecting, ErrTooMany, ErrUnreachable} //nolint:gochecknoglobals // never changed
 
 // NoSession reports whether err says why there is no session. It ends by a SessionUp event.
 func NoSession(err error) bool { return sessionKind(err) != nil }
