@@ -43,7 +43,7 @@ type Options struct {
 	healthAddress, profilerAddress           string
 	contentionProfiling                      bool
 	skipMigrationPhases                      []string
-	enableHTTP2, version                     bool
+	enableHTTP2, version, insecureProfiler   bool
 }
 
 // AddFlags adds the flags with their defaults.
@@ -77,7 +77,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.enableHTTP2, "enable-http2", false,
 		"Serve webhooks, and diagnostics over HTTPS, by HTTP/2 too. Without it they are served by HTTP/1.1 only.")
 	fs.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of the health endpoint.")
-	fs.StringVar(&o.profilerAddress, "profiler-address", os.Getenv("PROFILER_ADDR"), "Address of the pprof profiler, for example localhost:6060. Off when empty.")
+	fs.StringVar(&o.profilerAddress, "profiler-address", os.Getenv("PROFILER_ADDR"), "Address of the pprof profiler, for example localhost:6060. Off when empty. It must be one of the loopback interface, unless --insecure-profiler is set.")
+	fs.BoolVar(&o.insecureProfiler, "insecure-profiler", false,
+		"Let --profiler-address be one that others than the manager's Pod reach. The profiler asks for no credentials, and shows what is in memory, passwords among it.")
 	fs.BoolVar(&o.contentionProfiling, "contention-profiling", false, "Have the profiler know what goroutines wait for.")
 	fs.StringSliceVar(&o.skipMigrationPhases, "skip-crd-migration-phases", nil,
 		"What is not done when CRDs have changed: StorageVersionMigration, which writes every object in the version that is stored today, "+

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	goruntime "runtime"
@@ -62,6 +63,9 @@ func (o *Options) Run(ctx context.Context, p Provider) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
+	if err := o.checkProfiler(); err != nil {
+		return err
+	}
 	if err := logsv1.ValidateAndApply(o.logs, nil); err != nil {
 		return fmt.Errorf("setting up logs: %w", err)
 	}
@@ -94,6 +98,16 @@ func (o *Options) Run(ctx context.Context, p Provider) error {
 		return fmt.Errorf("adding readiness check: %w", err)
 	}
 	return mgr.Start(ctx)
+}
+
+// checkProfiler refuses a profiler that others than the manager's Pod reach, unless that is wanted.
+func (o *Options) checkProfiler() error {
+	host, _, err := net.SplitHostPort(o.profilerAddress)
+	if o.profilerAddress == "" || o.profilerAddress == "0" || o.insecureProfiler || err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback()) {
+		return nil
+	}
+	return fmt.Errorf("--profiler-address=%s may be reached from outside, asks for no credentials, and shows what is in memory, passwords among it: "+
+		"set localhost:PORT and use kubectl port-forward, or set --insecure-profiler", o.profilerAddress)
 }
 
 func (o *Options) newManager(p Provider) (manager.Manager, error) {
