@@ -4,6 +4,8 @@
 package charts_test
 
 import (
+	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,6 +40,30 @@ func components(t *testing.T, folder string) []*unstructured.Unstructured {
 	rendered, err := managementcluster.Fill(content, map[string]string{"VSPHERE_USERNAME": "user", "VSPHERE_PASSWORD": "secret", "VSPHERE_SERVER": "vcenter"})
 	g.Expect(err).NotTo(HaveOccurred(), folder)
 	return rendered
+}
+
+func TestTheAccountOfVSphereIsReleasedForTheServersOfTheInstallation(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("../../providers/vsphere/config/manager/credentials.yaml")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for name, tc := range map[string]struct {
+		variables map[string]string
+		want      string
+	}{
+		"no server":       {nil, "servers: []"},
+		"VSPHERE_SERVER":  {map[string]string{"VSPHERE_SERVER": "vc:8443"}, "servers: [vc:8443]"},
+		"VSPHERE_SERVERS": {map[string]string{"VSPHERE_SERVER": "vc", "VSPHERE_SERVERS": "10.0.0.1, vd"}, "servers: [10.0.0.1, vd]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			variables := map[string]string{"VSPHERE_USERNAME": "user", "VSPHERE_PASSWORD": "secret"}
+			maps.Copy(variables, tc.variables)
+			rendered, err := managementcluster.Fill(content, variables)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(the[corev1.Secret](g, name, rendered, "Secret").StringData["credentials.yaml"]).To(HaveSuffix(tc.want))
+		})
+	}
 }
 
 // installed are the objects of everything that is released with a manager in it.

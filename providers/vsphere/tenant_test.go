@@ -4,6 +4,9 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -59,12 +62,15 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 			}},
 		}},
 	)
-	testenv.RunManager(t, env, components, testenv.FloodFlag())
+	credentials := filepath.Join(t.TempDir(), "credentials.yaml")
+	g.Expect(os.WriteFile(credentials, fmt.Appendf(nil, "username: %s\npassword: %s\n", vc.Username(), vc.Password()), 0o600)).To(Succeed())
+	testenv.RunManager(t, env, components, testenv.FloodFlag(), "--credentials-file="+credentials)
 	for name, attempt := range map[string]func(*tenancy){
 		"kinds that are in no namespace": (*tenancy).makesZones,
 		"a Secret of another":            (*tenancy).usesTheSecret,
 		"an identity of another":         (*tenancy).usesTheIdentity,
 		"the token of the manager":       (*tenancy).drawsTheToken,
+		"the account of the manager":     (*tenancy).sendsTheAccount,
 		"answers that do not end":        (*tenancy).floods,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,6 +119,17 @@ func (w *tenancy) usesTheSecret() {
 
 func (w *tenancy) usesTheIdentity() {
 	w.refused(w.cluster(infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: "account"}), "does not select namespace "+w.tenant.Namespace)
+}
+
+// sendsTheAccount has the manager log in, with its own account, to a server that the tenant vouches for.
+func (w *tenancy) sendsTheAccount() {
+	thief := testenv.NewThief(w.t)
+	infra := &infrav1.VSphereCluster{ObjectMeta: w.tenant.Meta("c"), Spec: infrav1.VSphereClusterSpec{
+		Server: thief.Host(), Thumbprint: thief.Thumbprint(), ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+	}}
+	testworld.NewUser(w.t, w.tenant.Client, patience).Cluster(infra)
+	w.refused(infra, "names no servers")
+	w.Expect(thief.Asked()).To(BeFalse(), "it was not even asked who it is")
 }
 
 // drawsTheToken has the manager read a kubeconfig that names a file of the manager's.

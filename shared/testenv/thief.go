@@ -78,6 +78,13 @@ func thumbprint(server *httptest.Server) string {
 	return fmt.Sprintf("%X", sha256.Sum256(server.Certificate().Raw))
 }
 
+// Asked reports whether anything has arrived.
+func (s *Thief) Asked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.seen) > 0
+}
+
 // IsRefused waits for the event on the first cluster that says why its kubeconfig is not used.
 func (s *Thief) IsRefused(t *testing.T, c client.Reader, cluster client.ObjectKey) {
 	t.Helper()

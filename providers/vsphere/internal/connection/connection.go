@@ -53,6 +53,9 @@ func (d *Dialer) ForCluster(ctx context.Context, cluster *infrav1.VSphereCluster
 	if err != nil {
 		return nil, err
 	}
+	if err := account.Pinned(cluster.Spec.Server, cluster.Spec.Thumbprint); err != nil {
+		return nil, err
+	}
 	return d.open(cluster, cluster.Spec.Server, cluster.Spec.Server, cluster.Spec.Thumbprint, account)
 }
 
@@ -66,7 +69,13 @@ func (d *Dialer) ForVM(ctx context.Context, cluster *infrav1.VSphereCluster, vm 
 	if err != nil {
 		return nil, err
 	}
-	return d.open(cluster, why, vm.Spec.Server, placement.Thumbprint(vm.Spec.Server, cluster, zone, vm.Spec.Thumbprint), account)
+	thumbprint := placement.Thumbprint(vm.Spec.Server, cluster, zone, vm.Spec.Thumbprint)
+	if zone == nil || thumbprint != zone.Spec.Thumbprint { // who may make zones is no tenant
+		if err := account.Pinned(vm.Spec.Server, thumbprint); err != nil {
+			return nil, err
+		}
+	}
+	return d.open(cluster, why, vm.Spec.Server, thumbprint, account)
 }
 
 // accountFor is the cluster's account, except on another server than the cluster's: there the account of the zone's identityRef comes

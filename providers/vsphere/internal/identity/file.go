@@ -42,12 +42,21 @@ func (f *File) Account() (Account, error) {
 	if account.Username == "" || account.Password == "" {
 		return Account{}, fmt.Errorf("%w: credentials file %s must have the keys %s and %s, neither empty", ErrNotUsable, f.Path, UsernameKey, PasswordKey)
 	}
-	account.origin = "credentials file " + f.Path
+	account.origin, account.managers = "credentials file "+f.Path, true
 	return account, nil
+}
+
+// warn tells the administrator when the account is bound to no vCenter.
+func (f *File) warn(ctx context.Context) {
+	if account, err := f.Account(); err == nil && len(account.Servers) == 0 {
+		log.FromContext(ctx).Info("Warning: the manager's account is bound to no vCenter, so that whoever may make a VSphereCluster decides where it is sent: "+
+			"list the vCenters as servers in the credentials file (variable VSPHERE_SERVERS)", "path", f.Path)
+	}
 }
 
 // Start watches the file's folder until ctx ends. The folder, because a projected Secret is replaced by renaming a link.
 func (f *File) Start(ctx context.Context) error {
+	f.warn(ctx)
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", f.Path, err)

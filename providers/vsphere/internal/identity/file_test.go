@@ -45,6 +45,26 @@ func TestManagersFileIsForItsServersOnly(t *testing.T) {
 	g.Expect(account.For("mine.example.com")).To(MatchError(And(ContainSubstring(file.Path), ContainSubstring("mine.example.com"))))
 }
 
+func TestThumbprintOfATenantDoesNotDecideWhereTheManagersAccountIsSent(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	file := &identity.File{Path: filepath.Join(t.TempDir(), "credentials.yaml")}
+	for servers, allowed := range map[string]bool{"": false, "servers: []\n": false, "servers: [vc.example.com]\n": true} {
+		write(g, file.Path, "username: manager\npassword: s3cret\n"+servers)
+		account, err := file.Account()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(account.Pinned("vc.example.com", "")).To(Succeed(), "no tenant vouches for the server")
+		err = account.Pinned("vc.example.com", "AB:CD")
+		if allowed {
+			g.Expect(err).NotTo(HaveOccurred())
+			continue
+		}
+		g.Expect(err).To(MatchError(identity.ErrNotUsable))
+		g.Expect(err).To(MatchError(And(ContainSubstring(file.Path), ContainSubstring("key servers"), ContainSubstring("spec.identityRef"))))
+	}
+	g.Expect(identity.Account{Username: "one", Password: "own"}.Pinned("vc.example.com", "AB:CD")).To(Succeed(), "the account is the tenant's")
+}
+
 func TestFileThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{

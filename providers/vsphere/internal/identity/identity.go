@@ -17,6 +17,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -39,7 +41,8 @@ type Account struct {
 	// no server.
 	Servers []string
 
-	origin string // the object or file that binds it, for messages
+	origin   string // the object or file that binds it, for messages
+	managers bool   // it is the manager's own
 }
 
 // For returns ErrNotUsable unless the account may be sent to the server.
@@ -49,6 +52,16 @@ func (a Account) For(server string) error {
 	}
 	return fmt.Errorf("%w: %s is for vCenter %s only, not for %s: correct spec.server, or add it to the servers there",
 		ErrNotUsable, a.origin, strings.Join(a.Servers, ", "), server)
+}
+
+// Pinned returns ErrNotUsable if a thumbprint that a tenant has set may not decide that the account is sent to a server: with that the
+// tenant vouches for a server of its own. It may not for the manager's account while nobody has said what servers that is for.
+func (a Account) Pinned(server, thumbprint string) error {
+	if thumbprint == "" || !a.managers || len(a.Servers) > 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s names no servers, so that the thumbprint of a tenant does not decide that it is sent to %s: "+
+		"add the vCenter to the key servers there, or set spec.identityRef to an account of the cluster's own", ErrNotUsable, a.origin, server)
 }
 
 // Resolver finds accounts. It asks the API server for a Secret's content only when the Secret has changed.
@@ -119,8 +132,7 @@ func (r *Resolver) allows(ctx context.Context, identity *infrav1.VSphereClusterI
 }
 
 func (r *Resolver) fromSecret(ctx context.Context, key client.ObjectKey) (Account, error) {
-	meta := &metav1.PartialObjectMetadata{}
-	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	meta := metadata()
 	if err := r.Cache.Get(ctx, key, meta); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.forget(key)
@@ -156,6 +168,30 @@ func (r *Resolver) known(key client.ObjectKey, meta *metav1.PartialObjectMetadat
 		return Account{}, false
 	}
 	return v.account, true
+}
+
+// WatchSecrets drops the account of a Secret when that is deleted, whether or not somebody asks for it afterwards.
+func (r *Resolver) WatchSecrets(ctx context.Context, of cache.Informers) error {
+	informer, err := of.GetInformer(ctx, metadata(), cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching Secrets: %w", err)
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(o any) {
+		if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+			o = gone.Obj
+		}
+		if secret, ok := o.(client.Object); ok {
+			r.forget(client.ObjectKeyFromObject(secret))
+		}
+	}})
+	return err
+}
+
+// metadata is that of a Secret, without its content.
+func metadata() *metav1.PartialObjectMetadata {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	return meta
 }
 
 // forget drops the account of a Secret that is gone.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -254,4 +255,24 @@ func TestPasswordOfADeletedSecretIsForgotten(t *testing.T) {
 	_, err = r.ForCluster(t.Context(), cluster)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(secrets.reads.Load()).To(Equal(before+1), "its content was read again, not remembered")
+}
+
+func TestPasswordEndsWithItsSecretThoughNobodyAsksAgain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	stored := secret("tenant-one", "account", account("one", "s3cret"))
+	r, _, secrets := newResolver(t, stored)
+	kinds := runtime.NewScheme()
+	g.Expect(metav1.AddMetaToScheme(kinds)).To(Succeed())
+	informers := &informertest.FakeInformers{Scheme: kinds}
+	g.Expect(r.WatchSecrets(t.Context(), informers)).To(Succeed())
+	meta := &metav1.PartialObjectMetadata{ObjectMeta: stored.ObjectMeta}
+	informer, err := informers.FakeInformerFor(t.Context(), meta)
+	g.Expect(err).NotTo(HaveOccurred())
+	for reads := range 2 {
+		_, err := r.ForCluster(t.Context(), clusterIn("tenant-one", infrav1.SecretKind, "account"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(secrets.reads.Load()).To(BeEquivalentTo(reads+1), "its content was read, not remembered")
+		informer.Delete(meta)
+	}
 }

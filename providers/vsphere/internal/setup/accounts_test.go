@@ -244,6 +244,7 @@ func TestPasswordRotatedInTheSecret(t *testing.T) {
 func TestPasswordRotatedInTheManagersFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
+	w.writeAccount(w.vc.Password())
 	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) {
 		c.Spec.FailureDomainSelector, c.Spec.IdentityRef = nil, infrav1.VSphereIdentityReference{}
 	})
@@ -279,7 +280,7 @@ func (w *world) rotate(write func(password string)) {
 // writeAccount replaces the manager's file as a whole, as a projected Secret is.
 func (w *world) writeAccount(password string) {
 	w.t.Helper()
-	w.writeFile("username: %s\npassword: %s\n", w.vc.Username(), password)
+	w.writeFile("username: %s\npassword: %s\nservers: [%q]\n", w.vc.Username(), password, w.vc.Host())
 }
 
 func (w *world) writeFile(format string, args ...any) {

@@ -103,14 +103,11 @@ func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := mgr.Add(file); err != nil {
 		return err
 	}
-	dialer := &connection.Dialer{
-		Client:   mgr.GetClient(),
-		Sessions: pool,
-		Identities: &identity.Resolver{
-			Cache: mgr.GetCache(), Secrets: mgr.GetAPIReader(), Namespace: options.Namespace, Default: file,
-		},
+	identities := &identity.Resolver{Cache: mgr.GetCache(), Secrets: mgr.GetAPIReader(), Namespace: options.Namespace, Default: file}
+	if err := identities.WatchSecrets(ctx, mgr.GetCache()); err != nil {
+		return err
 	}
-	return add(ctx, mgr, options, hub, dialer)
+	return add(ctx, mgr, options, hub, &connection.Dialer{Client: mgr.GetClient(), Sessions: pool, Identities: identities})
 }
 
 // logoutTimeout bounds how long a manager that stops waits for vCenters to end its sessions.
