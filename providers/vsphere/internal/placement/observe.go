@@ -6,6 +6,7 @@ package placement
 import (
 	"slices"
 
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
