@@ -6,6 +6,10 @@ package conversion
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +36,34 @@ func FuzzKept(f *testing.F) {
 		again, err := json.Marshal(Kept[corev1.ConfigMap](t.Context(), spoke))
 		if err != nil || !bytes.Equal(again, written) {
 			t.Fatalf("%s became %s: %v", written, again, err)
+		}
+	})
+}
+
+// Zero values of an annotation that anybody may write add nothing but zero values, and change neither type nor metadata.
+func FuzzZeroValues(f *testing.F) {
+	f.Add(`{"/data":{},"/data/a~1b":"","/list/0/a":0}`)
+	f.Add(`{"/metadata/name":"","":[],"/list/-1/a":null}`)
+	f.Add(`{"/list/0/deep/~0":0e9,"/spec/a":"0s"}`)
+	f.Fuzz(func(t *testing.T, annotation string) {
+		const written = `{"apiVersion":"v1","kind":"A","list":[{"a":1},[]],"metadata":{"name":"a"},"spec":{"text":"b"}}`
+		var object, before map[string]any
+		if err := errors.Join(unmarshal([]byte(written), &object), unmarshal([]byte(written), &before)); err != nil {
+			t.Fatal(err)
+		}
+		values := zeroValues(annotation)
+		for _, pointer := range slices.Sorted(maps.Keys(values)) {
+			put(object, pointer, values[pointer])
+		}
+		added := map[string]any{}
+		for name, value := range object {
+			collectZeros("/"+escape(name), value, before[name], added)
+		}
+		for _, pointer := range slices.Sorted(maps.Keys(added)) {
+			put(before, pointer, added[pointer])
+		}
+		if !reflect.DeepEqual(object, before) || !reflect.DeepEqual(object["metadata"], map[string]any{"name": "a"}) {
+			t.Fatalf("%q made %v", annotation, object)
 		}
 	})
 }

@@ -21,14 +21,14 @@ import (
 
 const (
 	// ZeroValuesAnnotation holds, while an object is in one version, the zero values that it was written with in the other: texts, lists and
-	// maps that are empty, 0 and false. Types leave them out when an object becomes JSON. Without them an object would not be read as it was
-	// written: whoever applies it sees a difference, writes it, and raises its generation, each time.
+	// maps that are empty, 0 and false. Types leave them out when an object becomes JSON. Without them, a client that applies the object
+	// finds a difference, writes it, and raises the generation, each time.
 	//
-	// It is a JSON object of JSON pointers and values. A value is put back where there is none, if it means nothing: converting the object
-	// with it and without it comes to the same. So anybody may write the annotation. It is taken off when it says nothing.
+	// Its value is a JSON object of JSON pointers and values. A value is put back where there is none, if it means nothing: the object is
+	// converted to the same with it and without it. So anybody may write the annotation. It is removed when no values are left.
 	ZeroValuesAnnotation = "conversion.infrastructure.cluster.x-k8s.io/zero-values"
 
-	// longest is what the annotation may have: some hundred values. Without it an object is converted as its types have it.
+	// longest is the length that the annotation may have, that of some hundred values.
 	longest = 16 << 10
 )
 
@@ -277,7 +277,7 @@ func unescape(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
 }
 
-// zeroValues reads the annotation. One that cannot be read, is too long or has other values says nothing.
+// zeroValues reads the annotation. There are none in one that cannot be read, is too long or has other values.
 func zeroValues(text string) map[string]any {
 	var values map[string]any
 	if len(text) > longest || unmarshal([]byte(text), &values) != nil {

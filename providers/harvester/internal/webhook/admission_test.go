@@ -38,6 +38,9 @@ func TestAdmission(t *testing.T) {
 	t.Run("upstream's manifests", func(t *testing.T) { testUpstreamManifests(t, api) })
 	t.Run("our templates", func(t *testing.T) { testOurTemplates(t, api) })
 	t.Run("a client of v1alpha1 loses nothing", func(t *testing.T) { testOlderClient(t, api) })
+	t.Run("zero values", func(t *testing.T) {
+		api.StayAsWritten(t, "testdata/zero-values", v1alpha1.GroupVersion, infrav1.GroupVersion)
+	})
 	t.Run("objects that are older than a rule", func(t *testing.T) { testOlderObjects(t, api) })
 }
 

@@ -33,6 +33,9 @@ func TestAdmission(t *testing.T) {
 	t.Run("what upstream has stored is applied again unchanged", func(t *testing.T) { testReappliedAfterUpstream(t, api) })
 	t.Run("upstream's manifests", func(t *testing.T) { testUpstreamManifests(t, api) })
 	t.Run("objects of v1beta1", func(t *testing.T) { testOlderVersion(t, api) })
+	t.Run("zero values", func(t *testing.T) {
+		api.StayAsWritten(t, "testdata/zero-values", v1beta1.GroupVersion, infrav1.GroupVersion)
+	})
 	t.Run("objects that are older than a rule", func(t *testing.T) { testOlderObjects(t, api) })
 }
 

@@ -41,6 +41,9 @@ func TestAdmission(t *testing.T) {
 	t.Run("the rules of a load balancer", func(t *testing.T) { testLoadBalancerRules(t, api) })
 	t.Run("the status of a new load balancer", func(t *testing.T) { testNewStatus(t, api) })
 	t.Run("one value where a list belongs", func(t *testing.T) { testSingleValues(t, api) })
+	t.Run("zero values", func(t *testing.T) {
+		api.StayAsWritten(t, "testdata/zero-values", v1alpha1.GroupVersion, lbv1.GroupVersion)
+	})
 	t.Run("a client of v1alpha1 loses nothing", func(t *testing.T) { testOlderClient(t, api) })
 }
 
