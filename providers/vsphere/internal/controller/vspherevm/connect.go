@@ -23,15 +23,14 @@ import (
 // connect finds the session and the virtual machine in its inventory.
 func (r *Reconciler) connect(ctx context.Context, s *scope) (steps.Progress, error) {
 	session, err := r.VCenters.ForVM(ctx, s.cluster, s.vm)
-	if err == nil {
-		conditions.Set(s.vm, connection.Condition(nil))
-	} else {
+	if err != nil {
 		status.Unseen(s.vm, connection.Condition(err))
 		if connection.Waits(err) {
 			return steps.Retry(connection.AskAgain(err)), nil
 		}
 		return steps.Wait, err
 	}
+	conditions.Set(s.vm, connection.Condition(nil))
 	s.session = session
 	if err := r.recognise(ctx, s); err != nil {
 		return steps.Wait, err
