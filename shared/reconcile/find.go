@@ -84,6 +84,30 @@ func OwnersOf[T client.Object](ctx context.Context, reader client.Client, infra 
 	return of, (of.Machine == nil || of.Cluster == nil) && infra.GetDeletionTimestamp().IsZero(), err
 }
 
+// Orphaned finds the infrastructure cluster of an object that is being deleted and whose Cluster is gone, by the name of that, which both have;
+// nil when that is not clear. The list is an empty one of the infrastructure clusters.
+func Orphaned[T client.Object](ctx context.Context, reader client.Reader, obj client.Object, list client.ObjectList) (T, error) {
+	var none T
+	name := obj.GetLabels()[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return none, nil
+	}
+	if err := reader.List(ctx, list, client.InNamespace(obj.GetNamespace())); err != nil {
+		return none, fmt.Errorf("looking for the infrastructure of Cluster %s: %w", name, err)
+	}
+	var found []T
+	_ = meta.EachListItem(list, func(o runtime.Object) error { // it fails only for what is no list
+		if infra := o.(T); watch.ClusterName(infra) == name {
+			found = append(found, infra)
+		}
+		return nil
+	})
+	if len(found) != 1 {
+		return none, nil
+	}
+	return found[0], nil
+}
+
 // Remaining names what of these kinds still belongs to the Cluster of an infrastructure cluster that is being deleted, by kind and name.
 // The lists are empty ones of the kinds.
 func Remaining(ctx context.Context, reader client.Reader, infra client.Object, lists map[string]client.ObjectList) ([]string, error) {

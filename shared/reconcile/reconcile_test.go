@@ -448,6 +448,24 @@ func TestAMachineIsLeftAloneUntilItHasAMachineAndAClusterUnlessItGoes(t *testing
 	w.Expect(look(false)).To(BeZero(), "its deletion needs none")
 }
 
+func TestTheInfrastructureOfAClusterThatIsGoneIsFoundByItsNameUnlessThatIsNotClear(t *testing.T) {
+	t.Parallel()
+	named := func(name, of string) *providertest.Cluster {
+		return &providertest.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: of}}}
+	}
+	w := newWorld(t, named("infra", "one"))
+	w.Expect(w.client.Create(t.Context(), named("another", "two"))).To(Succeed())
+	infra := &providertest.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}}
+	look := func() (*providertest.Cluster, error) {
+		return reconcile.Orphaned[*providertest.Cluster](t.Context(), w.client, infra, &providertest.ClusterList{})
+	}
+	w.Expect(look()).To(BeNil(), "nothing says which")
+	infra.Labels = map[string]string{clusterv1.ClusterNameLabel: "one"}
+	w.Expect(look()).To(HaveField("Name", "infra"))
+	w.Expect(w.client.Create(t.Context(), named("second", "one"))).To(Succeed())
+	w.Expect(look()).To(BeNil(), "it can be either")
+}
+
 func TestWhatRemainsOfAClusterIsNamedByItsKind(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

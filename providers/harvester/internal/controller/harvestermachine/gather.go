@@ -5,12 +5,9 @@ package harvestermachine
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	infrastructure "github.com/faultline-io/faultline/providers/harvester/internal/provider"
@@ -28,26 +25,9 @@ func (r *Reconciler) gather(ctx context.Context, infra *infrav1.HarvesterMachine
 	}
 	s := &scope{infra: infra, patch: p, machine: of.Machine, cluster: of.Cluster, infraCluster: of.InfraCluster}
 	if s.cluster == nil {
-		s.infraCluster, err = r.orphaned(ctx, infra)
+		s.infraCluster, err = reconcile.Orphaned[*infrav1.HarvesterCluster](ctx, r.Client, infra, &infrav1.HarvesterClusterList{})
 	}
 	return s, err
-}
-
-// orphaned finds the HarvesterCluster of a machine whose Cluster is gone, by the label that both have from it; nil when that is not
-// clear.
-func (r *Reconciler) orphaned(ctx context.Context, infra *infrav1.HarvesterMachine) (*infrav1.HarvesterCluster, error) {
-	name := infra.Labels[clusterv1.ClusterNameLabel]
-	if name == "" {
-		return nil, nil
-	}
-	list := &infrav1.HarvesterClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(infra.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
-		return nil, fmt.Errorf("listing HarvesterClusters of Cluster %s: %w", name, err)
-	}
-	if len(list.Items) != 1 {
-		return nil, nil
-	}
-	return &list.Items[0], nil
 }
 
 // asked is the failure domain that the machine belongs to. A condition with a reason says that it must wait until it belongs to one.
