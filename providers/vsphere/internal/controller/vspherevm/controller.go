@@ -111,7 +111,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) gather(ctx context.Context, vm *infrav1.VSphereVM, p *patch.Patch) (*scope, error) {
 	s := &scope{vm: vm, patch: p}
 	owner, err := reconcile.ClusterOf(ctx, r.Client, vm)
-	if err != nil || owner == nil {
+	switch {
+	case err != nil:
+		return nil, err
+	case owner != nil:
+	case vm.DeletionTimestamp.IsZero():
+		return s, nil
+	default:
+		s.cluster, err = reconcile.Orphaned[*infrav1.VSphereCluster](ctx, r.Client, vm, &infrav1.VSphereClusterList{})
 		return s, err
 	}
 	s.owner = owner
