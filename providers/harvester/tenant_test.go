@@ -146,6 +146,7 @@ func (w *tenancy) usesTheAccount() {
 	own := w.manifests(w.tenant.Namespace)
 	infra := w.cluster(w.victim, into(own.Namespace, own.Name))
 	w.refused(infra, infrav1.HarvesterConnectionReadyCondition, infrav1.IdentitySecretNotAllowedReason)
+	w.Expect(w.account().Finalizers).To(BeEmpty(), "the victim can delete it")
 	w.nothing()
 	w.unchanged(own)
 	w.Expect(w.tenant.Client.Delete(w.t.Context(), infra)).To(Succeed())
@@ -159,17 +160,26 @@ func (w *tenancy) keepsTheAccount() {
 		g.Expect(w.admin.Get(w.t.Context(), client.ObjectKeyFromObject(infra), infra)).To(Succeed())
 		g.Expect(infra.Status.Ready).To(BeTrue(), "%v", infra.Status.Conditions)
 	}).Should(Succeed())
+	w.Eventually(func() []string { return w.account().Finalizers }).Should(ConsistOf(infrav1.IdentitySecretFinalizer))
 	w.allow("")
 	w.refused(infra, infrav1.HarvesterConnectionReadyCondition, infrav1.IdentitySecretNotAllowedReason)
+	w.Eventually(func() []string { return w.account().Finalizers }).Should(BeEmpty(), "the victim can delete it")
+}
+
+// account is the Secret of the victim.
+func (w *tenancy) account() *corev1.Secret {
+	w.t.Helper()
+	secret := &corev1.Secret{}
+	w.Expect(w.admin.Get(w.t.Context(), client.ObjectKey{Namespace: w.victim.Namespace, Name: "harvester"}, secret)).To(Succeed())
+	return secret
 }
 
 // allow has the Secret of the victim name the namespaces that may use it.
 func (w *tenancy) allow(namespaces string) {
 	w.t.Helper()
-	secret := &corev1.Secret{}
-	w.Expect(w.admin.Get(w.t.Context(), client.ObjectKey{Namespace: w.victim.Namespace, Name: "harvester"}, secret)).To(Succeed())
-	secret.Annotations = map[string]string{faultlinev1.AllowedNamespacesAnnotation: namespaces}
-	w.Expect(w.admin.Update(w.t.Context(), secret)).To(Succeed())
+	testworld.Update(testworld.NewUser(w.t, w.admin, patience), w.account(), testworld.Whole, func(secret *corev1.Secret) {
+		secret.Annotations = map[string]string{faultlinev1.AllowedNamespacesAnnotation: namespaces}
+	})
 }
 
 func (w *tenancy) writesIntoOthers() {
