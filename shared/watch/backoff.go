@@ -33,5 +33,5 @@ type backoff[T comparable] struct {
 // When returns the next pause of an item.
 func (b backoff[T]) When(item T) time.Duration {
 	pause := b.TypedRateLimiter.When(item)
-	return pause - rand.N(pause/spread)
+	return pause - rand.N(pause/spread) //nolint:gosec // nothing is kept secret by it
 }

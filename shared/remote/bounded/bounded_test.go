@@ -115,7 +115,7 @@ func TestEveryRequestThatIsNoWatchHasADeadline(t *testing.T) {
 
 // inProtobuf is an event after its length.
 func inProtobuf(content string) string {
-	return string(binary.BigEndian.AppendUint32(nil, uint32(len(content)))) + content //nolint:gosec // it is short
+	return string(binary.BigEndian.AppendUint32(nil, uint32(len(content)))) + content
 }
 
 func TestAWatchGoesOnForAsLongAsItsEventsAreShort(t *testing.T) {
