@@ -26,10 +26,10 @@ func TestWhatAPolicyRemovesIsNamedAndNotTakenForStored(t *testing.T) {
 		policy  func(*clusterv1.Machine)
 		removed []string
 	}{
-		"no policy": {func(*clusterv1.Machine) {}, nil},
-		"an annotation that was written": {func(machine *clusterv1.Machine) { delete(machine.Annotations, added) }, []string{"annotation " + added}},
+		"no policy":                              {func(*clusterv1.Machine) {}, nil},
+		"an annotation that was written":         {func(machine *clusterv1.Machine) { delete(machine.Annotations, added) }, []string{"annotation " + added}},
 		"one that is replaced by something else": {func(machine *clusterv1.Machine) { machine.Annotations[replaced] = "z" }, []string{"annotation " + replaced}},
-		"a finalizer": {func(machine *clusterv1.Machine) { machine.Finalizers = nil }, []string{"finalizer " + clusterv1.MachineFinalizer}},
+		"a finalizer":                            {func(machine *clusterv1.Machine) { machine.Finalizers = nil }, []string{"finalizer " + clusterv1.MachineFinalizer}},
 		"all that was written": {func(machine *clusterv1.Machine) { machine.Annotations, machine.Finalizers = nil, nil },
 			[]string{"annotation " + added, "annotation " + replaced, "finalizer " + clusterv1.MachineFinalizer}},
 		"what was not written":   {func(machine *clusterv1.Machine) { delete(machine.Annotations, kept) }, nil},
