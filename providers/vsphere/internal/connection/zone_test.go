@@ -66,7 +66,7 @@ func TestZoneIsJudgedWithTheAccountOfTheOldestClusterWhereTheManagerHasNone(t *t
 	_, account, err := d.ForZone(t.Context(), newZone("one"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(account).To(Equal(infrav1.ClusterAccount))
-	g.Expect(opened.asked).To(Equal([]vcenter.Endpoint{{Server: server, Thumbprint: "of z-old", Username: "z-old", Password: "x"}}))
+	g.Expect(opened.asked).To(Equal([]vcenter.Endpoint{{Server: server, Thumbprint: "of z-old", Username: "z-old", Password: "x", Tenant: "default"}}))
 }
 
 // Another account may see less, and would take a zone from all clusters that is as good as ever.
