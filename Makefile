@@ -40,7 +40,7 @@ GOLANGCI_LINT := $(BIN)/golangci-lint
 .PHONY: demo
 demo: ## Bring up a cluster spread over failure domains, lose a domain, repair it. STORY=add, evict, return, workers or logical tells another, PROVIDER=metal3 does it on bare metal, FLAVOR=topology with a ClusterClass, KEEP=1 leaves it running, METRICS=FILE records its metrics
 	@echo "Compiling the demo (some minutes the first time, silent until it is done)"
-	@cd e2e && $(if $(BMO),$(REAL_OPERATOR) )go run ./cmd/demo --provider=$(PROVIDER) $(if $(STORY),--story=$(STORY)) $(if $(FLAVOR),--flavor=$(FLAVOR)) $(if $(KEEP),--keep) $(if $(METRICS),--metrics=$(abspath $(METRICS)))
+	@cd e2e && $(if $(BMO),$(REAL_OPERATOR) )$(if $(KUBEVIRT),$(REAL_KUBEVIRT) )go run ./cmd/demo --provider=$(PROVIDER) $(if $(STORY),--story=$(STORY)) $(if $(FLAVOR),--flavor=$(FLAVOR)) $(if $(KEEP),--keep) $(if $(METRICS),--metrics=$(abspath $(METRICS)))
 
 .PHONY: test
 test: assets ## Run the unit and integration tests of every module, or of MODULE (no Docker). RACE=all has the race detector watch all of them
@@ -133,12 +133,28 @@ operator:
 		id=$$(docker create $(BMO_IMAGE)) && docker cp $$id:/baremetal-operator $(BIN)/ && docker rm $$id >/dev/null || \
 		{ echo "Cannot pull $(BMO_IMAGE): give the program of the bare-metal operator $(BMO_VERSION) with BMO=FILE" >&2; exit 1; })
 
+# The control plane of the real KubeVirt: KUBEVIRT is the folder with its programs, all of one release. Without it they come from upstream's images.
+KUBEVIRT_VERSION := v1.6.3
+KUBEVIRT_IMAGES := quay.io/kubevirt
+KUBEVIRT_PROGRAMS := virt-api virt-controller virt-operator
+REAL_KUBEVIRT = FAULTLINE_KUBEVIRT=$(abspath $(or $(KUBEVIRT),$(BIN)/kubevirt))
+.PHONY: kubevirt
+kubevirt:
+	@for program in $(KUBEVIRT_PROGRAMS); do $(if $(KUBEVIRT),test -x $(KUBEVIRT)/$$program || { echo "KUBEVIRT=$(KUBEVIRT) has no program $$program: it is a folder with $(KUBEVIRT_PROGRAMS) of one release" >&2; exit 1; },mkdir -p $(BIN)/kubevirt && \
+		id=$$(docker create $(KUBEVIRT_IMAGES)/$$program:$(KUBEVIRT_VERSION)) && docker cp $$id:/usr/bin/$$program $(BIN)/kubevirt/ && docker rm $$id >/dev/null || \
+		{ echo "Cannot pull $(KUBEVIRT_IMAGES)/$$program:$(KUBEVIRT_VERSION): give the folder with the programs $(KUBEVIRT_PROGRAMS) of KubeVirt with KUBEVIRT=FOLDER" >&2; exit 1; }); done
+
 .PHONY: e2e
-e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs, LABEL=long the longest. PROVIDER=metal3 OPERATOR=real runs a cluster under upstream's bare-metal operator, without kind
-ifeq ($(OPERATOR),real)
+e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs, LABEL=long the longest. OPERATOR=real does without kind: PROVIDER=metal3 runs a cluster under upstream's bare-metal operator, PROVIDER=harvester our manager under the real virt-controller and virt-api (KUBEVIRT=FOLDER)
+ifneq ($(OPERATOR)$(KUBEVIRT),)
+ifeq ($(PROVIDER),harvester)
+e2e: kubevirt assets
+	cd providers/harvester && $(REAL_KUBEVIRT) KUBEBUILDER_ASSETS=$(ASSETS) $(TEST) -v -count=1 -p 1 -timeout=40m $(TEST_FLAGS) ./simulator ./internal/controller/harvestermachine ./internal/setup
+else
 e2e: operator
-	$(if $(filter metal3,$(PROVIDER)),,$(error OPERATOR=real is for PROVIDER=metal3))
+	$(if $(filter metal3,$(PROVIDER)),,$(error OPERATOR=real is for PROVIDER=metal3 and PROVIDER=harvester))
 	cd e2e && $(REAL_OPERATOR) $(TEST) -v -tags=e2e -count=1 -timeout=40m -run TestTheRealOperator $(TEST_FLAGS) ./realoperator
+endif
 else
 e2e:
 	@rm -f $(OUT)/e2e/failure.txt

@@ -49,9 +49,10 @@ func (Provider) Simulate(programs string) (provider.Simulation, error) {
 	address := lbv1.IPPool{}
 	address.Name = poolName
 	address.Spec.Ranges = []lbv1.Range{{Subnet: "127.0.0.0/8", RangeStart: "127.0.0.1", RangeEnd: "127.0.0.1", Gateway: "127.255.255.254"}}
-	s, err := newSimulation(programs, layout(), simulator.WithPools(address),
+	options := append(simulator.KubeVirtOf(os.Getenv), simulator.WithPools(address),
 		// Long enough to see machines come up one after the other. A zone without power is given up as late as by a real Harvester.
 		simulator.WithDelays(simulator.Delays{Volume: 200 * time.Millisecond, Boot: time.Second, Agent: 500 * time.Millisecond, Shutdown: 500 * time.Millisecond}))
+	s, err := newSimulation(programs, layout(), options...)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
@@ -29,9 +30,10 @@ func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error 
 	err := errors.Join(
 		hosts.Index(ctx, set),
 		hosts.Add(set, clock, delays.UntilReset()),
-		kubernetes.Add(ctx, set, s.front.Authority()),
-		storage.Add(ctx, set, clock, delays),
-		virtualmachines.Add(ctx, set, clock, delays, inside),
+		virtualmachines.Index(ctx, set),
+		kubernetes.Add(ctx, set, s.front.Authority(), s.kubeVirt != nil),
+		storage.Add(ctx, set, clock, delays, s.kubeVirt != nil),
+		s.addKubeVirt(set, clock, inside),
 		kubevip.Add(set, s.leases, s.settings.kubeVIP == KubeVIPEager),
 	)
 	if s.settings.balances {
@@ -41,4 +43,16 @@ func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error 
 		return fmt.Errorf("adding controllers: %w", err)
 	}
 	return nil
+}
+
+// addKubeVirt adds what looks after virtual machines: all of it, or what there is no program for.
+func (s *Simulator) addKubeVirt(set *controllers.Set, clock *timing.Clock, inside *guests.Guests) error {
+	if s.kubeVirt == nil {
+		return virtualmachines.Add(set, clock, s.settings.delays, inside)
+	}
+	handler, err := client.New(s.kubeVirt.Handler(), client.Options{Scheme: s.env.Scheme})
+	if err != nil {
+		return fmt.Errorf("connecting as virt-handler: %w", err)
+	}
+	return virtualmachines.AddBeside(set, clock, s.settings.delays, inside, handler)
 }

@@ -66,6 +66,7 @@ func listeners() simulator.Hooks {
 }
 
 func TestHooksAreToldOfAVirtualMachineFromItsBootToItsEnd(t *testing.T) {
+	sim.NeedsMigration(t)
 	s := newSite(t)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "vm-cloud-init"}, StringData: map[string]string{"userdata": "#cloud-config"},

@@ -5,6 +5,7 @@ package simulator
 
 import (
 	"context"
+	"errors"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -61,9 +62,15 @@ func (s *Simulator) Return(ctx context.Context, host string) error {
 	return s.hosts.Power(ctx, host, true)
 }
 
+// errNoMigration is of a Harvester whose KubeVirt is the real one.
+var errNoMigration = errors.New("nothing migrates under the real KubeVirt: the part of virt-handler in that is not simulated")
+
 // Migrate moves a running virtual machine to a host while it runs, or to any other without one, and waits until it is there.
 // kube-scheduler has the last word: the virtual machine stays where it is if no host suits, and Migrate says why.
 func (s *Simulator) Migrate(ctx context.Context, vm client.ObjectKey, host string) error {
+	if s.kubeVirt != nil {
+		return errNoMigration
+	}
 	return s.migrations.Migrate(ctx, vm, host)
 }
 
@@ -71,5 +78,8 @@ func (s *Simulator) Migrate(ctx context.Context, vm client.ObjectKey, host strin
 // affinity no other host satisfies is shut down without a try, whatever kube-scheduler would say, and starts again with Uncordon. One
 // whose migration fails, because it fits nowhere, goes on where it is.
 func (s *Simulator) Drain(ctx context.Context, host string) error {
+	if s.kubeVirt != nil {
+		return errNoMigration
+	}
 	return s.migrations.Drain(ctx, host)
 }

@@ -162,6 +162,7 @@ func TestVirtualMachineOfALostZoneIsNowhereUntilTheZoneReturns(t *testing.T) {
 }
 
 func TestVirtualMachineMigratesAndKeepsItsInstanceAndItsAddress(t *testing.T) {
+	sim.NeedsMigration(t)
 	s := newSite(t)
 	s.create("vm", inZone("zone-1", "zone-2"))
 	before := s.runs("vm")
@@ -183,6 +184,7 @@ func TestVirtualMachineMigratesAndKeepsItsInstanceAndItsAddress(t *testing.T) {
 }
 
 func TestVirtualMachineDoesNotMigrateOutOfTheZoneThatItRequires(t *testing.T) {
+	sim.NeedsMigration(t)
 	s := newSite(t)
 	s.create("vm", inZone("zone-1"))
 	before := s.runs("vm")
@@ -192,6 +194,7 @@ func TestVirtualMachineDoesNotMigrateOutOfTheZoneThatItRequires(t *testing.T) {
 }
 
 func TestDrainLeavesWhatFitsNowhereElseRunningWhereItIs(t *testing.T) {
+	sim.NeedsMigration(t)
 	s := newSite(t)
 	const host = "zone-1-host-1"
 	s.after(sim.Uncordon, host)
@@ -216,6 +219,7 @@ func TestDrainLeavesWhatFitsNowhereElseRunningWhereItIs(t *testing.T) {
 }
 
 func TestDrainMovesWhatAnotherHostSuitsAndShutsDownTheRest(t *testing.T) {
+	sim.NeedsMigration(t)
 	s := newSite(t)
 	const host = "zone-1-host-1"
 	s.after(sim.Uncordon, host)

@@ -18,6 +18,8 @@ const (
 	// clusterNetworkPrefix begins the label of hosts that are connected to a cluster network.
 	clusterNetworkPrefix = "network.harvesterhci.io/"
 	managementNetwork    = "mgmt"
+	// devicePrefix begins what virt-handler gives to Pods that run virtual machines.
+	devicePrefix = "devices.kubevirt.io/"
 )
 
 // Layout are the hosts of a Harvester cluster.
@@ -74,6 +76,7 @@ func (h Host) node() *corev1.Node {
 		node.Spec.Taints = []corev1.Taint{{Key: "node-role.kubernetes.io/etcd", Value: "true", Effect: corev1.TaintEffectNoExecute}}
 	} else {
 		node.Labels[kubevirtv1.NodeSchedulable] = "true"
+		node.Labels[kubevirtv1.SupportedMachineTypeLabel+"q35"] = "true"
 	}
 	maps.Copy(node.Labels, h.Labels)
 	return node
@@ -90,6 +93,9 @@ func (h Host) status() corev1.NodeStatus {
 	}
 	if h.Memory.IsZero() {
 		has[corev1.ResourceMemory] = resource.MustParse("128Gi")
+	}
+	for _, device := range []corev1.ResourceName{"kvm", "tun", "vhost-net"} {
+		has[devicePrefix+device] = resource.MustParse("1k")
 	}
 	return corev1.NodeStatus{
 		Capacity: has, Allocatable: has,

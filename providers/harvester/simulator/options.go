@@ -10,6 +10,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/kubevirt"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
 	"github.com/faultline-io/faultline/shared/simulation/front"
 )
@@ -29,6 +30,8 @@ type settings struct {
 	kubeVIP    KubeVIP
 	// balances says that the simulator plays Harvester's load balancer.
 	balances bool
+	// programs are the real KubeVirt's; nil where it is simulated.
+	programs *kubevirt.Programs
 	delays   Delays
 	hooks    Hooks
 	workers  int
@@ -91,6 +94,24 @@ func WithKubeVIP(version KubeVIP) Option { return func(s *settings) { s.kubeVIP 
 
 // WithoutLoadBalancer leaves IPPools and LoadBalancers to a manager that somebody else runs. kube-vip is there.
 func WithoutLoadBalancer() Option { return func(s *settings) { s.balances = false } }
+
+// WithKubeVirt leaves virtual machines and their instances to the real virt-controller and virt-api, which it runs. What is beside and below them is
+// simulated still: Harvester, which makes PVCs, kubelets, and virt-handler. Nothing migrates then: Migrate, Drain and the fault drained are not for
+// a real KubeVirt.
+func WithKubeVirt(programs KubeVirt) Option { return func(s *settings) { s.programs = &programs } }
+
+// KubeVirt are the programs of one.
+type KubeVirt = kubevirt.Programs
+
+// KubeVirtOf are the options that the environment asks for: FAULTLINE_KUBEVIRT is the folder of the real KubeVirt's programs, and
+// FAULTLINE_KUBEVIRT_LOGS the one of what they write.
+func KubeVirtOf(getenv func(string) string) []Option {
+	folder := getenv("FAULTLINE_KUBEVIRT")
+	if folder == "" {
+		return nil
+	}
+	return []Option{WithKubeVirt(KubeVirt{Folder: folder, Logs: getenv("FAULTLINE_KUBEVIRT_LOGS")})}
+}
 
 // WithDelays sets how long things take. The default is no time at all.
 func WithDelays(delays Delays) Option { return func(s *settings) { s.delays = delays } }

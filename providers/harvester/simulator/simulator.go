@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	kubevirtv1 "kubevirt.io/api/core/v1"
@@ -28,8 +30,10 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/kubevirt"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/migration"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/networks"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/process"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/scheduler"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/webhooks"
@@ -60,7 +64,11 @@ type Simulator struct {
 	troubles   *troubles.Table
 	hosts      *hosts.Hosts
 	migrations *migration.Migrations
-	scheduler  *scheduler.Scheduler
+	scheduler  *process.Process
+	// kubeVirt is the real one; nil where it is simulated.
+	kubeVirt *kubevirt.KubeVirt
+	// folder is for files of programs.
+	folder string
 	// closers end what runs; the last is called first.
 	closers []func() error
 }
@@ -110,7 +118,7 @@ func runTests(m interface{ Run() int }, shared **Simulator, opts []Option) (int,
 func Run(ctx context.Context, opts ...Option) (*Simulator, error) {
 	s := &Simulator{settings: newSettings(opts), leases: networks.NewLeases(), troubles: troubles.New()}
 	for _, start := range []func(context.Context) error{
-		s.startAPI, s.startFront, s.startControllers, s.startWebhooks, s.startScheduling, s.populate,
+		s.prepare, s.startAPI, s.startFront, s.startControllers, s.startWebhooks, s.startKubeVirt, s.startScheduling, s.populate,
 	} {
 		if err := start(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
@@ -131,15 +139,36 @@ func (s *Simulator) Stop() error {
 
 func (s *Simulator) closing(closer func() error) { s.closers = append(s.closers, closer) }
 
+// NeedsMigration skips a test that has virtual machines migrate under the real KubeVirt.
+func (s *Simulator) NeedsMigration(tb testing.TB) {
+	tb.Helper()
+	if s.kubeVirt != nil {
+		tb.Skip(errNoMigration)
+	}
+}
+
 // Client is an administrator's, which asks the API server past all faults of the network.
 func (s *Simulator) Client() client.WithWatch { return s.client }
+
+// prepare prepares what programs find when they start.
+func (s *Simulator) prepare(context.Context) error {
+	var err error
+	if s.folder, err = os.MkdirTemp("", "harvester-simulator-"); err != nil {
+		return fmt.Errorf("making a folder: %w", err)
+	}
+	s.closing(func() error { return os.RemoveAll(s.folder) })
+	if programs := s.settings.programs; programs != nil {
+		s.kubeVirt, err = kubevirt.New(*programs, s.folder)
+	}
+	return err
+}
 
 func (s *Simulator) startAPI(ctx context.Context) error {
 	scheme := runtime.NewScheme()
 	if err := AddToScheme(scheme); err != nil {
 		return fmt.Errorf("building scheme: %w", err)
 	}
-	crds, err := CRDs()
+	crds, err := s.crds()
 	if err != nil {
 		return err
 	}
@@ -148,6 +177,9 @@ func (s *Simulator) startAPI(ctx context.Context) error {
 		plane.GetAPIServer().Configure().Set("service-cluster-ip-range", serviceRange).Set("enable-aggregator-routing", "true")
 		// As RKE2 has it, so that watches on which nothing happens bring bookmarks, too.
 		plane.Etcd.Configure().Set("watch-progress-notify-interval", "5s")
+		if s.kubeVirt != nil {
+			s.kubeVirt.Configure(plane)
+		}
 	}})
 	if err != nil {
 		return err
@@ -160,7 +192,30 @@ func (s *Simulator) startAPI(ctx context.Context) error {
 	}
 	s.hosts = hosts.New(s.client, s.settings.now)
 	s.migrations = migration.New(s.client, s.hosts, s.settings.now, s.settings.delays.Migration)
+	if s.kubeVirt != nil {
+		return s.kubeVirt.Install(ctx, s.config(), s.client)
+	}
 	return nil
+}
+
+// crds are those of CRDs, but for what KubeVirt brings itself.
+func (s *Simulator) crds() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	crds, err := CRDs()
+	if s.kubeVirt == nil || err != nil {
+		return crds, err
+	}
+	return slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+		return crd.Spec.Group == kubevirtv1.GroupVersion.Group
+	}), nil
+}
+
+// startKubeVirt starts the programs of the real one.
+func (s *Simulator) startKubeVirt(ctx context.Context) error {
+	if s.kubeVirt == nil {
+		return nil
+	}
+	s.closing(s.kubeVirt.Stop)
+	return s.kubeVirt.Start(ctx)
 }
 
 // config is that of an administrator whose requests are not limited.
@@ -194,7 +249,8 @@ func (s *Simulator) startControllers(ctx context.Context) error {
 }
 
 func (s *Simulator) startWebhooks(ctx context.Context) error {
-	stop, err := webhooks.Start(ctx, s.cached, s.client, webhooks.Identity{Certificate: s.front.Certificate(), Authority: s.front.Authority()})
+	as := webhooks.Identity{Certificate: s.front.Certificate(), Authority: s.front.Authority()}
+	stop, err := webhooks.Start(ctx, s.cached, s.client, as, s.kubeVirt == nil)
 	if err != nil {
 		return err
 	}
@@ -203,12 +259,8 @@ func (s *Simulator) startWebhooks(ctx context.Context) error {
 }
 
 func (s *Simulator) startScheduling(ctx context.Context) error {
-	folder, err := os.MkdirTemp("", "harvester-simulator-")
-	if err != nil {
-		return fmt.Errorf("making a folder: %w", err)
-	}
-	s.closing(func() error { return os.RemoveAll(folder) })
-	if s.scheduler, err = scheduler.Start(ctx, s.settings.assets, s.env.KubeConfig, folder); err != nil {
+	var err error
+	if s.scheduler, err = scheduler.Start(ctx, s.settings.assets, s.env.KubeConfig, s.folder); err != nil {
 		return err
 	}
 	s.closing(s.scheduler.Stop)

@@ -6,6 +6,7 @@ package simulator_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"testing"
 	"time"
 
@@ -23,11 +24,12 @@ import (
 // patience is for a machine that is busy with other things.
 const patience = 2 * time.Minute
 
-// The Harvester cluster is shared by all tests; every test has its own namespace. It has the hosts of Zones(3, 2).
+// The Harvester cluster is shared by all tests; every test has its own namespace. It has the hosts of Zones(3, 2), and the real KubeVirt if the
+// environment names one.
 var sim *simulator.Simulator
 
 func TestMain(m *testing.M) {
-	simulator.Main(m, &sim, simulator.WithHooks(listeners()))
+	simulator.Main(m, &sim, append(simulator.KubeVirtOf(os.Getenv), simulator.WithHooks(listeners()))...)
 }
 
 // site is a namespace of the Harvester cluster.

@@ -222,6 +222,7 @@ func TestLogicalFailureDomainsAreKeptApartAtAllCostsUntilAZoneOfTheClusterHasASi
 }
 
 func TestWhereAMachineIsFollowsItsMigrationAndTheLabelOfItsHost(t *testing.T) {
+	sim.NeedsMigration(t)
 	t.Parallel()
 	w := newWorld(t, 2, 1)
 	cluster := w.cluster("c")

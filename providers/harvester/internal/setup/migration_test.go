@@ -16,6 +16,7 @@ import (
 )
 
 func TestAMachineThatMigratesInsideOfItsZoneIsInPlaceAndOneWhoseHostChangesZoneIsSaidToBeElsewhereUntilItIsBack(t *testing.T) {
+	sim.NeedsMigration(t)
 	t.Parallel()
 	w := newWorld(t, 2, 2)
 	cluster := w.cluster("c")

@@ -67,7 +67,8 @@ func run(m *testing.M) (code int, reterr error) {
 		return 0, err
 	}
 	// Every test brings its own hosts.
-	if sim, err = simulator.Run(ctx, simulator.WithLayout(simulator.Layout{}), simulator.WithHooks(simulator.Hooks{PowerOn: boot})); err != nil {
+	options := append(simulator.KubeVirtOf(os.Getenv), simulator.WithLayout(simulator.Layout{}), simulator.WithHooks(simulator.Hooks{PowerOn: boot}))
+	if sim, err = simulator.Run(ctx, options...); err != nil {
 		return 0, err
 	}
 	defer func() { reterr = errors.Join(reterr, sim.Stop()) }()

@@ -43,6 +43,7 @@ func TestAMachineGetsAVirtualMachineInItsFailureDomainAndIsProvisionedWhenThatRu
 
 // Upstream shows the failure domain that was asked for, before there is a virtual machine, for ever.
 func TestF1TheFailureDomainIsWhereTheVirtualMachineRunsAndFollowsItsMigration(t *testing.T) {
+	sim.NeedsMigration(t)
 	t.Parallel()
 	w := newWorld(t)
 	w.start()

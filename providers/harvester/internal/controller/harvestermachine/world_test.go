@@ -78,7 +78,8 @@ func run(m *testing.M) (code int, reterr error) {
 	}
 	defer func() { reterr = errors.Join(reterr, stop()) }()
 	apiServer = env.Config
-	if sim, err = simulator.Run(ctx, simulator.WithNetworks(simulator.Network{Name: "vlan-2"})); err != nil {
+	options := append(simulator.KubeVirtOf(os.Getenv), simulator.WithNetworks(simulator.Network{Name: "vlan-2"}))
+	if sim, err = simulator.Run(ctx, options...); err != nil {
 		return 0, err
 	}
 	defer func() { reterr = errors.Join(reterr, sim.Stop()) }()

@@ -48,11 +48,7 @@ func (h *Hosts) Add(ctx context.Context, node *corev1.Node, status corev1.NodeSt
 		return fmt.Errorf("making host %s ready: %w", node.Name, err)
 	}
 	// The API server has added that it is not ready, which a controller takes away elsewhere.
-	node.Spec.Taints = taints
-	if err := h.client.Update(ctx, node); err != nil {
-		return fmt.Errorf("making host %s schedulable: %w", node.Name, err)
-	}
-	return nil
+	return h.change(ctx, node.Name, func(node *corev1.Node) { node.Spec.Taints = taints })
 }
 
 // Remove takes a host out of the cluster for good.

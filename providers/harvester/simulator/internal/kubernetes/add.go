@@ -10,7 +10,9 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
@@ -19,8 +21,9 @@ import (
 // accountField is that of Secrets by which those of a ServiceAccount are found.
 const accountField = "metadata.annotations." + corev1.ServiceAccountNameKey
 
-// Add adds the controllers. Tokens come with the authority that the certificate of the API server is checked with.
-func Add(ctx context.Context, set *controllers.Set, authority []byte) error {
+// Add adds the controllers. Tokens come with the authority that the certificate of the API server is checked with. Kubelets give guests the time to
+// shut down if others than the simulator delete their Pods.
+func Add(ctx context.Context, set *controllers.Set, authority []byte, graceful bool) error {
 	err := set.Index(ctx, &corev1.Secret{}, accountField, func(obj client.Object) []string {
 		return []string{obj.GetAnnotations()[corev1.ServiceAccountNameKey]}
 	})
@@ -31,7 +34,8 @@ func Add(ctx context.Context, set *controllers.Set, authority []byte) error {
 	return errors.Join(
 		set.Controller("pod").For(&corev1.Pod{}).
 			Watches(&corev1.Node{}, set.Finding(&corev1.PodList{}, hosts.PodField)).
-			Complete(&kubelets{client: c}),
+			Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(podsOf(c))).
+			Complete(&kubelets{client: c, graceful: graceful}),
 		set.Controller("token").For(&corev1.Secret{}).
 			Watches(&corev1.ServiceAccount{}, set.Finding(&corev1.SecretList{}, accountField)).
 			Complete(&tokens{client: c, authority: authority}),

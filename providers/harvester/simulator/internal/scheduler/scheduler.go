@@ -5,15 +5,14 @@
 package scheduler
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"syscall"
+
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/process"
 )
 
 // program is the program, which is looked for beside the API server's.
@@ -31,13 +30,6 @@ podInitialBackoffSeconds: 1
 podMaxBackoffSeconds: 1
 `
 
-// Scheduler is the real kube-scheduler.
-type Scheduler struct {
-	cmd    *exec.Cmd
-	output *bytes.Buffer
-	ended  chan struct{}
-}
-
 func find(assets string) (string, error) {
 	path := filepath.Join(cmp.Or(assets, os.Getenv(assetsVariable)), program)
 	if _, err := os.Stat(path); err == nil {
@@ -51,7 +43,7 @@ func find(assets string) (string, error) {
 }
 
 // Start starts it with the kubeconfig of an administrator; its files are in folder.
-func Start(ctx context.Context, assets string, kubeconfig []byte, folder string) (*Scheduler, error) {
+func Start(ctx context.Context, assets string, kubeconfig []byte, folder string) (*process.Process, error) {
 	path, err := find(assets)
 	if err != nil {
 		return nil, err
@@ -63,50 +55,7 @@ func Start(ctx context.Context, assets string, kubeconfig []byte, folder string)
 	if err := os.WriteFile(config, fmt.Appendf(nil, configuration, access), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the configuration of %s: %w", program, err)
 	}
-	s := &Scheduler{output: &bytes.Buffer{}, ended: make(chan struct{})}
-	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), path, "--config="+config, "--secure-port=0")
-	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
-	endWithUs(s.cmd)
-	started := make(chan error, 1)
-	go s.run(started)
-	if err := <-started; err != nil {
-		return nil, fmt.Errorf("starting %s: %w", program, err)
-	}
-	return s, nil
-}
-
-// run keeps the thread that has started the program as long as that runs.
-func (s *Scheduler) run(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	defer close(s.ended)
-	err := s.cmd.Start()
-	started <- err
-	if err == nil {
-		_ = s.cmd.Wait() // Its state says how.
-	}
-}
-
-// Stop kills it, as it has nothing to lose, and says when it had ended by itself.
-func (s *Scheduler) Stop() error {
-	select {
-	case <-s.ended:
-		return fmt.Errorf("%s has ended by itself: %s: %s", program, s.cmd.ProcessState, s.output)
-	default:
-	}
-	_ = s.cmd.Process.Kill()
-	<-s.ended
-	return nil
-}
-
-// Pause has it stand still, or go on.
-func (s *Scheduler) Pause(on bool) error {
-	signal := syscall.SIGCONT
-	if on {
-		signal = syscall.SIGSTOP
-	}
-	if err := s.cmd.Process.Signal(signal); err != nil {
-		return fmt.Errorf("pausing %s: %w", program, err)
-	}
-	return nil
+	return process.Start(ctx, process.Command{
+		Name: program, Path: path, Args: []string{"--config=" + config, "--secure-port=0"}, Log: filepath.Join(folder, program+".log"),
+	})
 }

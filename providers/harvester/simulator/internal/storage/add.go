@@ -27,8 +27,8 @@ const (
 	classField = "spec.storageClassName"
 )
 
-// Add adds the controllers.
-func Add(ctx context.Context, set *controllers.Set, clock *timing.Clock, delays timing.Delays) error {
+// Add adds the controllers. There are PersistentVolumes if Pods are to mount what is bound.
+func Add(ctx context.Context, set *controllers.Set, clock *timing.Clock, delays timing.Delays, mounted bool) error {
 	if err := indexFields(ctx, set); err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func Add(ctx context.Context, set *controllers.Set, clock *timing.Clock, delays 
 			Watches(&storagev1.StorageClass{}, set.Finding(&corev1.PersistentVolumeClaimList{}, classField)).
 			Watches(&harvesterhciv1.VirtualMachineImage{}, handler.EnqueueRequestsFromMapFunc(claimsOfImage(c))).
 			WatchesRawSource(set.Wakening(&corev1.PersistentVolumeClaimList{})).
-			Complete(&volumes{client: c, clock: clock, takes: delays.Volume, troubles: set.Troubles()}),
+			Complete(&volumes{client: c, clock: clock, takes: delays.Volume, troubles: set.Troubles(), mounted: mounted}),
 		set.Controller("image").For(&harvesterhciv1.VirtualMachineImage{}).
 			WatchesRawSource(set.Wakening(&harvesterhciv1.VirtualMachineImageList{})).
 			Complete(&images{client: c, clock: clock, takes: delays.Import, troubles: set.Troubles()}),

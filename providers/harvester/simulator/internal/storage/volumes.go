@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,12 +29,13 @@ import (
 const claimProtection = "kubernetes.io/pvc-protection"
 
 // volumes plays Longhorn and the controllers of Kubernetes that bind PVCs and protect those in use. There are no
-// PersistentVolumes: nothing would mount them.
+// PersistentVolumes unless something mounts them.
 type volumes struct {
 	client   client.Client
 	clock    *timing.Clock
 	takes    time.Duration
 	troubles *troubles.Table
+	mounted  bool
 	written  simulation.Guard
 }
 
@@ -63,6 +65,11 @@ func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	r.clock.Forget(claim.UID)
+	if r.mounted {
+		if err := r.provision(ctx, claim); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	claim.Status.Phase, claim.Status.AccessModes = corev1.ClaimBound, claim.Spec.AccessModes
 	claim.Status.Capacity = claim.Spec.Resources.Requests
 	if err := r.client.Status().Update(ctx, claim); controllers.Settled(err) != nil {
@@ -72,6 +79,37 @@ func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	}
 	return ctrl.Result{}, nil
 }
+
+// boundAnnotation has kube-scheduler believe that a claim is bound.
+const boundAnnotation = "pv.kubernetes.io/bind-completed"
+
+// provision makes the PersistentVolume of a claim and has the claim name it.
+func (r *volumes) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: nameOf(claim)},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity: claim.Spec.Resources.Requests, AccessModes: claim.Spec.AccessModes, VolumeMode: claim.Spec.VolumeMode,
+			StorageClassName: ptr.Deref(claim.Spec.StorageClassName, ""), PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: longhorn, VolumeHandle: nameOf(claim)}},
+			ClaimRef: &corev1.ObjectReference{
+				APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
+			},
+		},
+	}
+	if err := r.client.Create(ctx, volume); client.IgnoreAlreadyExists(err) != nil {
+		return fmt.Errorf("making the volume of %s: %w", claim.Name, err)
+	}
+	before := claim.DeepCopy()
+	claim.Spec.VolumeName = volume.Name
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, boundAnnotation, "yes")
+	if err := r.client.Patch(ctx, claim, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("naming the volume of %s: %w", claim.Name, err)
+	}
+	return nil
+}
+
+// nameOf is what the PersistentVolume of a claim is called.
+func nameOf(claim *corev1.PersistentVolumeClaim) string { return "pvc-" + string(claim.UID) }
 
 // provisionable reports whether there is the claim's storage class, and all of the image that its volumes are filled from.
 func (r *volumes) provisionable(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
@@ -104,6 +142,12 @@ func (r *volumes) release(ctx context.Context, claim *corev1.PersistentVolumeCla
 	}
 	if len(users.Items) > 0 {
 		return nil
+	}
+	if r.mounted {
+		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: nameOf(claim)}}
+		if err := r.client.Delete(ctx, volume); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting the volume of %s: %w", claim.Name, err)
+		}
 	}
 	return controllers.RemoveFinalizer(ctx, r.client, claim, claimProtection)
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -25,23 +26,44 @@ import (
 // createdByField is that of Pods by which those of an instance are found.
 const createdByField = "label." + kubevirtv1.CreatedByLabel
 
+// Index has the Pods of an instance found.
+func Index(ctx context.Context, set *controllers.Set) error {
+	return set.Index(ctx, &corev1.Pod{}, createdByField, func(obj client.Object) []string { return []string{obj.GetLabels()[kubevirtv1.CreatedByLabel]} })
+}
+
 // Add adds the controllers. What runs inside virtual machines is up to the guests.
-func Add(ctx context.Context, set *controllers.Set, clock *timing.Clock, delays timing.Delays, inside *guests.Guests) error {
-	err := set.Index(ctx, &corev1.Pod{}, createdByField, func(obj client.Object) []string { return []string{obj.GetLabels()[kubevirtv1.CreatedByLabel]} })
-	if err != nil {
-		return err
-	}
+func Add(set *controllers.Set, clock *timing.Clock, delays timing.Delays, inside *guests.Guests) error {
 	c := set.Client()
 	return errors.Join(
-		set.Controller("virtualmachine").For(&kubevirtv1.VirtualMachine{}).Owns(&kubevirtv1.VirtualMachineInstance{}).
-			WatchesRawSource(set.Wakening(&kubevirtv1.VirtualMachineList{})).
-			Complete(&machines{client: c, clock: clock, guests: inside, troubles: set.Troubles(), backoff: delays.FirstBackoff()}),
-		set.Controller("virtualmachineinstance").For(&kubevirtv1.VirtualMachineInstance{}).Owns(&corev1.Pod{}).
-			Watches(&corev1.PersistentVolumeClaim{}, set.Finding(&kubevirtv1.VirtualMachineInstanceList{}, storage.ClaimField)).
-			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(instancesOfHost(c))).
-			WatchesRawSource(set.Wakening(&kubevirtv1.VirtualMachineInstanceList{})).
+		machinesOf(set).Complete(&machines{
+			harvester: harvester{client: c, guests: inside, troubles: set.Troubles()}, clock: clock, backoff: delays.FirstBackoff(),
+		}),
+		instancesOf(set).Watches(&corev1.PersistentVolumeClaim{}, set.Finding(&kubevirtv1.VirtualMachineInstanceList{}, storage.ClaimField)).
 			Complete(&instances{client: c, clock: clock, delays: delays, troubles: set.Troubles(), guests: inside}),
 	)
+}
+
+// AddBeside adds those that the real virt-controller does not have: Harvester's, and virt-handler's, which writes as that.
+func AddBeside(set *controllers.Set, clock *timing.Clock, delays timing.Delays, inside *guests.Guests, as client.Client) error {
+	c := set.Client()
+	return errors.Join(
+		machinesOf(set).Complete(&harvester{client: c, guests: inside, troubles: set.Troubles()}),
+		instancesOf(set).Complete(&handlers{
+			instances: instances{client: c, clock: clock, delays: delays, troubles: set.Troubles(), guests: inside}, as: as,
+		}),
+		set.Controller("heartbeat").For(&corev1.Node{}).Complete(&heartbeats{client: c}),
+	)
+}
+
+func machinesOf(set *controllers.Set) *builder.Builder {
+	return set.Controller("virtualmachine").For(&kubevirtv1.VirtualMachine{}).Owns(&kubevirtv1.VirtualMachineInstance{}).
+		WatchesRawSource(set.Wakening(&kubevirtv1.VirtualMachineList{}))
+}
+
+func instancesOf(set *controllers.Set) *builder.Builder {
+	return set.Controller("virtualmachineinstance").For(&kubevirtv1.VirtualMachineInstance{}).Owns(&corev1.Pod{}).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(instancesOfHost(set.Client()))).
+		WatchesRawSource(set.Wakening(&kubevirtv1.VirtualMachineInstanceList{}))
 }
 
 // instancesOfHost are those that have a Pod there.

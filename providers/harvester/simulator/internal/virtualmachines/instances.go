@@ -87,7 +87,7 @@ type situation struct {
 	// pod is what the instance runs in, or is to; target what it migrates to.
 	pod, target *corev1.Pod
 	pods        []corev1.Pod
-	// host is the pod's.
+	// host is the pod's, or the instance's without one.
 	host *corev1.Node
 	// absent and unbound report whether there are claims that it waits for, and of which kind.
 	absent, unbound bool
@@ -101,9 +101,13 @@ func (r *instances) observe(ctx context.Context, vmi *kubevirtv1.VirtualMachineI
 	}
 	v.pods = pods.Items
 	v.sortPods()
-	if v.pod != nil && v.pod.Spec.NodeName != "" {
+	on := vmi.Status.NodeName
+	if v.pod != nil {
+		on = v.pod.Spec.NodeName
+	}
+	if on != "" {
 		v.host = &corev1.Node{}
-		if err := r.client.Get(ctx, client.ObjectKey{Name: v.pod.Spec.NodeName}, v.host); apierrors.IsNotFound(err) {
+		if err := r.client.Get(ctx, client.ObjectKey{Name: on}, v.host); apierrors.IsNotFound(err) {
 			v.host = nil
 		} else if err != nil {
 			return nil, fmt.Errorf("reading host: %w", err)
@@ -262,22 +266,30 @@ func hasRun(vmi *kubevirtv1.VirtualMachineInstance) bool {
 	})
 }
 
-// running keeps what is known of a guest up to date. One whose host has no power does not run, but nobody is left there who would write that:
+// running keeps what is known of an instance up to date. One whose host has no power does not run, but nobody is left there who would write that:
 // it is only not ready, as its Pod is, without a reason.
 func (r *instances) running(ctx context.Context, v *situation) (time.Duration, error) {
+	if v.pod != nil && !hosts.Alive(v.host) {
+		conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "", "")
+		return 0, r.guests.Stop(ctx, v.vmi)
+	}
+	wait, err := r.guest(ctx, v)
+	if v.vmi.Status.Phase == kubevirtv1.Running {
+		conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionTrue, "", "")
+	}
+	return wait, err
+}
+
+// guest follows a guest on a host that answers.
+func (r *instances) guest(ctx context.Context, v *situation) (time.Duration, error) {
 	switch {
 	case v.pod == nil, r.troubles.Has(troubles.NoBoot, v.vmi):
 		end(v, kubevirtv1.Failed)
 		return 0, nil
-	case !hosts.Alive(v.host):
-		conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "", "")
-		return 0, r.guests.Stop(ctx, v.vmi)
 	case r.troubles.Has(troubles.PowersOff, v.vmi):
 		end(v, kubevirtv1.Succeeded)
 		return 0, r.guests.Stop(ctx, v.vmi)
-	}
-	conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionTrue, "", "")
-	if r.troubles.Has(troubles.Standstill, v.vmi) {
+	case r.troubles.Has(troubles.Standstill, v.vmi):
 		conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstancePaused, corev1.ConditionTrue, "PausedIOError", "VMI was paused, due to an IO error")
 		return 0, nil
 	}

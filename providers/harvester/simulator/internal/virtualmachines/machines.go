@@ -6,15 +6,12 @@ package virtualmachines
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,34 +21,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/storage"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
 	"github.com/faultline-io/faultline/shared/simulation"
 )
 
-const (
-	// templatesAnnotation has the PVCs that Harvester makes for a virtual machine.
-	templatesAnnotation = "harvesterhci.io/volumeClaimTemplates"
-	// RunStrategyAnnotation has how a virtual machine runs that is started after it was halted.
-	RunStrategyAnnotation = "harvesterhci.io/vmRunStrategy"
-	// cleanupFinalizer is Harvester's, while it removes the snapshots of a virtual machine.
-	cleanupFinalizer = "wrangler.cattle.io/VMController.CleanupPVCAndSnapshot"
-)
-
-// imageAnnotation on a PVC has the image that it is filled from.
-const imageAnnotation = "harvesterhci.io/imageId"
-
-// machines plays what looks after VirtualMachines: Harvester, which makes their PVCs, and virt-controller, which makes and
-// ends their instances.
+// machines plays what looks after VirtualMachines: Harvester, and virt-controller, which makes and ends their instances.
 type machines struct {
-	client   client.Client
-	clock    *timing.Clock
-	guests   *guests.Guests
-	troubles *troubles.Table
+	harvester
+
+	clock *timing.Clock
 	// backoff is until one that failed before it ran is started again for the first time.
 	backoff time.Duration
 	written simulation.Guard
@@ -93,32 +72,12 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: r.backsOff(vm)}, r.report(ctx, vm, vmi, missing, *before)
 }
 
-// instance returns the virtual machine's own; nil without one.
-func (r *machines) instance(ctx context.Context, vm *kubevirtv1.VirtualMachine) (*kubevirtv1.VirtualMachineInstance, error) {
-	vmi := &kubevirtv1.VirtualMachineInstance{}
-	if err := r.client.Get(ctx, client.ObjectKeyFromObject(vm), vmi); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	if !metav1.IsControlledBy(vmi, vm) {
-		return nil, nil
-	}
-	return vmi, nil
-}
-
 // meet is what Harvester and virt-controller do with a virtual machine that they have not seen before. Until then it is Stopped, whatever it
 // is to do.
 func (r *machines) meet(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
-	for _, finalizer := range []string{kubevirtv1.VirtualMachineControllerFinalizer, cleanupFinalizer} {
-		controllerutil.AddFinalizer(vm, finalizer)
-	}
-	if strategy, err := vm.RunStrategy(); err == nil && strategy != kubevirtv1.RunStrategyHalted {
-		metav1.SetMetaDataAnnotation(&vm.ObjectMeta, RunStrategyAnnotation, string(strategy))
-	}
-	switch err := r.client.Update(ctx, vm); {
-	case controllers.Settled(err) != nil:
-		return fmt.Errorf("updating virtual machine: %w", err)
-	case err != nil: // an event follows
-		return nil //nolint:nilerr // it is settled
+	met, err := r.note(ctx, vm, kubevirtv1.VirtualMachineControllerFinalizer)
+	if err != nil || !met {
+		return err
 	}
 	before := vm.Status.DeepCopy()
 	vm.Status.PrintableStatus = kubevirtv1.VirtualMachineStatusStopped
@@ -150,60 +109,6 @@ func (r *machines) noteFailure(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.Vi
 	vm.Status.StartFailure = &kubevirtv1.VirtualMachineStartFailure{
 		ConsecutiveFailCount: count, RetryAfterTimestamp: ptr.To(metav1.NewTime(retry)),
 	}
-}
-
-// volumes makes the PVCs of the annotation and returns which of those that the virtual machine uses are not there.
-func (r *machines) volumes(ctx context.Context, vm *kubevirtv1.VirtualMachine) (missing []string, err error) {
-	var templates []corev1.PersistentVolumeClaim
-	if text := vm.Annotations[templatesAnnotation]; text != "" {
-		if err := json.Unmarshal([]byte(text), &templates); err != nil {
-			return nil, fmt.Errorf("reading the annotation %s: %w", templatesAnnotation, err)
-		}
-	}
-	for i := range templates {
-		claim, err := r.claim(ctx, vm.Namespace, &templates[i])
-		if err != nil {
-			return nil, err
-		}
-		known := r.client.Get(ctx, client.ObjectKeyFromObject(claim), &corev1.PersistentVolumeClaim{})
-		if known == nil {
-			continue
-		}
-		if err := r.client.Create(ctx, claim); err != nil && !apierrors.IsAlreadyExists(err) {
-			return nil, fmt.Errorf("creating volume %s: %w", claim.Name, err)
-		}
-	}
-	for _, name := range storage.ClaimsOf(&vm.Spec.Template.Spec) {
-		err := r.client.Get(ctx, client.ObjectKey{Namespace: vm.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
-		made := slices.ContainsFunc(templates, func(t corev1.PersistentVolumeClaim) bool { return t.Name == name })
-		if apierrors.IsNotFound(err) && !made {
-			missing = append(missing, name)
-		}
-	}
-	return missing, nil
-}
-
-// claim is the PVC of a template. For an image whose backend is CDI Harvester asks for a DataVolume, whose PVC has nothing of the template's labels
-// and annotations.
-func (r *machines) claim(ctx context.Context, namespace string, template *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
-	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: template.Name, Labels: template.Labels, Annotations: template.Annotations,
-		},
-		Spec: template.Spec,
-	}
-	of, name, found := strings.Cut(template.Annotations[imageAnnotation], "/")
-	if !found {
-		return claim, nil
-	}
-	image := &harvesterhciv1.VirtualMachineImage{}
-	if err := r.client.Get(ctx, client.ObjectKey{Namespace: of, Name: name}, image); client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading the image of volume %s: %w", claim.Name, err)
-	}
-	if image.Spec.Backend == harvesterhciv1.BackendCDI {
-		claim.Labels, claim.Annotations = nil, nil
-	}
-	return claim, nil
 }
 
 // run makes the instance that is to be and ends the one that is not; it returns what there is then.
@@ -292,15 +197,8 @@ func (r *machines) end(ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *
 		}
 		return ctrl.Result{}, r.report(ctx, vm, vmi, nil, *vm.Status.DeepCopy())
 	}
-	if err := r.guests.Erase(ctx, vm); err != nil {
-		return ctrl.Result{}, err
-	}
 	r.clock.Forget(vm.UID)
-	finalizers := []string{kubevirtv1.VirtualMachineControllerFinalizer, cleanupFinalizer}
-	if r.troubles.Has(troubles.NoCleanup, vm) {
-		finalizers = finalizers[:1]
-	}
-	return ctrl.Result{}, controllers.RemoveFinalizer(ctx, r.client, vm, finalizers...)
+	return ctrl.Result{}, r.release(ctx, vm, kubevirtv1.VirtualMachineControllerFinalizer)
 }
 
 // instanceFinalizers are those of KubeVirt.

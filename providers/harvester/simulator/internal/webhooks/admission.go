@@ -41,6 +41,8 @@ type webhooks struct {
 	client client.Reader
 	// live reads past the cache.
 	live client.Reader
+	// kubeVirt has those of KubeVirt played, too.
+	kubeVirt bool
 }
 
 // Identity is what webhooks are served with, and what the certificate is checked with.
@@ -50,8 +52,8 @@ type Identity struct {
 }
 
 // Start serves the webhooks, and has the API server ask them, until it is told to stop. What they look up is cached; what is not there
-// yet is live.
-func Start(ctx context.Context, cached client.Reader, live client.Client, as Identity) (stop func() error, err error) {
+// yet is live. Those of KubeVirt are among them unless virt-api serves them.
+func Start(ctx context.Context, cached client.Reader, live client.Client, as Identity, kubeVirt bool) (stop func() error, err error) {
 	port, err := ports.Reserve(1)
 	if err != nil {
 		return nil, err
@@ -62,7 +64,7 @@ func Start(ctx context.Context, cached client.Reader, live client.Client, as Ide
 		port.Release()
 		return nil, fmt.Errorf("serving webhooks: %w", err)
 	}
-	hooks := &webhooks{client: cached, live: live}
+	hooks := &webhooks{client: cached, live: live, kubeVirt: kubeVirt}
 	mux := http.NewServeMux()
 	mux.Handle("/machines", &admission.Webhook{Handler: admission.HandlerFunc(hooks.admitMachine)})
 	mux.Handle("/volumes", &admission.Webhook{Handler: admission.HandlerFunc(hooks.admitVolume)})
@@ -130,7 +132,10 @@ func (w *webhooks) admitMachine(ctx context.Context, req admission.Request) admi
 	if vm.DeletionTimestamp != nil {
 		return admission.Allowed("")
 	}
-	if problem := invalid(vm); problem != "" {
+	if vm.Spec.Template == nil && !w.kubeVirt {
+		return admission.Allowed("")
+	}
+	if problem := invalid(vm); problem != "" && w.kubeVirt {
 		return admission.Denied(problem)
 	}
 	networks, err := w.clusterNetworks(ctx, req.Namespace, &vm.Spec.Template.Spec)
@@ -139,7 +144,9 @@ func (w *webhooks) admitMachine(ctx context.Context, req admission.Request) admi
 	}
 	requireNetworks(&vm.Spec.Template.Spec, networks)
 	overcommit(&vm.Spec.Template.Spec.Domain)
-	setDefaults(vm)
+	if w.kubeVirt {
+		setDefaults(vm)
+	}
 	if err := keepRunStrategy(req, vm); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}

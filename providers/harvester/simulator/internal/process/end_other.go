@@ -3,7 +3,7 @@
 
 //go:build !linux
 
-package scheduler
+package process
 
 import "os/exec"
 

@@ -1,0 +1,117 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package process runs the programs of others that a simulated Harvester has.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// tail is how much of its output is quoted when a program has ended by itself.
+const tail = 4 << 10
+
+// Command is a program to run.
+type Command struct {
+	// Name is what it is called in messages, Path its file.
+	Name, Path string
+	Args       []string
+	// Env is added to the environment of this process.
+	Env []string
+	// Log is the file that its output is written to.
+	Log string
+}
+
+// Process is one that runs. It ends with this process, however that ends.
+type Process struct {
+	command Command
+	cmd     *exec.Cmd
+	ended   chan struct{}
+}
+
+// Start runs a program until Stop, whatever becomes of ctx.
+func Start(ctx context.Context, command Command) (*Process, error) {
+	output, err := os.Create(command.Log)
+	if err != nil {
+		return nil, fmt.Errorf("making the log of %s: %w", command.Name, err)
+	}
+	p := &Process{command: command, ended: make(chan struct{})}
+	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), command.Path, command.Args...)
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = append(os.Environ(), command.Env...), output, output
+	endWithUs(p.cmd)
+	started := make(chan error, 1)
+	go p.run(started)
+	err = errors.Join(<-started, output.Close())
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", command.Name, err)
+	}
+	return p, nil
+}
+
+// run keeps the thread that has started the program as long as that runs.
+func (p *Process) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(p.ended)
+	err := p.cmd.Start()
+	started <- err
+	if err == nil {
+		_ = p.cmd.Wait() // Its state says how.
+	}
+}
+
+// Wait waits until a program has ended that ends by itself, and says when it has failed.
+func (p *Process) Wait(ctx context.Context) error {
+	select {
+	case <-p.ended:
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), p.Stop())
+	}
+	if !p.cmd.ProcessState.Success() {
+		return p.failure()
+	}
+	return nil
+}
+
+// Err says when the program has ended.
+func (p *Process) Err() error {
+	select {
+	case <-p.ended:
+		return p.failure()
+	default:
+		return nil
+	}
+}
+
+func (p *Process) failure() error {
+	output, _ := os.ReadFile(p.command.Log)
+	return fmt.Errorf("%s has ended by itself: %s: %s", p.command.Name, p.cmd.ProcessState, output[max(0, len(output)-tail):])
+}
+
+// Stop kills the program, as it has nothing to lose, and says when it had ended by itself.
+func (p *Process) Stop() error {
+	if err := p.Err(); err != nil {
+		return err
+	}
+	_ = p.cmd.Process.Kill()
+	<-p.ended
+	return nil
+}
+
+// Pause has it stand still, or go on.
+func (p *Process) Pause(on bool) error {
+	signal := syscall.SIGCONT
+	if on {
+		signal = syscall.SIGSTOP
+	}
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		return fmt.Errorf("pausing %s: %w", p.command.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// shell runs a script.
+func shell(t *testing.T, g *WithT, script string) *Process {
+	t.Helper()
+	p, err := Start(t.Context(), Command{Name: "program", Path: "/bin/sh", Args: []string{"-c", script}, Log: filepath.Join(t.TempDir(), "log")})
+	g.Expect(err).NotTo(HaveOccurred())
+	return p
+}
+
+func TestAProgramThatEndsByItselfIsQuoted(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := shell(t, g, "echo no luck; exit 3")
+	said := MatchError(And(ContainSubstring("program has ended by itself"), ContainSubstring("exit status 3"), ContainSubstring("no luck")))
+	g.Expect(p.Wait(t.Context())).To(said)
+	g.Expect(p.Err()).To(said)
+	g.Expect(p.Stop()).To(said)
+	g.Expect(shell(t, g, "exit 0").Wait(t.Context())).To(Succeed())
+}
+
+func TestAProgramThatRunsIsStopped(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := shell(t, g, "exec sleep 600")
+	g.Expect(p.Err()).NotTo(HaveOccurred())
+	g.Expect(p.Stop()).To(Succeed())
+}
