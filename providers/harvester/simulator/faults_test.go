@@ -209,7 +209,7 @@ func TestVirtualMachineWaitsForItsVolumes(t *testing.T) {
 	s.create("vm")
 	vm := s.reaches("vm", kubevirtv1.VirtualMachineStatusUnschedulable)
 	s.Expect(vm.Status.Conditions).To(ContainElement(And(HaveField("Type", kubevirtv1.VirtualMachineConditionType(corev1.PodScheduled)),
-		HaveField("Reason", corev1.PodReasonUnschedulable), HaveField("Message", ContainSubstring("pod has unbound immediate PersistentVolumeClaims")))))
+		HaveField("Reason", corev1.PodReasonUnschedulable), HaveField("Message", Or(ContainSubstring("pod has unbound immediate PersistentVolumeClaims"), ContainSubstring("does not exist, waiting for it to appear"))))))
 	pods := &corev1.PodList{}
 	s.Expect(s.client.List(t.Context(), pods, client.InNamespace(s.namespace))).To(Succeed())
 	s.Expect(pods.Items).To(HaveLen(1), "the Pod is there before its volumes are")

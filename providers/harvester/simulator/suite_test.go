@@ -124,10 +124,15 @@ func (s *site) reaches(name string, status kubevirtv1.VirtualMachinePrintableSta
 // unschedulable waits until kube-scheduler finds no host for a virtual machine whose volumes are bound, and returns it.
 func (s *site) unschedulable(name string) *kubevirtv1.VirtualMachine {
 	s.t.Helper()
-	s.Eventually(func() []kubevirtv1.VirtualMachineCondition { return s.vm(name).Status.Conditions }).Should(ContainElement(And(
-		HaveField("Type", kubevirtv1.VirtualMachineConditionType(corev1.PodScheduled)), HaveField("Reason", corev1.PodReasonUnschedulable),
-		HaveField("Message", Not(ContainSubstring("unbound"))),
-	)), name)
+	s.reaches(name, kubevirtv1.VirtualMachineStatusUnschedulable)
+	// The Pod has what kube-scheduler says now, its instance what was said first.
+	s.Eventually(func(g Gomega) []corev1.PodCondition {
+		pods := &corev1.PodList{}
+		g.Expect(s.client.List(s.t.Context(), pods, client.InNamespace(s.namespace), client.MatchingLabels{kubevirtv1.CreatedByLabel: string(s.instance(name).UID)})).To(Succeed())
+		g.Expect(pods.Items).To(HaveLen(1))
+		return pods.Items[0].Status.Conditions
+	}).Should(ContainElement(And(HaveField("Type", corev1.PodScheduled), HaveField("Reason", corev1.PodReasonUnschedulable),
+		HaveField("Message", Not(ContainSubstring("unbound"))))), name)
 	return s.reaches(name, kubevirtv1.VirtualMachineStatusUnschedulable)
 }
 

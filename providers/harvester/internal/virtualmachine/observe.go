@@ -54,12 +54,14 @@ type About struct {
 	Ran bool
 	// HostNotReady is why the host of its instance is not ready, in Kubernetes' words; "" while it is, or is not known.
 	HostNotReady string
+	// Bound says that the claims of its disks exist and are bound. It is asked for when MayLackVolumes.
+	Bound bool
 }
 
 // Observe reads a virtual machine and its instance, which is nil when there is none.
 func Observe(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, about About) Observed {
 	o := Observed{Trouble: trouble(&situation{vm, vmi, about}), Waiting: string(vm.Status.PrintableStatus)}
-	if vmi != nil && lacksVolumes(vmi) {
+	if vmi != nil && lacksVolumes(vmi, about) {
 		o.Waiting = "its PersistentVolumeClaims are not bound yet; if that lasts, see their events in Harvester"
 	}
 	if vmi == nil {
@@ -146,11 +148,15 @@ func (s *situation) paused() Trouble {
 // unplaced is about room. The instance knows first, and its virtual machine still says so when there is some.
 func (s *situation) unplaced() Trouble {
 	if s.vmi == nil && s.vm.Status.PrintableStatus != kubevirtv1.VirtualMachineStatusUnschedulable ||
-		s.vmi != nil && (!unschedulable(s.vmi) || lacksVolumes(s.vmi)) {
+		s.vmi != nil && (!unschedulable(s.vmi) || lacksVolumes(s.vmi, s.about)) {
 		return Trouble{}
 	}
+	why := s.message()
+	if s.vmi != nil && MayLackVolumes(s.vmi) {
+		why = "" // what KubeVirt says is over
+	}
 	return Trouble{infrav1.VMUnschedulableReason, fmt.Sprintf(
-		"no host takes VirtualMachine %s%s: make room in its failure domain, change its affinity, or delete the Machine", s.vm.Name, s.message())}
+		"no host takes VirtualMachine %s%s: make room in its failure domain, change its affinity, or delete the Machine", s.vm.Name, why)}
 }
 
 // failed is about one that does not come up.
@@ -220,8 +226,15 @@ func unschedulable(vmi *kubevirtv1.VirtualMachineInstance) bool {
 }
 
 // lacksVolumes reports whether the instance is unschedulable only until its claims are bound, as each is at first.
-func lacksVolumes(vmi *kubevirtv1.VirtualMachineInstance) bool {
-	return unschedulable(vmi) && strings.Contains(vmiSays(vmi, scheduledCondition, corev1.ConditionFalse), unboundClaims)
+func lacksVolumes(vmi *kubevirtv1.VirtualMachineInstance, about About) bool {
+	return MayLackVolumes(vmi) && !about.Bound
+}
+
+// MayLackVolumes reports whether claims of the instance were missing or not bound when virt-controller first saw why it has no host. It keeps
+// showing that until there is a host, also when all claims are bound and there is no room, so that the claims have to be looked at.
+func MayLackVolumes(vmi *kubevirtv1.VirtualMachineInstance) bool {
+	why := vmiSays(vmi, scheduledCondition, corev1.ConditionFalse)
+	return unschedulable(vmi) && (strings.Contains(why, unboundClaims) || strings.HasSuffix(why, missingClaim))
 }
 
 const (
@@ -229,6 +242,8 @@ const (
 	scheduledCondition = kubevirtv1.VirtualMachineInstanceConditionType(corev1.PodScheduled)
 	// unboundClaims is what kube-scheduler says of a Pod whose claims are not bound yet.
 	unboundClaims = "unbound immediate PersistentVolumeClaims"
+	// missingClaim is what virt-controller says of an instance whose claim does not exist yet.
+	missingClaim = "does not exist, waiting for it to appear"
 )
 
 // message is what KubeVirt says of the trouble, in brackets; "" when it says nothing.

@@ -82,6 +82,7 @@ func TestAVirtualMachineThatDoesNotGoOnSaysWhyAndWhatToDo(t *testing.T) {
 	refused := kubevirtv1.VirtualMachineCondition{
 		Type: kubevirtv1.VirtualMachineFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota",
 	}
+	const missing = "PVC default/vm-disk-0 does not exist, waiting for it to appear"
 	const unbound = "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/3 nodes are available"
 	for name, tc := range map[string]observation{
 		"running":        {status: kubevirtv1.VirtualMachineStatusRunning, vmi: running()},
@@ -98,6 +99,11 @@ func TestAVirtualMachineThatDoesNotGoOnSaysWhyAndWhatToDo(t *testing.T) {
 		"unschedulable without an instance": {status: kubevirtv1.VirtualMachineStatusUnschedulable, reason: infrav1.VMUnschedulableReason},
 		"its volumes are not bound": {status: kubevirtv1.VirtualMachineStatusUnschedulable,
 			vmi: with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", unbound)},
+		"a claim of its did not exist at first": {status: kubevirtv1.VirtualMachineStatusUnschedulable,
+			vmi: with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", missing)},
+		"its claims are bound, and there is no room": {status: kubevirtv1.VirtualMachineStatusUnschedulable, about: virtualmachine.About{Bound: true},
+			vmi:    with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", missing),
+			reason: infrav1.VMUnschedulableReason, says: []string{"no host takes VirtualMachine m1: make room"}},
 		"its volumes have been bound, and its virtual machine does not say so yet": {status: kubevirtv1.VirtualMachineStatusUnschedulable, vmi: starting()},
 		"crashing":          {status: kubevirtv1.VirtualMachineStatusCrashLoopBackOff, reason: infrav1.VMProvisioningFailedReason, says: []string{"CrashLoopBackOff"}},
 		"its image is gone": {status: kubevirtv1.VirtualMachineStatusImagePullBackOff, reason: infrav1.VMProvisioningFailedReason},

@@ -4,6 +4,7 @@
 package setup_test
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -143,7 +144,7 @@ func TestMachinesThatHaveNoModuleDoNotWaitForOne(t *testing.T) {
 	w, _ := apart(t)
 	orphan := w.worker("orphan", memberOf("deleted"))
 	elsewhere := w.worker("elsewhere", memberOf("workers"), func(m *infrav1.VSphereMachine) {
-		m.Spec.Server, m.Spec.Thumbprint = "https://"+w.vc.Host()+"/sdk", w.vc.Thumbprint() // not as the VSphereCluster has it
+		m.Spec.Server, m.Spec.Thumbprint = strings.Replace(w.vc.Host(), "127.0.0.1", "localhost", 1), w.vc.Thumbprint() // not the VSphereCluster's
 	})
 	w.provisioned(orphan)
 	w.provisioned(elsewhere)

@@ -7,24 +7,35 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // observe shows how far the virtual machine is. The machine is provisioned once it runs and has an address, and stays so.
-func (r *Reconciler) observe(_ context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) observe(ctx context.Context, s *scope) (steps.Progress, error) {
 	noted := conditions.IsTrue(s.infra, infrav1.MachineCreatedCondition)
 	if !noted {
 		status.True(s.infra, infrav1.MachineCreatedCondition, infrav1.MachineCreatedReason)
 	}
-	o := virtualmachine.Observe(s.vm, s.vmi, virtualmachine.About{Ran: s.provisioned(), HostNotReady: hostNotReady(s.hosts, s.vmi)})
+	about := virtualmachine.About{Ran: s.provisioned(), HostNotReady: hostNotReady(s.hosts, s.vmi)}
+	mayLack := s.vmi != nil && virtualmachine.MayLackVolumes(s.vmi)
+	if mayLack {
+		var err error
+		if about.Bound, err = s.bound(ctx); err != nil {
+			return steps.Wait, err
+		}
+	}
+	o := virtualmachine.Observe(s.vm, s.vmi, about)
 	if !s.vm.DeletionTimestamp.IsZero() {
 		o.Running, o.Trouble = false, virtualmachine.Trouble{Reason: infrav1.VMNotRunningReason, Message: fmt.Sprintf(
 			"VirtualMachine %s is being deleted in Harvester: delete the Machine", s.place())}
@@ -38,7 +49,21 @@ func (r *Reconciler) observe(_ context.Context, s *scope) (steps.Progress, error
 			s.infra.Status.Ready, s.infra.Status.Initialization.Provisioned = true, ptr.To(true)
 		}
 	}
+	if mayLack && !about.Bound {
+		return steps.Retry(lookAgain), nil // no claim is watched
+	}
 	return steps.Proceed, nil
+}
+
+// bound reports whether the claims of the virtual machine's disks exist and are bound.
+func (s *scope) bound(ctx context.Context) (bool, error) {
+	for _, name := range virtualmachine.Disks(s.vm) {
+		claim, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKey{Namespace: s.vm.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
+		if err != nil || claim == nil || claim.Status.Phase != corev1.ClaimBound {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 func (s *scope) provisioned() bool {

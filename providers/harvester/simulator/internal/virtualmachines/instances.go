@@ -89,8 +89,9 @@ type situation struct {
 	pods        []corev1.Pod
 	// host is the pod's, or the instance's without one.
 	host *corev1.Node
-	// absent and unbound report whether there are claims that it waits for, and of which kind.
-	absent, unbound bool
+	// absent is a claim that does not exist, and unbound reports whether there is one that is not bound: the instance waits for both.
+	absent  string
+	unbound bool
 }
 
 func (r *instances) observe(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (*situation, error) {
@@ -146,7 +147,9 @@ func (r *instances) claims(ctx context.Context, v *situation) error {
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("reading volume: %w", err)
 		}
-		v.absent = v.absent || err != nil
+		if err != nil {
+			v.absent = name
+		}
 		v.unbound = v.unbound || claim.Status.Phase != corev1.ClaimBound
 	}
 	return nil
@@ -179,8 +182,9 @@ func (r *instances) next(ctx context.Context, v *situation) (time.Duration, erro
 
 func (r *instances) pending(ctx context.Context, v *situation) error {
 	v.vmi.Status.Phase = kubevirtv1.Pending
-	if v.absent {
+	if v.absent != "" {
 		notRunning(v)
+		unplaced(v, corev1.PodReasonUnschedulable, fmt.Sprintf("PVC %s/%s does not exist, waiting for it to appear", v.vmi.Namespace, v.absent))
 		return nil
 	}
 	if v.pod == nil {
@@ -199,6 +203,13 @@ func notRunning(v *situation) {
 		reason, message = "PodNotExists", "virt-launcher pod has not yet been scheduled"
 	}
 	conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, reason, message)
+}
+
+// unplaced is why an instance has no host. virt-controller keeps the first reason until there is a host, whatever it waits for by then.
+func unplaced(v *situation, reason, message string) {
+	if conditions.Of(v.vmi, scheduledCondition) == nil {
+		conditions.Set(v.vmi, scheduledCondition, corev1.ConditionFalse, reason, message)
+	}
 }
 
 // launch makes the Pod as soon as there are the claims. Until they are bound it is kept from kube-scheduler, which has no
@@ -228,7 +239,7 @@ func (r *instances) scheduling(ctx context.Context, v *situation) error {
 	case v.pod.Spec.NodeName == "":
 		for _, condition := range v.pod.Status.Conditions {
 			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-				conditions.Set(v.vmi, scheduledCondition, corev1.ConditionFalse, condition.Reason, condition.Message)
+				unplaced(v, condition.Reason, condition.Message)
 			}
 		}
 	case hosts.Alive(v.host):

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/conditions"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
@@ -33,7 +32,7 @@ func (r *instances) awaitVolumes(ctx context.Context, v *situation) error {
 	}
 	why := fmt.Sprintf("0/%d nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/%[1]d nodes are available: "+
 		"%[1]d Preemption is not helpful for scheduling.", len(nodes.Items))
-	conditions.Set(v.vmi, scheduledCondition, corev1.ConditionFalse, corev1.PodReasonUnschedulable, why)
+	unplaced(v, corev1.PodReasonUnschedulable, why)
 	for i := range v.pod.Status.Conditions {
 		condition := &v.pod.Status.Conditions[i]
 		if condition.Type != corev1.PodScheduled || condition.Message == why {

@@ -66,7 +66,7 @@ func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (steps.Progre
 	case err != nil:
 		return steps.Wait, err
 	case !task.Done():
-		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf("Waiting for task %s to end", s.vm.Status.TaskRef))
+		showTask(s)
 		return steps.Wait, nil
 	case task.State == vcenter.TaskSuccess:
 		if again := s.adopt(task); !r.visible(s, task) && !again {
@@ -78,6 +78,11 @@ func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (steps.Progre
 	}
 	r.settled(s)
 	return steps.Proceed, nil
+}
+
+// showTask shows that the deletion waits for the task in flight.
+func showTask(s *scope) {
+	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf("Waiting for task %s to end", s.vm.Status.TaskRef))
 }
 
 // failed handles a task that failed and left the machine in the inventory, which may show it a moment longer than vCenter has it. What
@@ -146,6 +151,7 @@ func (r *Reconciler) powerOff(ctx context.Context, s *scope) (steps.Progress, er
 		return r.refused(s, "powering off", err)
 	}
 	r.started(s, task, powerOff)
+	showTask(s)
 	return steps.Wait, nil
 }
 
@@ -208,6 +214,7 @@ func (r *Reconciler) destroy(ctx context.Context, s *scope) (steps.Progress, err
 		return r.refused(s, "destroying", err)
 	}
 	r.started(s, task, destroy)
+	showTask(s)
 	r.event(s, "Destroying", "Delete", "Destroying virtual machine %s", s.observed.Path)
 	return steps.Wait, nil
 }
