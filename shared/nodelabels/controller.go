@@ -20,6 +20,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -44,6 +45,8 @@ type Reconciler struct {
 	Workloads clustercache.ClusterCache
 	// Source has labels that only this provider knows; nil for none.
 	Source Source
+	// Recorder tells of labels that somebody removes from Nodes.
+	Recorder events.EventRecorder
 
 	filter     watchfilter.Filter
 	machines   machines
@@ -131,7 +134,10 @@ func (r *Reconciler) label(ctx context.Context, s *scope) (wait time.Duration, e
 		r.nodes.Forget(client.ObjectKeyFromObject(node)) // the cache shows what was written
 		return 0, nil
 	}
-	if err := workload.Patch(ctx, node, client.StrategicMergeFrom(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.nodes.Repeats.Write(ctx, workload, before, node); err != nil {
+		if undone := (*patch.RemovedError)(nil); errors.As(err, &undone) && !undone.Paused {
+			r.Recorder.Eventf(s.infra, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "LabelNode", "%s", undone)
+		}
 		return 0, fmt.Errorf("labelling Node %s: %w", node.Name, err)
 	}
 	r.nodes.Note(node)

@@ -6,21 +6,33 @@
 package patch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/text"
 )
+
+// longest is how long the message of a condition may be.
+const longest = 4096
 
 // Patch remembers an object as it was read.
 type Patch struct {
 	// SharedConditions says that other controllers set conditions of the object too. They are a list, which a merge patch sends
 	// whole, so they go with the resource version that they were read at.
 	SharedConditions bool
+	// Repeats pauses what somebody undoes, which Apply then shows in the condition MetadataKept. It may be nil.
+	Repeats *Repeats
+	// Undone is what somebody undoes of another object that is written for this one, to be shown in the same condition. It may be nil.
+	Undone *RemovedError
 
 	before client.Object
 }
@@ -42,19 +54,21 @@ func (p *Patch) ApplySpec(ctx context.Context, c client.Client, obj client.Objec
 // applySpec makes the next comparison start from what the API server now has, except for the status.
 func (p *Patch) applySpec(ctx context.Context, c client.Client, obj client.Object) error {
 	sent := copyOf(obj)
-	if err := c.Patch(ctx, sent, client.MergeFromWithOptions(p.before, client.MergeFromWithOptimisticLock{})); err != nil {
+	err := p.Repeats.Write(ctx, c, p.before, sent)
+	if undone := (*RemovedError)(nil); err != nil && (!errors.As(err, &undone) || undone.Paused) {
 		return fmt.Errorf("patching %s: %w", obj.GetName(), err)
 	}
 	obj.SetResourceVersion(sent.GetResourceVersion())
 	obj.SetGeneration(sent.GetGeneration())
 	sent.SetManagedFields(obj.GetManagedFields()) // which the answer has, and a cache need not
 	p.before = sent
-	return nil
+	return err
 }
 
 // Apply sends the difference between obj and what it was in From. Metadata and spec go with the resource version they
 // were read at, because finalizers and owner references are lists that others write too; a conflict is returned and the
-// reconcile runs again. The status belongs to one controller only and goes without, but for SharedConditions; that of an object
+// reconcile runs again, and so it does after a RemovedError, with which the status is sent all the same. The status belongs to
+// one controller only and goes without, but for SharedConditions; that of an object
 // which goes with its last finalizer is not sent. Afterwards obj is what it was
 // before the call, with conditions that its schema accepts and the resource version of the last write, and the Patch starts from it.
 func (p *Patch) Apply(ctx context.Context, c client.Client, obj client.Object) error {
@@ -72,8 +86,14 @@ func (p *Patch) apply(ctx context.Context, c client.Client, obj client.Object, v
 	if err != nil {
 		return err
 	}
+	var undone error
 	if spec {
-		if err := p.applySpec(ctx, c, obj); err != nil {
+		if undone = p.applySpec(ctx, c, obj); undone != nil && !errors.As(undone, new(*RemovedError)) {
+			return undone
+		}
+	}
+	if p.showUndone(c, obj) {
+		if _, changes, err = p.changed(obj); err != nil {
 			return err
 		}
 	}
@@ -98,7 +118,22 @@ func (p *Patch) apply(ctx context.Context, c client.Client, obj client.Object, v
 		obj.SetResourceVersion(sent.GetResourceVersion())
 	}
 	p.before = copyOf(obj)
-	return nil
+	return undone
+}
+
+// showUndone sets or removes the condition of what somebody undoes, and reports whether it has.
+func (p *Patch) showUndone(c client.Client, obj client.Object) bool {
+	o, ok := obj.(status.Object)
+	if !ok || p.Repeats == nil {
+		return false
+	}
+	undone, shown := cmp.Or(p.Repeats.Undone(c, obj), p.Undone), conditions.Has(o, faultlinev1.MetadataKeptCondition)
+	if undone != nil {
+		status.False(o, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved, text.Cut(undone.Error(), longest))
+	} else if shown {
+		conditions.Delete(o, faultlinev1.MetadataKeptCondition)
+	}
+	return undone != nil || shown
 }
 
 // changed reports whether metadata or spec changed, and returns the status patch. The patch has no resource version: the first
@@ -130,8 +165,8 @@ func (p *Patch) ConditionsOnly(obj client.Object) (bool, error) {
 	if err := json.Unmarshal(status, &fields); err != nil {
 		return false, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
 	}
-	_, conditions := fields["conditions"]
-	return conditions && len(fields) == 1, nil
+	_, has := fields["conditions"]
+	return has && len(fields) == 1, nil
 }
 
 // statusPatch is what is sent to change the status; conditions go with the resource version where versioned.
@@ -141,7 +176,7 @@ func (p *Patch) statusPatch(obj client.Object, status json.RawMessage, versioned
 		return nil, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
 	}
 	body := map[string]any{"status": status}
-	if _, conditions := fields["conditions"]; conditions && versioned {
+	if _, has := fields["conditions"]; has && versioned {
 		body["metadata"] = map[string]string{"resourceVersion": p.before.GetResourceVersion()}
 	}
 	data, err := json.Marshal(body)

@@ -36,6 +36,9 @@ func Stale(version, known string, learnt time.Time) bool {
 // Written remembers the last version of each object that a controller wrote, so that it can tell when its cache is
 // behind: what it recorded there, a task in flight above all, would be done twice. It remembers them for Lag. The zero value is ready to use.
 type Written struct {
+	// Repeats writes metadata.
+	Repeats Repeats
+
 	mu      sync.Mutex
 	objects Recent[lastWrite]
 }

@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
@@ -18,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watchfilter"
@@ -31,7 +34,9 @@ type Reconciler struct {
 	Provider provider.Provider
 	Recorder events.EventRecorder
 
-	filter                   watchfilter.Filter
+	filter watchfilter.Filter
+	// hooks writes them.
+	hooks                    patch.Repeats
 	clusterKind, machineKind schema.GroupKind
 	// cached is what caches show.
 	cached source
@@ -43,7 +48,7 @@ type Reconciler struct {
 const passes = 5
 
 // errUndone is why there is no end of writes.
-var errUndone = errors.New("what was written is undone by somebody else")
+var errUndone = errors.New("what was written is changed by others each time")
 
 // Reconcile looks at the control plane of one Cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -54,11 +59,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err == nil && len(o.toWrite()) > 0 {
 		err = r.advance(ctx, req.NamespacedName)
 	}
-	if errors.Is(err, errUndone) {
-		o.Problem = "no machine keeps the hook: find the mutating admission policy or webhook that removes the annotation " + faultlinev1.QuorumHookAnnotation +
-			" from Machines, and have it pass over the annotation"
+	var wait time.Duration
+	o.Undone, wait = r.undone(o, err)
+	return reconcile.Outcome(ctrl.Result{RequeueAfter: wait}, err, r.report(ctx, o))
+}
+
+// undone is what somebody does to hooks, and how long that is told at most.
+func (r *Reconciler) undone(o *observed, err error) (string, time.Duration) {
+	for i := range o.machines { // always the same one first
+		if undone := r.hooks.Undone(r.Client, &o.machines[i]); undone != nil {
+			return undone.Error(), undone.Ends
+		}
 	}
-	return reconcile.Outcome(ctrl.Result{}, err, r.report(ctx, o))
+	if undone := (*patch.RemovedError)(nil); errors.As(err, &undone) {
+		return undone.Error(), 0
+	}
+	return "", 0
 }
 
 // advance reads everything as it is now, decides, and writes, until there is nothing to be written.
@@ -72,14 +88,29 @@ func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) error {
 		if len(verdicts) == 0 {
 			return nil
 		}
-		for i, verdict := range verdicts {
-			if err := r.write(ctx, &o.machines[i], verdict); err != nil {
-				return err
-			}
+		if err := r.writeAll(ctx, o, verdicts); err != nil {
+			return err
 		}
 	}
-	// Look again when others have had their turn.
-	return errors.Join(errUndone, apierrors.NewConflict(clusterv1.GroupVersion.WithResource("machines").GroupResource(), key.Name, errUndone))
+	return fmt.Errorf("seeing to the quorum hooks of Cluster %s: %w", key.Name, errUndone)
+}
+
+// writeAll goes on with the other machines when somebody undoes the hook of one.
+func (r *Reconciler) writeAll(ctx context.Context, o *observed, verdicts map[int]Verdict) error {
+	var undone error
+	for _, i := range slices.Sorted(maps.Keys(verdicts)) {
+		err := r.write(ctx, &o.machines[i], verdicts[i])
+		problem := &patch.RemovedError{}
+		switch {
+		case errors.As(err, &problem):
+			if undone == nil || !problem.Paused {
+				undone = err
+			}
+		case err != nil:
+			return err
+		}
+	}
+	return undone
 }
 
 // toWrite are the verdicts that change something, by the index of their machine.
@@ -105,7 +136,7 @@ func (r *Reconciler) write(ctx context.Context, machine *clusterv1.Machine, verd
 	case LetGo:
 		delete(machine.Annotations, faultlinev1.QuorumHookAnnotation)
 	}
-	if err := r.Client.Patch(ctx, machine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.hooks.Write(ctx, r.Client, before, machine); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("writing the quorum hook of Machine %s: %w", machine.Name, err))
 	}
 	r.tell(machine, verdict)

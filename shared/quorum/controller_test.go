@@ -121,7 +121,7 @@ func TestWhereProtectQuorumHasNoEffectTheInfrastructureClusterSaysSo(t *testing.
 		"a control plane with hooks":  {external, func(*world) {}, metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, ""},
 		"a KubeadmControlPlane":       {kubeadm, func(*world) {}, metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane, "has a hook of its own"},
 		"a kind that may not be read": {external, func(w *world) { w.reader = func(r client.Reader) client.Reader { return forbidden{r} } }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "cannot be read: allow the manager"},
-		"a policy that removes hooks": {external, func(w *world) { w.writer = func(c client.Client) client.Client { return stripping{c} } }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "no machine keeps the hook"},
+		"a policy that removes hooks": {external, func(w *world) { w.writer = func(c client.Client) client.Client { return stripping{c} } }, metav1.ConditionFalse, faultlinev1.ReasonAnnotationsRemoved, "does not keep the annotation " + faultlinev1.QuorumHookAnnotation},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -266,4 +266,35 @@ func TestNothingIsWrittenInSteadyState(t *testing.T) {
 	w.hooked("m0", "m1", "m2", "new") // so the manager has looked at all of them
 	w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 	w.Expect(machine.ResourceVersion).To(Equal(version))
+}
+
+func TestAPolicyThatRemovesHooksCostsFewRequestsIsToldOnceAndNotAnyMoreWhenItIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3, external)
+	user := testworld.User{T: t, G: w.WithT, Client: w.client}
+	m0, infra := &clusterv1.Machine{ObjectMeta: w.meta("m0")}, &providertest.Cluster{ObjectMeta: w.meta("infra")}
+	keep := user.Strip(m0, faultlinev1.QuorumHookAnnotation)
+	writes, config := user.WritesOf(m0, apiServer)
+	w.config = config
+	w.start()
+	writes.CalmDown(user)
+	message := user.Condition(infra, faultlinev1.QuorumProtectedCondition, faultlinev1.ReasonAnnotationsRemoved)
+	w.Expect(message).To(ContainSubstring("does not keep the annotation " + faultlinev1.QuorumHookAnnotation))
+	w.Eventually(w.recorder.Events).Should(Receive(ContainSubstring(faultlinev1.ReasonAnnotationsRemoved)))
+	keep()
+	w.hooked("m0", "m1", "m2")
+	w.protected(metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, "")
+}
+
+func TestHooksWhoseWritesLoseAreWrittenLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, external)
+	user := testworld.User{T: t, G: w.WithT, Client: w.client}
+	writes, config := user.WritesOf(&clusterv1.Machine{ObjectMeta: w.meta("m0")}, apiServer)
+	w.config = config
+	writes.Lose(true)
+	w.start()
+	writes.CalmDown(user)
+	writes.Lose(false)
+	w.hooked("m0")
 }

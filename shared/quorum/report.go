@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -25,7 +26,7 @@ func (r *Reconciler) report(ctx context.Context, o *observed) error {
 	if o.infra == nil || o.Cluster.Leaving {
 		return nil
 	}
-	p := patch.From(o.infra)
+	p, before := patch.From(o.infra), conditions.Get(o.infra, faultlinev1.QuorumProtectedCondition).DeepCopy()
 	p.SharedConditions = true
 	if condition := protection(&o.Snapshot); condition != nil {
 		condition.Type = faultlinev1.QuorumProtectedCondition
@@ -34,7 +35,14 @@ func (r *Reconciler) report(ctx context.Context, o *observed) error {
 	} else {
 		conditions.Delete(o.infra, faultlinev1.QuorumProtectedCondition)
 	}
-	return p.Apply(ctx, r.Client, o.infra)
+	if err := p.Apply(ctx, r.Client, o.infra); err != nil {
+		return err
+	}
+	if now := conditions.Get(o.infra, faultlinev1.QuorumProtectedCondition); now != nil && now.Reason == faultlinev1.ReasonAnnotationsRemoved &&
+		(before == nil || before.Reason != now.Reason) {
+		r.Recorder.Eventf(o.infra, nil, corev1.EventTypeWarning, now.Reason, "ProtectQuorum", "%s", now.Message)
+	}
+	return nil
 }
 
 // protection is whether protectQuorum has the effect that its user expects, and why not; nil where it is not asked for, or where there is no
@@ -48,6 +56,8 @@ func protection(s *Snapshot) *metav1.Condition {
 		return nil
 	case s.Problem != "":
 		return is(metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "%s", s.Problem)
+	case s.Undone != "":
+		return is(metav1.ConditionFalse, faultlinev1.ReasonAnnotationsRemoved, "%s", s.Undone)
 	case s.ControlPlane.Name == "":
 		return is(metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected,
 			"Cluster %s names no control plane, so that no machine gets the hook: set spec.controlPlaneRef, or spec.distribution.controlPlane.protectQuorum to false", s.Cluster.Name)

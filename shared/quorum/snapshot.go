@@ -9,6 +9,8 @@ import "time"
 type Snapshot struct {
 	// Wanted says that the infrastructure cluster asks for it.
 	Wanted bool
+	// Undone is who takes hooks off again, and what to do; "" when nobody does.
+	Undone string
 	// Problem is why hooks cannot be seen to; "" when they can.
 	Problem      string
 	Cluster      Cluster

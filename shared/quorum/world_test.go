@@ -4,6 +4,7 @@
 package quorum_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"testing"
@@ -87,6 +88,7 @@ type world struct {
 	plane    client.Object
 	recorder *events.FakeRecorder
 	stop     func()
+	config   *rest.Config // of the manager, if it is not that of the test
 	// reader and writer are what the manager has of these, where they are not those of its own.
 	reader func(client.Reader) client.Reader
 	writer func(client.Client) client.Client
@@ -277,7 +279,7 @@ func (w *world) setWanted(wanted bool) {
 func (w *world) start() {
 	w.t.Helper()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
-	w.stop = testworld.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
+	w.stop = testworld.Start(w.t, cmp.Or(w.config, apiServer), nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return (&quorum.Reconciler{
 			Client: w.writer(mgr.GetClient()), Live: w.reader(mgr.GetAPIReader()), Provider: providertest.Provider{}, Recorder: w.recorder,
 		}).SetupWithManager(ctx, mgr, "", watch.Workers(2))

@@ -5,14 +5,12 @@ package rebalance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
@@ -63,14 +61,8 @@ func (r *Reconciler) annotate(ctx context.Context, object client.Object, set map
 		delete(annotations, key)
 	}
 	object.SetAnnotations(annotations)
-	if err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.written.Repeats.Write(ctx, r.Client, before, object); err != nil {
 		return fmt.Errorf("annotating %T %s: %w", object, object.GetName(), err)
-	}
-	for key, value := range set {
-		if object.GetAnnotations()[key] != value {
-			gvk, err := apiutil.GVKForObject(object, r.Client.Scheme())
-			return errors.Join(err, &patch.RemovedError{Kind: gvk.Kind, Name: object.GetName(), Removed: []string{"annotation " + key}})
-		}
 	}
 	return nil
 }

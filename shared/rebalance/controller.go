@@ -6,6 +6,7 @@ package rebalance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -138,8 +139,7 @@ func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) (*observ
 			return nil, Decision{}, err
 		}
 	}
-	// Somebody undoes what is done here: look again when others have had their turn.
-	return nil, Decision{}, apierrors.NewConflict(clusterv1.GroupVersion.WithResource("clusters").GroupResource(), key.Name, errUndone)
+	return nil, Decision{}, fmt.Errorf("moving a machine of %s: %w", key.Name, errUndone)
 }
 
 // write stores condition and status.

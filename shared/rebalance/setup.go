@@ -34,7 +34,7 @@ import (
 )
 
 // errUndone is why a move does not get on: what was just written is not there.
-var errUndone = errors.New("what was written is undone by somebody else")
+var errUndone = errors.New("what was written is changed by others each time")
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {

@@ -10,8 +10,11 @@ import (
 	"errors"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -19,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/watchfilter"
@@ -56,6 +60,9 @@ type Loop[T client.Object, S Scope] struct {
 	PausedOnlyWhenTrue bool
 	// SharedConditions says that other controllers set conditions of the kind too.
 	SharedConditions bool
+
+	// Recorder tells of writes that somebody undoes; it may be nil.
+	Recorder events.EventRecorder
 
 	// V1Beta1 is what is shown of the conditions to those who read v1beta1.
 	V1Beta1 status.V1Beta1
@@ -104,7 +111,7 @@ func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ct
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	p := patch.From(obj)
-	p.SharedConditions = l.SharedConditions
+	p.SharedConditions, p.Repeats = l.SharedConditions, &l.Written.Repeats
 	var nothing S
 	s, err := l.Gather(ctx, obj, &p)
 	if err != nil || s == nothing {
@@ -115,6 +122,7 @@ func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ct
 	}
 	work := l.work(obj, s)
 	defer func() {
+		_ = errors.As(reterr, &p.Undone)
 		settled, err := l.save(ctx, &p, obj, s, reterr != nil)
 		result, reterr = Outcome(sooner(result, settled), reterr, err)
 	}()
@@ -186,14 +194,47 @@ func (l Loop[T, S]) save(ctx context.Context, p *patch.Patch, obj T, s S, failed
 			return wait, err
 		}
 	}
-	if err := p.Apply(ctx, l.Client, obj); err != nil {
+	told := undone(obj)
+	err := p.Apply(ctx, l.Client, obj)
+	removed := p.Undone
+	if err != nil && !errors.As(err, &removed) {
 		return 0, ignoreGone(obj, err)
+	}
+	l.tellUndone(obj, told, removed)
+	if err != nil {
+		l.Written.Note(obj)
+		return 0, err
 	}
 	l.Written.Note(obj)
 	if l.Stored != nil && !idle {
 		l.Stored(s)
 	}
+	if of := l.Written.Repeats.Undone(l.Client, obj); of != nil {
+		return of.Ends, nil // Then the condition goes.
+	}
 	return 0, nil
+}
+
+// undone is what an object has been told to lose.
+func undone(obj client.Object) *metav1.Condition {
+	o, ok := obj.(status.Object)
+	if !ok {
+		return nil
+	}
+	return conditions.Get(o, faultlinev1.MetadataKeptCondition).DeepCopy()
+}
+
+// tellUndone tells of what somebody has begun to undo, and each time of that of a kind without conditions.
+func (l Loop[T, S]) tellUndone(obj client.Object, before *metav1.Condition, removed *patch.RemovedError) {
+	_, shows := obj.(status.Object)
+	now := undone(obj)
+	switch {
+	case l.Recorder == nil:
+	case shows && now != nil && (before == nil || before.Message != now.Message):
+		l.Recorder.Eventf(obj, nil, corev1.EventTypeWarning, now.Reason, "Write", "%s", now.Message)
+	case !shows && removed != nil && !removed.Paused:
+		l.Recorder.Eventf(obj, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "Write", "%s", removed)
+	}
 }
 
 // settles is how long what has changed is still left unwritten.
@@ -228,17 +269,18 @@ func ignoreGone(obj client.Object, err error) error {
 	return client.IgnoreNotFound(err)
 }
 
-// ErrBehind is the error of work that is to be repeated when the cache shows more. Outcome treats it as a lost write.
-var ErrBehind = errors.New("the cache is behind")
-
 // Outcome is that of a reconcile whose parts have ended so. What has lost against another's write is no error: it comes again when the
-// cache has had time to show that.
+// cache has had time to show that. What is not written because somebody undoes it comes again when it may be.
 func Outcome(result ctrl.Result, errs ...error) (ctrl.Result, error) {
 	var failed []error
 	for _, err := range errs {
-		if apierrors.IsConflict(err) || errors.Is(err, ErrBehind) {
+		undone := &patch.RemovedError{}
+		switch {
+		case apierrors.IsConflict(err), errors.Is(err, patch.ErrBehind):
 			result = Again()
-		} else if err != nil {
+		case errors.As(err, &undone) && undone.Paused:
+			result = sooner(result, max(undone.After, patch.CatchUp))
+		case err != nil:
 			failed = append(failed, err)
 		}
 	}

@@ -8,13 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -23,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/reconcile"
@@ -210,6 +214,14 @@ func TestALostWriteIsNoErrorAmongOthers(t *testing.T) {
 	_, err = reconcile.Outcome(ctrl.Result{}, lost, failed)
 	g.Expect(err).To(MatchError(failed))
 	g.Expect(err).NotTo(MatchError(ContainSubstring("it was changed")))
+	result, err = reconcile.Outcome(ctrl.Result{RequeueAfter: time.Hour}, fmt.Errorf("writing: %w", patch.ErrBehind))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(result).To(Equal(reconcile.Again()))
+	result, err = reconcile.Outcome(ctrl.Result{RequeueAfter: time.Hour}, fmt.Errorf("writing: %w", &patch.RemovedError{Paused: true, After: time.Minute}))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(result.RequeueAfter).To(Equal(time.Minute), "nothing was sent")
+	_, err = reconcile.Outcome(ctrl.Result{}, &patch.RemovedError{Kind: "Machine", Name: "m"})
+	g.Expect(err).To(MatchError(ContainSubstring("Machine m")))
 	result, err = reconcile.Outcome(ctrl.Result{RequeueAfter: time.Hour}, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(result.RequeueAfter).To(Equal(time.Hour))
@@ -485,4 +497,80 @@ func TestWhatRemainsOfAClusterIsNamedByItsKind(t *testing.T) {
 	g.Expect(remaining(infra)).To(BeEmpty(), "it never had a Cluster")
 	infra.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
 	g.Expect(remaining(infra)).To(Equal([]string{"Machine m", "MachineSet s"}))
+}
+
+func TestAPolicyThatStripsTheFinalizerIsToldAndTheObjectIsWrittenAgainAfterGrowingPauses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, cluster())
+		recorder, strips, sent := events.NewFakeRecorder(100), true, 0
+		under := w.client.(client.WithWatch)
+		w.client = interceptor.NewClient(under, interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				sent++
+				if err := c.Patch(ctx, o, p, opts...); err != nil || !strips {
+					return err
+				}
+				before := o.DeepCopyObject().(client.Object)
+				o.SetFinalizers(nil)
+				return c.Patch(ctx, o, client.MergeFrom(before))
+			},
+		})
+		w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) { l.Recorder = recorder }
+		_, err := w.run()
+		w.Expect(err).To(MatchError(ContainSubstring("does not keep the finalizer test/finalizer of Cluster c")))
+		told := conditions.Get(w.stored(), faultlinev1.MetadataKeptCondition)
+		w.Expect(told).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", faultlinev1.ReasonAnnotationsRemoved),
+			HaveField("Message", ContainSubstring("the finalizer test/finalizer"))))
+		w.Expect(w.stored().Status.FailureDomains).To(HaveLen(1), "the status is written all the same")
+		w.Expect(recorder.Events).To(Receive(ContainSubstring("AnnotationsRemoved")))
+		for begun := time.Now(); time.Since(begun) < 2*time.Minute; {
+			result, err := w.run()
+			w.Expect(err != nil || result.RequeueAfter <= 30*time.Second).To(BeTrue())
+			time.Sleep(max(result.RequeueAfter, 20*time.Millisecond)) //nolint:forbidigo // the clock is the bubble's
+		}
+		w.Expect(sent).To(BeNumerically("<=", 18))
+		w.Expect(recorder.Events).NotTo(Receive(), "it is told once")
+
+		strips = false
+		time.Sleep(time.Minute) //nolint:forbidigo // the clock is the bubble's
+		_, err = w.run()
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(w.stored().Finalizers).To(ConsistOf(finalizer))
+		w.Expect(conditions.Has(w.stored(), faultlinev1.MetadataKeptCondition)).To(BeFalse())
+	})
+}
+
+// plain is a scope of a kind that has no conditions.
+type plain struct{}
+
+func (*plain) Owner() *clusterv1.Cluster { return nil }
+
+func TestWhatAPolicyStripsFromAKindWithoutConditionsIsToldByAnEventForEachWrite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, sent, written, recorder := NewWithT(t), 0, patch.Written{}, events.NewFakeRecorder(100)
+		c := fake.NewClientBuilder().WithObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}}).WithInterceptorFuncs(interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				sent++
+				if err := c.Patch(ctx, o, p, opts...); err != nil {
+					return err
+				}
+				before := o.DeepCopyObject().(client.Object)
+				o.SetFinalizers(nil)
+				return c.Patch(ctx, o, client.MergeFrom(before))
+			},
+		}).Build()
+		for range 100 {
+			_, _ = reconcile.Loop[*corev1.ConfigMap, *plain]{
+				Client: c, Written: &written, Recorder: recorder, Finalizer: finalizer,
+				Gather: func(context.Context, *corev1.ConfigMap, *patch.Patch) (*plain, error) { return &plain{}, nil },
+				Normal: func(context.Context, *plain) (ctrl.Result, error) { return ctrl.Result{}, nil },
+			}.Run(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "m"}}, &corev1.ConfigMap{})
+			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // the clock is the bubble's
+		}
+		g.Expect(sent).To(BeNumerically("<=", 8))
+		g.Expect(recorder.Events).To(HaveLen(sent))
+		g.Expect(recorder.Events).To(Receive(ContainSubstring("AnnotationsRemoved the API server does not keep the finalizer test/finalizer of ConfigMap m")))
+	})
 }

@@ -5,6 +5,7 @@ package spread
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
 )
 
 // mentioned is how many of many things a message names.
@@ -55,21 +57,27 @@ func each(n int, do func(int) error) []error {
 	return errs
 }
 
-// first returns a conflict only if there is nothing worse.
+// first returns one that tells of what somebody undoes, or else a conflict, only if there is nothing worse.
 func first(errs []error) error {
-	var conflict error
+	var conflict, undone error
 	var others []error
 	for _, err := range errs {
-		if apierrors.IsConflict(err) {
+		switch {
+		case apierrors.IsConflict(err), errors.Is(err, patch.ErrBehind):
 			conflict = err
-		} else if client.IgnoreNotFound(err) != nil {
+		case errors.As(err, new(*patch.RemovedError)):
+			undone = err
+		case client.IgnoreNotFound(err) != nil:
 			others = append(others, err)
 		}
 	}
-	if len(others) == 0 {
-		return conflict
+	switch {
+	case len(others) > 0:
+		return kerrors.NewAggregate(others)
+	case undone != nil:
+		return undone
 	}
-	return kerrors.NewAggregate(others)
+	return conflict
 }
 
 func (r *Reconciler) write(ctx context.Context, infra client.Object, a Assignment) error {
@@ -81,7 +89,7 @@ func (r *Reconciler) write(ctx context.Context, infra client.Object, a Assignmen
 	if a.Key != "" {
 		after.SetLabels(with(after.GetLabels(), faultlinev1.DistributionKeyLabel, a.Key))
 	}
-	if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.machines.Repeats.Write(ctx, r.Client, before, after); err != nil {
 		return fmt.Errorf("assigning %s to %s: %w", a.Domain, infra.GetName(), err)
 	}
 	r.assigned.note(after)
@@ -103,7 +111,7 @@ func (r *Reconciler) label(ctx context.Context, s *scope) error {
 	}
 	return first(each(len(labelled), func(i int) error {
 		after := labelled[i]
-		if err := r.Client.Patch(ctx, after, client.MergeFrom(s.members[after.Name].machine)); err != nil {
+		if err := r.machines.Repeats.Write(ctx, r.Client, s.members[after.Name].machine, after); err != nil {
 			return fmt.Errorf("labelling Machine %s with its logical failure domain: %w", after.Name, err)
 		}
 		r.machines.Note(after)

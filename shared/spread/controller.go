@@ -5,6 +5,7 @@ package spread
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -38,7 +39,7 @@ type Reconciler struct {
 
 	filter   watchfilter.Filter
 	clusters patch.Written // infrastructure clusters
-	machines patch.Written // Machines
+	machines patch.Written // Machines; it writes the metadata of infrastructure machines, too
 	assigned memory
 	busy     sync.Map // key of an infrastructure cluster -> when machines of it were assigned domains last
 }
@@ -63,7 +64,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	result, err := r.reconcile(ctx, s)
-	return reconcile.Outcome(result, err)
+	undone := &patch.RemovedError{}
+	if !errors.As(err, &undone) {
+		return reconcile.Outcome(result, err)
+	}
+	return reconcile.Outcome(result, err, r.reportUndone(ctx, s, undone))
 }
 
 func (r *Reconciler) forget(cluster client.ObjectKey) {

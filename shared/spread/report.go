@@ -4,8 +4,10 @@
 package spread
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -48,7 +50,10 @@ func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (c
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	condition := s.condition(groups, refused)
+	condition, undone := s.condition(groups, refused), r.undone(s)
+	if undone != nil {
+		condition = removed(undone)
+	}
 	conditions.Set(s.cluster, condition)
 	if err := p.Apply(ctx, r.Client, s.cluster); err != nil {
 		return ctrl.Result{}, err
@@ -59,6 +64,9 @@ func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (c
 	if err == nil && result.RequeueAfter == 0 {
 		cramped := len(refused) > 0 && len(s.state.Room) > 0
 		result.RequeueAfter = again(resumes(groups, stable, now), moves(groups), unsuited, cramped)
+		if undone != nil && (result.RequeueAfter == 0 || undone.Ends < result.RequeueAfter) {
+			result.RequeueAfter = undone.Ends
+		}
 	}
 	return result, err
 }
@@ -134,6 +142,43 @@ func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
 		return err
 	}
 	r.clusters.Note(s.cluster)
+	return nil
+}
+
+// reportUndone shows that somebody removes what is written on machines, and which. It stays shown until nothing is in the way of a report.
+func (r *Reconciler) reportUndone(ctx context.Context, s *scope, undone *patch.RemovedError) error {
+	p, before := patch.From(s.cluster), conditions.Get(s.cluster, faultlinev1.WorkersBalancedCondition).DeepCopy() // which is set where it is
+	p.SharedConditions = true
+	condition := removed(cmp.Or(r.undone(s), undone))
+	conditions.Set(s.cluster, condition)
+	if err := p.Apply(ctx, r.Client, s.cluster); err != nil {
+		return err
+	}
+	r.clusters.Note(s.cluster)
+	r.tell(s, nil, before, condition)
+	return nil
+}
+
+func removed(undone *patch.RemovedError) metav1.Condition {
+	return metav1.Condition{
+		Type: faultlinev1.WorkersBalancedCondition, Status: metav1.ConditionFalse, Reason: faultlinev1.ReasonAnnotationsRemoved, Message: undone.Error(),
+	}
+}
+
+// undone is what somebody removes of machines again and again; nil when nobody does.
+func (r *Reconciler) undone(s *scope) *patch.RemovedError {
+	for _, name := range slices.Sorted(maps.Keys(s.members)) { // always the same one first
+		m := s.members[name]
+		if undone := r.machines.Repeats.Undone(r.Client, m.machine); undone != nil {
+			return undone
+		}
+		if m.infra == nil {
+			continue
+		}
+		if undone := r.machines.Repeats.Undone(r.Client, m.infra); undone != nil {
+			return undone
+		}
+	}
 	return nil
 }
 

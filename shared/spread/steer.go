@@ -80,7 +80,7 @@ func (r *Reconciler) mark(ctx context.Context, s *scope, marked map[string]bool)
 func (r *Reconciler) annotate(ctx context.Context, machine *clusterv1.Machine, set map[string]string) error {
 	after := machine.DeepCopy()
 	after.Annotations = set
-	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(machine, client.MergeFromWithOptimisticLock{}))
+	err := r.machines.Repeats.Write(ctx, r.Client, machine, after)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("marking Machine %s as the next to go, or not any more: %w", machine.Name, err)
 	}

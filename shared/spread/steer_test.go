@@ -4,14 +4,19 @@
 package spread_test
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
@@ -283,4 +288,48 @@ func TestAMarkOutlivesTheManagerAndIsKeptByTheNext(t *testing.T) {
 	before := w.machines("md")
 	w.reconcile(w.reconciler(api))
 	w.Expect(w.machines("md")).To(Equal(before))
+}
+
+// stripping is an API server with a mutating policy that removes marks from what is written.
+type stripping struct {
+	client.Client
+	strips atomic.Bool
+	sent   atomic.Int32
+}
+
+func (s *stripping) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	machine, is := o.(*clusterv1.Machine)
+	if err := s.Client.Patch(ctx, o, p, opts...); err != nil || !is || !s.strips.Load() {
+		return err
+	}
+	s.sent.Add(1)
+	before := machine.DeepCopy()
+	delete(machine.Annotations, faultlinev1.MarkedForMoveAnnotation)
+	return s.Client.Patch(ctx, machine, client.MergeFrom(before))
+}
+
+func TestAPolicyThatRemovesMarksIsToldAndCostsFewRequestsUntilItIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w.scale("md", 4)
+	w.reconcile(w.reconciler(api))
+	w.exist()
+	api := &stripping{Client: api}
+	api.strips.Store(true)
+	r := w.reconciler(api)
+	for range 50 {
+		_, _ = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
+	}
+	w.Expect(int(api.sent.Load())).To(And(BeNumerically(">=", 3), BeNumerically("<=", 3*12)), "each pause is twice as long")
+	w.Expect(w.balanced()).To(And(HaveField("Reason", faultlinev1.ReasonAnnotationsRemoved), HaveField("Status", metav1.ConditionFalse),
+		HaveField("Message", ContainSubstring("does not keep the annotation "+faultlinev1.MarkedForMoveAnnotation))))
+	w.Eventually(w.recorder.Events).Should(Receive(ContainSubstring(faultlinev1.ReasonAnnotationsRemoved)))
+
+	api.strips.Store(false)
+	w.Eventually(func() string {
+		_, _ = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
+		w.clock.SetTime(w.clock.Now().Add(time.Second))
+		return w.balanced().Reason
+	}).Should(Equal(faultlinev1.ReasonBalanced))
+	w.Expect(w.marked("md")).To(HaveLen(3))
 }

@@ -5,60 +5,97 @@ package testworld
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// StripAnnotations has a mutating policy remove annotations with the prefix whenever an object of the resource is written in the namespace of
-// the example, which is one that could be created there. It returns what takes the policy back. Both wait until the API server does so.
-func (u User) StripAnnotations(resource, prefix string, example client.Object) (keep func()) {
+// probe is an annotation that shows whether a policy is in force.
+const probe = "example.com/probe"
+
+// Strip has a mutating admission policy remove annotations and finalizers that begin with one of the prefixes, from objects of the kind of the
+// example, in its namespace, where it is, or could be created. It returns when the API server does so, and keep when it does not any more.
+func (u User) Strip(example client.Object, prefixes ...string) (keep func()) {
 	u.T.Helper()
-	meta := metav1.ObjectMeta{Name: "strip-" + resource + "-" + example.GetNamespace()}
-	policy := &admissionv1.MutatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.MutatingAdmissionPolicySpec{
-		MatchConstraints: &admissionv1.MatchResources{
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: example.GetNamespace()}},
-			ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-				Rule:       admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{resource}},
-			}}},
-		},
-		Mutations: []admissionv1.Mutation{{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{
-			Expression: "has(object.metadata.annotations) ? object.metadata.annotations.filter(k, k.startsWith('" + prefix + "'))" +
-				".map(k, JSONPatch{op: 'remove', path: '/metadata/annotations/' + jsonpatch.escapeKey(k)}) : []",
-		}}},
-		ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
-	}}
-	binding := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: meta.Name}}
-	u.Create(policy, binding)
-	remove := func() {
-		ctx := context.WithoutCancel(u.T.Context())
-		for _, o := range []client.Object{binding, policy} {
-			u.G.Expect(client.IgnoreNotFound(u.Client.Delete(ctx, o))).To(gomega.Succeed())
-		}
+	mapping := u.mapping(example)
+	name := strings.Trim(example.GetNamespace()+"-"+mapping.Resource.Resource, "-")
+	var ours []string
+	for _, prefix := range append(slices.Clone(prefixes), probe) {
+		ours = append(ours, fmt.Sprintf("k.startsWith('%s')", prefix))
 	}
-	u.T.Cleanup(remove)
-	u.strips(prefix, example, true)
+	which := strings.Join(ours, " || ")
+	match := &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+		Rule: admissionv1.Rule{
+			APIGroups: []string{mapping.Resource.Group}, APIVersions: []string{"*"}, Resources: []string{mapping.Resource.Resource},
+		},
+	}}}}
+	if example.GetNamespace() != "" {
+		match.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: example.GetNamespace()}}
+	}
+	patch := func(expression string) admissionv1.Mutation {
+		return admissionv1.Mutation{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{Expression: expression}}
+	}
+	policy := &admissionv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.MutatingAdmissionPolicySpec{
+		MatchConstraints: match, ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
+		Mutations: []admissionv1.Mutation{
+			patch("has(object.metadata.annotations) ? object.metadata.annotations.filter(k, " + which +
+				").map(k, JSONPatch{op: 'remove', path: '/metadata/annotations/' + jsonpatch.escapeKey(k)}) : []"),
+			patch("has(object.metadata.finalizers) ? [JSONPatch{op: 'replace', path: '/metadata/finalizers', value: object.metadata.finalizers.filter(k, !(" +
+				which + "))}] : []"),
+		},
+	}}
+	binding := &admissionv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name},
+	}
+	remove := func(ctx context.Context) error {
+		if err := u.Client.Delete(ctx, binding); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		return client.IgnoreNotFound(u.Client.Delete(ctx, policy))
+	}
+	u.Create(policy, binding)
+	u.T.Cleanup(func() { _ = remove(context.WithoutCancel(u.T.Context())) })
+	u.waitForStripped(example, true)
 	return func() {
 		u.T.Helper()
-		remove()
-		u.strips(prefix, example, false)
+		u.G.Expect(remove(u.T.Context())).To(gomega.Succeed())
+		u.waitForStripped(example, false)
 	}
 }
 
-// strips waits until annotations with the prefix are removed, or kept.
-func (u User) strips(prefix string, example client.Object, removed bool) {
+// waitForStripped waits until the API server strips, or does not.
+func (u User) waitForStripped(example client.Object, stripped bool) {
 	u.T.Helper()
 	u.G.Eventually(func(g gomega.Gomega) {
-		o := example.DeepCopyObject().(client.Object)
+		o, there := example.DeepCopyObject().(client.Object), example.DeepCopyObject().(client.Object)
+		if u.Client.Get(u.T.Context(), client.ObjectKeyFromObject(example), there) == nil {
+			o = there
+		}
 		o.SetName("")
 		o.SetGenerateName("example-")
-		o.SetAnnotations(map[string]string{prefix + "example": ""})
+		o.SetUID("")
+		o.SetResourceVersion("")
+		o.SetAnnotations(map[string]string{probe: ""})
 		g.Expect(u.Client.Create(u.T.Context(), o, client.DryRunAll)).To(gomega.Succeed())
-		_, kept := o.GetAnnotations()[prefix+"example"]
-		g.Expect(kept).NotTo(gomega.Equal(removed))
+		_, kept := o.GetAnnotations()[probe]
+		g.Expect(kept).NotTo(gomega.Equal(stripped))
 	}).Should(gomega.Succeed())
+}
+
+func (u User) mapping(o client.Object) *meta.RESTMapping {
+	u.T.Helper()
+	gvk, err := apiutil.GVKForObject(o, u.Client.Scheme())
+	u.G.Expect(err).NotTo(gomega.HaveOccurred())
+	mapping, err := u.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	u.G.Expect(err).NotTo(gomega.HaveOccurred())
+	return mapping
 }

@@ -133,9 +133,13 @@ const (
 	ReasonTargetNotAvailable = "TargetNotAvailable"
 	// ReasonControlPlaneDoesNotMove: the control plane was asked to replace a machine and did not react.
 	ReasonControlPlaneDoesNotMove = "ControlPlaneDoesNotMove"
-	// ReasonAnnotationsRemoved: a policy or webhook of the API server removes the annotations that a move writes.
+	// ReasonAnnotationsRemoved: a policy or webhook of the API server, or somebody else, removes the annotations that a move writes.
 	ReasonAnnotationsRemoved = "AnnotationsRemoved"
 )
+
+// MetadataKeptCondition is False, with ReasonAnnotationsRemoved, on an object while somebody removes or changes annotations, labels or finalizers that its
+// controller writes. It is not there while they are kept.
+const MetadataKeptCondition = "MetadataKept"
 
 // QuorumProtectedCondition is on the infrastructure cluster while spec.distribution.controlPlane.protectQuorum is true and there are
 // control-plane machines. It is True while each of them is held when its deletion would risk the quorum.
@@ -147,7 +151,8 @@ const (
 	ReasonQuorumProtected = "QuorumProtected"
 	// ReasonProtectedByControlPlane: the control plane has a hook of its own, and protectQuorum has no effect.
 	ReasonProtectedByControlPlane = "ProtectedByControlPlane"
-	// ReasonQuorumNotProtected: some machines, or all, do not get Faultline's hook.
+	// ReasonQuorumNotProtected: some machines, or all, do not get Faultline's hook. It is ReasonAnnotationsRemoved where they get it and somebody
+	// removes it.
 	ReasonQuorumNotProtected = "QuorumNotProtected"
 )
 
@@ -156,7 +161,7 @@ const (
 const WorkersBalancedCondition = "WorkersBalanced"
 
 // ReasonWorkersWaiting is the reason of WorkersBalancedCondition while machines wait for a failure domain, because none may receive
-// them. Its other reasons are ReasonNoFailureDomains, ReasonMoving, ReasonNotBalanced and ReasonBalanced.
+// them. Its other reasons are ReasonNoFailureDomains, ReasonMoving, ReasonNotBalanced, ReasonBalanced and ReasonAnnotationsRemoved.
 const ReasonWorkersWaiting = "WorkersWaiting"
 
 // MachinesInPlaceCondition is True on the infrastructure cluster while every machine is in the failure domain that its Machine names,

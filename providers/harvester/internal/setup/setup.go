@@ -89,7 +89,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := controllers.Add(ctx, mgr, o.WatchFilter, controllers.Of{Provider: of, Metrics: metrics}, o.Common); err != nil {
 		return err
 	}
-	if err := (&nodelabels.Reconciler{Client: mgr.GetClient(), Provider: of, Workloads: workloads}).
+	if err := (&nodelabels.Reconciler{Client: mgr.GetClient(), Provider: of, Workloads: workloads, Recorder: recorder.For(mgr, "nodelabels")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
 		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
 	}

@@ -28,7 +28,7 @@ func addMaintenance(ctx context.Context, mgr ctrl.Manager, o Options, workloads 
 		return fmt.Errorf("adding Metal3MachineTemplate controller: %w", err)
 	}
 	c := mgr.GetClient()
-	if err := (&nodelabels.Reconciler{Client: c, Provider: provider.Metal3{Client: c}, Workloads: workloads, Source: hostlabels.Source{Client: c}}).
+	if err := (&nodelabels.Reconciler{Client: c, Provider: provider.Metal3{Client: c}, Workloads: workloads, Source: hostlabels.Source{Client: c}, Recorder: recorder.For(mgr, "nodelabels")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
 		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
 	}

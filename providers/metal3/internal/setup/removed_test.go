@@ -20,7 +20,7 @@ func TestNoHostIsTakenForAMachineWhoseAnnotationAPolicyRemoves(t *testing.T) {
 	example := &infrav1.Metal3Machine{ObjectMeta: w.meta("example"), Spec: infrav1.Metal3MachineSpec{
 		Image: infrav1.Image{URL: "http://images.example.com/node.qcow2", Checksum: "0123456789abcdef"},
 	}}
-	keep := w.user().StripAnnotations("metal3machines", "metal3.io/", example)
+	keep := w.user().Strip(example, "metal3.io/")
 	machine := w.machine("one", "cp-0", "rack-1")
 	w.Expect(w.waits(machine, infrav1.Metal3MachineAnnotationsRemovedReason)).To(And(
 		HavePrefix("no host is taken: "), ContainSubstring("annotation "+infrav1.HostAnnotation+" of Metal3Machine cp-0")))

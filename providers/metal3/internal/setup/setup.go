@@ -101,7 +101,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 // addData adds what renders metadata and network data.
 func addData(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	if err := (&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
+	if err := (&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder.For(mgr, "metal3datatemplate")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.DataTemplates)); err != nil {
 		return fmt.Errorf("adding Metal3DataTemplate controller: %w", err)
 	}

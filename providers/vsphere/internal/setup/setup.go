@@ -142,7 +142,7 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.Zones)); err != nil {
 		return fmt.Errorf("adding VSphereDeploymentZone controller: %w", err)
 	}
-	if err := (&vsphereclusteridentity.Reconciler{Client: c, Cache: mgr.GetCache(), Namespace: o.Namespace}).
+	if err := (&vsphereclusteridentity.Reconciler{Client: c, Cache: mgr.GetCache(), Namespace: o.Namespace, Recorder: recorder.For(mgr, "vsphereclusteridentity")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Identities)); err != nil {
 		return fmt.Errorf("adding VSphereClusterIdentity controller: %w", err)
 	}
@@ -163,7 +163,7 @@ func addNodeLabels(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := (&nodelabels.Reconciler{Client: mgr.GetClient(), Provider: ours, Workloads: connections}).
+	if err := (&nodelabels.Reconciler{Client: mgr.GetClient(), Provider: ours, Workloads: connections, Recorder: recorder.For(mgr, "nodelabels")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
 		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
 	}

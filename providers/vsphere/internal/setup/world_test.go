@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -55,7 +56,8 @@ type world struct {
 	// metrics are those of the manager that was started last.
 	metrics *prometheus.Registry
 
-	modules bool // the manager makes cluster modules
+	config  *rest.Config // of the manager, if it is not that of the tests
+	modules bool         // the manager makes cluster modules
 }
 
 func newWorld(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *world {
@@ -116,7 +118,7 @@ func (w *world) start() {
 	w.t.Helper()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
 	w.metrics = prometheus.NewRegistry()
-	w.stop = testworld.Start(w.t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
+	w.stop = testworld.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return setup.Add(ctx, mgr, setup.Options{
 			CredentialsFile: w.file, Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
 			Metrics: w.metrics, RetryAfter: cmp.Or(w.pause, time.Second),

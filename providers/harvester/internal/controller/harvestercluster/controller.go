@@ -81,7 +81,7 @@ const lookAgain = 15 * time.Second
 // Reconcile has Harvester make what the cluster needs, and publishes its endpoint and its failure domains.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.HarvesterCluster, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
+		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
 		Gather: r.gather, Normal: reconcileNormal, Delete: reconcileDelete,
 		Summarize: summarize, Stored: func(s *scope) { s.announce() }, Forget: r.forget,
 	}.Run(ctx, req, &infrav1.HarvesterCluster{})

@@ -56,7 +56,7 @@ func (s *scope) unlessRemoved(err error) error {
 		return err
 	}
 	s.removed = removed
-	s.again = sooner(s.again, terminalerror.Check) // nothing tells when a policy changes
+	s.again = sooner(s.again, removed.Again()) // nothing tells when a policy changes
 	return nil
 }
 

@@ -21,7 +21,7 @@ func (w *world) strip() (keep func()) {
 	w.t.Helper()
 	example := &infrav1.HarvesterCluster{ObjectMeta: w.meta("example")}
 	example.Spec = infrav1.HarvesterClusterSpec{IdentitySecret: infrav1.SecretKey{Namespace: w.name, Name: "identity"}, TargetNamespace: w.name}
-	return testworld.User{T: w.t, G: w.WithT, Client: user}.StripAnnotations("harvesterclusters", "infrastructure.cluster.x-k8s.io/", example)
+	return testworld.User{T: w.t, G: w.WithT, Client: user}.Strip(example, "infrastructure.cluster.x-k8s.io/")
 }
 
 // touch has the manager look at a cluster again.

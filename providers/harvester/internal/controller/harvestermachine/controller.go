@@ -102,7 +102,7 @@ func (s *scope) begun() bool {
 // Reconcile runs the steps that the machine still needs, up to the first that has to wait.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.HarvesterMachine, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written,
+		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder,
 		Gather: r.gather, Quiet: assignedSoon, Normal: r.provision, Delete: r.delete, Settle: settle, Summarize: r.summarize, Forget: r.forget,
 	}.Run(ctx, req, &infrav1.HarvesterMachine{})
 }

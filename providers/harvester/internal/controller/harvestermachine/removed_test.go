@@ -41,7 +41,7 @@ func TestNothingIsMadeOfAMachineWhoseIDIsRemoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	example := &infrav1.HarvesterMachine{ObjectMeta: w.meta("example")}
-	keep := w.user().StripAnnotations("harvestermachines", "infrastructure.cluster.x-k8s.io/", example)
+	keep := w.user().Strip(example, "infrastructure.cluster.x-k8s.io/")
 	w.start()
 	infra := w.machine("a", "zone-1")
 	w.Expect(w.says(infra, infrav1.MachineCreatedCondition, infrav1.AnnotationsRemovedReason)).To(And(

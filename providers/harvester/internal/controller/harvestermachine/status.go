@@ -69,7 +69,7 @@ func (s *scope) explain(err error) (steps.Progress, error) {
 	}
 	if removed := (*patch.RemovedError)(nil); errors.As(err, &removed) {
 		s.notStored(removed)
-		return steps.Retry(terminalerror.Check), nil
+		return steps.Retry(removed.Again()), nil
 	}
 	if problem := harvester.Denied(err); problem != nil {
 		if harvester.DeniedSight(err) {

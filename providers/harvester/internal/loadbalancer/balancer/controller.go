@@ -26,6 +26,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watchfilter"
@@ -146,7 +147,11 @@ func (s *scope) balance(ctx context.Context) error {
 
 // failed shows an error, unless the next try ends it.
 func (s *scope) failed(err error) error {
-	if !apierrors.IsConflict(err) && !errors.Is(err, context.Canceled) {
+	switch {
+	case apierrors.IsConflict(err), errors.Is(err, patch.ErrBehind), errors.Is(err, context.Canceled):
+	case errors.As(err, new(*patch.RemovedError)):
+		s.ready(problem{faultlinev1.ReasonAnnotationsRemoved, err.Error()})
+	default:
 		s.ready(problem{reasonRefused, err.Error()})
 	}
 	return err
@@ -192,7 +197,13 @@ func (s *scope) store(ctx context.Context) error {
 		return fmt.Errorf("comparing load balancer: %w", err)
 	}
 	if string(data) != "{}" {
-		if err := s.Client.Patch(ctx, s.lb, client.MergeFromWithOptions(s.before, client.MergeFromWithOptimisticLock{})); err != nil {
+		undone := (*patch.RemovedError)(nil)
+		switch err := s.written.Repeats.Write(ctx, s.Client, s.before, s.lb); {
+		case errors.As(err, &undone) && !undone.Paused:
+			s.written.Note(s.lb)
+			s.before = s.lb.DeepCopy()
+			return err
+		case err != nil:
 			if !s.before.DeletionTimestamp.IsZero() && apierrors.IsNotFound(err) {
 				return nil
 			}

@@ -4,6 +4,7 @@
 package balancer_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -41,6 +43,8 @@ type world struct {
 	t    *testing.T
 	name string // namespace, and how the names of pools begin
 	stop func()
+	// config is of the manager, if it is not that of the tests.
+	config *rest.Config
 }
 
 // subnets are how many pools there are: each has addresses that no other has.
@@ -76,7 +80,7 @@ func (w *world) start(adjust func(*balancer.Reconciler)) {
 func (w *world) run(options ctrl.Options, adjust func(*balancer.Reconciler)) (stop func()) {
 	w.t.Helper()
 	options.Scheme, options.Cache = scheme, manager.CacheOptions(w.name, w.name)
-	return testworld.Start(w.t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
+	return testworld.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		r := &balancer.Reconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()),
 			Health: health.New(16, nil), Recorder: &events.FakeRecorder{},

@@ -7,6 +7,7 @@ package ippool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -23,6 +24,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
@@ -51,6 +54,7 @@ type Reconciler struct {
 
 	// settled is when each pool was settled last.
 	settled sync.Map
+	writes  patch.Repeats
 }
 
 // +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=get;list;watch;patch
@@ -142,7 +146,10 @@ func (r *Reconciler) hold(ctx context.Context, pool *lbv1.IPPool) error {
 	if !controllerutil.AddFinalizer(pool, lbv1.IPPoolFinalizer) {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, pool, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.writes.Write(ctx, r.Client, before, pool); err != nil {
+		if undone := (*patch.RemovedError)(nil); errors.As(err, &undone) && !undone.Paused {
+			r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "Settle", "%s", undone)
+		}
 		return fmt.Errorf("adding the finalizer to IPPool %s: %w", pool.Name, err)
 	}
 	return nil

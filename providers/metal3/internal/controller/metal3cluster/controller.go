@@ -60,7 +60,7 @@ type scope struct {
 // Reconcile publishes the cluster's failure domains and reports it as provisioned.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Cluster, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
+		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
 		V1Beta1: conversion.ClusterConditions(), Gather: r.gather, Normal: r.reconcileNormal, Delete: r.reconcileDelete,
 		Summarize: summarize, Stored: func(s *scope) { s.domains.Announce() }, Forget: r.Domains.Forget,
 	}.Run(ctx, req, &infrav1.Metal3Cluster{})

@@ -75,7 +75,7 @@ type scope struct {
 // Reconcile renders the data once, when everything that the template refers to is there.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Data, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, PausedOnlyWhenTrue: true,
+		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, PausedOnlyWhenTrue: true,
 		Gather: r.begin, Normal: r.reconcileNormal, Delete: r.reconcileDelete, Summarize: r.announce,
 	}.Run(ctx, req, &infrav1.Metal3Data{})
 }

@@ -79,6 +79,7 @@ func (r *Reconciler) record(ctx context.Context, a *assignment) error {
 	}
 	claim := a.claim
 	p := patch.From(claim)
+	p.Repeats = &r.claims.Repeats
 	controllerutil.AddFinalizer(claim, infrav1.DataClaimFinalizer)
 	if err := p.StoreSpec(ctx, r.Client, claim); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -38,6 +39,8 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads past the cache, where a name turns out to be taken by something that the cache has not seen.
 	Live client.Reader
+	// Recorder tells of writes that are not kept; nil tells nothing.
+	Recorder events.EventRecorder
 
 	clock     clock.PassiveClock
 	filter    watchfilter.Filter
@@ -75,7 +78,7 @@ type scope struct {
 // Reconcile serves all claims of a template. Claims of a template that does not exist are told so, and can be deleted.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3DataTemplate, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.templates,
+		Client: r.Client, Filter: r.filter, Written: &r.templates, Recorder: r.Recorder,
 		Gather: func(ctx context.Context, template *infrav1.Metal3DataTemplate, p *patch.Patch) (*scope, error) {
 			return r.gather(ctx, req.NamespacedName, template, p)
 		},

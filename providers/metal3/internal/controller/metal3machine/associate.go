@@ -22,7 +22,6 @@ import (
 	infrastructure "github.com/faultline-io/faultline/providers/metal3/internal/provider"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
-	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
 	"github.com/faultline-io/faultline/shared/terminalerror"
@@ -161,7 +160,7 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 			r.Hosts.Inventory.Forget(s.key())
 			if removed := (*patch.RemovedError)(nil); errors.As(err, &removed) {
 				r.waitForHost(s, metav1.Condition{Reason: infrav1.Metal3MachineAnnotationsRemovedReason, Message: "no host is taken: " + removed.Error()})
-				return false, steps.Retry(terminalerror.Check), nil
+				return false, steps.Retry(removed.Again()), nil
 			}
 			return false, steps.Wait, err
 		}
@@ -177,7 +176,7 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 		r.event(s, "Associated", "Associate", "Got BareMetalHost %s%s", chosen.Name, where(chosen.Domain, wants.Domain))
 		return chosen.Reuse != "", steps.Proceed, nil
 	}
-	return false, steps.Wait, reconcile.ErrBehind
+	return false, steps.Wait, patch.ErrBehind
 }
 
 // claim leaves out what the host is to run as long as its data has to be rendered first.

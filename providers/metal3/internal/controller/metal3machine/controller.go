@@ -73,7 +73,7 @@ func (s *scope) key() client.ObjectKey {
 // Reconcile runs the steps that the machine still needs, up to the first that has to wait.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Machine, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, V1Beta1: conversion.MachineConditions(),
+		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.MachineConditions(),
 		Gather: r.gather, Quiet: assignedSoon, Normal: r.provision, Delete: r.delete, Paused: r.pause,
 		Summarize: r.summarize, Forget: r.Hosts.Inventory.Forget,
 	}.Run(ctx, req, &infrav1.Metal3Machine{})

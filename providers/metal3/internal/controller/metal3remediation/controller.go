@@ -66,7 +66,7 @@ type scope struct {
 // Reconcile does the next step of the remediation.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Remediation, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written,
+		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder,
 		Gather: r.gather, Normal: r.remediate, Delete: r.remediate,
 	}.Run(ctx, req, &infrav1.Metal3Remediation{})
 }

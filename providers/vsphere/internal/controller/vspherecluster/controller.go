@@ -70,7 +70,7 @@ type scope struct {
 // Reconcile owns the cluster's identity, publishes its failure domains and reports it as provisioned.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereCluster, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, V1Beta1: conversion.ClusterConditions(), Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
+		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Domains.Recorder, V1Beta1: conversion.ClusterConditions(), Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
 		Gather: r.gather, Normal: r.reconcileNormal, Delete: r.reconcileDelete,
 		Summarize: summarize, Stored: func(s *scope) { s.domains.Announce() }, Forget: r.forget,
 	}.Run(ctx, req, &infrav1.VSphereCluster{})

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -41,6 +42,8 @@ type Reconciler struct {
 	Cache client.Reader
 	// Namespace is the manager's own, where the Secrets are.
 	Namespace string
+	// Recorder tells of writes that are not kept.
+	Recorder events.EventRecorder
 
 	filter  watchfilter.Filter
 	written patch.Written
@@ -52,7 +55,7 @@ type Reconciler struct {
 // Reconcile takes the Secret into the identity's possession.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereClusterIdentity, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, V1Beta1: conversion.IdentityConditions(), Finalizer: infrav1.VSphereClusterIdentityFinalizer,
+		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.IdentityConditions(), Finalizer: infrav1.VSphereClusterIdentityFinalizer,
 		Gather: gather, Normal: r.own, Delete: r.reconcileDelete,
 	}.Run(ctx, req, &infrav1.VSphereClusterIdentity{})
 }

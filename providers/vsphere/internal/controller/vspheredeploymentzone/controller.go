@@ -71,7 +71,7 @@ type VCenters interface {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	zone := &scope{}
 	return reconcile.Loop[*infrav1.VSphereDeploymentZone, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, V1Beta1: conversion.ZoneConditions(), Finalizer: infrav1.DeploymentZoneFinalizer,
+		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.ZoneConditions(), Finalizer: infrav1.DeploymentZoneFinalizer,
 		Gather: func(_ context.Context, _ *infrav1.VSphereDeploymentZone, p *patch.Patch) (*scope, error) {
 			zone.patch = p
 			return zone, nil

@@ -50,7 +50,7 @@ type scope struct {
 // Reconcile creates the VSphereVM once the machine's place is known, and mirrors it.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereMachine, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, V1Beta1: conversion.MachineConditions(), Finalizer: infrav1.MachineFinalizer,
+		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.MachineConditions(), Finalizer: infrav1.MachineFinalizer,
 		Gather: r.gather, Quiet: assignedSoon, Normal: r.reconcileNormal, Delete: r.reconcileDelete, Summarize: summarize,
 	}.Run(ctx, req, &infrav1.VSphereMachine{})
 }

@@ -101,7 +101,7 @@ func (r *Reconciler) waitForInventory(s *scope) steps.Progress {
 // Reconcile runs the steps that the VSphereVM still needs, up to the first that has to wait.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereVM, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, V1Beta1: conversion.VMConditions(),
+		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.VMConditions(),
 		Gather: r.gather, Normal: r.reconcileNormal, Delete: r.reconcileDelete,
 		Summarize: func(_ context.Context, s *scope) error { return setReady(s.vm) }, Forget: r.failures.forget,
 	}.Run(ctx, req, &infrav1.VSphereVM{})

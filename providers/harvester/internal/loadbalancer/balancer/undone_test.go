@@ -1,0 +1,47 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package balancer_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+func TestALoadBalancerWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNoAddress(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	person := testworld.User{T: t, G: w.WithT, Client: user}
+	pool := w.pool("pool", 10)
+	lb := w.balancer("lb", forCluster)
+	keep := person.Strip(lb, lbv1.LoadBalancerFinalizer)
+	writes, config := person.WritesOf(lb, apiServer)
+	w.config = config
+	w.run(ctrl.Options{}, nil)
+	writes.CalmDown(person)
+	w.says(lb, "does not keep the finalizer "+lbv1.LoadBalancerFinalizer)
+	w.Expect(w.allocated(pool)).To(BeEmpty())
+	keep()
+	w.says(lb, "")
+	w.Expect(w.allocated(pool)).To(HaveLen(1))
+}
+
+func TestWritesOfALoadBalancerThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	w.pool("pool", 10)
+	lb := w.balancer("lb", forCluster)
+	person := testworld.User{T: t, G: w.WithT, Client: user}
+	writes, config := person.WritesOf(lb, apiServer)
+	w.config = config
+	writes.Lose(true)
+	w.run(ctrl.Options{}, nil)
+	writes.CalmDown(person)
+	writes.Lose(false)
+	w.says(lb, "")
+}

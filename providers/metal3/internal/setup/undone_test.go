@@ -1,0 +1,68 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// kept waits until nothing of the object is told to be removed.
+func (w *world) kept(machine *infrav1.Metal3Machine) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		g.Expect(machine.Finalizers).To(ContainElement(infrav1.MachineFinalizer))
+		g.Expect(conditions.Has(machine, faultlinev1.MetadataKeptCondition)).To(BeFalse())
+	}).Should(Succeed())
+}
+
+func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNothing(t *testing.T) {
+	t.Parallel()
+	w := idleWorld(t)
+	machine := w.machine("c", "m", "")
+	keep := w.user().Strip(machine, infrav1.MachineFinalizer)
+	writes, config := w.user().WritesOf(machine, w.config)
+	w.config = config
+	w.start()
+	writes.CalmDown(w.user())
+	message := w.user().Condition(machine, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved)
+	w.Expect(message).To(ContainSubstring("does not keep the finalizer " + infrav1.MachineFinalizer))
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	w.Expect(w.client.List(t.Context(), hosts, client.InNamespace(w.name))).To(Succeed())
+	w.Expect(hosts.Items).To(HaveEach(HaveField("Spec.ConsumerRef", BeNil())))
+	keep()
+	w.provisioned(machine)
+	w.kept(machine)
+}
+
+func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	w := idleWorld(t)
+	machine := w.machine("c", "m", "")
+	writes, config := w.user().WritesOf(machine, w.config)
+	w.config = config
+	writes.Lose(true)
+	w.start()
+	writes.CalmDown(w.user())
+	writes.Lose(false)
+	w.provisioned(machine)
+}
+
+// idleWorld has a host and a cluster, and no manager yet.
+func idleWorld(t *testing.T) *world {
+	t.Helper()
+	w := emptyWorld(t)
+	w.hosts(simulator.Racks(1, 1))
+	w.cluster("c")
+	return w
+}

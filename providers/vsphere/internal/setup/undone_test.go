@@ -1,0 +1,64 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// kept waits until nothing of the object is told to be removed.
+func (w *world) kept(machine *infrav1.VSphereMachine) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		g.Expect(machine.Finalizers).To(ContainElement(infrav1.MachineFinalizer))
+		g.Expect(conditions.Has(machine, faultlinev1.MetadataKeptCondition)).To(BeFalse())
+	}).Should(Succeed())
+}
+
+func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNothing(t *testing.T) {
+	t.Parallel()
+	w := idleWorld(t)
+	machine := w.worker("node")
+	keep := w.user().Strip(machine, infrav1.MachineFinalizer)
+	writes, config := w.user().WritesOf(machine, apiServer)
+	w.config = config
+	w.start()
+	writes.CalmDown(w.user())
+	message := w.user().Condition(machine, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved)
+	w.Expect(message).To(ContainSubstring("does not keep the finalizer " + infrav1.MachineFinalizer))
+	w.Expect(w.vms()).To(BeEmpty())
+	keep()
+	w.provisioned(machine)
+	w.kept(machine)
+}
+
+func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	w := idleWorld(t)
+	machine := w.worker("node")
+	writes, config := w.user().WritesOf(machine, apiServer)
+	w.config = config
+	writes.Lose(true)
+	w.start()
+	writes.CalmDown(w.user())
+	writes.Lose(false)
+	w.provisioned(machine)
+}
+
+// idleWorld has a cluster, and no manager any more.
+func idleWorld(t *testing.T) *world {
+	t.Helper()
+	w := workshop(t)
+	w.stop()
+	return w
+}

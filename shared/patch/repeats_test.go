@@ -1,0 +1,190 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package patch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/faultline-io/faultline/shared/patch"
+)
+
+const ours = "example.com/ours"
+
+// quarrel is a machine whose annotation, label and finalizer somebody takes off.
+type quarrel struct {
+	*WithT
+	t       *testing.T
+	client  client.Client
+	repeats patch.Repeats
+	sent    int
+	// strips is what the API server makes of what is written, and undoes what somebody makes of it afterwards. They may be nil.
+	strips, undoes func(*clusterv1.Machine)
+}
+
+func newQuarrel(t *testing.T) *quarrel {
+	t.Helper()
+	q := &quarrel{WithT: NewWithT(t), t: t}
+	scheme := runtime.NewScheme()
+	q.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+	change := func(ctx context.Context, c client.Client, change func(*clusterv1.Machine), machine *clusterv1.Machine) error {
+		if change == nil {
+			return nil
+		}
+		before := machine.DeepCopy()
+		change(machine)
+		return c.Patch(ctx, machine, client.MergeFrom(before))
+	}
+	q.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(newMachine()).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			q.sent++
+			if err := c.Patch(ctx, o, p, opts...); err != nil {
+				return err
+			}
+			machine := o.(*clusterv1.Machine)
+			return errors.Join(change(ctx, c, q.strips, machine), change(ctx, c, q.undoes, machine.DeepCopy()))
+		},
+	}).Build()
+	return q
+}
+
+func strip(machine *clusterv1.Machine) {
+	delete(machine.Annotations, ours)
+	delete(machine.Labels, ours)
+	machine.Finalizers = []string{"example.com/other"}
+}
+
+func want(machine *clusterv1.Machine) {
+	machine.Annotations, machine.Labels = map[string]string{ours: "a"}, map[string]string{ours: "l"}
+	machine.Finalizers = []string{"example.com/other", ours}
+}
+
+func (q *quarrel) write(want func(*clusterv1.Machine)) error {
+	before := stored(q.t, q.client)
+	after := before.DeepCopy()
+	want(after)
+	return q.repeats.Write(q.t.Context(), q.client, before, after)
+}
+
+// writeFor writes every 10 ms, as if each event woke the controller, and returns how many requests that were.
+func (q *quarrel) writeFor(long time.Duration) int {
+	before := q.sent
+	for begun := time.Now(); time.Since(begun) < long; {
+		if s := stored(q.t, q.client); s.Annotations[ours] == "" {
+			_ = q.write(want)
+		}
+		time.Sleep(10 * time.Millisecond) //nolint:forbidigo // the clock is the bubble's
+	}
+	return q.sent - before
+}
+
+func TestWhatAPolicyStripsIsNamedAndWrittenAgainAfterGrowingPauses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuarrel(t)
+		q.strips = strip
+		err := q.write(want)
+		problem := &patch.RemovedError{}
+		q.Expect(errors.As(err, &problem)).To(BeTrue())
+		q.Expect(problem.Paused).To(BeFalse())
+		q.Expect(problem.Again()).To(Equal(patch.CatchUp))
+		q.Expect(err).To(MatchError(And(ContainSubstring("does not keep the annotation example.com/ours, finalizer example.com/ours, label example.com/ours of Machine machine"),
+			ContainSubstring("mutating admission policy"))))
+		err = q.write(want)
+		q.Expect(errors.As(err, &problem)).To(BeTrue())
+		q.Expect(problem.Paused).To(BeTrue())
+		q.Expect(problem.After).To(BeNumerically("<=", 20*time.Millisecond))
+		q.Expect(q.writeFor(time.Minute)).To(BeNumerically("<=", 14))
+		q.Expect(q.writeFor(time.Minute)).To(BeNumerically("<=", 3), "the longest pause is 30 s")
+		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).To(HaveField("ByOthers", false))
+
+		q.Expect(q.write(func(m *clusterv1.Machine) { m.Annotations = map[string]string{"example.com/else": "kept"} })).To(Succeed())
+		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).NotTo(BeNil(), "something else was written")
+		q.Expect(q.writeFor(time.Minute)).To(BeNumerically("<=", 3))
+
+		q.strips = nil // the policy is gone
+		q.Expect(q.writeFor(time.Minute)).To(Equal(1))
+		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).To(BeNil())
+	})
+}
+
+func newMachineOf(q *quarrel) *clusterv1.Machine { return stored(q.t, q.client) }
+
+func TestWhatAnotherControllerUndoesAtOnceIsWrittenAgainAfterGrowingPausesHoweverManyEventsThereAre(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuarrel(t)
+		q.undoes = strip
+		q.Expect(q.writeFor(time.Minute)).To(BeNumerically("<=", 15))
+		q.Expect(q.writeFor(10 * time.Minute)).To(BeNumerically("~", 24, 4))
+		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).To(MatchError(ContainSubstring("somebody removes or changes the annotation example.com/ours")))
+
+		q.undoes = nil
+		q.Expect(q.writeFor(time.Minute)).To(Equal(1))
+		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).NotTo(BeNil(), "it would come and go with each write otherwise")
+		time.Sleep(10 * time.Minute) //nolint:forbidigo // the clock is the bubble's
+		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).To(BeNil())
+	})
+}
+
+func TestWhatTheControllerItselfChangesIsNotUndone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuarrel(t)
+		for i := range 100 {
+			q.Expect(q.write(func(m *clusterv1.Machine) { m.Annotations = map[string]string{ours: fmt.Sprint(i)} })).To(Succeed(), "it goes on")
+		}
+		for range 100 {
+			q.Expect(q.write(strip)).To(Succeed())
+			q.Expect(q.write(want)).To(Succeed(), "it has changed its mind")
+		}
+	})
+}
+
+func TestALostWriteIsNotUndone(t *testing.T) {
+	t.Parallel()
+	q := newQuarrel(t)
+	old := stored(t, q.client)
+	q.Expect(q.write(want)).To(Succeed())
+	for range 10 {
+		after := old.DeepCopy()
+		want(after)
+		err := q.repeats.Write(t.Context(), q.client, old, after)
+		q.Expect(err).To(HaveOccurred())
+		q.Expect(err).NotTo(BeAssignableToTypeOf(&patch.RemovedError{}))
+	}
+	q.Expect(q.repeats.Undone(q.client, old)).To(BeNil())
+}
+
+func TestWhatIsToBeStoredFirstIsNotTakenForStoredWhileItsWriteIsPaused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuarrel(t)
+		q.strips = strip
+		for range 10 {
+			machine := stored(t, q.client)
+			p := patch.From(machine)
+			p.Repeats = &q.repeats
+			want(machine)
+			removed := &patch.RemovedError{}
+			q.Expect(errors.As(p.StoreSpec(t.Context(), q.client, machine), &removed)).To(BeTrue())
+			q.Expect(removed.Again()).To(BeNumerically(">=", patch.CatchUp))
+			q.Expect(machine.Annotations).NotTo(HaveKey(ours))
+			q.Expect(machine.Labels).NotTo(HaveKey(ours))
+			q.Expect(machine.Finalizers).NotTo(ContainElement(ours))
+		}
+		q.Expect(q.sent).To(Equal(1), "no pause is over")
+	})
+}
