@@ -92,33 +92,40 @@ func (p *Patch) apply(ctx context.Context, c client.Client, obj client.Object, v
 			return undone
 		}
 	}
+	if err := p.applyStatus(ctx, c, obj, changes, versioned); err != nil {
+		return err
+	}
+	p.before = copyOf(obj)
+	return undone
+}
+
+// applyStatus sends the changes of the status, if there are any, with what is to be shown of writes that somebody undoes.
+func (p *Patch) applyStatus(ctx context.Context, c client.Client, obj client.Object, changes json.RawMessage, versioned bool) (err error) {
 	if p.showUndone(c, obj) {
 		if _, changes, err = p.changed(obj); err != nil {
 			return err
 		}
 	}
-	if changes != nil && !gone(obj) {
-		// Only now: an object of another controller, whose conditions are not ours to mend, is patched without its status.
-		if o, ok := obj.(status.Object); ok {
-			status.MakeWritable(o)
-		}
-		if _, changes, err = p.changed(obj); err != nil {
-			return err
-		}
+	if changes == nil || gone(obj) {
+		return nil
 	}
-	if changes != nil && !gone(obj) {
-		sent := copyOf(obj)
-		body, err := p.statusPatch(obj, changes, versioned)
-		if err != nil {
-			return err
-		}
-		if err := c.Status().Patch(ctx, sent, body); err != nil {
-			return fmt.Errorf("patching status of %s: %w", obj.GetName(), err)
-		}
-		obj.SetResourceVersion(sent.GetResourceVersion())
+	// Only now: an object of another controller, whose conditions are not ours to mend, is patched without its status.
+	if o, ok := obj.(status.Object); ok {
+		status.MakeWritable(o)
 	}
-	p.before = copyOf(obj)
-	return undone
+	if _, changes, err = p.changed(obj); err != nil || changes == nil {
+		return err
+	}
+	sent := copyOf(obj)
+	body, err := p.statusPatch(obj, changes, versioned)
+	if err != nil {
+		return err
+	}
+	if err := c.Status().Patch(ctx, sent, body); err != nil {
+		return fmt.Errorf("patching status of %s: %w", obj.GetName(), err)
+	}
+	obj.SetResourceVersion(sent.GetResourceVersion())
+	return nil
 }
 
 // showUndone sets or removes the condition of what somebody undoes, and reports whether it has.

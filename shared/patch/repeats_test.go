@@ -111,12 +111,12 @@ func TestWhatAPolicyStripsIsNamedAndWrittenAgainAfterGrowingPauses(t *testing.T)
 		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).To(HaveField("ByOthers", false))
 
 		q.Expect(q.write(func(m *clusterv1.Machine) { m.Annotations = map[string]string{"example.com/else": "kept"} })).To(Succeed())
-		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).NotTo(BeNil(), "something else was written")
+		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).NotTo(BeZero(), "something else was written")
 		q.Expect(q.writeFor(time.Minute)).To(BeNumerically("<=", 3))
 
 		q.strips = nil // the policy is gone
 		q.Expect(q.writeFor(time.Minute)).To(Equal(1))
-		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).To(BeNil())
+		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).To(BeZero())
 	})
 }
 
@@ -133,9 +133,9 @@ func TestWhatAnotherControllerUndoesAtOnceIsWrittenAgainAfterGrowingPausesHoweve
 
 		q.undoes = nil
 		q.Expect(q.writeFor(time.Minute)).To(Equal(1))
-		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).NotTo(BeNil(), "it would come and go with each write otherwise")
+		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).NotTo(BeZero(), "it would come and go with each write otherwise")
 		time.Sleep(10 * time.Minute) //nolint:forbidigo // the clock is the bubble's
-		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).To(BeNil())
+		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).To(BeZero())
 	})
 }
 
@@ -165,7 +165,7 @@ func TestALostWriteIsNotUndone(t *testing.T) {
 		q.Expect(err).To(HaveOccurred())
 		q.Expect(err).NotTo(BeAssignableToTypeOf(&patch.RemovedError{}))
 	}
-	q.Expect(q.repeats.Undone(q.client, old)).To(BeNil())
+	q.Expect(q.repeats.Undone(q.client, old)).To(BeZero())
 }
 
 func TestWhatIsToBeStoredFirstIsNotTakenForStoredWhileItsWriteIsPaused(t *testing.T) {

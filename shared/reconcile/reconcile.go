@@ -194,6 +194,11 @@ func (l Loop[T, S]) save(ctx context.Context, p *patch.Patch, obj T, s S, failed
 			return wait, err
 		}
 	}
+	return l.apply(ctx, p, obj, s, l.Stored != nil && !idle)
+}
+
+// apply writes what has changed. It returns when a condition of what somebody undoes is to go.
+func (l Loop[T, S]) apply(ctx context.Context, p *patch.Patch, obj T, s S, tell bool) (again time.Duration, _ error) {
 	told := undone(obj)
 	err := p.Apply(ctx, l.Client, obj)
 	removed := p.Undone
@@ -201,18 +206,17 @@ func (l Loop[T, S]) save(ctx context.Context, p *patch.Patch, obj T, s S, failed
 		return 0, ignoreGone(obj, err)
 	}
 	l.tellUndone(obj, told, removed)
+	l.Written.Note(obj)
 	if err != nil {
-		l.Written.Note(obj)
 		return 0, err
 	}
-	l.Written.Note(obj)
-	if l.Stored != nil && !idle {
+	if tell {
 		l.Stored(s)
 	}
-	if of := l.Written.Repeats.Undone(l.Client, obj); of != nil {
-		return of.Ends, nil // Then the condition goes.
+	if shown := l.Written.Repeats.Undone(l.Client, obj); shown != nil {
+		again = shown.Ends
 	}
-	return 0, nil
+	return again, nil
 }
 
 // undone is what an object has been told to lose.
