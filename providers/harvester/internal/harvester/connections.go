@@ -111,12 +111,7 @@ func (c *Connections) GetToDelete(ctx context.Context, t Target, who Asker) (*Co
 }
 
 func (c *Connections) get(ctx context.Context, t Target, who Asker, toDelete bool) (*Connection, *Problem) {
-	secret, problem := c.secret(ctx, t.Identity)
-	if (problem == nil || problem.Reason == infrav1.IdentitySecretNotFoundReason) && c.Consent != consent.Warn {
-		if refused := unconsented(secret, t); refused != nil { // also of one that does not exist, so that the answer does not tell which there are
-			problem = refused
-		}
-	}
+	secret, problem := c.allowedSecret(ctx, t)
 	version := secret.ResourceVersion
 	c.mu.Lock()
 	known := c.asked(t.Identity, who)
@@ -140,6 +135,17 @@ func (c *Connections) get(ctx context.Context, t Target, who Asker, toDelete boo
 		return nil, problem
 	}
 	return conn.usable(t, who)
+}
+
+// allowedSecret reads the Secret of a target, unless it may not be used from the namespace of its cluster.
+func (c *Connections) allowedSecret(ctx context.Context, t Target) (*metav1.PartialObjectMetadata, *Problem) {
+	secret, problem := c.secret(ctx, t.Identity)
+	if (problem == nil || problem.Reason == infrav1.IdentitySecretNotFoundReason) && c.Consent != consent.Warn {
+		if refused := unconsented(secret, t); refused != nil { // also of one that does not exist, so that the answer does not tell which there are
+			problem = refused
+		}
+	}
+	return secret, problem
 }
 
 // withoutSecret returns a connection that is still open, or what helps where there is none.

@@ -63,7 +63,7 @@ func (c *Connection) Get(ctx context.Context, key client.ObjectKey, o client.Obj
 	case nobody:
 		return c.recent.recall(question{typeOf(o), key}, o, func() error { return c.client.Get(ctx, key, o, opts...) })
 	}
-	from, err := c.informed(o, key.Namespace)
+	from, err := c.informed(o, key.Namespace) //nolint:contextcheck // The informers outlive the request.
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (c *Connection) List(ctx context.Context, list client.ObjectList, opts ...c
 	if err != nil {
 		return err
 	}
-	from, err := c.informed(item.(client.Object), options.Namespace)
+	from, err := c.informed(item.(client.Object), options.Namespace) //nolint:contextcheck // As above.
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (c *Connection) in(namespace string) (*scoped, error) {
 	c.caches[namespace] = known
 	go func() {
 		if err := made.Start(ctx); err != nil {
-			ctrl.LoggerFrom(c.ctx).Error(err, "The informers ended", "namespace", namespace)
+			ctrl.LoggerFrom(ctx).Error(err, "The informers ended", "namespace", namespace)
 		}
 	}()
 	return known, nil

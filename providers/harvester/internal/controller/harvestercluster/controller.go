@@ -147,9 +147,12 @@ func annotate(o client.Object, key, value string) {
 	o.SetAnnotations(all)
 }
 
+// unstored reports whether the API server does not keep what has to be stored before anything is made.
+func (s *scope) unstored() bool { return s.removed != nil }
+
 // note writes down which Harvester it is, before anything is made there.
 func (s *scope) note(ctx context.Context) error {
-	if s.conn == nil || s.removed != nil {
+	if s.conn == nil || s.unstored() {
 		return nil
 	}
 	s.cluster.Spec.Server = s.conn.Host()
@@ -161,7 +164,7 @@ func (s *scope) note(ctx context.Context) error {
 
 // make has Harvester make what machines need before they are made. It reports whether all of it is there.
 func (s *scope) make(ctx context.Context) (bool, error) {
-	if s.unseen() || s.removed != nil { // what was said before stays said, as long as nobody can look
+	if s.unseen() || s.unstored() { // what was said before stays said, as long as nobody can look
 		return false, nil
 	}
 	there, err := s.makeNamespace(ctx)

@@ -52,10 +52,7 @@ func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if claim.DeletionTimestamp != nil {
 		return ctrl.Result{}, r.release(ctx, claim)
 	}
-	if claim.Status.Phase == corev1.ClaimBound {
-		return ctrl.Result{}, nil
-	}
-	if r.troubles.Has(troubles.NoVolumes, claim) {
+	if claim.Status.Phase == corev1.ClaimBound || r.troubles.Has(troubles.NoVolumes, claim) {
 		return ctrl.Result{}, nil
 	}
 	if ok, err := r.provisionable(ctx, claim); err != nil || !ok {
