@@ -47,7 +47,7 @@ func TestAVCenterThatNeverStopsAnsweringIsEnded(t *testing.T) {
 			vc := simulator.Start(t, simulator.ThreeZones())
 			var sent atomic.Int64
 			next := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: vc.Host()})
-			next.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it is simulated
+			next.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 			front := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if !strings.HasPrefix(r.URL.Path, tc.path) {
 					next.ServeHTTP(w, r)
