@@ -269,7 +269,7 @@ func TestNothingIsWrittenInSteadyState(t *testing.T) {
 }
 
 func TestAPolicyThatRemovesHooksCostsFewRequestsIsToldOnceAndNotAnyMoreWhenItIsGone(t *testing.T) {
-	t.Parallel()
+	// Not beside other tests, whose objects wake its controller.
 	w := newWorld(t, 3, external)
 	user := testworld.User{T: t, G: w.WithT, Client: w.client}
 	m0, infra := &clusterv1.Machine{ObjectMeta: w.meta("m0")}, &providertest.Cluster{ObjectMeta: w.meta("infra")}
@@ -287,7 +287,7 @@ func TestAPolicyThatRemovesHooksCostsFewRequestsIsToldOnceAndNotAnyMoreWhenItIsG
 }
 
 func TestHooksWhoseWritesLoseAreWrittenLessAndLessOften(t *testing.T) {
-	t.Parallel()
+	// Not beside other tests, whose objects wake its controller.
 	w := newWorld(t, 1, external)
 	user := testworld.User{T: t, G: w.WithT, Client: w.client}
 	writes, config := user.WritesOf(&clusterv1.Machine{ObjectMeta: w.meta("m0")}, apiServer)

@@ -26,7 +26,7 @@ func (w *world) kept(machine *infrav1.HarvesterMachine) {
 }
 
 func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNothing(t *testing.T) {
-	t.Parallel()
+	// Not beside other tests, whose objects wake its controller.
 	w := idleWorld(t)
 	machine := w.machine("c", "m", zoneName(1))
 	keep := w.user().Strip(machine, infrav1.MachineFinalizer)
@@ -45,7 +45,7 @@ func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndG
 }
 
 func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
-	t.Parallel()
+	// Not beside other tests, whose objects wake its controller.
 	w := idleWorld(t)
 	machine := w.machine("c", "m", zoneName(1))
 	writes, config := w.user().WritesOf(machine, w.config)

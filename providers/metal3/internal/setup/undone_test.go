@@ -27,7 +27,7 @@ func (w *world) kept(machine *infrav1.Metal3Machine) {
 }
 
 func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNothing(t *testing.T) {
-	t.Parallel()
+	// Not beside other tests, whose objects wake its controller.
 	w := idleWorld(t)
 	machine := w.machine("c", "m", "")
 	keep := w.user().Strip(machine, infrav1.MachineFinalizer)
@@ -46,7 +46,7 @@ func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndG
 }
 
 func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
-	t.Parallel()
+	// Not beside other tests, whose objects wake its controller.
 	w := idleWorld(t)
 	machine := w.machine("c", "m", "")
 	writes, config := w.user().WritesOf(machine, w.config)

@@ -26,7 +26,7 @@ func (w *world) kept(machine *infrav1.VSphereMachine) {
 }
 
 func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNothing(t *testing.T) {
-	t.Parallel()
+	// Not beside other tests, whose objects wake its controller.
 	w := idleWorld(t)
 	machine := w.worker("node")
 	keep := w.user().Strip(machine, infrav1.MachineFinalizer)
@@ -43,7 +43,7 @@ func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndG
 }
 
 func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
-	t.Parallel()
+	// Not beside other tests, whose objects wake its controller.
 	w := idleWorld(t)
 	machine := w.worker("node")
 	writes, config := w.user().WritesOf(machine, apiServer)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestALoadBalancerWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNoAddress(t *testing.T) {
-	t.Parallel()
+	// Not beside other tests, whose objects wake its controller.
 	w := emptyWorld(t)
 	person := testworld.User{T: t, G: w.WithT, Client: user}
 	pool := w.pool("pool", 10)
@@ -32,7 +32,7 @@ func TestALoadBalancerWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysS
 }
 
 func TestWritesOfALoadBalancerThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
-	t.Parallel()
+	// Not beside other tests, whose objects wake its controller.
 	w := emptyWorld(t)
 	w.pool("pool", 10)
 	lb := w.balancer("lb", forCluster)

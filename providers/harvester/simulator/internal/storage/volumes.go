@@ -67,14 +67,18 @@ func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 			return ctrl.Result{}, err
 		}
 	}
+	return ctrl.Result{}, r.bind(ctx, claim)
+}
+
+func (r *volumes) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	claim.Status.Phase, claim.Status.AccessModes = corev1.ClaimBound, claim.Spec.AccessModes
 	claim.Status.Capacity = claim.Spec.Resources.Requests
 	if err := r.client.Status().Update(ctx, claim); controllers.Settled(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("binding volume: %w", err)
+		return fmt.Errorf("binding volume: %w", err)
 	} else if err == nil {
 		r.written.Wrote(claim)
 	}
-	return ctrl.Result{}, nil
+	return nil
 }
 
 // boundAnnotation has kube-scheduler believe that a claim is bound.
