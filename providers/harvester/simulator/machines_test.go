@@ -114,7 +114,9 @@ func TestVirtualMachinesThatRepelOneAnotherGetAZoneEachAndTheNextNone(t *testing
 	vm := s.unschedulable("one-too-many")
 	s.Expect(vm.Status.Ready).To(BeFalse())
 	s.Expect(vm.Status.Conditions).To(ContainElement(SatisfyAll(
-		HaveField("Type", kubevirtv1.VirtualMachineConditionType(corev1.PodScheduled)),
+		HaveField("Type", kubevirtv1.VirtualMachineConditionType(corev1.PodScheduled)), HaveField("Status", corev1.ConditionFalse),
+	)))
+	s.Eventually(s.podConditions("one-too-many")).Should(ContainElement(SatisfyAll(HaveField("Type", corev1.PodScheduled),
 		HaveField("Status", corev1.ConditionFalse), HaveField("Message", ContainSubstring("anti-affinity")),
 	)))
 }

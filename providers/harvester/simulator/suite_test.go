@@ -125,15 +125,19 @@ func (s *site) reaches(name string, status kubevirtv1.VirtualMachinePrintableSta
 func (s *site) unschedulable(name string) *kubevirtv1.VirtualMachine {
 	s.t.Helper()
 	s.reaches(name, kubevirtv1.VirtualMachineStatusUnschedulable)
-	// The Pod has what kube-scheduler says now, its instance what was said first.
-	s.Eventually(func(g Gomega) []corev1.PodCondition {
+	s.Eventually(s.podConditions(name)).Should(ContainElement(And(HaveField("Type", corev1.PodScheduled), HaveField("Reason", corev1.PodReasonUnschedulable),
+		HaveField("Message", Not(ContainSubstring("unbound"))))), name)
+	return s.reaches(name, kubevirtv1.VirtualMachineStatusUnschedulable)
+}
+
+// podConditions are those of the Pod of a virtual machine: it has the latest reason of kube-scheduler, the instance keeps the first.
+func (s *site) podConditions(name string) func(Gomega) []corev1.PodCondition {
+	return func(g Gomega) []corev1.PodCondition {
 		pods := &corev1.PodList{}
 		g.Expect(s.client.List(s.t.Context(), pods, client.InNamespace(s.namespace), client.MatchingLabels{kubevirtv1.CreatedByLabel: string(s.instance(name).UID)})).To(Succeed())
 		g.Expect(pods.Items).To(HaveLen(1))
 		return pods.Items[0].Status.Conditions
-	}).Should(ContainElement(And(HaveField("Type", corev1.PodScheduled), HaveField("Reason", corev1.PodReasonUnschedulable),
-		HaveField("Message", Not(ContainSubstring("unbound"))))), name)
-	return s.reaches(name, kubevirtv1.VirtualMachineStatusUnschedulable)
+	}
 }
 
 // instance waits for the instance of a virtual machine to have a phase and a guest that answers.

@@ -23,7 +23,6 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/launcher"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/storage"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
@@ -178,76 +177,6 @@ func (r *instances) next(ctx context.Context, v *situation) (time.Duration, erro
 		return r.running(ctx, v)
 	}
 	return 0, nil
-}
-
-func (r *instances) pending(ctx context.Context, v *situation) error {
-	v.vmi.Status.Phase = kubevirtv1.Pending
-	if v.absent != "" {
-		notRunning(v)
-		unplaced(v, corev1.PodReasonUnschedulable, fmt.Sprintf("PVC %s/%s does not exist, waiting for it to appear", v.vmi.Namespace, v.absent))
-		return nil
-	}
-	if v.pod == nil {
-		if err := r.launch(ctx, v); err != nil {
-			return err
-		}
-	}
-	v.vmi.Status.Phase = kubevirtv1.Scheduling
-	return nil
-}
-
-// notRunning is what Ready has of an instance that has a Pod, or none yet.
-func notRunning(v *situation) {
-	reason, message := "GuestNotRunning", "Guest VM is not reported as running"
-	if v.pod == nil {
-		reason, message = "PodNotExists", "virt-launcher pod has not yet been scheduled"
-	}
-	conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, reason, message)
-}
-
-// unplaced is why an instance has no host. virt-controller keeps the first reason until there is a host, whatever it waits for by then.
-func unplaced(v *situation, reason, message string) {
-	if conditions.Of(v.vmi, scheduledCondition) == nil {
-		conditions.Set(v.vmi, scheduledCondition, corev1.ConditionFalse, reason, message)
-	}
-}
-
-// launch makes the Pod as soon as there are the claims. Until they are bound it is kept from kube-scheduler, which has no
-// PersistentVolumes here to see that by.
-func (r *instances) launch(ctx context.Context, v *situation) error {
-	pod := launcher.Pod(v.vmi, string(v.vmi.UID))
-	if v.unbound {
-		pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: volumesGate}}
-	}
-	if err := r.client.Create(ctx, pod); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating pod: %w", err)
-	}
-	v.pod = pod
-	return nil
-}
-
-// scheduling says of a pod that has no host why, in kube-scheduler's words.
-func (r *instances) scheduling(ctx context.Context, v *situation) error {
-	notRunning(v)
-	switch {
-	case v.pod == nil && len(v.pods) > 0:
-		end(v, kubevirtv1.Failed)
-	case v.pod == nil:
-		return r.launch(ctx, v)
-	case len(v.pod.Spec.SchedulingGates) > 0:
-		return r.awaitVolumes(ctx, v)
-	case v.pod.Spec.NodeName == "":
-		for _, condition := range v.pod.Status.Conditions {
-			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-				unplaced(v, condition.Reason, condition.Message)
-			}
-		}
-	case hosts.Alive(v.host):
-		conditions.Drop(v.vmi, scheduledCondition)
-		v.vmi.Status.Phase, v.vmi.Status.NodeName = kubevirtv1.Scheduled, v.pod.Spec.NodeName
-		metav1.SetMetaDataLabel(&v.vmi.ObjectMeta, kubevirtv1.NodeNameLabel, v.pod.Spec.NodeName)
-	}
-	return nil
 }
 
 func (r *instances) scheduled(ctx context.Context, v *situation) (time.Duration, error) {

@@ -1,0 +1,123 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package virtualmachines
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/conditions"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/launcher"
+)
+
+// volumesGate keeps a Pod from kube-scheduler whose claims are not bound.
+const volumesGate = "simulator.harvesterhci.io/volumes"
+
+func (r *instances) pending(ctx context.Context, v *situation) error {
+	v.vmi.Status.Phase = kubevirtv1.Pending
+	if v.absent != "" {
+		notRunning(v)
+		unplaced(v, corev1.PodReasonUnschedulable, fmt.Sprintf("PVC %s/%s does not exist, waiting for it to appear", v.vmi.Namespace, v.absent))
+		return nil
+	}
+	if v.pod == nil {
+		if err := r.launch(ctx, v); err != nil {
+			return err
+		}
+	}
+	v.vmi.Status.Phase = kubevirtv1.Scheduling
+	return nil
+}
+
+// notRunning is what Ready has of an instance that has a Pod, or none yet.
+func notRunning(v *situation) {
+	reason, message := "GuestNotRunning", "Guest VM is not reported as running"
+	if v.pod == nil {
+		reason, message = "PodNotExists", "virt-launcher pod has not yet been scheduled"
+	}
+	conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, reason, message)
+}
+
+// unplaced is why an instance has no host. virt-controller keeps the first reason until there is a host, whatever it waits for by then.
+func unplaced(v *situation, reason, message string) {
+	if conditions.Of(v.vmi, scheduledCondition) == nil {
+		conditions.Set(v.vmi, scheduledCondition, corev1.ConditionFalse, reason, message)
+	}
+}
+
+// launch makes the Pod as soon as there are the claims. Until they are bound it is kept from kube-scheduler, which has no
+// PersistentVolumes here to see that by.
+func (r *instances) launch(ctx context.Context, v *situation) error {
+	pod := launcher.Pod(v.vmi, string(v.vmi.UID))
+	if v.unbound {
+		pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: volumesGate}}
+	}
+	if err := r.client.Create(ctx, pod); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating pod: %w", err)
+	}
+	v.pod = pod
+	return nil
+}
+
+// scheduling says of a pod that has no host why, in kube-scheduler's words.
+func (r *instances) scheduling(ctx context.Context, v *situation) error {
+	notRunning(v)
+	switch {
+	case v.pod == nil && len(v.pods) > 0:
+		end(v, kubevirtv1.Failed)
+	case v.pod == nil:
+		return r.launch(ctx, v)
+	case len(v.pod.Spec.SchedulingGates) > 0:
+		return r.awaitVolumes(ctx, v)
+	case v.pod.Spec.NodeName == "":
+		for _, condition := range v.pod.Status.Conditions {
+			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+				unplaced(v, condition.Reason, condition.Message)
+			}
+		}
+	case hosts.Alive(v.host):
+		conditions.Drop(v.vmi, scheduledCondition)
+		v.vmi.Status.Phase, v.vmi.Status.NodeName = kubevirtv1.Scheduled, v.pod.Spec.NodeName
+		metav1.SetMetaDataLabel(&v.vmi.ObjectMeta, kubevirtv1.NodeNameLabel, v.pod.Spec.NodeName)
+	}
+	return nil
+}
+
+// awaitVolumes says of a Pod whose claims are not bound what kube-scheduler does, and hands it over when they are.
+func (r *instances) awaitVolumes(ctx context.Context, v *situation) error {
+	if !v.unbound {
+		before := v.pod.DeepCopy()
+		v.pod.Spec.SchedulingGates = nil
+		if err := r.client.Patch(ctx, v.pod, client.MergeFrom(before)); controllers.Settled(err) != nil {
+			return fmt.Errorf("handing pod to the scheduler: %w", err)
+		}
+		return nil
+	}
+	nodes := &corev1.NodeList{}
+	if err := r.client.List(ctx, nodes); err != nil {
+		return fmt.Errorf("listing hosts: %w", err)
+	}
+	why := fmt.Sprintf("0/%d nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/%[1]d nodes are available: "+
+		"%[1]d Preemption is not helpful for scheduling.", len(nodes.Items))
+	unplaced(v, corev1.PodReasonUnschedulable, why)
+	for i := range v.pod.Status.Conditions {
+		condition := &v.pod.Status.Conditions[i]
+		if condition.Type != corev1.PodScheduled || condition.Message == why {
+			continue
+		}
+		condition.Reason, condition.Message = corev1.PodReasonUnschedulable, why
+		if err := r.client.Status().Update(ctx, v.pod); controllers.Settled(err) != nil {
+			return fmt.Errorf("updating pod: %w", err)
+		}
+	}
+	return nil
+}
