@@ -55,7 +55,7 @@ func (p *Patch) ApplySpec(ctx context.Context, c client.Client, obj client.Objec
 func (p *Patch) applySpec(ctx context.Context, c client.Client, obj client.Object) error {
 	sent := copyOf(obj)
 	err := p.Repeats.Write(ctx, c, p.before, sent)
-	if undone := (*RemovedError)(nil); err != nil && (!errors.As(err, &undone) || undone.Paused) {
+	if _, sent := Sent(err); err != nil && !sent {
 		return fmt.Errorf("patching %s: %w", obj.GetName(), err)
 	}
 	obj.SetResourceVersion(sent.GetResourceVersion())

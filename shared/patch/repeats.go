@@ -60,6 +60,12 @@ func (e *RemovedError) Error() string {
 // Again is when to write again what is not kept.
 func (e *RemovedError) Again() time.Duration { return max(e.After, CatchUp) }
 
+// Sent returns the RemovedError in err if the write was sent. It reports false for every other error, and while the write is paused.
+func Sent(err error) (*RemovedError, bool) {
+	var removed *RemovedError
+	return removed, errors.As(err, &removed) && !removed.Paused
+}
+
 // Repeats writes annotations, labels and finalizers, and remembers for a while what it wrote. What somebody undoes it writes again after growing
 // pauses for each object, however many events there are. The zero value is ready to use; nil writes, and remembers nothing.
 type Repeats struct {

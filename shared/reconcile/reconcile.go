@@ -283,7 +283,7 @@ func Outcome(result ctrl.Result, errs ...error) (ctrl.Result, error) {
 		case apierrors.IsConflict(err), errors.Is(err, patch.ErrBehind):
 			result = Again()
 		case errors.As(err, &undone) && undone.Paused:
-			result = sooner(result, max(undone.After, patch.CatchUp))
+			result = sooner(result, undone.Again())
 		case err != nil:
 			failed = append(failed, err)
 		}

@@ -197,13 +197,13 @@ func (s *scope) store(ctx context.Context) error {
 		return fmt.Errorf("comparing load balancer: %w", err)
 	}
 	if string(data) != "{}" {
-		undone := (*patch.RemovedError)(nil)
-		switch err := s.written.Repeats.Write(ctx, s.Client, s.before, s.lb); {
-		case errors.As(err, &undone) && !undone.Paused:
+		err := s.written.Repeats.Write(ctx, s.Client, s.before, s.lb)
+		if _, sent := patch.Sent(err); sent {
 			s.written.Note(s.lb)
 			s.before = s.lb.DeepCopy()
 			return err
-		case err != nil:
+		}
+		if err != nil {
 			if !s.before.DeletionTimestamp.IsZero() && apierrors.IsNotFound(err) {
 				return nil
 			}
