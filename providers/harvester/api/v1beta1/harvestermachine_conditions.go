@@ -5,6 +5,8 @@ package v1beta1
 
 import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // Condition MachineCreated of a HarvesterMachine. While the failure domain does
@@ -45,7 +47,7 @@ const (
 	// AnnotationsRemovedReason: a policy or webhook of the management cluster removes
 	// annotations or finalizers that have to be stored before anything is made on
 	// Harvester. Condition InfrastructureReady has it, too.
-	AnnotationsRemovedReason = "AnnotationsRemoved"
+	AnnotationsRemovedReason = faultlinev1.ReasonAnnotationsRemoved
 
 	// VirtualMachineRefusedReason: Harvester refuses the virtual machine, for a
 	// quota, a policy or a webhook.

@@ -5,6 +5,8 @@ package v1beta2
 
 import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // Condition Ready of a Metal3Machine sums up the others.
@@ -41,7 +43,7 @@ const (
 
 	// Metal3MachineAnnotationsRemovedReason: a policy or webhook removes the
 	// annotation or finalizer that has to be stored before a host is taken.
-	Metal3MachineAnnotationsRemovedReason = "AnnotationsRemoved"
+	Metal3MachineAnnotationsRemovedReason = faultlinev1.ReasonAnnotationsRemoved
 
 	// Metal3MachineWaitingForMetal3ClusterReason: the Metal3Cluster does not
 	// exist.
