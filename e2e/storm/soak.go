@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,10 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/alone"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/shared/ports"
@@ -93,12 +90,7 @@ func Soak(ctx context.Context, options Options) error {
 		return fmt.Errorf("the number of clusters must be 1 or more, not %d", options.Clusters)
 	}
 	options.Mode, options.Machines, options.Seed = options.Provider.Modes()[0].Name, DefaultMachines, 1
-	ctrl.SetLogger(logr.Discard())
-	installation, err := alone.Install(ctx, options.Provider, options.Progress)
-	if err != nil {
-		return err
-	}
-	dir, err := folder()
+	installation, dir, err := options.install(ctx)
 	if err != nil {
 		return err
 	}

@@ -61,12 +61,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	ctrl.SetLogger(logr.Discard())
-	installation, err := alone.Install(ctx, options.Provider, options.Progress)
-	if err != nil {
-		return err
-	}
-	dir, err := folder()
+	installation, dir, err := options.install(ctx)
 	if err != nil {
 		return err
 	}
@@ -103,6 +98,17 @@ func behaving(as string) string {
 		return ""
 	}
 	return ", API server " + as
+}
+
+// install builds what a storm runs, without logs of this process, and makes a folder for its logs.
+func (o Options) install(ctx context.Context) (*alone.Installation, string, error) {
+	ctrl.SetLogger(logr.Discard())
+	installation, err := alone.Install(ctx, o.Provider, o.Progress)
+	if err != nil {
+		return nil, "", err
+	}
+	dir, err := folder()
+	return installation, dir, err
 }
 
 // folder makes one for the logs.
