@@ -30,7 +30,7 @@ var (
 	promise = regexp.MustCompile(`# makes (\d+) control-plane machines? and (\d+) workers?$`)
 	// export sets variables in the block of a command. "..." stands for what the reader knows.
 	export = regexp.MustCompile(`\b([A-Z0-9_]+)=('[^']*'|\S+)`)
-	// continued is a line that goes on in the next one.
+	// continued matches a line that ends with a backslash.
 	continued = regexp.MustCompile(`\\\n\s*`)
 )
 

@@ -64,7 +64,7 @@ type TargetOptions struct {
 	Client     client.WithWatch
 	// Room is how many machines each of some failure domains is to have room for.
 	Room func(domains int) int
-	// Others says that other clusters come and go beside that one.
+	// Others is whether other clusters come and go at the same time.
 	Others bool
 }
 
