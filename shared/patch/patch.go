@@ -124,6 +124,7 @@ func (p *Patch) applyStatus(ctx context.Context, c client.Client, obj client.Obj
 	if err := c.Status().Patch(ctx, sent, body); err != nil {
 		return fmt.Errorf("patching status of %s: %w", obj.GetName(), err)
 	}
+	logConditions(ctx, p.before, obj)
 	obj.SetResourceVersion(sent.GetResourceVersion())
 	return nil
 }

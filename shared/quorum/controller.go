@@ -56,6 +56,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if o == nil {
 		return ctrl.Result{}, err
 	}
+	if log := ctrl.LoggerFrom(ctx).V(4); log.Enabled() {
+		log.Info("Decided", "verdicts", Decide(o.Snapshot))
+	}
 	if err == nil && len(o.toWrite()) > 0 {
 		err = r.advance(ctx, req.NamespacedName)
 	}

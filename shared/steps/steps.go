@@ -7,6 +7,10 @@ package steps
 
 import (
 	"context"
+	"path"
+	"reflect"
+	"runtime"
+	"strings"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,14 +32,22 @@ const (
 // Retry stops the steps behind for a while. It is for what no event ends.
 func Retry(after time.Duration) Progress { return Progress(max(after, 0)) }
 
-// Run runs steps up to the first that fails or does not proceed, and returns what that has led to.
+// Run runs steps up to the first that fails or does not proceed, and returns what that has led to. It logs which one that was at level 4.
 func Run[S any](ctx context.Context, scope S, steps ...Step[S]) (Progress, error) {
 	for _, next := range steps {
 		if p, err := next(ctx, scope); err != nil || p != Proceed {
+			if log := ctrl.LoggerFrom(ctx).V(4); log.Enabled() {
+				log.Info("Step does not proceed", "step", name(next), "requeueAfter", p.After(), "failed", err != nil)
+			}
 			return p, err
 		}
 	}
 	return Proceed, nil
+}
+
+// name is the step's function with its package, such as "vspherevm.(*Reconciler).clone".
+func name[S any](step Step[S]) string {
+	return strings.TrimSuffix(path.Base(runtime.FuncForPC(reflect.ValueOf(step).Pointer()).Name()), "-fm")
 }
 
 // After is when the steps are to run again although nothing has happened; 0 means never.

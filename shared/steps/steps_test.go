@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/shared/steps"
 )
@@ -52,3 +54,15 @@ func TestStepsRunUpToTheFirstThatFailsOrDoesNotProceed(t *testing.T) {
 		})
 	}
 }
+
+func TestTheStepThatDoesNotProceedIsLoggedByItsName(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var lines []string
+	log := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{Verbosity: 4})
+	_, err := steps.Run(ctrl.LoggerInto(t.Context(), log), 0, waitForHost)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(lines).To(ConsistOf(ContainSubstring(`"Step does not proceed" "step"="steps_test.waitForHost" "requeueAfter"="1s" "failed"=false`)))
+}
+
+func waitForHost(context.Context, int) (steps.Progress, error) { return steps.Retry(time.Second), nil }
