@@ -9,7 +9,7 @@ PROVIDER ?= vsphere
 TEST_FLAGS ?=
 # Modules tested at the same time.
 JOBS ?= 2
-MODULES := shared shared/cmd/kubectl-fd $(PROVIDERS:%=providers/%) e2e
+MODULES := shared kubectl-fd $(PROVIDERS:%=providers/%) e2e
 ifeq ($(filter $(PROVIDER),$(PROVIDERS)),)
 $(error There is no provider "$(PROVIDER)": PROVIDER is one of $(PROVIDERS))
 endif
@@ -73,7 +73,7 @@ PROVIDER_FLAGS := -parallel=6 -timeout=25m
 # The model of a control plane is one goroutine and most of the CPU.
 test/shared: assets ; cd shared && export KUBEBUILDER_ASSETS=$(ASSETS); status=0; \
 	$(RACED) -skip NoInterleaving $(TEST_FLAGS) ./... || status=1; $(TEST) -v -run NoInterleaving $(TEST_FLAGS) ./rebalance && exit $$status
-test/shared/cmd/kubectl-fd: assets ; cd shared/cmd/kubectl-fd && KUBEBUILDER_ASSETS=$(ASSETS) $(TEST) $(TEST_FLAGS) ./...
+test/kubectl-fd: assets ; cd kubectl-fd && KUBEBUILDER_ASSETS=$(ASSETS) $(TEST) $(TEST_FLAGS) ./...
 test/providers/vsphere: PARTLY := ./internal/setup ./internal/vcenter ./simulator
 test/providers/vsphere: UNWATCHED := ./api/... ./internal/clustermodule ./internal/conversion ./internal/guestinfo ./internal/ipam ./internal/placement \
 	./internal/provider ./internal/webhook ./internal/vcenter/internal/configuration ./internal/vcenter/internal/hardware ./internal/vcenter/internal/lookup
@@ -197,7 +197,7 @@ lint: ## Run golangci-lint in every module, or in MODULE
 FUZZTIME ?= 2m
 .PHONY: fuzz
 fuzz: ## Run each fuzz target of all modules, or of MODULE, for FUZZTIME=2m. What fails is a file in testdata then: commit it with what mends it
-	@status=0; for module in $(CHOSEN); do for file in $$(cd $$module && grep -rl --include='*_test.go' '^func Fuzz' . | grep -v ^./cmd/kubectl-fd/); do \
+	@status=0; for module in $(CHOSEN); do for file in $$(cd $$module && grep -rl --include='*_test.go' '^func Fuzz' .); do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\)(.*/\1/p' $$module/$$file); do echo "fuzz $$module $$target"; \
 			(cd $$module && go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$(dirname $$file)) || status=1; \
 	done; done; done; exit $$status
@@ -210,7 +210,7 @@ vulncheck: ## Fail when a program of ours, or of MODULE, has code with a known v
 build: ## Compile every module on its own, or MODULE
 	@for module in $(CHOSEN); do echo "build $$module"; (cd $$module && go build ./...) || exit 1; done
 
-KUBECTL_FD := shared/cmd/kubectl-fd
+KUBECTL_FD := kubectl-fd
 KUBECTL_FD_BUILD := go build -ldflags '-s -w -X main.version=$(VERSION)'
 .PHONY: kubectl-fd
 kubectl-fd: ## Build the kubectl plugin, out/bin/kubectl-fd

@@ -94,10 +94,10 @@ func choice(t *testing.T, target, variable string) []string {
 func TestMakeTestsAndLintsOneModule(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	printed, err := makeIn(t, "--dry-run", "test", "lint", "MODULE=shared/cmd/kubectl-fd")
+	printed, err := makeIn(t, "--dry-run", "test", "lint", "MODULE=kubectl-fd")
 	g.Expect(err).NotTo(HaveOccurred(), printed)
-	g.Expect(printed).To(ContainSubstring("cd shared/cmd/kubectl-fd && KUBEBUILDER_ASSETS="))
-	g.Expect(printed).To(ContainSubstring("for module in shared/cmd/kubectl-fd; do echo \"lint"))
+	g.Expect(printed).To(ContainSubstring("cd kubectl-fd && KUBEBUILDER_ASSETS="))
+	g.Expect(printed).To(ContainSubstring("for module in kubectl-fd; do echo \"lint"))
 	for _, other := range []string{"cd shared &&", "cd providers/vsphere &&", "-timeout=25m  ./..."} {
 		g.Expect(printed).NotTo(ContainSubstring(other))
 	}

@@ -66,7 +66,7 @@ func (w *world) until(check func(context.Context) (string, error)) {
 func (w *world) preflight(dir, name string) string {
 	program := filepath.Join(dir, "kubectl-fd")
 	build := exec.CommandContext(w.Context(), "go", "build", "-o", program, ".")
-	build.Dir = filepath.Join("..", "..", "shared", "cmd", "kubectl-fd")
+	build.Dir = filepath.Join("..", "..", "kubectl-fd")
 	build.Env = append(os.Environ(), "GOWORK=off")
 	out, err := build.CombinedOutput()
 	w.Expect(err).NotTo(HaveOccurred(), "%s", out)

@@ -1,0 +1,169 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package command is the command line of kubectl fd.
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/room"
+)
+
+// Options are what the commands need of the process that they run in.
+type Options struct {
+	genericiooptions.IOStreams
+	// Environment looks a variable up.
+	Environment func(string) string
+	Now         func() time.Time
+	Version     string
+}
+
+// quorumLost is the exit code of simulate when a cluster would lose its quorum.
+const quorumLost = 2
+
+// errQuorumLost ends simulate when it has said what there is to say.
+var errQuorumLost = errors.New("a cluster would lose its quorum")
+
+// root is what all commands have in common.
+type root struct {
+	Options
+	flags *genericclioptions.ConfigFlags
+}
+
+// Main runs a command line and returns the exit code of the process.
+func Main(o Options, args []string) int {
+	cmd := New(o)
+	cmd.SetArgs(args)
+	err := cmd.Execute()
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errQuorumLost):
+		return quorumLost
+	case errors.Is(err, errBlocked):
+		return blocked
+	}
+	_, _ = fmt.Fprintln(o.ErrOut, "error:", err)
+	return 1
+}
+
+// New returns the command kubectl fd.
+func New(o Options) *cobra.Command {
+	r := &root{Options: o, flags: genericclioptions.NewConfigFlags(true)}
+	cmd := &cobra.Command{
+		Use:   "kubectl-fd",
+		Short: "See and set what the failure domains of Cluster API clusters are used for",
+		Long: `See and set what the failure domains of Cluster API clusters are used for.
+
+Run it against the management cluster. It needs rights to read Clusters, Machines and the
+infrastructure clusters, and those to patch infrastructure clusters for cordon, evict and activate;
+where one is missing it says which.`,
+		Example: `  # A rack is dead: what is in it, what holds, what waits
+  kubectl fd get -A
+  kubectl fd simulate --lose rack-2
+
+  # Keep new machines out of it, then empty it
+  kubectl fd cordon prod rack-2
+  kubectl fd evict prod rack-2 --wait
+
+  # It is back
+  kubectl fd activate prod rack-2 --wait`,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fd"},
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SetIn(o.In)
+	cmd.SetOut(o.Out)
+	cmd.SetErr(o.ErrOut)
+	r.flags.AddFlags(cmd.PersistentFlags())
+	cmd.AddCommand(r.get(), r.plan(), r.simulate(), r.history(), r.preflight(), r.version())
+	cmd.AddCommand(r.intents()...)
+	return cmd
+}
+
+func (r *root) version() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version of kubectl fd", Example: "  kubectl fd version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(r.Out, r.Version)
+			return err
+		},
+	}
+}
+
+// client talks to the management cluster that the flags and the kubeconfig choose.
+func (r *root) client() (client.WithWatch, error) {
+	config, err := r.flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("choosing the management cluster: %w", err)
+	}
+	config.QPS = -1 // API servers limit requests themselves, and a limit of the client's own ends a request before its deadline.
+	config.WarningHandler = rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	mapper, err := r.flags.ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, eventsv1.AddToScheme, room.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
+}
+
+// namespace is the one that the flags and the kubeconfig choose.
+func (r *root) namespace() (string, error) {
+	namespace, _, err := r.flags.ToRawKubeConfigLoader().Namespace()
+	return namespace, err
+}
+
+// scope is which clusters are asked for.
+func (r *root) scope(names []string, all bool) (read.Scope, error) {
+	if all && len(names) > 0 {
+		return read.Scope{}, fmt.Errorf("a cluster is named, and all namespaces are asked for: choose its namespace with -n, or leave out %s", names[0])
+	}
+	if all && *r.flags.Namespace != "" {
+		return read.Scope{}, fmt.Errorf("one namespace and all namespaces are asked for: leave out -n %s or -A", *r.flags.Namespace)
+	}
+	if all {
+		return read.Scope{}, nil
+	}
+	namespace, err := r.namespace()
+	return read.Scope{Namespace: namespace, Names: names}, err
+}
+
+// style is what the output can show. Colours are shown in a terminal only, and not when NO_COLOR is set.
+func (r *root) style() render.Style {
+	style := render.Style{Now: r.Now()}
+	if style.Width = widthOf(r.Out); style.Width > 0 {
+		style.Colour = r.Environment("NO_COLOR") == "" && r.Environment("TERM") != "dumb"
+	}
+	return style
+}
+
+// widthOf is the width of a terminal, 0 of anything else.
+func widthOf(out io.Writer) int {
+	file, ok := out.(*os.File)
+	if !ok {
+		return 0
+	}
+	return terminalWidth(file)
+}

@@ -1,0 +1,126 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/kubectl-fd/internal/plan"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// lookEvery is the time between two looks at failure domains that are being emptied.
+const lookEvery = time.Second
+
+// emptying looks at failure domains of a cluster that are being emptied.
+type emptying struct {
+	reader  read.Reader
+	cluster client.ObjectKey
+	domains []string
+}
+
+// look returns what keeps the failure domains from being empty, and the machines that nothing is going to move out of them.
+func (e emptying) look(ctx context.Context) (left []string, staying []plan.Staying, err error) {
+	clusters, err := e.reader.Reports(ctx, read.Scope{Namespace: e.cluster.Namespace, Names: []string{e.cluster.Name}})
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := deployments(ctx, e.reader, e.cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range e.domains {
+		if why := notEmpty(clusters[0].Domain(name)); why != "" {
+			left = append(left, name+why)
+		}
+	}
+	return left, plan.Stays(clusters[0], all, e.domains), nil
+}
+
+// notEmpty is what keeps a failure domain from being empty, "" when nothing does.
+func notEmpty(domain *report.Domain) string {
+	switch {
+	case domain == nil:
+		return " is not in the status"
+	case domain.State != faultlinev1.DomainEvicting:
+		return " is " + string(domain.State)
+	case len(domain.Machines) == 0:
+		return ""
+	}
+	names := make([]string, 0, len(domain.Machines))
+	for _, machine := range domain.Machines {
+		names = append(names, machine.Name)
+	}
+	return " has " + read.List(names)
+}
+
+// note tells which machines nothing is going to move. That it cannot be found out is told, too, and nothing worse: the state has been set.
+func (e emptying) note(ctx context.Context, out io.Writer) {
+	_, staying, err := e.look(ctx)
+	if err != nil {
+		_, _ = fmt.Fprintln(out, "note: which machines nothing is going to move is not known:", err)
+	}
+	for _, s := range staying {
+		_, _ = fmt.Fprintln(out, "note:", stays(s))
+	}
+}
+
+func stays(s plan.Staying) string {
+	verb := "stay"
+	if len(s.Machines) == 1 {
+		verb = "stays"
+	}
+	return fmt.Sprintf("%s of %s %s: %s", read.List(s.Machines), s.Of, verb, s.Why)
+}
+
+// wait waits until the failure domains are Evicting and have no machines. It ends at once when nothing is going to move one of them. The first
+// look may take longer than the timeout, so that an error always has what keeps the failure domains from being empty.
+func (e emptying) wait(ctx context.Context, timeout time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	left, staying, err := e.look(ctx)
+	for {
+		switch {
+		case err != nil:
+			return err
+		case len(staying) > 0:
+			return never(e.domains, staying)
+		case len(left) == 0:
+			return nil
+		}
+		select {
+		case <-limited.Done():
+			return e.stillThere(timeout, left)
+		case <-tick.C:
+		}
+		before := left
+		if left, staying, err = e.look(limited); limited.Err() != nil {
+			return e.stillThere(timeout, before)
+		}
+	}
+}
+
+func (emptying) stillThere(timeout time.Duration, left []string) error {
+	return fmt.Errorf("waited %s for failure domains to be empty: %s: see kubectl fd plan", timeout, strings.Join(left, "; "))
+}
+
+// never says why failure domains are not going to be empty.
+func never(domains []string, staying []plan.Staying) error {
+	lines := make([]string, 0, len(staying))
+	for _, s := range staying {
+		lines = append(lines, stays(s))
+	}
+	return errors.New("failure domain " + read.List(domains) + " will not be empty: " + strings.Join(lines, "; "))
+}

@@ -1,0 +1,89 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
+)
+
+func (r *root) get() *cobra.Command {
+	var all bool
+	var format string
+	cmd := &cobra.Command{
+		Use:   "get [CLUSTER...]",
+		Short: "Show clusters, their failure domains and the machines in them",
+		Long: `Show clusters, their failure domains and the machines in them: the state of each domain and why, how
+many machines it has and how many more it can take, the skew of the control plane, moves under way
+or planned, and the machines that do not run.
+
+In column MACHINES ◆ is a control-plane machine and ■ a worker; ◇ and □ are machines that wait,
+are unhealthy or are being deleted. How far a deletion has come is told as Deleting, Drainable (it is
+being drained), Drained (volumes or a hook still hold it) and Terminable (its machine may go).
+A state with an arrow, Active→Cordoned, is one that is asked for and has not come about yet.`,
+		Example: `  # The clusters of a namespace
+  kubectl fd get -n prod
+
+  # One cluster with all of its machines
+  kubectl fd get prod-1 -n prod -o wide
+
+  # The domains that are not Active, in all namespaces
+  kubectl fd get -A -o json | jq '.items[].failureDomains[] | select(.state != "Active")'
+
+  # A picture
+  kubectl fd get prod-1 -o svg > prod-1.svg`,
+		ValidArgsFunction: r.completeClusters(0),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if err := oneOf(format, "wide", "json", "yaml", "name", "svg"); err != nil {
+				return err
+			}
+			clusters, err := r.reports(cmd, names, all)
+			if err != nil {
+				return err
+			}
+			return r.showClusters(clusters, format)
+		},
+	}
+	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "The clusters of all namespaces")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: wide, json, yaml, name or svg")
+	completeFormats(cmd, "wide", "json", "yaml", "name", "svg")
+	return cmd
+}
+
+// reports reads what is known of clusters.
+func (r *root) reports(cmd *cobra.Command, names []string, all bool) ([]report.Cluster, error) {
+	scope, err := r.scope(names, all)
+	if err != nil {
+		return nil, err
+	}
+	c, err := r.client()
+	if err != nil {
+		return nil, err
+	}
+	clusters, err := read.Reader{Client: c}.Reports(cmd.Context(), scope)
+	if err == nil && len(clusters) == 0 {
+		if all {
+			return nil, fmt.Errorf("there are no clusters: choose another management cluster with --context or --kubeconfig")
+		}
+		return nil, fmt.Errorf("there are no clusters in namespace %s: choose another with -n, or all with -A", scope.Namespace)
+	}
+	return clusters, err
+}
+
+func (r *root) showClusters(clusters []report.Cluster, format string) error {
+	switch format {
+	case "json", "yaml":
+		return printList(r, format, "ClusterFailureDomains", clusters)
+	case "name":
+		return printNames(r, clusters)
+	case "svg":
+		return render.SVG(r.Out, clusters)
+	}
+	return render.Tree(r.Out, clusters, format == "wide", r.style())
+}

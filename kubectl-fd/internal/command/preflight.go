@@ -1,0 +1,109 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline-io/faultline/kubectl-fd/internal/preflight"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
+)
+
+// blocked is the exit code of preflight when something has to be put right before.
+const blocked = 2
+
+// errBlocked ends preflight when it has said what there is to say.
+var errBlocked = errors.New("something has to be put right before")
+
+func (r *root) preflight() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "preflight [PROVIDER...]",
+		Short: "Show what would change or stop if this project's providers took over from upstream's",
+		Long: `Show what would change or stop if this project's providers took over from upstream's: vsphere, metal3,
+harvester and, on Harvester itself, harvester-load-balancer, or those that are named. Nothing is changed.
+
+It looks at the releases that are installed, the versions that objects are stored in and were last written
+in, how upstream's manager is run, and every object of the provider: what would be refused, wait or be
+treated in another way. Stops has to be put right before, Check may stop something, which only you can see,
+and Changes is what will be different. No vCenter, BMC or Harvester is asked.
+
+Exit codes: 0 when nothing stops the change, 2 when something does, 1 after an error.`,
+		Example: `  # May vSphere be changed over?
+  kubectl fd preflight vsphere
+
+  # Bare metal, with the hosts of its clusters
+  kubectl fd preflight metal3
+
+  # Harvester's machines, and on Harvester itself what gives addresses there
+  kubectl fd preflight harvester
+  kubectl fd preflight harvester-load-balancer --context my-harvester
+
+  # For a pipeline
+  kubectl fd preflight -o json`,
+		ValidArgs: preflight.Names(),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if err := oneOf(format, "json", "yaml"); err != nil {
+				return err
+			}
+			findings, err := r.examine(cmd, names)
+			if err != nil {
+				return err
+			}
+			if format != "" {
+				err = printList(r, format, "Finding", findings)
+			} else {
+				err = render.Preflight(r.Out, findings, r.style())
+			}
+			if err == nil && preflight.Blocked(findings) {
+				return errBlocked
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json or yaml")
+	completeFormats(cmd, "json", "yaml")
+	return cmd
+}
+
+// examine examines providers, those that are installed where none is named.
+func (r *root) examine(cmd *cobra.Command, names []string) ([]preflight.Finding, error) {
+	providers, err := preflight.Find(names)
+	if err != nil {
+		return nil, err
+	}
+	c, err := r.client()
+	if err != nil {
+		return nil, err
+	}
+	in, err := read.Reader{Client: c}.Installation(cmd.Context(), providers)
+	if err != nil {
+		return nil, err
+	}
+	installed := slices.DeleteFunc(slices.Clone(providers), func(p preflight.Provider) bool { return !in.Has(p) })
+	if missing := len(providers) - len(installed); missing > 0 && len(names) > 0 || len(installed) == 0 {
+		return nil, fmt.Errorf("nothing is installed of %s: choose another management cluster with --context, or another provider", notIn(providers, installed))
+	}
+	findings := []preflight.Finding{}
+	for _, provider := range installed {
+		findings = append(findings, preflight.Examine(provider, in)...)
+	}
+	return findings, nil
+}
+
+// notIn names the providers that are not installed.
+func notIn(all, installed []preflight.Provider) string {
+	var names []string
+	for _, p := range all {
+		if !slices.ContainsFunc(installed, func(i preflight.Provider) bool { return i.Name == p.Name }) {
+			names = append(names, p.Name)
+		}
+	}
+	return read.List(names)
+}

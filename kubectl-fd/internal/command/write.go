@@ -1,0 +1,210 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/kubectl-fd/internal/intent"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// writer writes what is wanted of failure domains.
+type writer struct {
+	client client.WithWatch
+	force  bool
+	dryRun string
+}
+
+// written is what has been written.
+type written struct {
+	// object is the infrastructure cluster then, or what would be applied in a dry run of the client.
+	object  *unstructured.Unstructured
+	domains []changed
+}
+
+// changed is what has become of a domain.
+type changed struct {
+	name      string
+	unchanged bool
+	// note is what its user should know.
+	note string
+}
+
+// write sets the state of failure domains. A write of somebody else meanwhile has it start again.
+func (w writer) write(ctx context.Context, cluster client.ObjectKey, domains []string, state faultlinev1.DomainState) (written, error) {
+	var result written
+	err := retry.OnError(retry.DefaultBackoff, outdated, func() error {
+		infra, err := (read.Reader{Client: w.client}).Infrastructure(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		if err := known(infra, domains); err != nil {
+			return err
+		}
+		result, err = w.apply(ctx, infra, domains, state)
+		return err
+	})
+	return result, err
+}
+
+// outdated reports whether a write failed because somebody else was faster, rather than because a field is somebody else's.
+func outdated(err error) bool {
+	return apierrors.IsConflict(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
+}
+
+// known returns an error for a failure domain that the infrastructure cluster does not have.
+func known(infra *unstructured.Unstructured, domains []string) error {
+	names := intent.Domains(infra)
+	if len(names) == 0 {
+		return fmt.Errorf("%s %s has no status.distribution.failureDomains, which Faultline's providers write: see its conditions, and whether its provider runs",
+			infra.GetKind(), infra.GetName())
+	}
+	for _, domain := range domains {
+		if !slices.Contains(names, domain) {
+			return fmt.Errorf("%s %s has no failure domain %s: choose one of %s", infra.GetKind(), infra.GetName(), domain, read.List(names))
+		}
+	}
+	return nil
+}
+
+func (w writer) apply(ctx context.Context, infra *unstructured.Unstructured, domains []string, state faultlinev1.DomainState) (written, error) {
+	result := written{object: infra}
+	states := map[string]faultlinev1.DomainState{}
+	for _, domain := range domains {
+		change := changed{name: domain, unchanged: intent.Wanted(infra, domain) == state, note: note(infra, domain, state)}
+		result.domains = append(result.domains, change)
+		if !change.unchanged {
+			states[domain] = state
+		}
+	}
+	if len(states) == 0 {
+		return result, nil
+	}
+	object, err := intent.Apply(infra, states)
+	if err != nil {
+		return result, err
+	}
+	if result.object = object; w.dryRun == "client" {
+		object.SetResourceVersion("")
+		return result, nil
+	}
+	options := []client.ApplyOption{client.FieldOwner(intent.Manager)}
+	if w.force {
+		options = append(options, client.ForceOwnership)
+	}
+	if w.dryRun == "server" {
+		options = append(options, client.DryRunAll)
+	}
+	err = w.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
+	return result, w.explain(err, infra, states)
+}
+
+// note is what to know of a domain that is to be activated and will not be Active for that.
+func note(infra *unstructured.Unstructured, domain string, state faultlinev1.DomainState) string {
+	status := intent.Status(infra, domain)
+	if state != faultlinev1.DomainActive || status == nil || status.State == state || status.Reason == faultlinev1.ReasonCordonRequested ||
+		status.Reason == faultlinev1.ReasonEvictionRequested {
+		return ""
+	}
+	return fmt.Sprintf("note: failure domain %s is %s for another reason, %s, which has to end first: %s", domain, status.State, status.Reason, status.Message)
+}
+
+// explain says what to do about an apply that was refused.
+func (w writer) explain(err error, infra *unstructured.Unstructured, states map[string]faultlinev1.DomainState) error {
+	if !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
+		return read.Denied(err, w.client.RESTMapper(), infra.GroupVersionKind(), "patch", infra.GetNamespace())
+	}
+	var owners, names []string
+	for domain := range states {
+		if of := intent.Owners(infra, domain); len(of) > 0 {
+			owners, names = append(owners, of...), append(names, domain)
+		}
+	}
+	slices.Sort(owners)
+	slices.Sort(names)
+	owners = slices.Compact(owners)
+	what := fmt.Sprintf("what %s %s says of failure domain %s", infra.GetKind(), infra.GetName(), strings.Join(names, ", "))
+	if slices.Contains(owners, intent.Topology) {
+		return fmt.Errorf("%s comes from its ClusterClass, which takes it back: change it there, or in a variable of the Cluster", what)
+	}
+	return fmt.Errorf("%s belongs to field manager %s: change it there, or take it over with --force-conflicts", what, strings.Join(owners, ", "))
+}
+
+// wait waits until the status of the infrastructure cluster has the state.
+func (w writer) wait(
+	ctx context.Context, infra *unstructured.Unstructured, domains []string, state faultlinev1.DomainState, timeout time.Duration,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	reached := func(event watch.Event) (bool, error) {
+		seen, ok := event.Object.(*unstructured.Unstructured)
+		switch {
+		case event.Type == watch.Deleted:
+			return false, fmt.Errorf("%s %s was deleted meanwhile", infra.GetKind(), infra.GetName())
+		case event.Type == watch.Error:
+			return false, apierrors.FromObject(event.Object)
+		case !ok:
+			return false, nil
+		}
+		infra = seen
+		return len(others(infra, domains, state)) == 0, nil
+	}
+	for {
+		events, err := w.watch(ctx, infra)
+		if err == nil {
+			_, err = watchtools.UntilWithoutRetry(ctx, events, reached)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("waited %s for failure domains to be %s: %s: see kubectl fd get", timeout, state, strings.Join(others(infra, domains, state), "; "))
+		case errors.Is(err, watchtools.ErrWatchClosed): // As API servers do now and then.
+		default:
+			return err
+		}
+	}
+}
+
+// watch starts with the object as it is.
+func (w writer) watch(ctx context.Context, infra *unstructured.Unstructured) (watch.Interface, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(infra.GroupVersionKind().GroupVersion().WithKind(infra.GetKind() + "List"))
+	events, err := w.client.Watch(ctx, list, client.InNamespace(infra.GetNamespace()),
+		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", infra.GetName())})
+	return events, read.Denied(err, w.client.RESTMapper(), infra.GroupVersionKind(), "watch", infra.GetNamespace())
+}
+
+// others names the domains that are in another state, and why.
+func others(infra *unstructured.Unstructured, domains []string, state faultlinev1.DomainState) []string {
+	var names []string
+	for _, domain := range domains {
+		status := intent.Status(infra, domain)
+		switch {
+		case status == nil:
+			names = append(names, domain+" is not in the status")
+		case status.State != state && status.Reason != "":
+			names = append(names, fmt.Sprintf("%s is %s (%s)", domain, status.State, status.Reason))
+		case status.State != state:
+			names = append(names, fmt.Sprintf("%s is %s", domain, status.State))
+		}
+	}
+	return names
+}

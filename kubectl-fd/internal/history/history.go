@@ -1,0 +1,141 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package history puts in order what has happened to the failure domains of a cluster. Pure.
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// Entry is something that happened.
+type Entry struct {
+	Time metav1.Time `json:"time"`
+	// Reason says in a word what it was: an event's reason, Domain and a state, or Move and a phase.
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+	// Count is how often it happened, Time then when it did last.
+	Count int `json:"count,omitempty"`
+}
+
+// remembered is what the status remembers of something that happened, and how an event tells the same.
+type remembered struct {
+	Entry
+	// events are the reasons of that event, and about is what its note has of the failure domain or the Machine: its name is at the end.
+	events []string
+	about  string
+}
+
+// together is the most time between a change and the event that tells it.
+const together = time.Minute
+
+// toldBy reports whether an event tells the same. One that has happened several times tells more.
+func (r remembered) toldBy(event Entry) bool {
+	if event.Count > 1 || event.Time.Sub(r.Time.Time).Abs() > together || !slices.Contains(r.events, event.Reason) {
+		return false
+	}
+	_, rest, named := strings.Cut(event.Message, r.about)
+	return named && strings.IndexAny(rest, " ,") == 0
+}
+
+// Of returns the events of an infrastructure cluster, since when each failure domain is in its state, and the moves that are
+// remembered, the oldest first. States and moves stay when events have expired, so an event that tells the same is left out.
+func Of(c report.Cluster, events []eventsv1.Event) []Entry {
+	known := states(c)
+	known = append(known, moves(c.ControlPlane.LastMove)...)
+	known = append(known, moves(c.ControlPlane.CurrentMove)...)
+	for i := range c.Workers {
+		known = append(known, moves(c.Workers[i].LastMove)...)
+		known = append(known, moves(c.Workers[i].CurrentMove)...)
+	}
+	var entries []Entry
+	for _, r := range known {
+		entries = append(entries, r.Entry)
+	}
+	for i := range events {
+		event := entryOf(&events[i])
+		if !slices.ContainsFunc(known, func(r remembered) bool { return r.toldBy(event) }) {
+			entries = append(entries, event)
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b Entry) int {
+		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
+	})
+	return entries
+}
+
+// states has since when each failure domain is in its state.
+func states(c report.Cluster) []remembered {
+	var all []remembered
+	for _, domain := range c.Domains {
+		if domain.Since.IsZero() {
+			continue
+		}
+		message := fmt.Sprintf("failure domain %s is %s since then", domain.Name, domain.State)
+		if domain.Reason != "" {
+			message += fmt.Sprintf(" (%s: %s)", domain.Reason, domain.Message)
+		}
+		all = append(all, remembered{
+			Entry:  Entry{Time: domain.Since, Reason: "Domain" + string(domain.State), Message: message},
+			events: []string{"FailureDomain" + string(domain.State)}, about: "Failure domain " + domain.Name,
+		})
+	}
+	return all
+}
+
+func entryOf(event *eventsv1.Event) Entry {
+	entry := Entry{Time: metav1.NewTime(event.EventTime.Time), Reason: event.Reason, Message: event.Note}
+	switch {
+	case event.Series != nil:
+		entry.Time, entry.Count = metav1.NewTime(event.Series.LastObservedTime.Time), int(event.Series.Count)
+	case event.DeprecatedCount > 1:
+		entry.Time, entry.Count = event.DeprecatedLastTimestamp, int(event.DeprecatedCount)
+	case entry.Time.IsZero():
+		entry.Time = event.DeprecatedLastTimestamp
+	}
+	if entry.Time.IsZero() {
+		entry.Time = event.CreationTimestamp
+	}
+	return entry
+}
+
+// moves has when a move began, and when it ended or how far it has come.
+func moves(move *faultlinev1.MachineMove) []remembered {
+	if move == nil {
+		return nil
+	}
+	what := fmt.Sprintf("%s from %s to %s", move.Machine, cmp.Or(move.From, "no failure domain"), move.To)
+	if move.Replacement != "" {
+		what += ", replaced by " + move.Replacement
+	}
+	explained := what
+	if move.Message != "" {
+		explained += ": " + move.Message
+	}
+	started := remembered{
+		Entry:  Entry{Time: move.Started, Reason: "MoveStarted", Message: what},
+		events: []string{"MoveStarted", "WorkerMoveStarted"}, about: "Machine " + move.Machine,
+	}
+	if move.Finished.IsZero() {
+		started.Message = fmt.Sprintf("%s; it is %s now", explained, move.Phase)
+		return []remembered{started}
+	}
+	ended := remembered{
+		Entry:  Entry{Time: move.Finished, Reason: "Move" + string(move.Phase), Message: explained},
+		events: []string{"Move" + string(move.Phase), "WorkerMoveAborted"}, about: "Machine " + move.Machine,
+	}
+	if move.Phase == faultlinev1.MoveCompleted {
+		ended.events[1] = "WorkerMoved"
+	}
+	return []remembered{started, ended}
+}

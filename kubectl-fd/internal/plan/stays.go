@@ -1,0 +1,124 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// Staying are machines that nothing is going to move out of failure domains that are being emptied.
+type Staying struct {
+	// Of is "the control plane", or "MachineDeployment" and its name.
+	Of       string
+	Machines []string
+	// Why says why, and what to change for them to be moved.
+	Why string
+}
+
+// Stays returns the machines in failure domains that nothing is going to move out of them, by what they are of and why. Machines that are
+// being deleted leave.
+func Stays(c report.Cluster, deployments []Deployment, domains []string) []Staying {
+	var all []Staying
+	for _, domain := range c.Domains {
+		if !slices.Contains(domains, domain.Name) {
+			continue
+		}
+		for _, machine := range domain.Machines {
+			why := whyItStays(c, deployments, domains, machine)
+			if machine.Deleting || why == "" {
+				continue
+			}
+			at := slices.IndexFunc(all, func(s Staying) bool { return s.Of == of(machine) && s.Why == why })
+			if at < 0 {
+				at = len(all)
+				all = append(all, Staying{Of: of(machine), Why: why})
+			}
+			all[at].Machines = append(all[at].Machines, machine.Name)
+		}
+	}
+	return all
+}
+
+// of is what a machine is of, in words.
+func of(machine report.Machine) string {
+	switch {
+	case machine.ControlPlane:
+		return "the control plane"
+	case machine.Deployment == "":
+		return "no MachineDeployment"
+	}
+	return "MachineDeployment " + machine.Deployment
+}
+
+// whyItStays is why nothing is going to move a machine out of failure domains, "" where something may.
+func whyItStays(c report.Cluster, deployments []Deployment, domains []string, machine report.Machine) string {
+	switch {
+	case machine.ControlPlane:
+		return cmp.Or(controlPlaneStays(c), controlPlaneCannot(c))
+	case machine.Deployment == "":
+		return "nothing replaces them elsewhere: delete them, or have their owner do it"
+	}
+	template := machine.Named
+	if at := slices.IndexFunc(deployments, func(d Deployment) bool { return d.Name == machine.Deployment }); at >= 0 {
+		template = deployments[at].Named
+	}
+	switch {
+	case template != machine.Named: // A rollout replaces the machine.
+		return ""
+	case slices.Contains(domains, template):
+		return fmt.Sprintf("its template names failure domain %s, so they stay until %s names another one", template, templateField(c))
+	case template != "":
+		return fmt.Sprintf("its template names failure domain %s, where they are not: delete these Machines one after the other", template)
+	case !c.Wanted.SpreadsWorkers():
+		return nobodyChooses
+	}
+	return workersStay(c)
+}
+
+const nobodyChooses = "its template names no failure domain, and nobody chooses: set spec.distribution.workers.enabled to have its machines spread"
+
+// templateField is the field in which a MachineDeployment names the failure domain of its machines.
+func templateField(c report.Cluster) string {
+	if c.Topology {
+		return "failureDomain of its entry in spec.topology.workers.machineDeployments of the Cluster"
+	}
+	return "its spec.template.spec.failureDomain"
+}
+
+// controlPlaneStays is why no control-plane machine is moved, "" where spec.distribution asks for it.
+func controlPlaneStays(c report.Cluster) string {
+	switch mode := c.Wanted.Rebalance(); mode {
+	case faultlinev1.ControlPlaneRebalanceAdvise, faultlinev1.ControlPlaneRebalanceOff:
+		return fmt.Sprintf("rebalance is %s, so nothing is moved: set spec.distribution.controlPlane.rebalance to SurgeOne to have it done", mode)
+	}
+	return ""
+}
+
+// controlPlaneCannot is what the controller has found that keeps control-plane machines from being moved until somebody changes it.
+func controlPlaneCannot(c report.Cluster) string {
+	condition := c.Condition(faultlinev1.ControlPlaneBalancedCondition)
+	if condition == nil {
+		return ""
+	}
+	switch condition.Reason {
+	case faultlinev1.ReasonControlPlaneNotSupported, faultlinev1.ReasonControlPlaneVersionNotTested, faultlinev1.ReasonEvenReplicas,
+		faultlinev1.ReasonNoSurge:
+		return condition.Type + " is False, " + strings.Join(strings.Fields(condition.Message), " ")
+	}
+	return ""
+}
+
+// workersStay is why no worker is moved, "" where spec.distribution asks for it.
+func workersStay(c report.Cluster) string {
+	if c.Wanted.Workers.Rebalance == faultlinev1.WorkersRebalanceDeleteOne {
+		return ""
+	}
+	return "rebalance is Off, so nothing is moved: set spec.distribution.workers.rebalance to DeleteOne to have it done"
+}

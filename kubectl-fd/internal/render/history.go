@@ -1,0 +1,26 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/faultline-io/faultline/kubectl-fd/internal/history"
+)
+
+// History shows what has happened, with the time in UTC and how long ago it was.
+func History(w io.Writer, entries []history.Entry, style Style) error {
+	t := &table{style: style}
+	t.add(head("TIME", "AGO", "REASON", "MESSAGE")...)
+	for _, entry := range entries {
+		message := oneLine(entry.Message)
+		if entry.Count > 1 {
+			message += fmt.Sprintf(" (%d times)", entry.Count)
+		}
+		t.add(plain(entry.Time.UTC().Format(time.RFC3339)), plain(style.ago(entry.Time)), plain(entry.Reason), plain(message))
+	}
+	return t.write(w)
+}

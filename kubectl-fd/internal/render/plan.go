@@ -1,0 +1,75 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline-io/faultline/kubectl-fd/internal/plan"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
+)
+
+// Plan shows what should be moved in a cluster, and why it is or is not.
+func Plan(w io.Writer, c report.Cluster, plans []plan.Plan, style Style) error {
+	t := &table{style: style}
+	if c.Problem != "" {
+		t.add(cell{{c.Problem, red}})
+	}
+	for i, p := range plans {
+		if i > 0 {
+			t.add(nil)
+		}
+		planOf(t, p)
+	}
+	return t.write(w)
+}
+
+func planOf(t *table, p plan.Plan) {
+	t.add(cell{{p.Of, bold}, {text: planned(p)}})
+	for i, move := range p.Moves {
+		if i == 0 {
+			t.add(head("  MOVE", "MACHINE", "FROM", "TO")...)
+		}
+		t.add(plain("  "+strconv.Itoa(i+1)), plain(move.Machine), plain(cmp.Or(move.From, "(none)")), plain(move.To))
+	}
+	if p.Current != nil {
+		t.add(cell{{"  moving ", yellow}, {text: moved(*p.Current) + age(", since ", t.style.ago(p.Current.Started))}})
+	}
+	if p.Condition != nil {
+		in := green
+		if p.Condition.Status != metav1.ConditionTrue {
+			in = yellow
+		}
+		first, rest, _ := strings.Cut(p.Condition.Message, "\n")
+		t.add(cell{{text: "  "}, {p.Condition.Type, in}, {text: " is " + string(p.Condition.Status) + ", " + explained(p.Condition.Reason, first)}})
+		for line := range strings.Lines(rest) {
+			t.add(plain("    " + oneLine(line)))
+		}
+	}
+	for _, why := range p.Why {
+		t.add(plain("  " + oneLine(why)))
+	}
+}
+
+// planned says how many moves there are to be, and who says so.
+func planned(p plan.Plan) string {
+	if p.Source == "" {
+		return ": no plan"
+	}
+	moves := "no move is"
+	if len(p.Moves) > 0 {
+		moves = count(len(p.Moves), "move is", "moves are")
+	}
+	from := "the controller's, from status.distribution"
+	if p.Source == plan.Calculated {
+		from = "calculated here, as status.distribution has none"
+	}
+	return fmt.Sprintf(": %s planned (%s; rebalance: %s)", moves, from, p.Mode)
+}

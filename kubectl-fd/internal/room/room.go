@@ -1,0 +1,126 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package room asks providers how much room there is for machines that do not suit wherever a failure domain has some. The rule is
+// each provider's: here is only who is asked about what.
+package room
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/counting"
+	"github.com/faultline-io/faultline/shared/provider"
+)
+
+// AddToScheme adds the kinds that are read.
+func AddToScheme(scheme *runtime.Scheme) error { return counting.AddToScheme(scheme) }
+
+// asked is who says how much room there is for machines of a kind.
+type asked struct {
+	kind     schema.GroupVersionKind
+	counting provider.Counting
+}
+
+// whom returns who is asked about machines of a kind; nobody where all suit wherever there is room.
+func whom(reader client.Reader, kind string) (asked, bool) {
+	if kind == "Metal3Machine" {
+		return asked{infrav1.GroupVersion.WithKind(kind), counting.New(reader)}, true
+	}
+	return asked{}, false
+}
+
+// Fill says of each machine in a failure domain that is lost what one in its place asks for, and in its cluster how much room there is
+// for that. Where nothing is lost nothing is read.
+func Fill(ctx context.Context, c client.Client, clusters []report.Cluster, lost []string) error {
+	problems := make([]error, 0, len(clusters))
+	for i := range clusters {
+		problems = append(problems, fill(ctx, c, &clusters[i], lost))
+	}
+	return read.Together(problems...)
+}
+
+func fill(ctx context.Context, c client.Client, cluster *report.Cluster, lost []string) error {
+	made := map[string]map[string]client.Object{}
+	for i := range cluster.Domains {
+		domain := &cluster.Domains[i]
+		if !slices.Contains(lost, domain.Name) {
+			continue
+		}
+		for j := range domain.Machines {
+			machine := &domain.Machines[j]
+			who, selective := whom(c, machine.Infrastructure.Kind)
+			if !selective {
+				continue
+			}
+			if made[who.kind.Kind] == nil {
+				found, err := machines(ctx, c, who.kind, cluster)
+				if err != nil {
+					return err
+				}
+				made[who.kind.Kind] = found
+			}
+			if infra := made[who.kind.Kind][machine.Infrastructure.Name]; infra != nil {
+				if err := ask(ctx, who.counting, infra, cluster, machine); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// ask asks once for all machines that suit the same places.
+func ask(ctx context.Context, who provider.Counting, infra client.Object, cluster *report.Cluster, machine *report.Machine) error {
+	machine.Suits = who.Suits(infra)
+	if _, known := cluster.Room[machine.Suits]; known || machine.Suits == "" {
+		return nil
+	}
+	room, err := who.Room(ctx, infra)
+	if err != nil {
+		return read.Refused(fmt.Errorf("looking for room for what comes in place of Machine %s: %w", machine.Name, err), "list", cluster.Namespace)
+	}
+	if cluster.Room == nil {
+		cluster.Room = map[string]map[string]int{}
+	}
+	cluster.Room[machine.Suits] = room
+	return nil
+}
+
+// machines lists the infrastructure machines of a cluster, by name. Of a version that is not served there are none: they are of an older
+// provider, or of none.
+func machines(ctx context.Context, c client.Client, kind schema.GroupVersionKind, cluster *report.Cluster) (map[string]client.Object, error) {
+	found := map[string]client.Object{}
+	object, err := c.Scheme().New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err != nil {
+		return nil, fmt.Errorf("listing machines of kind %s: %w", kind.Kind, err)
+	}
+	list, ok := object.(client.ObjectList)
+	if !ok {
+		return nil, fmt.Errorf("listing machines of kind %s: %T is no list", kind.Kind, object)
+	}
+	err = c.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name})
+	if meta.IsNoMatchError(err) {
+		return found, nil
+	}
+	if err != nil {
+		return nil, read.Denied(err, c.RESTMapper(), kind, "list", cluster.Namespace)
+	}
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		if machine, ok := item.(client.Object); ok {
+			found[machine.GetName()] = machine
+		}
+		return nil
+	})
+	return found, err
+}

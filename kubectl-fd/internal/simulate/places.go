@@ -1,0 +1,136 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
+	"github.com/faultline-io/faultline/shared/failuredomain"
+	"github.com/faultline-io/faultline/shared/spread"
+)
+
+// places are where machines of a role could be put that take the place of lost ones. Each that is found counts for the next.
+type places struct {
+	cluster report.Cluster
+	domains []failuredomain.Domain
+	taken   rooms
+
+	controlPlane []failuredomain.Machine
+	workers      []spread.Machine
+}
+
+func newPlaces(c report.Cluster, lost func(string) bool, controlPlane bool, taken rooms) *places {
+	p := &places{cluster: c, taken: taken}
+	p.domains = slices.DeleteFunc(c.Planner(controlPlane), func(d failuredomain.Domain) bool { return lost(d.Name) })
+	p.controlPlane = slices.DeleteFunc(c.Machines(report.OfControlPlane), func(m failuredomain.Machine) bool { return lost(m.Domain) })
+	for _, domain := range c.Domains {
+		for _, m := range domain.Machines {
+			if !m.ControlPlane && m.Named == "" && !lost(domain.Name) {
+				p.workers = append(p.workers, spread.Machine{
+					Name: m.Name, Deployment: m.Deployment, Class: m.Class, Domain: domain.Name, Key: m.Key,
+					Exists: true, Deleting: m.Deleting, Created: m.Created.Time,
+				})
+			}
+		}
+	}
+	return p
+}
+
+// find chooses a place as is done for a new machine, and takes room of it.
+func (p *places) find(instead report.Machine) (to, why string) {
+	var err error
+	name := "instead of " + instead.Name
+	if instead.ControlPlane {
+		to, err = failuredomain.Pick(p.suited(instead.Suits), p.controlPlane)
+		p.controlPlane = append(p.controlPlane, failuredomain.Machine{Name: name, Domain: to})
+	} else {
+		to, err = p.assign(spread.Machine{Name: name, Deployment: instead.Deployment, Class: instead.Class, Suits: instead.Suits})
+	}
+	none, full := errors.Is(err, failuredomain.ErrNoDomain), errors.Is(err, failuredomain.ErrNoCapacity)
+	what := "failure domain"
+	if p.cluster.Larger != nil {
+		what = "region"
+	}
+	switch {
+	case none && full:
+		return "", "waits: each " + what + " that is left holds another logical one, and spec.distribution.workers.required forbids to share"
+	case none:
+		return "", "waits: no Active failure domain is left for it"
+	case full && instead.Suits != "":
+		return "", "waits: no room that suits " + instead.Suits + " is left in the Active failure domains"
+	case full:
+		return "", "waits: no room is left in the Active failure domains"
+	case err != nil:
+		return "", "waits: " + err.Error()
+	}
+	p.taken.take(p.cluster, to, instead.Suits)
+	return to, ""
+}
+
+// assign has the controller's own decision on a new worker. Logical failure domains that are kept apart by host may share a failure domain.
+func (p *places) assign(worker spread.Machine) (string, error) {
+	wanted := p.cluster.Wanted.Workers
+	given, refused, err := spread.Assign(spread.Cluster{
+		Domains: p.left(), Larger: p.cluster.Larger, Room: p.room(worker.Suits), Machines: append(slices.Clone(p.workers), worker), Logical: p.cluster.Wanted.LogicalDomains(),
+		Required: wanted.Required != nil && *wanted.Required && wanted.TopologyKey != corev1.LabelHostname,
+	})
+	if err != nil {
+		return "", err
+	}
+	for _, a := range given {
+		if a.Machine == worker.Name {
+			worker.Domain, worker.Key, worker.Exists = a.Domain, a.Key, true
+		}
+	}
+	for _, r := range refused {
+		if r.Machine == worker.Name {
+			worker.Key, err = r.Key, r.Err
+		}
+	}
+	p.workers = append(p.workers, worker)
+	return worker.Domain, err
+}
+
+// left are the failure domains with the room that nobody has taken.
+func (p *places) left() []failuredomain.Domain {
+	left := slices.Clone(p.domains)
+	for i, domain := range left {
+		if domain.Capacity != nil {
+			capacity := max(0, *domain.Capacity-p.taken[room(p.cluster, domain.Name, "")])
+			left[i].Capacity = &capacity
+		}
+	}
+	return left
+}
+
+// room is what nobody has taken of the room that suits such machines, by what they ask for: nothing for those that suit everywhere.
+func (p *places) room(suits string) map[string]map[string]int {
+	suited, asked := p.cluster.Room[suits]
+	if !asked {
+		return nil
+	}
+	left := map[string]int{}
+	for domain, n := range suited {
+		left[domain] = max(0, n-p.taken[room(p.cluster, domain, suits)])
+	}
+	return map[string]map[string]int{suits: left}
+}
+
+// suited are the failure domains with the room that nobody has taken and that suits such machines.
+func (p *places) suited(suits string) []failuredomain.Domain {
+	domains, room := p.left(), p.room(suits)
+	if room == nil {
+		return domains
+	}
+	for i := range domains {
+		if n := room[suits][domains[i].Name]; domains[i].Capacity == nil || *domains[i].Capacity > n {
+			domains[i].Capacity = &n
+		}
+	}
+	return domains
+}

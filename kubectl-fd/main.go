@@ -1,0 +1,31 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kubectl-fd is a plugin of kubectl: kubectl fd shows and sets what the failure domains of Cluster API clusters are used for.
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // The ways to log in that kubeconfigs name.
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/faultline-io/faultline/kubectl-fd/internal/command"
+)
+
+// version is set by the linker when a release is built.
+var version = "devel"
+
+func main() {
+	// What clients have to say is in their errors.
+	log.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	os.Exit(command.Main(command.Options{
+		IOStreams:   genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+		Environment: os.Getenv, Now: time.Now, Version: version,
+	}, os.Args[1:]))
+}
