@@ -31,14 +31,14 @@ func TestThePageShowsWhatIsPrinted(t *testing.T) {
 		"kubectl fd preflight vsphere":              "preflight.txt",
 	}
 	for command, name := range golden {
-		text, err := os.ReadFile(filepath.Join("internal", "render", "testdata", name))
+		text, err := os.ReadFile(filepath.Join("internal", "command", "testdata", name))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(shown).To(HaveKeyWithValue(command, string(text)))
 	}
 	g.Expect(shown).To(HaveLen(len(golden)))
-	picture, err := os.ReadFile(filepath.Join("internal", "render", "testdata", "get.svg"))
+	picture, err := os.ReadFile(filepath.Join("internal", "command", "testdata", "get.svg"))
 	g.Expect(err).NotTo(HaveOccurred())
 	quoted, err := os.ReadFile(filepath.Join(root, "docs", "images", "kubectl-fd.svg"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(quoted)).To(Equal(string(picture)), "docs/images/kubectl-fd.svg is internal/render/testdata/get.svg")
+	g.Expect(string(quoted)).To(Equal(string(picture)), "docs/images/kubectl-fd.svg is internal/command/testdata/get.svg")
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package command is the command line of kubectl fd.
+// Package command is the command line of kubectl fd, and applies the states that its user wants of failure domains.
 package command
 
 import (
@@ -22,7 +22,6 @@ import (
 
 	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
-	"github.com/faultline-io/faultline/kubectl-fd/internal/room"
 )
 
 // Options are what the commands need of the process that they run in.
@@ -121,7 +120,7 @@ func (r *root) client() (client.WithWatch, error) {
 		return nil, err
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, eventsv1.AddToScheme, room.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, eventsv1.AddToScheme, read.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}

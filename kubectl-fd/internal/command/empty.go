@@ -13,7 +13,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/plan"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
@@ -30,7 +29,7 @@ type emptying struct {
 }
 
 // look returns what keeps the failure domains from being empty, and the machines that nothing is going to move out of them.
-func (e emptying) look(ctx context.Context) (left []string, staying []plan.Staying, err error) {
+func (e emptying) look(ctx context.Context) (left []string, staying []report.Staying, err error) {
 	clusters, err := e.reader.Reports(ctx, read.Scope{Namespace: e.cluster.Namespace, Names: []string{e.cluster.Name}})
 	if err != nil {
 		return nil, nil, err
@@ -44,7 +43,7 @@ func (e emptying) look(ctx context.Context) (left []string, staying []plan.Stayi
 			left = append(left, name+why)
 		}
 	}
-	return left, plan.Stays(clusters[0], all, e.domains), nil
+	return left, report.Stays(clusters[0], all, e.domains), nil
 }
 
 // notEmpty is what keeps a failure domain from being empty, "" when nothing does.
@@ -75,7 +74,7 @@ func (e emptying) note(ctx context.Context, out io.Writer) {
 	}
 }
 
-func stays(s plan.Staying) string {
+func stays(s report.Staying) string {
 	verb := "stay"
 	if len(s.Machines) == 1 {
 		verb = "stays"
@@ -117,7 +116,7 @@ func (emptying) stillThere(timeout time.Duration, left []string) error {
 }
 
 // never says why failure domains are not going to be empty.
-func never(domains []string, staying []plan.Staying) error {
+func never(domains []string, staying []report.Staying) error {
 	lines := make([]string, 0, len(staying))
 	for _, s := range staying {
 		lines = append(lines, stays(s))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/history"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
@@ -45,7 +44,7 @@ and the last and the current move.`,
 	return cmd
 }
 
-func (r *root) entries(cmd *cobra.Command, name string) ([]history.Entry, error) {
+func (r *root) entries(cmd *cobra.Command, name string) ([]report.Entry, error) {
 	scope, err := r.scope([]string{name}, false)
 	if err != nil {
 		return nil, err
@@ -67,5 +66,5 @@ func (r *root) entries(cmd *cobra.Command, name string) ([]history.Entry, error)
 	if err != nil {
 		return nil, err
 	}
-	return history.Of(cluster, events), nil
+	return report.History(cluster, events), nil
 }

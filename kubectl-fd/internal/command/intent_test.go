@@ -11,9 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/faultline-io/faultline/kubectl-fd/internal/fixture"
-	"github.com/faultline-io/faultline/kubectl-fd/internal/intent"
 )
 
 const object = "metal3cluster.infrastructure.cluster.x-k8s.io/prod-2"
@@ -36,7 +33,7 @@ func TestCordonEvictAndActivateWriteTheStateAndNothingElse(t *testing.T) {
 	infra, err := infrastructure(t.Context(), ns)
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, entry := range infra.GetManagedFields() {
-		if entry.Manager == intent.Manager {
+		if entry.Manager == "kubectl-fd" {
 			g.Expect(entry.FieldsV1.GetRawString()).To(Equal(`{"f:spec":{"f:distribution":{"f:failureDomains":{` +
 				`"k:{\"name\":\"rack-1\"}":{".":{},"f:name":{},"f:state":{}},"k:{\"name\":\"rack-3\"}":{".":{},"f:name":{},"f:state":{}}}}}}`))
 		}
@@ -82,8 +79,8 @@ func applyAs(t *testing.T, manager, ns, domain, state string) {
 	apply := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"distribution": map[string]any{
 		"failureDomains": []any{map[string]any{"name": domain, "state": state}},
 	}}}}
-	apply.SetAPIVersion(fixture.Infrastructure)
-	apply.SetKind(fixture.InfrastructureKind)
+	apply.SetAPIVersion(fixtureVersion)
+	apply.SetKind(fixtureKind)
 	apply.SetNamespace(ns)
 	apply.SetName("prod-2")
 	NewWithT(t).Expect(shared.client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(apply), client.FieldOwner(manager))).To(Succeed())
@@ -121,11 +118,11 @@ func TestAnEntryOfAClusterClassIsReferredToTheClass(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ns := own(t)
-	applyAs(t, intent.Topology, ns, "rack-1", "Active")
+	applyAs(t, "capi-topology", ns, "rack-1", "Active")
 	g.Expect(refused(t, "cordon", "prod-2", "rack-1", "-n", ns)).To(Equal("what Metal3Cluster prod-2 says of failure domain rack-1 " +
 		"comes from its ClusterClass, which takes it back: change it there, or in a variable of the Cluster"))
 	ok(t, "cordon", "prod-2", "rack-3", "-n", ns)
-	applyAs(t, intent.Topology, ns, "rack-1", "Active")
+	applyAs(t, "capi-topology", ns, "rack-1", "Active")
 	g.Expect(wanted(t, ns)).To(Equal(map[string]string{"rack-1": "Active", "rack-3": "Cordoned"}), "what the class does not say stays when it is applied again")
 }
 

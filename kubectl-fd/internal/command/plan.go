@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/plan"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
@@ -52,7 +51,7 @@ calculated here with the same planner; the headline says which of the two it is.
 	return cmd
 }
 
-func (r *root) plans(cmd *cobra.Command, name string) (report.Cluster, []plan.Plan, error) {
+func (r *root) plans(cmd *cobra.Command, name string) (report.Cluster, []report.Plan, error) {
 	scope, err := r.scope([]string{name}, false)
 	if err != nil {
 		return report.Cluster{}, nil, err
@@ -71,15 +70,15 @@ func (r *root) plans(cmd *cobra.Command, name string) (report.Cluster, []plan.Pl
 		return report.Cluster{}, nil, fmt.Errorf("nothing can be planned for Cluster %s: %s", name, cluster.Problem)
 	}
 	all, err := deployments(cmd.Context(), reader, client.ObjectKey{Namespace: scope.Namespace, Name: name})
-	return cluster, plan.Of(cluster, all), err
+	return cluster, report.Plans(cluster, all), err
 }
 
 // deployments reads what is to be known of the MachineDeployments of a cluster.
-func deployments(ctx context.Context, reader read.Reader, cluster client.ObjectKey) ([]plan.Deployment, error) {
+func deployments(ctx context.Context, reader read.Reader, cluster client.ObjectKey) ([]report.Deployment, error) {
 	found, err := reader.MachineDeployments(ctx, cluster)
-	all := make([]plan.Deployment, 0, len(found))
+	all := make([]report.Deployment, 0, len(found))
 	for i := range found {
-		deployment := plan.Deployment{Name: found[i].Name, Named: found[i].Spec.Template.Spec.FailureDomain}
+		deployment := report.Deployment{Name: found[i].Name, Named: found[i].Spec.Template.Spec.FailureDomain}
 		if replicas := found[i].Spec.Replicas; replicas != nil {
 			deployment.Replicas = int(*replicas)
 		}

@@ -18,7 +18,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/fixture"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
@@ -26,7 +25,7 @@ import (
 // golden is what package render shows of the same clusters, and what docs/kubectl-fd.md quotes.
 func golden(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "render", "testdata", name))
+	text, err := os.ReadFile(filepath.Join("testdata", name))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return string(text)
 }
@@ -34,12 +33,12 @@ func golden(t *testing.T, name string) string {
 func TestGetShowsTheClustersOfANamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(ok(t, "get", "-n", fixture.Namespace)).To(Equal(golden(t, "get.txt")))
-	g.Expect(ok(t, "get", "prod-1", "prod-2", "-n", fixture.Namespace)).To(Equal(golden(t, "get.txt")))
-	g.Expect(ok(t, "get", "prod-1", "-n", fixture.Namespace, "-o", "svg")).To(Equal(golden(t, "get.svg")))
-	g.Expect(ok(t, "get", "-n", fixture.Namespace, "-o", "svg")).To(Equal(golden(t, "get-several.svg")))
-	g.Expect(ok(t, "get", "-n", fixture.Namespace, "-o", "wide")).To(ContainSubstring("│ └─prod-1-md-0-w1  Waiting"))
-	g.Expect(ok(t, "get", "-n", fixture.Namespace, "-o", "name")).To(Equal("cluster.cluster.x-k8s.io/prod-1\ncluster.cluster.x-k8s.io/prod-2\n"))
+	g.Expect(ok(t, "get", "-n", fixtureNamespace)).To(Equal(golden(t, "get.txt")))
+	g.Expect(ok(t, "get", "prod-1", "prod-2", "-n", fixtureNamespace)).To(Equal(golden(t, "get.txt")))
+	g.Expect(ok(t, "get", "prod-1", "-n", fixtureNamespace, "-o", "svg")).To(Equal(golden(t, "get.svg")))
+	g.Expect(ok(t, "get", "-n", fixtureNamespace, "-o", "svg")).To(Equal(golden(t, "get-several.svg")))
+	g.Expect(ok(t, "get", "-n", fixtureNamespace, "-o", "wide")).To(ContainSubstring("│ └─prod-1-md-0-w1  Waiting"))
+	g.Expect(ok(t, "get", "-n", fixtureNamespace, "-o", "name")).To(Equal("cluster.cluster.x-k8s.io/prod-1\ncluster.cluster.x-k8s.io/prod-2\n"))
 }
 
 func TestGetShowsTheClustersOfAllNamespaces(t *testing.T) {
@@ -64,7 +63,7 @@ func TestGetPrintsJSONAndYAMLForScripts(t *testing.T) {
 				FailureDomains []struct{ Name, State, Reason string }
 			}
 		}
-		g.Expect(decode([]byte(ok(t, "get", "prod-1", "-n", fixture.Namespace, "-o", format)), &list)).To(Succeed())
+		g.Expect(decode([]byte(ok(t, "get", "prod-1", "-n", fixtureNamespace, "-o", format)), &list)).To(Succeed())
 		g.Expect(list.Kind).To(Equal("List"))
 		g.Expect(list.Items).To(HaveLen(1))
 		g.Expect(list.Items[0].Kind).To(Equal("ClusterFailureDomains"))
@@ -76,9 +75,9 @@ func TestGetPrintsJSONAndYAMLForScripts(t *testing.T) {
 func TestPlanIsTheControllersOrIsCalculated(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(ok(t, "plan", "prod-1", "-n", fixture.Namespace)).To(ContainSubstring("moving prod-1-k2v9x from rack-2 to rack-1: Drainable"))
-	g.Expect(ok(t, "plan", "prod-2", "-n", fixture.Namespace)).To(Equal(golden(t, "plan-calculated.txt")))
-	g.Expect(ok(t, "plan", "prod-2", "-n", fixture.Namespace, "-o", "json")).To(ContainSubstring(`"source": "calculated"`))
+	g.Expect(ok(t, "plan", "prod-1", "-n", fixtureNamespace)).To(ContainSubstring("moving prod-1-k2v9x from rack-2 to rack-1: Drainable"))
+	g.Expect(ok(t, "plan", "prod-2", "-n", fixtureNamespace)).To(Equal(golden(t, "plan-calculated.txt")))
+	g.Expect(ok(t, "plan", "prod-2", "-n", fixtureNamespace, "-o", "json")).To(ContainSubstring(`"source": "calculated"`))
 }
 
 func TestPlanSaysWhyAMachineDeploymentIsLeftAlone(t *testing.T) {
@@ -105,11 +104,11 @@ func TestPlanSaysWhyAMachineDeploymentIsLeftAlone(t *testing.T) {
 func TestSimulateEndsWithCode2WhenAClusterWouldLoseItsQuorum(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	got := shared.run(t, "simulate", "--lose", "rack-2", "-n", fixture.Namespace)
+	got := shared.run(t, "simulate", "--lose", "rack-2", "-n", fixtureNamespace)
 	g.Expect(got).To(Equal(result{golden(t, "simulate-rack-2.txt"), "", 2}))
-	g.Expect(shared.run(t, "simulate", "--lose", "rack-3", "prod-2", "-n", fixture.Namespace).code).To(BeZero())
-	g.Expect(shared.run(t, "simulate", "--lose", "rack-1,rack-3", "-n", fixture.Namespace).out).To(Equal(golden(t, "simulate-rack-1-and-3.txt")))
-	got = shared.run(t, "simulate", "--lose", "rack-2", "-n", fixture.Namespace, "-o", "json")
+	g.Expect(shared.run(t, "simulate", "--lose", "rack-3", "prod-2", "-n", fixtureNamespace).code).To(BeZero())
+	g.Expect(shared.run(t, "simulate", "--lose", "rack-1,rack-3", "-n", fixtureNamespace).out).To(Equal(golden(t, "simulate-rack-1-and-3.txt")))
+	got = shared.run(t, "simulate", "--lose", "rack-2", "-n", fixtureNamespace, "-o", "json")
 	g.Expect(got.code).To(Equal(2))
 	g.Expect(got.out).To(ContainSubstring(`"keepsQuorum": false`))
 }
@@ -118,13 +117,13 @@ func TestHistoryHasEventsStatesAndMovesInTheirOrder(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ns := own(t)
-	g.Expect(ok(t, "history", "prod-1", "-n", fixture.Namespace)).To(MatchRegexp(
+	g.Expect(ok(t, "history", "prod-1", "-n", fixtureNamespace)).To(MatchRegexp(
 		`(?s)MoveStarted +prod-1-x1x1x.*MoveCompleted +prod-1-x1x1x.*DomainCordoned.*MoveStarted +prod-1-k2v9x`))
 	infra, err := infrastructure(t.Context(), ns)
 	g.Expect(err).NotTo(HaveOccurred())
 	for name, of := range map[string]string{"ours": "prod-2", "theirs": "prod-3"} {
 		g.Expect(shared.client.Create(t.Context(), &eventsv1.Event{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, EventTime: metav1.NewMicroTime(fixture.Now().Add(-time.Minute)),
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, EventTime: metav1.NewMicroTime(fixtureNow().Add(-time.Minute)),
 			Type: corev1.EventTypeWarning, Reason: "FailureDomainEvicting", Action: "Publish", Note: "an event of " + name,
 			ReportingController: "test", ReportingInstance: "test",
 			Regarding: corev1.ObjectReference{APIVersion: infra.GetAPIVersion(), Kind: infra.GetKind(), Namespace: ns, Name: of},
@@ -166,7 +165,7 @@ func TestRightsToReadAreEnoughToRead(t *testing.T) {
 
 func TestWhatIsAskedForWrongIsAnsweredWithWhatToDo(t *testing.T) {
 	t.Parallel()
-	ns := fixture.Namespace
+	ns := fixtureNamespace
 	for want, args := range map[string][]string{
 		"there is no Cluster prod-9 in namespace prod: choose one of prod-1, prod-2, or another namespace with -n":       {"get", "prod-9", "-n", ns},
 		"there is no Cluster prod-1 in namespace empty: choose the namespace with -n, or see all with kubectl fd get -A": {"get", "prod-1", "-n", "empty"},
@@ -213,7 +212,7 @@ func TestSimulateCountsTheHostsThatTheLostMachinesSelect(t *testing.T) {
 		g.Expect(shared.client.Update(t.Context(), o)).To(Succeed())
 	}
 	placed := func() string { return ok(t, "simulate", "--lose", "rack-1", "-n", ns) }
-	create(fixture.Infrastructure, "Metal3Machine", "prod-2-aaaaa", map[string]string{clusterv1.ClusterNameLabel: "prod-2"}, nil, map[string]any{
+	create(fixtureVersion, "Metal3Machine", "prod-2-aaaaa", map[string]string{clusterv1.ClusterNameLabel: "prod-2"}, nil, map[string]any{
 		"image": map[string]any{"url": "http://images.example/node", "checksum": "http://images.example/node.sha256"}, "hostSelector": map[string]any{"matchLabels": map[string]any{"size": "large"}},
 	})
 	const none = "prod-2-aaaaa +control plane +test-[a-z0-9]+/prod-2 +rack-1 +waits: no room that suits size=large is left in the Active failure domains"
@@ -236,7 +235,7 @@ func TestAClusterOfWhichLittleIsKnownIsShownWithTheReason(t *testing.T) {
 	cluster := func(name string, change func(*clusterv1.Cluster)) {
 		object := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
 		object.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
-			APIGroup: clusterv1.GroupVersionInfrastructure.Group, Kind: fixture.InfrastructureKind, Name: name,
+			APIGroup: clusterv1.GroupVersionInfrastructure.Group, Kind: fixtureKind, Name: name,
 		}
 		change(object)
 		g.Expect(shared.client.Create(t.Context(), object)).To(Succeed())
@@ -248,8 +247,8 @@ func TestAClusterOfWhichLittleIsKnownIsShownWithTheReason(t *testing.T) {
 	cluster("no-infrastructure", func(*clusterv1.Cluster) {})
 	cluster("no-domains", func(*clusterv1.Cluster) {})
 	infra := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
-	infra.SetAPIVersion(fixture.Infrastructure)
-	infra.SetKind(fixture.InfrastructureKind)
+	infra.SetAPIVersion(fixtureVersion)
+	infra.SetKind(fixtureKind)
 	infra.SetNamespace(ns)
 	infra.SetName("no-domains")
 	g.Expect(shared.client.Create(t.Context(), infra)).To(Succeed())
@@ -284,9 +283,9 @@ func TestAClusterWithoutClusterAPIIsNoManagementCluster(t *testing.T) {
 func TestNamesAreCompleted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(shared.run(t, "__complete", "-n", fixture.Namespace, "cordon", "").out).To(HavePrefix("prod-1\nprod-2\n:4"))
-	g.Expect(shared.run(t, "__complete", "-n", fixture.Namespace, "cordon", "prod-1", "rack-1", "").out).To(HavePrefix("rack-2\nrack-3\n:4"))
-	g.Expect(shared.run(t, "__complete", "-n", fixture.Namespace, "simulate", "--lose", "").out).To(HavePrefix("rack-1\nrack-2\nrack-3\n:4"))
+	g.Expect(shared.run(t, "__complete", "-n", fixtureNamespace, "cordon", "").out).To(HavePrefix("prod-1\nprod-2\n:4"))
+	g.Expect(shared.run(t, "__complete", "-n", fixtureNamespace, "cordon", "prod-1", "rack-1", "").out).To(HavePrefix("rack-2\nrack-3\n:4"))
+	g.Expect(shared.run(t, "__complete", "-n", fixtureNamespace, "simulate", "--lose", "").out).To(HavePrefix("rack-1\nrack-2\nrack-3\n:4"))
 	g.Expect(shared.run(t, "__complete", "get", "-o", "").out).To(ContainSubstring("svg"))
 }
 
@@ -320,7 +319,7 @@ func TestAWorkerThatNamesNoDomainIsShownInTheOneItWasAssigned(t *testing.T) {
 	g.Expect(shared.client.Create(t.Context(), machine)).To(Succeed())
 	g.Expect(ok(t, "get", "prod-2", "-n", ns)).To(ContainSubstring("waiting assigned for a failure domain"))
 	theirs := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"image": map[string]any{"url": "http://image", "checksum": "http://sum"}}}}
-	theirs.SetAPIVersion(fixture.Infrastructure)
+	theirs.SetAPIVersion(fixtureVersion)
 	theirs.SetKind("Metal3Machine")
 	theirs.SetNamespace(ns)
 	theirs.SetName(name)

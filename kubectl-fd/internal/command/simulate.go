@@ -8,10 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
-	"github.com/faultline-io/faultline/kubectl-fd/internal/room"
-	"github.com/faultline-io/faultline/kubectl-fd/internal/simulate"
 )
 
 func (r *root) simulate() *cobra.Command {
@@ -55,10 +54,10 @@ Exit codes: 0 when all clusters keep their quorum, 2 when one would not, 1 after
 			if err != nil {
 				return err
 			}
-			if err := room.Fill(cmd.Context(), c, clusters, lost); err != nil {
+			if err := read.Room(cmd.Context(), c, clusters, lost); err != nil {
 				return err
 			}
-			outcomes, err := simulate.Lose(clusters, lost)
+			outcomes, err := report.Lose(clusters, lost)
 			if err != nil {
 				return err
 			}
@@ -75,14 +74,14 @@ Exit codes: 0 when all clusters keep their quorum, 2 when one would not, 1 after
 	return cmd
 }
 
-func (r *root) showOutcomes(outcomes []simulate.Outcome, format string) error {
+func (r *root) showOutcomes(outcomes []report.Outcome, format string) error {
 	var err error
 	if format != "" {
 		err = printList(r, format, "Outcome", outcomes)
 	} else {
 		err = render.Simulation(r.Out, outcomes, r.style())
 	}
-	if err == nil && !simulate.KeepQuorum(outcomes) {
+	if err == nil && !report.KeepQuorum(outcomes) {
 		return errQuorumLost
 	}
 	return err

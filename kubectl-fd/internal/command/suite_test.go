@@ -30,7 +30,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline-io/faultline/kubectl-fd/internal/command"
-	"github.com/faultline-io/faultline/kubectl-fd/internal/fixture"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
@@ -64,11 +63,11 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return err
 		}
-		if err := shared.client.Create(context.Background(), namespace(fixture.Namespace)); err != nil {
+		if err := shared.client.Create(context.Background(), namespace(fixtureNamespace)); err != nil {
 			return err
 		}
-		for _, observed := range fixture.Clusters() {
-			if err := shared.put(context.Background(), fixture.Namespace, observed); err != nil {
+		for _, observed := range fixtureClusters() {
+			if err := shared.put(context.Background(), fixtureNamespace, observed); err != nil {
 				return err
 			}
 		}
@@ -179,7 +178,7 @@ func (m management) run(t *testing.T, args ...string) result {
 	var out, errOut bytes.Buffer
 	code := command.Main(command.Options{
 		IOStreams:   genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut},
-		Environment: func(string) string { return "" }, Now: fixture.Now, Version: "v0.0.0-test",
+		Environment: func(string) string { return "" }, Now: fixtureNow, Version: "v0.0.0-test",
 	}, append([]string{"--kubeconfig=" + m.kubeconfig, "--cache-dir=" + t.TempDir()}, args...))
 	return result{out.String(), errOut.String(), code}
 }
@@ -211,7 +210,7 @@ func own(t *testing.T) string {
 	g := NewWithT(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	g.Expect(shared.client.Create(t.Context(), ns)).To(Succeed())
-	observed := fixture.Clusters()[1]
+	observed := fixtureClusters()[1]
 	unstructured.RemoveNestedField(observed.Infrastructure.Object, "spec", "distribution")
 	g.Expect(shared.put(t.Context(), ns.Name, observed)).To(Succeed())
 	return ns.Name
@@ -220,8 +219,8 @@ func own(t *testing.T) string {
 // infrastructure reads the infrastructure cluster of the cluster that own makes.
 func infrastructure(ctx context.Context, namespace string) (*unstructured.Unstructured, error) {
 	infra := &unstructured.Unstructured{}
-	infra.SetAPIVersion(fixture.Infrastructure)
-	infra.SetKind(fixture.InfrastructureKind)
+	infra.SetAPIVersion(fixtureVersion)
+	infra.SetKind(fixtureKind)
 	return infra, shared.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "prod-2"}, infra)
 }
 

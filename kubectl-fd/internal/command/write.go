@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/intent"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
@@ -71,7 +70,7 @@ func outdated(err error) bool {
 
 // known returns an error for a failure domain that the infrastructure cluster does not have.
 func known(infra *unstructured.Unstructured, domains []string) error {
-	names := intent.Domains(infra)
+	names := knownDomains(infra)
 	if len(names) == 0 {
 		return fmt.Errorf("%s %s has no status.distribution.failureDomains, which Faultline's providers write: see its conditions, and whether its provider runs",
 			infra.GetKind(), infra.GetName())
@@ -88,7 +87,7 @@ func (w writer) apply(ctx context.Context, infra *unstructured.Unstructured, dom
 	result := written{object: infra}
 	states := map[string]faultlinev1.DomainState{}
 	for _, domain := range domains {
-		change := changed{name: domain, unchanged: intent.Wanted(infra, domain) == state, note: note(infra, domain, state)}
+		change := changed{name: domain, unchanged: wantedState(infra, domain) == state, note: note(infra, domain, state)}
 		result.domains = append(result.domains, change)
 		if !change.unchanged {
 			states[domain] = state
@@ -97,7 +96,7 @@ func (w writer) apply(ctx context.Context, infra *unstructured.Unstructured, dom
 	if len(states) == 0 {
 		return result, nil
 	}
-	object, err := intent.Apply(infra, states)
+	object, err := applyConfiguration(infra, states)
 	if err != nil {
 		return result, err
 	}
@@ -105,7 +104,7 @@ func (w writer) apply(ctx context.Context, infra *unstructured.Unstructured, dom
 		object.SetResourceVersion("")
 		return result, nil
 	}
-	options := []client.ApplyOption{client.FieldOwner(intent.Manager)}
+	options := []client.ApplyOption{client.FieldOwner(fieldManager)}
 	if w.force {
 		options = append(options, client.ForceOwnership)
 	}
@@ -118,7 +117,7 @@ func (w writer) apply(ctx context.Context, infra *unstructured.Unstructured, dom
 
 // note is what to know of a domain that is to be activated and will not be Active for that.
 func note(infra *unstructured.Unstructured, domain string, state faultlinev1.DomainState) string {
-	status := intent.Status(infra, domain)
+	status := statusOf(infra, domain)
 	if state != faultlinev1.DomainActive || status == nil || status.State == state || status.Reason == faultlinev1.ReasonCordonRequested ||
 		status.Reason == faultlinev1.ReasonEvictionRequested {
 		return ""
@@ -133,7 +132,7 @@ func (w writer) explain(err error, infra *unstructured.Unstructured, states map[
 	}
 	var owners, names []string
 	for domain := range states {
-		if of := intent.Owners(infra, domain); len(of) > 0 {
+		if of := entryOwners(infra, domain); len(of) > 0 {
 			owners, names = append(owners, of...), append(names, domain)
 		}
 	}
@@ -141,7 +140,7 @@ func (w writer) explain(err error, infra *unstructured.Unstructured, states map[
 	slices.Sort(names)
 	owners = slices.Compact(owners)
 	what := fmt.Sprintf("what %s %s says of failure domain %s", infra.GetKind(), infra.GetName(), strings.Join(names, ", "))
-	if slices.Contains(owners, intent.Topology) {
+	if slices.Contains(owners, topologyManager) {
 		return fmt.Errorf("%s comes from its ClusterClass, which takes it back: change it there, or in a variable of the Cluster", what)
 	}
 	return fmt.Errorf("%s belongs to field manager %s: change it there, or take it over with --force-conflicts", what, strings.Join(owners, ", "))
@@ -196,7 +195,7 @@ func (w writer) watch(ctx context.Context, infra *unstructured.Unstructured) (wa
 func others(infra *unstructured.Unstructured, domains []string, state faultlinev1.DomainState) []string {
 	var names []string
 	for _, domain := range domains {
-		status := intent.Status(infra, domain)
+		status := statusOf(infra, domain)
 		switch {
 		case status == nil:
 			names = append(names, domain+" is not in the status")

@@ -8,11 +8,11 @@ import (
 	"io"
 	"time"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/history"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
 
 // History shows what has happened, with the time in UTC and how long ago it was.
-func History(w io.Writer, entries []history.Entry, style Style) error {
+func History(w io.Writer, entries []report.Entry, style Style) error {
 	t := &table{style: style}
 	t.add(head("TIME", "AGO", "REASON", "MESSAGE")...)
 	for _, entry := range entries {

@@ -12,12 +12,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/plan"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
 
 // Plan shows what should be moved in a cluster, and why it is or is not.
-func Plan(w io.Writer, c report.Cluster, plans []plan.Plan, style Style) error {
+func Plan(w io.Writer, c report.Cluster, plans []report.Plan, style Style) error {
 	t := &table{style: style}
 	if c.Problem != "" {
 		t.add(cell{{c.Problem, red}})
@@ -31,7 +30,7 @@ func Plan(w io.Writer, c report.Cluster, plans []plan.Plan, style Style) error {
 	return t.write(w)
 }
 
-func planOf(t *table, p plan.Plan) {
+func planOf(t *table, p report.Plan) {
 	t.add(cell{{p.Of, bold}, {text: planned(p)}})
 	for i, move := range p.Moves {
 		if i == 0 {
@@ -59,7 +58,7 @@ func planOf(t *table, p plan.Plan) {
 }
 
 // planned says how many moves there are to be, and who says so.
-func planned(p plan.Plan) string {
+func planned(p report.Plan) string {
 	if p.Source == "" {
 		return ": no plan"
 	}
@@ -68,7 +67,7 @@ func planned(p plan.Plan) string {
 		moves = count(len(p.Moves), "move is", "moves are")
 	}
 	from := "the controller's, from status.distribution"
-	if p.Source == plan.Calculated {
+	if p.Source == report.Calculated {
 		from = "calculated here, as status.distribution has none"
 	}
 	return fmt.Sprintf(": %s planned (%s; rebalance: %s)", moves, from, p.Mode)

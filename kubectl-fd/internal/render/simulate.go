@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/simulate"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
 
 // Simulation shows what would become of clusters: a row each, then where lost machines could be replaced.
-func Simulation(w io.Writer, outcomes []simulate.Outcome, style Style) error {
+func Simulation(w io.Writer, outcomes []report.Outcome, style Style) error {
 	t := &table{style: style}
 	t.add(head("CLUSTER", "QUORUM", "CONTROL PLANE", "WORKERS", "ROOM LOST", "DOMAINS")...)
 	for _, o := range outcomes {
@@ -46,7 +46,7 @@ func Simulation(w io.Writer, outcomes []simulate.Outcome, style Style) error {
 	return replacements(w, outcomes, style)
 }
 
-func quorum(c simulate.ControlPlane) cell {
+func quorum(c report.ControlPlaneOutcome) cell {
 	switch {
 	case c.Members == 0:
 		return plain("no control-plane machines")
@@ -56,7 +56,7 @@ func quorum(c simulate.ControlPlane) cell {
 	return cell{{fmt.Sprintf("LOST: %d work, %d needed", c.Left, c.Quorum), red}}
 }
 
-func replacements(w io.Writer, outcomes []simulate.Outcome, style Style) error {
+func replacements(w io.Writer, outcomes []report.Outcome, style Style) error {
 	t := &table{style: style}
 	for _, o := range outcomes {
 		for _, r := range o.Replacements {

@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report holds what is known of the failure domains of clusters and of the machines in them, as plain values. Pure.
+// Package report holds what is known of the failure domains of clusters and of the machines in them, as plain values, and computes from
+// these which machines should be in other domains, what the loss of domains would do, and what has happened to them. Pure.
 package report
 
 import (

@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package room asks providers how much room there is for machines that do not suit wherever a failure domain has some. The rule is
-// each provider's: here is only who is asked about what.
-package room
+package read
 
 import (
 	"context"
@@ -16,7 +14,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/counting"
@@ -40,14 +37,15 @@ func whom(reader client.Reader, kind string) (asked, bool) {
 	return asked{}, false
 }
 
-// Fill says of each machine in a failure domain that is lost what one in its place asks for, and in its cluster how much room there is
-// for that. Where nothing is lost nothing is read.
-func Fill(ctx context.Context, c client.Client, clusters []report.Cluster, lost []string) error {
+// Room asks the providers of clusters how much room there is for machines that do not suit wherever a failure domain has some: it adds to
+// each machine in a failure domain that is lost what one in its place asks for, and to its cluster how much room there is for that. The
+// rule is each provider's. Where nothing is lost nothing is read.
+func Room(ctx context.Context, c client.Client, clusters []report.Cluster, lost []string) error {
 	problems := make([]error, 0, len(clusters))
 	for i := range clusters {
 		problems = append(problems, fill(ctx, c, &clusters[i], lost))
 	}
-	return read.Together(problems...)
+	return Together(problems...)
 }
 
 func fill(ctx context.Context, c client.Client, cluster *report.Cluster, lost []string) error {
@@ -88,7 +86,7 @@ func ask(ctx context.Context, who provider.Counting, infra client.Object, cluste
 	}
 	room, err := who.Room(ctx, infra)
 	if err != nil {
-		return read.Refused(fmt.Errorf("looking for room for what comes in place of Machine %s: %w", machine.Name, err), "list", cluster.Namespace)
+		return Refused(fmt.Errorf("looking for room for what comes in place of Machine %s: %w", machine.Name, err), "list", cluster.Namespace)
 	}
 	if cluster.Room == nil {
 		cluster.Room = map[string]map[string]int{}
@@ -114,7 +112,7 @@ func machines(ctx context.Context, c client.Client, kind schema.GroupVersionKind
 		return found, nil
 	}
 	if err != nil {
-		return nil, read.Denied(err, c.RESTMapper(), kind, "list", cluster.Namespace)
+		return nil, Denied(err, c.RESTMapper(), kind, "list", cluster.Namespace)
 	}
 	err = meta.EachListItem(list, func(item runtime.Object) error {
 		if machine, ok := item.(client.Object); ok {

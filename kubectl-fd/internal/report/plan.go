@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan says which machines of a cluster should be in other failure domains, and why they are moved or not: as the
-// controllers have decided, or calculated with the same planner where they have decided nothing. Pure.
-package plan
+package report
 
 import (
 	"fmt"
@@ -11,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/failuredomain"
@@ -51,8 +48,8 @@ type Deployment struct {
 	Named string
 }
 
-// Of plans for a cluster: the control plane first, then each MachineDeployment.
-func Of(c report.Cluster, deployments []Deployment) []Plan {
+// Plans returns the plans for a cluster: the control plane first, then each MachineDeployment.
+func Plans(c Cluster, deployments []Deployment) []Plan {
 	plans := []Plan{controlPlane(c)}
 	for _, deployment := range deployments {
 		plans = append(plans, workers(c, deployment))
@@ -64,13 +61,13 @@ func Of(c report.Cluster, deployments []Deployment) []Plan {
 	return plans
 }
 
-func controlPlane(c report.Cluster) Plan {
+func controlPlane(c Cluster) Plan {
 	mode := c.Wanted.Rebalance()
 	p := Plan{Of: "control plane", Mode: string(mode)}
 	if p.Condition = c.Condition(faultlinev1.ControlPlaneBalancedCondition); p.Condition != nil {
 		p.Source, p.Moves, p.Current = Status, c.ControlPlane.Plan, c.ControlPlane.CurrentMove
 	} else {
-		machines := c.Machines(report.OfControlPlane)
+		machines := c.Machines(OfControlPlane)
 		replicas := len(machines)
 		if c.Replicas != nil {
 			replicas = int(*c.Replicas)
@@ -83,7 +80,7 @@ func controlPlane(c report.Cluster) Plan {
 	return p
 }
 
-func workers(c report.Cluster, d Deployment) Plan {
+func workers(c Cluster, d Deployment) Plan {
 	p := Plan{Of: "MachineDeployment " + d.Name, Mode: string(c.Wanted.Workers.Rebalance)}
 	if p.Mode == "" {
 		p.Mode = string(faultlinev1.WorkersRebalanceOff)
@@ -106,7 +103,7 @@ func workers(c report.Cluster, d Deployment) Plan {
 	case c.Wanted.LogicalDomains() > 0:
 		p.Why = append(p.Why, "its machines are spread over logical failure domains, of which nothing has been decided yet")
 	default:
-		p.calculate(c.Planner(false), c.Machines(report.OfDeployment(d.Name)), d.Replicas)
+		p.calculate(c.Planner(false), c.Machines(OfDeployment(d.Name)), d.Replicas)
 	}
 	if why := workersStay(c); p.Source == Calculated && len(p.Moves) > 0 && why != "" {
 		p.Why = append(p.Why, why)
@@ -115,7 +112,7 @@ func workers(c report.Cluster, d Deployment) Plan {
 }
 
 // named is about a MachineDeployment whose template names a failure domain.
-func named(c report.Cluster, domain string) string {
+func named(c Cluster, domain string) string {
 	if c.Domain(domain) == nil {
 		return fmt.Sprintf("its template names failure domain %s, which the cluster does not list: its machines stay where they are, and new "+
 			"ones wait, until %s names one that is listed", domain, templateField(c))
@@ -127,7 +124,7 @@ func named(c report.Cluster, domain string) string {
 	return fmt.Sprintf("its template names failure domain %s, so all of its machines belong there", domain)
 }
 
-func workersStatus(c report.Cluster, name string) *faultlinev1.WorkersDistributionStatus {
+func workersStatus(c Cluster, name string) *faultlinev1.WorkersDistributionStatus {
 	for i := range c.Workers {
 		if c.Workers[i].Name == name {
 			return &c.Workers[i]

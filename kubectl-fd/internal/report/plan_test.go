@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package report_test
 
 import (
 	"testing"
@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/plan"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
@@ -34,25 +33,25 @@ func uneven() report.Cluster {
 	return c
 }
 
-var md = []plan.Deployment{{Name: "md", Replicas: 2}}
+var md = []report.Deployment{{Name: "md", Replicas: 2}}
 
 func TestAPlanIsCalculatedOnlyWhereTheControllersHaveNone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := uneven()
-	plans := plan.Of(c, md)
-	g.Expect(plans[0].Source).To(Equal(plan.Calculated))
+	plans := report.Plans(c, md)
+	g.Expect(plans[0].Source).To(Equal(report.Calculated))
 	g.Expect(plans[0].Moves).To(Equal([]faultlinev1.PlannedMove{{Machine: "cp-1", From: "a", To: "b"}}))
-	g.Expect(plans[1].Source).To(Equal(plan.Calculated))
+	g.Expect(plans[1].Source).To(Equal(report.Calculated))
 	g.Expect(plans[1].Moves).To(Equal([]faultlinev1.PlannedMove{{Machine: "w-1", From: "a", To: "b"}}))
 
 	c.Conditions = []metav1.Condition{{Type: faultlinev1.ControlPlaneBalancedCondition, Status: metav1.ConditionFalse}}
 	c.ControlPlane.Plan = []faultlinev1.PlannedMove{{Machine: "cp-2", From: "a", To: "b"}}
 	c.Workers = []faultlinev1.WorkersDistributionStatus{{Name: "md"}}
-	plans = plan.Of(c, md)
-	g.Expect(plans[0].Source).To(Equal(plan.Status))
+	plans = report.Plans(c, md)
+	g.Expect(plans[0].Source).To(Equal(report.Status))
 	g.Expect(plans[0].Moves).To(Equal(c.ControlPlane.Plan))
-	g.Expect(plans[1].Source).To(Equal(plan.Status))
+	g.Expect(plans[1].Source).To(Equal(report.Status))
 	g.Expect(plans[1].Moves).To(BeEmpty())
 }
 
@@ -60,27 +59,27 @@ func TestAPlanSaysWhyNothingIsMoved(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := uneven()
-	g.Expect(plan.Of(c, nil)[0].Why).To(ConsistOf(ContainSubstring("rebalance is Advise")))
+	g.Expect(report.Plans(c, nil)[0].Why).To(ConsistOf(ContainSubstring("rebalance is Advise")))
 	c.Wanted.ControlPlane.Rebalance = faultlinev1.ControlPlaneRebalanceOff
-	g.Expect(plan.Of(c, nil)[0].Why).To(ConsistOf(ContainSubstring("rebalance is Off")))
+	g.Expect(report.Plans(c, nil)[0].Why).To(ConsistOf(ContainSubstring("rebalance is Off")))
 	c.Wanted.ControlPlane.Rebalance = faultlinev1.ControlPlaneRebalanceSurgeOne
-	g.Expect(plan.Of(c, nil)[0].Why).To(BeEmpty())
+	g.Expect(report.Plans(c, nil)[0].Why).To(BeEmpty())
 	three := int32(3)
 	c.Replicas = &three
-	g.Expect(plan.Of(c, nil)[0].Why).To(ConsistOf(HavePrefix("Scaling: ")))
-	g.Expect(plan.Of(c, nil)[0].Moves).To(BeEmpty())
+	g.Expect(report.Plans(c, nil)[0].Why).To(ConsistOf(HavePrefix("Scaling: ")))
+	g.Expect(report.Plans(c, nil)[0].Moves).To(BeEmpty())
 
-	g.Expect(plan.Of(c, md)[1].Why).To(ConsistOf(ContainSubstring("spec.distribution.workers.rebalance to DeleteOne")))
+	g.Expect(report.Plans(c, md)[1].Why).To(ConsistOf(ContainSubstring("spec.distribution.workers.rebalance to DeleteOne")))
 	logical := int32(2)
 	c.Wanted.Workers.DesiredFailureDomains = &logical
-	g.Expect(plan.Of(c, md)[1].Why).To(ConsistOf(ContainSubstring("logical failure domains")))
-	g.Expect(plan.Of(c, md)[1].Source).To(BeEmpty(), "nothing is calculated for logical domains")
+	g.Expect(report.Plans(c, md)[1].Why).To(ConsistOf(ContainSubstring("logical failure domains")))
+	g.Expect(report.Plans(c, md)[1].Source).To(BeEmpty(), "nothing is calculated for logical domains")
 	c.Wanted.Workers = faultlinev1.WorkersDistribution{}
-	g.Expect(plan.Of(c, md)[1].Why).To(ConsistOf(ContainSubstring("workers.enabled")))
-	named := []plan.Deployment{{Name: "md", Named: "a"}}
-	g.Expect(plan.Of(c, named)[1].Why).To(ConsistOf(ContainSubstring("names failure domain a")))
+	g.Expect(report.Plans(c, md)[1].Why).To(ConsistOf(ContainSubstring("workers.enabled")))
+	named := []report.Deployment{{Name: "md", Named: "a"}}
+	g.Expect(report.Plans(c, named)[1].Why).To(ConsistOf(ContainSubstring("names failure domain a")))
 	c.Wanted.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: "a", State: faultlinev1.DomainEvicting}}
-	g.Expect(plan.Of(c, named)[1].Why).To(ConsistOf(ContainSubstring("names failure domain a, which is Evicting: its machines stay there until")))
+	g.Expect(report.Plans(c, named)[1].Why).To(ConsistOf(ContainSubstring("names failure domain a, which is Evicting: its machines stay there until")))
 	named[0].Named = "gone"
-	g.Expect(plan.Of(c, named)[1].Why).To(ConsistOf(ContainSubstring("names failure domain gone, which the cluster does not list")))
+	g.Expect(report.Plans(c, named)[1].Why).To(ConsistOf(ContainSubstring("names failure domain gone, which the cluster does not list")))
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render_test
+package command_test
 
 import (
 	"bytes"
@@ -11,21 +11,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
-
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"time"
-
-	"github.com/faultline-io/faultline/kubectl-fd/internal/fixture"
-	"github.com/faultline-io/faultline/kubectl-fd/internal/history"
-	"github.com/faultline-io/faultline/kubectl-fd/internal/plan"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/preflight"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
-	"github.com/faultline-io/faultline/kubectl-fd/internal/simulate"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -35,38 +29,40 @@ var update = flag.Bool("update", false, "write the golden files")
 func shown(t *testing.T) map[string]func(io.Writer) error {
 	t.Helper()
 	var clusters []report.Cluster
-	for _, observed := range fixture.Clusters() {
+	for _, observed := range fixtureClusters() {
 		clusters = append(clusters, report.Of(observed))
 	}
-	piped := render.Style{Now: fixture.Now()}
-	terminal := render.Style{Now: fixture.Now(), Width: 100, Colour: true}
-	deployments := []plan.Deployment{{Name: "md-0", Replicas: 5}, {Name: "md-rack-1", Replicas: 1, Named: "rack-1"}}
+	piped := render.Style{Now: fixtureNow()}
+	terminal := render.Style{Now: fixtureNow(), Width: 100, Colour: true}
+	deployments := []report.Deployment{{Name: "md-0", Replicas: 5}, {Name: "md-rack-1", Replicas: 1, Named: "rack-1"}}
 	lose := func(names ...string) func(io.Writer) error {
-		outcomes, err := simulate.Lose(clusters, names)
+		outcomes, err := report.Lose(clusters, names)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		return func(w io.Writer) error { return render.Simulation(w, outcomes, piped) }
 	}
 	return map[string]func(io.Writer) error{
-		"get.txt":                   func(w io.Writer) error { return render.Tree(w, clusters, false, piped) },
-		"get-wide.txt":              func(w io.Writer) error { return render.Tree(w, clusters, true, piped) },
-		"get-terminal.txt":          func(w io.Writer) error { return render.Tree(w, clusters, false, terminal) },
-		"get.svg":                   func(w io.Writer) error { return render.SVG(w, clusters[:1]) },
-		"get-several.svg":           func(w io.Writer) error { return render.SVG(w, clusters) },
-		"plan-status.txt":           func(w io.Writer) error { return render.Plan(w, clusters[0], plan.Of(clusters[0], deployments), piped) },
-		"plan-calculated.txt":       func(w io.Writer) error { return render.Plan(w, clusters[1], plan.Of(clusters[1], nil), piped) },
+		"get.txt":          func(w io.Writer) error { return render.Tree(w, clusters, false, piped) },
+		"get-wide.txt":     func(w io.Writer) error { return render.Tree(w, clusters, true, piped) },
+		"get-terminal.txt": func(w io.Writer) error { return render.Tree(w, clusters, false, terminal) },
+		"get.svg":          func(w io.Writer) error { return render.SVG(w, clusters[:1]) },
+		"get-several.svg":  func(w io.Writer) error { return render.SVG(w, clusters) },
+		"plan-status.txt": func(w io.Writer) error {
+			return render.Plan(w, clusters[0], report.Plans(clusters[0], deployments), piped)
+		},
+		"plan-calculated.txt":       func(w io.Writer) error { return render.Plan(w, clusters[1], report.Plans(clusters[1], nil), piped) },
 		"simulate-rack-3.txt":       lose("rack-3"),
 		"simulate-rack-2.txt":       lose("rack-2"),
 		"simulate-rack-1-and-3.txt": lose("rack-1", "rack-3"),
 		"preflight.txt": func(w io.Writer) error {
 			providers, err := preflight.Find([]string{"vsphere"})
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-			return render.Preflight(w, preflight.Examine(providers[0], fixture.Installation()), piped)
+			return render.Preflight(w, preflight.Examine(providers[0], fixtureInstallation()), piped)
 		},
 		"history.txt": func(w io.Writer) error {
-			return render.History(w, history.Of(clusters[0], []eventsv1.Event{{
-				EventTime: metav1.NewMicroTime(fixture.Now().Add(-12 * time.Minute)), Reason: "FailureDomainCordoned", Note: "Failure domain rack-2 is Cordoned: 4 hosts, 4 in error: repair one",
+			return render.History(w, report.History(clusters[0], []eventsv1.Event{{
+				EventTime: metav1.NewMicroTime(fixtureNow().Add(-12 * time.Minute)), Reason: "FailureDomainCordoned", Note: "Failure domain rack-2 is Cordoned: 4 hosts, 4 in error: repair one",
 			}, {
-				EventTime: metav1.NewMicroTime(fixture.Now().Add(-11 * time.Minute)), Reason: "NotBalanced", Note: "md-0: to be moved: Machine prod-1-md-0-b1 from rack-1 to rack-3",
+				EventTime: metav1.NewMicroTime(fixtureNow().Add(-11 * time.Minute)), Reason: "NotBalanced", Note: "md-0: to be moved: Machine prod-1-md-0-b1 from rack-1 to rack-3",
 			}}), piped)
 		},
 	}
@@ -94,10 +90,10 @@ func TestWhatIsShownIsAsInTheGoldenFiles(t *testing.T) {
 func TestNoLineIsLongerThanTheTerminalAndNoWordIsLost(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	cluster := []report.Cluster{report.Of(fixture.Clusters()[0])}
+	cluster := []report.Cluster{report.Of(fixtureClusters()[0])}
 	var wide, narrow bytes.Buffer
-	g.Expect(render.Tree(&wide, cluster, false, render.Style{Now: fixture.Now()})).To(Succeed())
-	g.Expect(render.Tree(&narrow, cluster, false, render.Style{Now: fixture.Now(), Width: 80})).To(Succeed())
+	g.Expect(render.Tree(&wide, cluster, false, render.Style{Now: fixtureNow()})).To(Succeed())
+	g.Expect(render.Tree(&narrow, cluster, false, render.Style{Now: fixtureNow(), Width: 80})).To(Succeed())
 	for _, line := range strings.Split(narrow.String(), "\n") {
 		g.Expect(len([]rune(line))).To(BeNumerically("<=", 80), line)
 	}
@@ -108,25 +104,25 @@ func TestNoLineIsLongerThanTheTerminalAndNoWordIsLost(t *testing.T) {
 func TestLinesOfAMessageStayApart(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	cluster := report.Of(fixture.Clusters()[0])
+	cluster := report.Of(fixtureClusters()[0])
 	for i := range cluster.Conditions {
 		cluster.Conditions[i].Message = "To be moved:\n  a from b to c\nStabilizing: wait\n\n* set it to SurgeOne"
 	}
 	var out bytes.Buffer
-	g.Expect(render.Tree(&out, []report.Cluster{cluster}, false, render.Style{Now: fixture.Now()})).To(Succeed())
+	g.Expect(render.Tree(&out, []report.Cluster{cluster}, false, render.Style{Now: fixtureNow()})).To(Succeed())
 	g.Expect(out.String()).To(ContainSubstring(": To be moved: a from b to c; Stabilizing: wait; * set it to SurgeOne\n"))
 }
 
 func TestAControlPlaneThatReplacesNoUnhealthyMachineIsShownAlthoughItIsBalanced(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	cluster := report.Of(fixture.Clusters()[0])
+	cluster := report.Of(fixtureClusters()[0])
 	shown := func(message string) string {
 		cluster.Conditions = []metav1.Condition{{
 			Type: faultlinev1.ControlPlaneBalancedCondition, Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonBalanced, Message: message,
 		}}
 		var out bytes.Buffer
-		g.Expect(render.Tree(&out, []report.Cluster{cluster}, false, render.Style{Now: fixture.Now()})).To(Succeed())
+		g.Expect(render.Tree(&out, []report.Cluster{cluster}, false, render.Style{Now: fixtureNow()})).To(Succeed())
 		return out.String()
 	}
 	g.Expect(shown("RemediationLeftOver: cp has an annotation")).To(ContainSubstring("ControlPlaneBalanced is True, Balanced: RemediationLeftOver: cp has an annotation"))
@@ -150,7 +146,7 @@ func TestTheSamePictureIsDrawnAtAnyTime(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var first, second bytes.Buffer
-	observed := fixture.Clusters()[0]
+	observed := fixtureClusters()[0]
 	g.Expect(render.SVG(&first, []report.Cluster{report.Of(observed)})).To(Succeed())
 	for i, j := 0, len(observed.Machines)-1; i < j; i, j = i+1, j-1 {
 		observed.Machines[i], observed.Machines[j] = observed.Machines[j], observed.Machines[i]

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package report_test
 
 import (
 	"testing"
@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/plan"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
@@ -24,11 +23,11 @@ func TestMachinesThatNothingMovesAreNamedWithTheFieldToChange(t *testing.T) {
 	t.Parallel()
 	no := false
 	surge, delete := faultlinev1.ControlPlaneRebalanceSurgeOne, faultlinev1.WorkersRebalanceDeleteOne
-	controlPlane := func(why string) plan.Staying {
-		return plan.Staying{Of: "the control plane", Machines: []string{"cp-1", "cp-2"}, Why: why}
+	controlPlane := func(why string) report.Staying {
+		return report.Staying{Of: "the control plane", Machines: []string{"cp-1", "cp-2"}, Why: why}
 	}
-	workers := func(why string) plan.Staying {
-		return plan.Staying{Of: "MachineDeployment md", Machines: []string{"w-1", "w-2"}, Why: why}
+	workers := func(why string) report.Staying {
+		return report.Staying{Of: "MachineDeployment md", Machines: []string{"w-1", "w-2"}, Why: why}
 	}
 	name := func(c *report.Cluster, domain string) {
 		for i := range c.Domains[0].Machines {
@@ -38,40 +37,40 @@ func TestMachinesThatNothingMovesAreNamedWithTheFieldToChange(t *testing.T) {
 	for scenario, test := range map[string]struct {
 		template string
 		change   func(*report.Cluster)
-		want     []plan.Staying
+		want     []report.Staying
 	}{
-		"by default":                              {"", func(*report.Cluster) {}, []plan.Staying{controlPlane(advise), workers(off)}},
-		"the control plane is moved":              {"", func(c *report.Cluster) { c.Wanted.ControlPlane.Rebalance = surge }, []plan.Staying{workers(off)}},
-		"workers are moved":                       {"", func(c *report.Cluster) { c.Wanted.Workers.Rebalance = delete }, []plan.Staying{controlPlane(advise)}},
+		"by default":                              {"", func(*report.Cluster) {}, []report.Staying{controlPlane(advise), workers(off)}},
+		"the control plane is moved":              {"", func(c *report.Cluster) { c.Wanted.ControlPlane.Rebalance = surge }, []report.Staying{workers(off)}},
+		"workers are moved":                       {"", func(c *report.Cluster) { c.Wanted.Workers.Rebalance = delete }, []report.Staying{controlPlane(advise)}},
 		"the machines are being deleted":          {"", func(c *report.Cluster) { deleting(c) }, nil},
 		"they are in another domain":              {"", func(c *report.Cluster) { c.Domains[0].Name = "other" }, nil},
-		"the cluster does not list the domain":    {"", func(c *report.Cluster) { c.Domains[0].Listed = false }, []plan.Staying{controlPlane(advise), workers(off)}},
-		"nobody chooses a domain for the workers": {"", func(c *report.Cluster) { c.Wanted.Workers.Enabled = &no }, []plan.Staying{controlPlane(advise), workers("its template names no failure domain, and nobody chooses: set spec.distribution.workers.enabled to have its machines spread")}},
-		"the template names the domain": {"a", func(c *report.Cluster) { name(c, "a") }, []plan.Staying{controlPlane(advise),
+		"the cluster does not list the domain":    {"", func(c *report.Cluster) { c.Domains[0].Listed = false }, []report.Staying{controlPlane(advise), workers(off)}},
+		"nobody chooses a domain for the workers": {"", func(c *report.Cluster) { c.Wanted.Workers.Enabled = &no }, []report.Staying{controlPlane(advise), workers("its template names no failure domain, and nobody chooses: set spec.distribution.workers.enabled to have its machines spread")}},
+		"the template names the domain": {"a", func(c *report.Cluster) { name(c, "a") }, []report.Staying{controlPlane(advise),
 			workers("its template names failure domain a, so they stay until its spec.template.spec.failureDomain names another one")}},
-		"the template of a topology names it": {"a", func(c *report.Cluster) { name(c, "a"); c.Topology = true }, []plan.Staying{controlPlane(advise),
+		"the template of a topology names it": {"a", func(c *report.Cluster) { name(c, "a"); c.Topology = true }, []report.Staying{controlPlane(advise),
 			workers("its template names failure domain a, so they stay until failureDomain of its entry in spec.topology.workers.machineDeployments of the Cluster names another one")}},
-		"the template names another one by now": {"b", func(c *report.Cluster) { name(c, "a") }, []plan.Staying{controlPlane(advise)}},
-		"the template names none any more":      {"", func(c *report.Cluster) { name(c, "a") }, []plan.Staying{controlPlane(advise)}},
-		"they are not where they were asked to be": {"b", func(c *report.Cluster) { name(c, "b") }, []plan.Staying{controlPlane(advise),
+		"the template names another one by now": {"b", func(c *report.Cluster) { name(c, "a") }, []report.Staying{controlPlane(advise)}},
+		"the template names none any more":      {"", func(c *report.Cluster) { name(c, "a") }, []report.Staying{controlPlane(advise)}},
+		"they are not where they were asked to be": {"b", func(c *report.Cluster) { name(c, "b") }, []report.Staying{controlPlane(advise),
 			workers("its template names failure domain b, where they are not: delete these Machines one after the other")}},
 		"the control plane is of another kind": {"", func(c *report.Cluster) {
 			c.Wanted.ControlPlane.Rebalance, c.Wanted.Workers.Rebalance = surge, delete
 			c.Conditions = []metav1.Condition{{Type: faultlinev1.ControlPlaneBalancedCondition, Reason: faultlinev1.ReasonControlPlaneNotSupported, Message: "To be moved: x\nit is a RKE2ControlPlane"}}
-		}, []plan.Staying{controlPlane("ControlPlaneBalanced is False, To be moved: x it is a RKE2ControlPlane")}},
+		}, []report.Staying{controlPlane("ControlPlaneBalanced is False, To be moved: x it is a RKE2ControlPlane")}},
 		"the control plane waits for something that ends": {"", func(c *report.Cluster) {
 			c.Wanted.ControlPlane.Rebalance, c.Wanted.Workers.Rebalance = surge, delete
 			c.Conditions = []metav1.Condition{{Type: faultlinev1.ControlPlaneBalancedCondition, Reason: faultlinev1.ReasonStabilizing, Message: "wait"}}
 		}, nil},
 		"nothing is known to own the workers": {"", func(c *report.Cluster) {
 			c.Domains[0].Machines[2].Deployment, c.Domains[0].Machines[3].Deployment = "", ""
-		}, []plan.Staying{controlPlane(advise), {Of: "no MachineDeployment", Machines: []string{"w-1", "w-2"}, Why: "nothing replaces them elsewhere: delete them, or have their owner do it"}}},
+		}, []report.Staying{controlPlane(advise), {Of: "no MachineDeployment", Machines: []string{"w-1", "w-2"}, Why: "nothing replaces them elsewhere: delete them, or have their owner do it"}}},
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
 			c := uneven()
 			test.change(&c)
-			NewWithT(t).Expect(plan.Stays(c, []plan.Deployment{{Name: "md", Named: test.template}}, []string{"a"})).To(Equal(test.want))
+			NewWithT(t).Expect(report.Stays(c, []report.Deployment{{Name: "md", Named: test.template}}, []string{"a"})).To(Equal(test.want))
 		})
 	}
 }

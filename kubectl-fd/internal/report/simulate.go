@@ -1,16 +1,13 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulate says what the loss of failure domains would do to clusters. Pure.
-package simulate
+package report
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
 
 // Outcome is what would become of one cluster.
@@ -20,7 +17,7 @@ type Outcome struct {
 	// Lost are the lost failure domains that the cluster lists or has machines in, by name.
 	Lost []string `json:"lost"`
 	// ControlPlane is what becomes of the control plane.
-	ControlPlane ControlPlane `json:"controlPlane"`
+	ControlPlane ControlPlaneOutcome `json:"controlPlane"`
 	// WorkersLost of Workers are lost.
 	WorkersLost int `json:"workersLost"`
 	Workers     int `json:"workers"`
@@ -30,8 +27,8 @@ type Outcome struct {
 	Replacements []Replacement `json:"replacements,omitempty"`
 }
 
-// ControlPlane is what would become of a control plane, if each of its machines has one vote.
-type ControlPlane struct {
+// ControlPlaneOutcome is what would become of a control plane, if each of its machines has one vote.
+type ControlPlaneOutcome struct {
 	// Members are the machines that have a vote now.
 	Members int `json:"members"`
 	// Lost are those of them that would be lost.
@@ -71,13 +68,13 @@ func (e UnknownDomainError) Error() string {
 
 // Lose says what the loss of failure domains would do to the clusters that list one of them or have machines in one. Room is shared by the clusters of a
 // namespace whose infrastructure is of one kind: what a machine takes is gone for the next. Control planes come first.
-func Lose(clusters []report.Cluster, names []string) ([]Outcome, error) {
+func Lose(clusters []Cluster, names []string) ([]Outcome, error) {
 	if err := known(clusters, names); err != nil {
 		return nil, err
 	}
 	lost := func(name string) bool { return slices.Contains(names, name) }
 	var outcomes []Outcome
-	var hit []report.Cluster
+	var hit []Cluster
 	for _, cluster := range clusters {
 		if slices.ContainsFunc(cluster.Places(), lost) {
 			outcomes, hit = append(outcomes, lose(cluster, lost)), append(hit, cluster)
@@ -93,7 +90,7 @@ func Lose(clusters []report.Cluster, names []string) ([]Outcome, error) {
 }
 
 // known returns an error if no cluster lists a domain of one of the names, or has machines in it.
-func known(clusters []report.Cluster, names []string) error {
+func known(clusters []Cluster, names []string) error {
 	var all []string
 	for _, cluster := range clusters {
 		all = append(all, cluster.Places()...)
@@ -108,7 +105,7 @@ func known(clusters []report.Cluster, names []string) error {
 	return nil
 }
 
-func lose(c report.Cluster, lost func(string) bool) Outcome {
+func lose(c Cluster, lost func(string) bool) Outcome {
 	o := Outcome{Namespace: c.Namespace, Name: c.Name}
 	room, limited := 0, true
 	for _, domain := range c.Domains {
@@ -138,7 +135,7 @@ func lose(c report.Cluster, lost func(string) bool) Outcome {
 	return o
 }
 
-func (o *Outcome) count(machine report.Machine, domain string, gone bool) {
+func (o *Outcome) count(machine Machine, domain string, gone bool) {
 	if !machine.ControlPlane {
 		o.Workers++
 		if gone {
@@ -165,12 +162,12 @@ func (o *Outcome) count(machine report.Machine, domain string, gone bool) {
 type rooms map[string]int
 
 // room names what is shared: the room of a domain, or with suits that part of it which suits such machines.
-func room(c report.Cluster, domain, suits string) string {
+func room(c Cluster, domain, suits string) string {
 	return strings.Join([]string{c.Infrastructure.Kind, c.Namespace, domain, suits}, "/")
 }
 
 // take takes room for one machine.
-func (r rooms) take(c report.Cluster, domain, suits string) {
+func (r rooms) take(c Cluster, domain, suits string) {
 	r[room(c, domain, "")]++
 	if suits != "" {
 		r[room(c, domain, suits)]++
@@ -178,7 +175,7 @@ func (r rooms) take(c report.Cluster, domain, suits string) {
 }
 
 // replace looks for places for the lost machines of a role.
-func (o *Outcome) replace(c report.Cluster, lost func(string) bool, controlPlane bool, taken rooms) {
+func (o *Outcome) replace(c Cluster, lost func(string) bool, controlPlane bool, taken rooms) {
 	if !o.ControlPlane.KeepsQuorum {
 		return
 	}
@@ -198,7 +195,7 @@ func (o *Outcome) replace(c report.Cluster, lost func(string) bool, controlPlane
 }
 
 // stays says why a machine that takes the place of this one could not go elsewhere; "" when it could.
-func stays(c report.Cluster, machine report.Machine) string {
+func stays(c Cluster, machine Machine) string {
 	switch {
 	case machine.ControlPlane:
 		return ""
@@ -212,7 +209,7 @@ func stays(c report.Cluster, machine report.Machine) string {
 	return ""
 }
 
-func deployment(machine report.Machine) string {
+func deployment(machine Machine) string {
 	if machine.Deployment == "" {
 		return ""
 	}

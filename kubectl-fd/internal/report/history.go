@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package history puts in order what has happened to the failure domains of a cluster. Pure.
-package history
+package report
 
 import (
 	"cmp"
@@ -14,7 +13,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -48,9 +46,9 @@ func (r remembered) toldBy(event Entry) bool {
 	return named && strings.IndexAny(rest, " ,") == 0
 }
 
-// Of returns the events of an infrastructure cluster, since when each failure domain is in its state, and the moves that are
+// History returns the events of an infrastructure cluster, since when each failure domain is in its state, and the moves that are
 // remembered, the oldest first. States and moves stay when events have expired, so an event that tells the same is left out.
-func Of(c report.Cluster, events []eventsv1.Event) []Entry {
+func History(c Cluster, events []eventsv1.Event) []Entry {
 	known := states(c)
 	known = append(known, moves(c.ControlPlane.LastMove)...)
 	known = append(known, moves(c.ControlPlane.CurrentMove)...)
@@ -75,7 +73,7 @@ func Of(c report.Cluster, events []eventsv1.Event) []Entry {
 }
 
 // states has since when each failure domain is in its state.
-func states(c report.Cluster) []remembered {
+func states(c Cluster) []remembered {
 	var all []remembered
 	for _, domain := range c.Domains {
 		if domain.Since.IsZero() {

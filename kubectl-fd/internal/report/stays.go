@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package report
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -24,7 +23,7 @@ type Staying struct {
 
 // Stays returns the machines in failure domains that nothing is going to move out of them, by what they are of and why. Machines that are
 // being deleted leave.
-func Stays(c report.Cluster, deployments []Deployment, domains []string) []Staying {
+func Stays(c Cluster, deployments []Deployment, domains []string) []Staying {
 	var all []Staying
 	for _, domain := range c.Domains {
 		if !slices.Contains(domains, domain.Name) {
@@ -47,7 +46,7 @@ func Stays(c report.Cluster, deployments []Deployment, domains []string) []Stayi
 }
 
 // of is what a machine is of, in words.
-func of(machine report.Machine) string {
+func of(machine Machine) string {
 	switch {
 	case machine.ControlPlane:
 		return "the control plane"
@@ -58,7 +57,7 @@ func of(machine report.Machine) string {
 }
 
 // whyItStays is why nothing is going to move a machine out of failure domains, "" where something may.
-func whyItStays(c report.Cluster, deployments []Deployment, domains []string, machine report.Machine) string {
+func whyItStays(c Cluster, deployments []Deployment, domains []string, machine Machine) string {
 	switch {
 	case machine.ControlPlane:
 		return cmp.Or(controlPlaneStays(c), controlPlaneCannot(c))
@@ -85,7 +84,7 @@ func whyItStays(c report.Cluster, deployments []Deployment, domains []string, ma
 const nobodyChooses = "its template names no failure domain, and nobody chooses: set spec.distribution.workers.enabled to have its machines spread"
 
 // templateField is the field in which a MachineDeployment names the failure domain of its machines.
-func templateField(c report.Cluster) string {
+func templateField(c Cluster) string {
 	if c.Topology {
 		return "failureDomain of its entry in spec.topology.workers.machineDeployments of the Cluster"
 	}
@@ -93,7 +92,7 @@ func templateField(c report.Cluster) string {
 }
 
 // controlPlaneStays is why no control-plane machine is moved, "" where spec.distribution asks for it.
-func controlPlaneStays(c report.Cluster) string {
+func controlPlaneStays(c Cluster) string {
 	switch mode := c.Wanted.Rebalance(); mode {
 	case faultlinev1.ControlPlaneRebalanceAdvise, faultlinev1.ControlPlaneRebalanceOff:
 		return fmt.Sprintf("rebalance is %s, so nothing is moved: set spec.distribution.controlPlane.rebalance to SurgeOne to have it done", mode)
@@ -102,7 +101,7 @@ func controlPlaneStays(c report.Cluster) string {
 }
 
 // controlPlaneCannot is what the controller has found that keeps control-plane machines from being moved until somebody changes it.
-func controlPlaneCannot(c report.Cluster) string {
+func controlPlaneCannot(c Cluster) string {
 	condition := c.Condition(faultlinev1.ControlPlaneBalancedCondition)
 	if condition == nil {
 		return ""
@@ -116,7 +115,7 @@ func controlPlaneCannot(c report.Cluster) string {
 }
 
 // workersStay is why no worker is moved, "" where spec.distribution asks for it.
-func workersStay(c report.Cluster) string {
+func workersStay(c Cluster) string {
 	if c.Wanted.Workers.Rebalance == faultlinev1.WorkersRebalanceDeleteOne {
 		return ""
 	}

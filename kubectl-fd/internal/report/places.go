@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package report
 
 import (
 	"errors"
@@ -9,14 +9,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	"github.com/faultline-io/faultline/shared/failuredomain"
 	"github.com/faultline-io/faultline/shared/spread"
 )
 
 // places are where machines of a role could be put that take the place of lost ones. Each that is found counts for the next.
 type places struct {
-	cluster report.Cluster
+	cluster Cluster
 	domains []failuredomain.Domain
 	taken   rooms
 
@@ -24,10 +23,10 @@ type places struct {
 	workers      []spread.Machine
 }
 
-func newPlaces(c report.Cluster, lost func(string) bool, controlPlane bool, taken rooms) *places {
+func newPlaces(c Cluster, lost func(string) bool, controlPlane bool, taken rooms) *places {
 	p := &places{cluster: c, taken: taken}
 	p.domains = slices.DeleteFunc(c.Planner(controlPlane), func(d failuredomain.Domain) bool { return lost(d.Name) })
-	p.controlPlane = slices.DeleteFunc(c.Machines(report.OfControlPlane), func(m failuredomain.Machine) bool { return lost(m.Domain) })
+	p.controlPlane = slices.DeleteFunc(c.Machines(OfControlPlane), func(m failuredomain.Machine) bool { return lost(m.Domain) })
 	for _, domain := range c.Domains {
 		for _, m := range domain.Machines {
 			if !m.ControlPlane && m.Named == "" && !lost(domain.Name) {
@@ -42,7 +41,7 @@ func newPlaces(c report.Cluster, lost func(string) bool, controlPlane bool, take
 }
 
 // find chooses a place as is done for a new machine, and takes room of it.
-func (p *places) find(instead report.Machine) (to, why string) {
+func (p *places) find(instead Machine) (to, why string) {
 	var err error
 	name := "instead of " + instead.Name
 	if instead.ControlPlane {

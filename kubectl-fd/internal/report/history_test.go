@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package history_test
+package report_test
 
 import (
 	"testing"
@@ -11,7 +11,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/history"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
@@ -39,7 +38,7 @@ func one() report.Cluster {
 	return c
 }
 
-func reasons(entries []history.Entry) []string {
+func reasons(entries []report.Entry) []string {
 	var all []string
 	for _, entry := range entries {
 		all = append(all, entry.Reason)
@@ -51,8 +50,8 @@ func TestAChangeThatAnEventTellsTooIsShownOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	remembered := []string{"DomainCordoned", "MoveStarted", "MoveCompleted", "MoveStarted", "MoveAborted"}
-	g.Expect(reasons(history.Of(one(), nil))).To(Equal(remembered))
-	g.Expect(reasons(history.Of(one(), []eventsv1.Event{
+	g.Expect(reasons(report.History(one(), nil))).To(Equal(remembered))
+	g.Expect(reasons(report.History(one(), []eventsv1.Event{
 		event(1, "FailureDomainCordoned", "Failure domain a is Cordoned: 4 hosts, 4 in error: repair one"),
 		event(2, "MoveStarted", "Moving Machine cp from a to b"),
 		event(3, "MoveCompleted", "Machine cp, from a to b: Completed"),
@@ -73,7 +72,7 @@ func TestAnEventOfAnotherChangeIsShown(t *testing.T) {
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(history.Of(one(), []eventsv1.Event{other})).To(HaveLen(6))
+			NewWithT(t).Expect(report.History(one(), []eventsv1.Event{other})).To(HaveLen(6))
 		})
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package report_test
 
 import (
 	"strings"
@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/plan"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	"github.com/faultline-io/faultline/shared/distribution"
@@ -92,12 +91,12 @@ func (c *controllers) shown(t *testing.T, o *distributiontest.Objects) string {
 	infra, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o.Infra)
 	g.Expect(err).NotTo(HaveOccurred())
 	seen := report.Of(report.Observed{Cluster: o.Cluster, Infrastructure: &unstructured.Unstructured{Object: infra}, Machines: machines.Items})
-	var deployments []plan.Deployment
+	var deployments []report.Deployment
 	if o.Deployment != nil {
-		deployments = []plan.Deployment{{Name: o.Deployment.Name, Named: o.Deployment.Spec.Template.Spec.FailureDomain}}
+		deployments = []report.Deployment{{Name: o.Deployment.Name, Named: o.Deployment.Spec.Template.Spec.FailureDomain}}
 	}
 	text := &strings.Builder{}
-	g.Expect(render.Plan(text, seen, plan.Of(seen, deployments), render.Style{})).To(Succeed())
+	g.Expect(render.Plan(text, seen, report.Plans(seen, deployments), render.Style{})).To(Succeed())
 	return strings.Join(strings.Fields(text.String()), " ")
 }
 

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package intent makes, from the state that somebody wants of failure domains, what is applied to the infrastructure cluster. Pure.
-package intent
+package command
 
 import (
 	"cmp"
@@ -18,16 +17,16 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Manager is the field manager of everything that kubectl fd writes.
-const Manager = "kubectl-fd"
+// fieldManager is the field manager of everything that kubectl fd writes.
+const fieldManager = "kubectl-fd"
 
-// Topology is the field manager of what a ClusterClass says. It takes back by force what somebody else writes into its fields.
-const Topology = "capi-topology"
+// topologyManager is the field manager of what a ClusterClass says. It takes back by force what somebody else writes into its fields.
+const topologyManager = "capi-topology"
 
-// Apply returns what is applied to an infrastructure cluster for failure domains to have states, by name: those, and what was
+// applyConfiguration returns what is applied to an infrastructure cluster for failure domains to have states, by name: those, and what was
 // applied before, which would be removed if it were left out. It carries the resource version, so that an entry that somebody else
 // has changed since is not written with its old state.
-func Apply(infra *unstructured.Unstructured, states map[string]faultlinev1.DomainState) (*unstructured.Unstructured, error) {
+func applyConfiguration(infra *unstructured.Unstructured, states map[string]faultlinev1.DomainState) (*unstructured.Unstructured, error) {
 	entries, err := applied(infra)
 	if err != nil {
 		return nil, err
@@ -48,12 +47,12 @@ func Apply(infra *unstructured.Unstructured, states map[string]faultlinev1.Domai
 	return apply, unstructured.SetNestedSlice(apply.Object, list, "spec", "distribution", "failureDomains")
 }
 
-// applied returns what Manager has applied and owns still, by the name of the failure domain. Of an entry whose state somebody else
-// has changed since that is the name alone: left out, the entry would be removed, and with its state it would be Manager's again.
+// applied returns what fieldManager has applied and owns still, by the name of the failure domain. Of an entry whose state somebody else
+// has changed since that is the name alone: left out, the entry would be removed, and with its state it would be fieldManager's again.
 func applied(infra *unstructured.Unstructured) (map[string]map[string]any, error) {
 	entries := map[string]map[string]any{}
 	for _, entry := range infra.GetManagedFields() {
-		if entry.Manager != Manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" {
+		if entry.Manager != fieldManager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" {
 			continue
 		}
 		set, err := owned(entry)
@@ -72,11 +71,11 @@ func applied(infra *unstructured.Unstructured) (map[string]map[string]any, error
 	return entries, nil
 }
 
-// Owners returns the field managers of the state of a failure domain in spec.distribution but Manager, by name.
-func Owners(infra *unstructured.Unstructured, domain string) []string {
+// entryOwners returns the field managers of the state of a failure domain in spec.distribution but fieldManager, by name.
+func entryOwners(infra *unstructured.Unstructured, domain string) []string {
 	var owners []string
 	for _, entry := range infra.GetManagedFields() {
-		if entry.Manager == Manager {
+		if entry.Manager == fieldManager {
 			continue
 		}
 		if set, err := owned(entry); err == nil && set.Has(pathOf(domain, "state")) {
@@ -118,13 +117,13 @@ func intents(infra *unstructured.Unstructured) map[string]faultlinev1.DomainStat
 	return states
 }
 
-// Wanted is the state that spec.distribution asks of a failure domain.
-func Wanted(infra *unstructured.Unstructured, domain string) faultlinev1.DomainState {
+// wantedState is the state that spec.distribution asks of a failure domain.
+func wantedState(infra *unstructured.Unstructured, domain string) faultlinev1.DomainState {
 	return cmp.Or(intents(infra)[domain], faultlinev1.DomainActive)
 }
 
-// Domains returns the names of the failure domains in the status, in their order.
-func Domains(infra *unstructured.Unstructured) []string {
+// knownDomains returns the names of the failure domains in the status, in their order.
+func knownDomains(infra *unstructured.Unstructured) []string {
 	entries, _, _ := unstructured.NestedSlice(infra.Object, "status", "distribution", "failureDomains")
 	var names []string
 	for _, entry := range entries {
@@ -136,8 +135,8 @@ func Domains(infra *unstructured.Unstructured) []string {
 	return names
 }
 
-// Status returns the status of a failure domain, or nil where the infrastructure cluster says nothing of it.
-func Status(infra *unstructured.Unstructured, domain string) *faultlinev1.DomainStatus {
+// statusOf returns the status of a failure domain, or nil where the infrastructure cluster says nothing of it.
+func statusOf(infra *unstructured.Unstructured, domain string) *faultlinev1.DomainStatus {
 	entries, _, _ := unstructured.NestedSlice(infra.Object, "status", "distribution", "failureDomains")
 	for _, entry := range entries {
 		fields, _ := entry.(map[string]any)

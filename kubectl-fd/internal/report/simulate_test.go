@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate_test
+package report_test
 
 import (
 	"fmt"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
-	"github.com/faultline-io/faultline/kubectl-fd/internal/simulate"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/spread"
 )
@@ -68,12 +67,12 @@ func TestQuorumIsKeptWhenMoreThanHalfOfTheVotesWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			outcomes, err := simulate.Lose([]report.Cluster{cluster("c", test.domains...)}, []string{"a"})
+			outcomes, err := report.Lose([]report.Cluster{cluster("c", test.domains...)}, []string{"a"})
 			g.Expect(err).NotTo(HaveOccurred())
 			got := outcomes[0].ControlPlane
 			g.Expect([]int{got.Members, got.Lost, got.Left}).To(Equal([]int{test.members, test.lost, test.left}))
 			g.Expect(got.KeepsQuorum).To(Equal(test.kept))
-			g.Expect(simulate.KeepQuorum(outcomes)).To(Equal(test.kept))
+			g.Expect(report.KeepQuorum(outcomes)).To(Equal(test.kept))
 		})
 	}
 }
@@ -81,9 +80,9 @@ func TestQuorumIsKeptWhenMoreThanHalfOfTheVotesWork(t *testing.T) {
 func TestAMachineIsReplacedWhereThePlannerWouldPutIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	outcomes, err := simulate.Lose([]report.Cluster{cluster("c", "r", "rr", "r", "r")}, []string{"a"})
+	outcomes, err := report.Lose([]report.Cluster{cluster("c", "r", "rr", "r", "r")}, []string{"a"})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(outcomes[0].Replacements).To(Equal([]simulate.Replacement{{Machine: "c-a0", ControlPlane: true, From: "a", To: "c"}}))
+	g.Expect(outcomes[0].Replacements).To(Equal([]report.Replacement{{Machine: "c-a0", ControlPlane: true, From: "a", To: "c"}}))
 }
 
 func TestRoomIsSharedByTheClustersOfANamespaceAndControlPlanesComeFirst(t *testing.T) {
@@ -99,14 +98,14 @@ func TestRoomIsSharedByTheClustersOfANamespaceAndControlPlanesComeFirst(t *testi
 	workers := true
 	clusters[0].Wanted.Workers.Enabled = &workers
 	clusters[0].Domains[0].Machines = append(clusters[0].Domains[0].Machines, report.Machine{Name: "worker", Deployment: "md", Created: metav1.Time{}})
-	outcomes, err := simulate.Lose(clusters, []string{"a"})
+	outcomes, err := report.Lose(clusters, []string{"a"})
 	g.Expect(err).NotTo(HaveOccurred())
 	const full = "waits: no room is left in the Active failure domains"
-	g.Expect(outcomes[0].Replacements).To(Equal([]simulate.Replacement{
+	g.Expect(outcomes[0].Replacements).To(Equal([]report.Replacement{
 		{Machine: "first-a0", ControlPlane: true, From: "a", To: "b"}, {Machine: "worker", From: "a", Why: full},
 	}))
-	g.Expect(outcomes[1].Replacements).To(Equal([]simulate.Replacement{{Machine: "second-a0", ControlPlane: true, From: "a", Why: full}}))
-	g.Expect(outcomes[2].Replacements).To(Equal([]simulate.Replacement{{Machine: "third-a0", ControlPlane: true, From: "a", To: "b"}}), "hosts of another namespace are others")
+	g.Expect(outcomes[1].Replacements).To(Equal([]report.Replacement{{Machine: "second-a0", ControlPlane: true, From: "a", Why: full}}))
+	g.Expect(outcomes[2].Replacements).To(Equal([]report.Replacement{{Machine: "third-a0", ControlPlane: true, From: "a", To: "b"}}), "hosts of another namespace are others")
 }
 
 func TestWhatDoesNotSuitEverywhereGoesWhereRoomSuitsIt(t *testing.T) {
@@ -123,13 +122,13 @@ func TestWhatDoesNotSuitEverywhereGoesWhereRoomSuitsIt(t *testing.T) {
 		c.Room = map[string]map[string]int{"gpu": {"a": 4, "b": 2}}
 		c.Domains[1].Capacity, c.Domains[2].Capacity = &five, &five
 	}
-	outcomes, err := simulate.Lose(clusters, []string{"a"})
+	outcomes, err := report.Lose(clusters, []string{"a"})
 	g.Expect(err).NotTo(HaveOccurred())
 	const full = "waits: no room that suits gpu is left in the Active failure domains"
-	g.Expect(outcomes[0].Replacements).To(Equal([]simulate.Replacement{
+	g.Expect(outcomes[0].Replacements).To(Equal([]report.Replacement{
 		{Machine: "first-a0", ControlPlane: true, From: "a", To: "b"}, {Machine: "first-a1", ControlPlane: true, From: "a", To: "c"}, {Machine: "first-w", From: "a", Why: full},
 	}), "control planes come first")
-	g.Expect(outcomes[1].Replacements).To(Equal([]simulate.Replacement{{Machine: "second-a0", ControlPlane: true, From: "a", To: "b"}, {Machine: "second-w", From: "a", Why: full}}))
+	g.Expect(outcomes[1].Replacements).To(Equal([]report.Replacement{{Machine: "second-a0", ControlPlane: true, From: "a", To: "b"}, {Machine: "second-w", From: "a", Why: full}}))
 }
 
 func TestWithdrawnDomainsTakeNothing(t *testing.T) {
@@ -137,11 +136,11 @@ func TestWithdrawnDomainsTakeNothing(t *testing.T) {
 	g := NewWithT(t)
 	c := cluster("c", "r", "r", "rr")
 	c.Wanted.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: "b", State: faultlinev1.DomainCordoned}}
-	outcomes, err := simulate.Lose([]report.Cluster{c}, []string{"a"})
+	outcomes, err := report.Lose([]report.Cluster{c}, []string{"a"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(outcomes[0].Replacements[0].To).To(Equal("c"), "b is to be Cordoned, though the status does not say so yet")
 	c.Domains[2].ControlPlane = false
-	outcomes, err = simulate.Lose([]report.Cluster{c}, []string{"a"})
+	outcomes, err = report.Lose([]report.Cluster{c}, []string{"a"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(outcomes[0].Replacements[0].Why).To(Equal("waits: no Active failure domain is left for it"))
 }
@@ -152,10 +151,10 @@ func TestRoomThatIsLostIsUnknownWhereALimitIs(t *testing.T) {
 	c := cluster("c", "", "", "rrr")
 	two := int32(2)
 	c.Domains[0].Capacity = &two
-	outcomes, err := simulate.Lose([]report.Cluster{c}, []string{"a"})
+	outcomes, err := report.Lose([]report.Cluster{c}, []string{"a"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(outcomes[0].Room).To(HaveValue(Equal(2)))
-	outcomes, err = simulate.Lose([]report.Cluster{c}, []string{"a", "b"})
+	outcomes, err = report.Lose([]report.Cluster{c}, []string{"a", "b"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(outcomes[0].Room).To(BeNil())
 }
@@ -163,10 +162,10 @@ func TestRoomThatIsLostIsUnknownWhereALimitIs(t *testing.T) {
 func TestClustersThatLoseNothingAreNotListed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	outcomes, err := simulate.Lose([]report.Cluster{cluster("small", "r"), cluster("large", "r", "r", "r")}, []string{"b"})
+	outcomes, err := report.Lose([]report.Cluster{cluster("small", "r"), cluster("large", "r", "r", "r")}, []string{"b"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(outcomes).To(HaveLen(1))
-	_, err = simulate.Lose([]report.Cluster{{Name: "none"}}, []string{"b"})
+	_, err = report.Lose([]report.Cluster{{Name: "none"}}, []string{"b"})
 	g.Expect(err).To(MatchError("none of the clusters has failure domain b, or any: see kubectl fd get -A"))
 }
 
@@ -175,18 +174,18 @@ func TestAClusterWithMachinesInALostDomainThatItDoesNotListLosesThem(t *testing.
 	g := NewWithT(t)
 	two := cluster("two", "r", "rr", "")
 	two.Domains[1].Listed, two.Domains[1].State, two.Domains[1].ControlPlane = false, "", false
-	outcomes, err := simulate.Lose([]report.Cluster{cluster("one", "r", "r", "r"), two}, []string{"b"})
+	outcomes, err := report.Lose([]report.Cluster{cluster("one", "r", "r", "r"), two}, []string{"b"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(outcomes).To(HaveLen(2))
-	g.Expect(outcomes[1].ControlPlane).To(Equal(simulate.ControlPlane{Members: 3, Lost: 2, Left: 1, Quorum: 2}))
+	g.Expect(outcomes[1].ControlPlane).To(Equal(report.ControlPlaneOutcome{Members: 3, Lost: 2, Left: 1, Quorum: 2}))
 	g.Expect(outcomes[1].Lost).To(Equal([]string{"b"}))
 	g.Expect(outcomes[1].Room).To(HaveValue(BeZero()), "it had no room there")
-	g.Expect(simulate.KeepQuorum(outcomes)).To(BeFalse())
+	g.Expect(report.KeepQuorum(outcomes)).To(BeFalse())
 
-	outcomes, err = simulate.Lose([]report.Cluster{two}, []string{"b"})
+	outcomes, err = report.Lose([]report.Cluster{two}, []string{"b"})
 	g.Expect(err).NotTo(HaveOccurred(), "the domain is known by its machines alone")
-	g.Expect(simulate.KeepQuorum(outcomes)).To(BeFalse())
-	_, err = simulate.Lose([]report.Cluster{two}, []string{"x"})
+	g.Expect(report.KeepQuorum(outcomes)).To(BeFalse())
+	_, err = report.Lose([]report.Cluster{two}, []string{"x"})
 	g.Expect(err).To(MatchError("none of the clusters has failure domain x: choose one of a, b, c"))
 }
 
@@ -195,9 +194,9 @@ func TestControlPlaneMachinesOfWhichNoDomainIsKnownAreCountedApart(t *testing.T)
 	g := NewWithT(t)
 	c := cluster("c", "r", "ru", "")
 	c.Domains[1].Name, c.Domains[1].Listed = "", false
-	outcomes, err := simulate.Lose([]report.Cluster{c}, []string{"a"})
+	outcomes, err := report.Lose([]report.Cluster{c}, []string{"a"})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(outcomes[0].ControlPlane).To(Equal(simulate.ControlPlane{Members: 3, Lost: 1, Left: 1, Unplaced: 1, Quorum: 2}))
+	g.Expect(outcomes[0].ControlPlane).To(Equal(report.ControlPlaneOutcome{Members: 3, Lost: 1, Left: 1, Unplaced: 1, Quorum: 2}))
 	var text strings.Builder
 	g.Expect(render.Simulation(&text, outcomes, render.Style{})).To(Succeed())
 	g.Expect(text.String()).To(ContainSubstring("default/c: no failure domain is known of 1 control-plane machine that would work, which may be in a lost one"))
@@ -237,7 +236,7 @@ func TestAWorkerIsReplacedAsItsClusterSpreadsWorkers(t *testing.T) {
 					c.Domains[i].Machines = append(c.Domains[i].Machines, worker(name, strings.TrimRight(key, "-0123456789"), key))
 				}
 			}
-			outcomes, err := simulate.Lose([]report.Cluster{c}, []string{"a"})
+			outcomes, err := report.Lose([]report.Cluster{c}, []string{"a"})
 			g.Expect(err).NotTo(HaveOccurred())
 			got := map[string]string{}
 			for _, r := range outcomes[0].Replacements {
