@@ -38,9 +38,9 @@ GOLANGCI_LINT := $(BIN)/golangci-lint
 
 ##@ Start here
 .PHONY: demo
-demo: ## Bring up a cluster spread over failure domains, lose a domain, repair it. STORY=add, evict, return, workers or logical tells another, PROVIDER=metal3 does it on bare metal, FLAVOR=topology with a ClusterClass, KEEP=1 leaves it running, METRICS=FILE records its metrics
+demo: ## Bring up a cluster spread over failure domains, lose a domain, repair it. STORY=add, evict, return, workers or logical tells another, PROVIDER=metal3 does it on bare metal, FLAVOR=topology with a ClusterClass, KEEP=1 leaves it running
 	@echo "Compiling the demo (some minutes the first time, silent until it is done)"
-	@cd e2e && $(if $(BMO),$(REAL_OPERATOR) )$(if $(KUBEVIRT),$(REAL_KUBEVIRT) )go run ./cmd/demo --provider=$(PROVIDER) $(if $(STORY),--story=$(STORY)) $(if $(FLAVOR),--flavor=$(FLAVOR)) $(if $(KEEP),--keep) $(if $(METRICS),--metrics=$(abspath $(METRICS)))
+	@cd e2e && $(if $(BMO),$(REAL_OPERATOR) )$(if $(KUBEVIRT),$(REAL_KUBEVIRT) )go run ./cmd/demo --provider=$(PROVIDER) $(if $(STORY),--story=$(STORY)) $(if $(FLAVOR),--flavor=$(FLAVOR)) $(if $(KEEP),--keep)
 
 .PHONY: test
 test: assets ## Run the unit and integration tests of every module, or of MODULE (no Docker). RACE=all has the race detector watch all of them

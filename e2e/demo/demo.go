@@ -35,9 +35,6 @@ type Options struct {
 	// Keep leaves everything running before the cluster would be deleted, or when
 	// a step failed, until the context ends.
 	Keep bool
-	// Metrics, unless "", is the file into which it is recorded what the provider exports about failure domains, for package
-	// monitoring.
-	Metrics string
 	// Out is where it is shown.
 	Out io.Writer
 	// Size, unless nil, makes Out a terminal on which everything changes in place; it
@@ -81,7 +78,7 @@ func runIn(ctx context.Context, options Options, dir string, log logr.Logger) er
 		_, err = fmt.Fprint(options.Out, s.summary())
 	}
 	s.close()
-	return errors.Join(err, s.keepMetrics())
+	return err
 }
 
 // check finds out whether there is such a flavor, before programs are built for it.

@@ -18,7 +18,6 @@ import (
 	"github.com/faultline-io/faultline/e2e/demo/internal/report"
 	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
-	"github.com/faultline-io/faultline/e2e/monitoring"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/workload"
 )
@@ -55,9 +54,6 @@ type demo struct {
 	background sync.WaitGroup
 	// interrupted tells whether whoever started the demo does not want it any more.
 	interrupted func() bool
-
-	// recorder is told of every step, and scrapes if somebody wants to have the metrics.
-	recorder *monitoring.Recorder
 
 	story   story
 	cluster client.ObjectKey
@@ -107,7 +103,6 @@ func emptyDemo(ctx context.Context, options Options, dir string) *demo {
 		options: options, dir: dir, began: time.Now(), cluster: client.ObjectKey{Namespace: namespace, Name: clusterName},
 	}
 	s.reporter = report.New(options.Out, options.Size, s.began)
-	s.recorder = monitoring.NewRecorder(options.command(), scrapeEvery)
 	s.life, s.end = context.WithCancelCause(ctx)
 	s.interrupted = func() bool { return ctx.Err() != nil }
 	return s
@@ -118,7 +113,6 @@ func emptyDemo(ctx context.Context, options Options, dir string) *demo {
 func (d *demo) run(steps []step) error {
 	for _, step := range steps {
 		d.reporter.Begin(step.name)
-		d.recorder.Begin(step.name)
 		began := time.Now()
 		err := step.within(d.life)
 		d.reporter.End(err)
@@ -168,7 +162,6 @@ func (d *demo) begin(ctx context.Context) error {
 		return err
 	}
 	d.background.Go(d.show)
-	d.record()
 	return nil
 }
 

@@ -28,7 +28,6 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&options.Flavor, "flavor", "", "flavor of its cluster template, such as topology; empty for the plain one")
 	flags.StringVar(&options.Story, "story", "", "what happens to the cluster: "+strings.Join(demo.Stories(), ", ")+"; empty for "+demo.StoryOutage)
 	flags.BoolVar(&options.Keep, "keep", false, "leave everything running with the cluster in it, until Ctrl-C")
-	flags.StringVar(&options.Metrics, "metrics", "", "file into which to record what the provider exports about failure domains; cmd/dashboard draws it")
 	plain := flags.Bool("plain", false, "print lines, also on a terminal")
 	if err := program.Parse(flags, args); err != nil {
 		return err
