@@ -40,7 +40,7 @@ GOLANGCI_LINT := $(BIN)/golangci-lint
 .PHONY: demo
 demo: ## Bring up a cluster spread over failure domains, lose a domain, repair it. STORY=add, evict, return, workers or logical tells another, PROVIDER=metal3 does it on bare metal, FLAVOR=topology with a ClusterClass, KEEP=1 leaves it running
 	@echo "Compiling the demo (some minutes the first time, silent until it is done)"
-	@cd e2e && $(if $(BMO),$(REAL_OPERATOR) )$(if $(KUBEVIRT),$(REAL_KUBEVIRT) )go run ./cmd/demo --provider=$(PROVIDER) $(if $(STORY),--story=$(STORY)) $(if $(FLAVOR),--flavor=$(FLAVOR)) $(if $(KEEP),--keep)
+	@cd e2e && $(if $(BMO),$(REAL_OPERATOR) )$(if $(KUBEVIRT),$(REAL_KUBEVIRT) )go run ./cmd/e2e demo --provider=$(PROVIDER) $(if $(STORY),--story=$(STORY)) $(if $(FLAVOR),--flavor=$(FLAVOR)) $(if $(KEEP),--keep)
 
 .PHONY: test
 test: assets ## Run the unit and integration tests of every module, or of MODULE (no Docker). RACE=all has the race detector watch all of them
@@ -163,25 +163,25 @@ e2e:
 	@mkdir -p $(CACHE)
 	@cd e2e && go test -c -tags=e2e -ldflags=-w -o $(CACHE)/specs.test ./specs && cd specs && $(CACHE)/specs.test -ginkgo.dry-run \
 		-ginkgo.label-filter='$(LABEL)' $(SPECS) >/dev/null
-	cd e2e && go run ./cmd/kind --name=$(CLUSTER) --providers=$(PROVIDER) $(if $(FAST),,--boot) up
+	cd e2e && go run ./cmd/e2e kind --name=$(CLUSTER) --providers=$(PROVIDER) $(if $(FAST),,--boot) up
 	cd e2e && go tool ginkgo -v --tags=e2e --procs=$(PROCS) --timeout=80m --label-filter='$(LABEL)' ./specs -- $(SPECS) || { cat $(OUT)/e2e/failure.txt 2>/dev/null; exit 1; }
 endif
 
 .PHONY: bench
 bench: assets ## Print planner times and what a machine costs in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal, SCALE=1 for a large vCenter, with PROVIDER=metal3 for spreading 500 workers and 1,000 control planes. PROVIDER=harvester for a /16 of addresses, 1,000 load balancers and a Harvester that answers late beside another, with SCALE=1 for ten minutes at rest
 ifdef SCALE
-	cd e2e && go run ./cmd/bench --provider=$(PROVIDER) --scale=$(SCALE)
+	cd e2e && go run ./cmd/e2e bench --provider=$(PROVIDER) --scale=$(SCALE)
 else
 	cd shared && go test -run '^$$' -bench . -benchmem ./failuredomain/
 	$(if $(filter metal3,$(PROVIDER)),cd providers/metal3 && go test -run '^$$' -bench Ask ./internal/hosts/)
 	$(if $(filter harvester,$(PROVIDER)),cd providers/harvester && KUBEBUILDER_ASSETS=$(ASSETS) go test -run '^$$' -bench AllAddresses -benchtime 1x -timeout 3h ./internal/ipam/)
 	$(if $(filter harvester,$(PROVIDER)),cd providers/harvester && KUBEBUILDER_ASSETS=$(ASSETS) go test -run '^$$' -bench LoadBalancers -benchtime 1x -timeout 1h ./internal/loadbalancer/balancer/)
-	cd e2e && go run ./cmd/bench --provider=$(PROVIDER)
+	cd e2e && go run ./cmd/e2e bench --provider=$(PROVIDER)
 endif
 
 .PHONY: storm
 storm: ## Kill the manager 200 times (KILLS=) at random while machines are made and deleted, with vCenter or hosts (PROVIDER=metal3) obedient and not (MODE=); SEED= repeats. MODE=rebalance moves control planes amid faults (SEEDS=), MODE=soak has clusters come and go (CLUSTERS=). API_SERVER=lagging,busy,failing,cutting,conflicting has the API server disobey the manager
-	cd e2e && go run ./cmd/storm --provider=$(PROVIDER) $(if $(KILLS),--kills=$(KILLS)) $(if $(MODE),--mode=$(MODE)) $(if $(SEED),--seed=$(SEED)) $(if $(SEEDS),--seeds=$(SEEDS)) $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(API_SERVER),--api-server=$(API_SERVER))
+	cd e2e && go run ./cmd/e2e storm --provider=$(PROVIDER) $(if $(KILLS),--kills=$(KILLS)) $(if $(MODE),--mode=$(MODE)) $(if $(SEED),--seed=$(SEED)) $(if $(SEEDS),--seeds=$(SEEDS)) $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(API_SERVER),--api-server=$(API_SERVER))
 
 .PHONY: takeover
 takeover: ## Have our manager for vSphere take over a cluster of upstream's released one, on vcsim as it comes (some minutes the first time). PROVIDER=metal3 does it with simulated hosts, and upstream's of a checkout of its source: CAPM3=FOLDER
@@ -204,7 +204,7 @@ fuzz: ## Run each fuzz target of all modules, or of MODULE, for FUZZTIME=2m. Wha
 
 .PHONY: vulncheck
 vulncheck: ## Fail when a program of ours, or of MODULE, has code with a known vulnerability. The database is a Go module: bump it in e2e/build/vulncheck
-	@cd e2e && go run ./cmd/vulncheck --modules="$(CHOSEN)"
+	@cd e2e && go run ./cmd/e2e vulncheck --modules="$(CHOSEN)"
 
 .PHONY: build
 build: ## Compile every module on its own, or MODULE
@@ -279,7 +279,7 @@ REGISTRY :=
 release: release/components release/kubectl-fd ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/harvester-load-balancer/<version>/ for kubectl, out/charts/<version>/ for helm, and out/kubectl-fd/<version>/ for krew. VERSION= is the version and the tag of all images, REGISTRY= where they are instead of docker.io/faultline
 .PHONY: release/components
 release/components:
-	cd e2e && go run ./cmd/release --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) --out=$(OUT)
+	cd e2e && go run ./cmd/e2e release --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) --out=$(OUT)
 
 KUBECTL_FD_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64
 KREW := $(OUT)/kubectl-fd/$(VERSION)
@@ -298,7 +298,7 @@ COMMIT = $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porcel
 images: export FAULTLINE_RELEASE := $(VERSION)
 images: export FAULTLINE_COMMIT = $(COMMIT)
 images: ## Build the images of providers and charts, with the names that `make release` writes: a static program in each, no registry needed
-	cd e2e && go run ./cmd/kind --providers=$(subst $(space),$(comma),$(PROVIDERS)) --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) managers
+	cd e2e && go run ./cmd/e2e kind --providers=$(subst $(space),$(comma),$(PROVIDERS)) --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) managers
 comma := ,
 space := $(subst ,, )
 

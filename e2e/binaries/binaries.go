@@ -93,6 +93,9 @@ func Provider(name string) string { return providerPrefix + name }
 // Assets are the programs that controller-runtime's envtest needs, and the scheduler of the simulated Harvester.
 func Assets() []string { return []string{Etcd, APIServer, Scheduler, Kubectl} }
 
+// DefaultProvider is the provider that a command is about which names none, as in the Makefile.
+const DefaultProvider = "vsphere"
+
 // Demo are the programs that a management cluster with one provider needs,
 // kubectl included for the person who looks around in it.
 func Demo(provider string) []string {

@@ -24,7 +24,7 @@ const clusterAPISuffix = "cluster.x-k8s.io"
 func Explain(err error) string {
 	var failed *StepError
 	if !errors.As(err, &failed) {
-		return "Failed: " + err.Error()
+		return "Error: " + err.Error()
 	}
 	if errors.Is(err, ErrInterrupted) {
 		return "Interrupted at: " + failed.Step

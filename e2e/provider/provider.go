@@ -13,8 +13,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
-// DefaultName is that of the provider that a command is about which names none, as in the Makefile.
-const DefaultName = "vsphere"
+// DefaultName is the provider that a command is about which names none.
+const DefaultName = binaries.DefaultProvider
 
 // InDemo is a provider that can be shown.
 type InDemo interface {

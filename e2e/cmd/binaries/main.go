@@ -15,7 +15,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/program"
-	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 func main() {
@@ -33,7 +32,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	assets := flags.Bool("assets", false, "what tests need: etcd, kube-apiserver, kube-scheduler and kubectl")
 	printPath := flags.Bool("print-path", false, "write the folder to use as "+binaries.AssetsVariable+" to standard output, after building what it needs")
 	printCache := flags.Bool("print-cache", false, "write the folder of the programs that all clones share to standard output, and build nothing")
-	shown := flags.String("provider", provider.DefaultName, "the provider of the demo")
+	shown := flags.String("provider", binaries.DefaultProvider, "the provider of the demo")
 	if err := program.ParseWords(flags, args); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release writes what clusterctl, kubectl and helm install.
 package main
 
 import (
@@ -9,18 +8,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/release"
 )
 
-func main() {
-	program.Main(func(_ context.Context, args []string) error { return run(args, os.Stdout) }, program.Plain)
-}
-
-func run(args []string, stdout io.Writer) error {
-	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+// runRelease is subcommand release.
+func runRelease(_ context.Context, args []string, stdout, _ io.Writer) error {
+	flags := flag.NewFlagSet("e2e release", flag.ContinueOnError)
 	var r release.Release
 	flags.StringVar(&r.Root, "root", "..", "root folder of the repository")
 	flags.StringVar(&r.Version, "version", "", "version of the release, such as v2.0.0; the tag of its images")

@@ -1,15 +1,13 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench prints what a provider's manager costs, beside what was aimed at.
-// It needs Go and nothing else.
 package main
 
 import (
 	"context"
 	"errors"
 	"flag"
-	"os"
+	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,11 +18,10 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
-func main() { program.Main(run, program.Plain) }
-
-func run(ctx context.Context, args []string) error {
-	options := benchmark.Options{Out: os.Stdout, Progress: os.Stderr}
-	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+// runBench is subcommand bench.
+func runBench(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	options := benchmark.Options{Out: stdout, Progress: stderr}
+	flags := flag.NewFlagSet("e2e bench", flag.ContinueOnError)
 	chosen := all.Flag[benchmark.Provider](flags, "infrastructure provider to measure")
 	flags.StringVar(&options.JSON, "json", "", "`file` for the raw numbers")
 	flags.Func("machines", "comma-separated numbers of machines to make at once (default: those of the aims)", func(value string) (err error) {

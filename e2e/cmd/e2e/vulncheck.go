@@ -1,7 +1,6 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command vulncheck fails when a program of the repository has code with a known vulnerability.
 package main
 
 import (
@@ -9,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -17,12 +15,9 @@ import (
 	"github.com/faultline-io/faultline/e2e/vulncheck"
 )
 
-func main() {
-	program.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout) }, program.Plain)
-}
-
-func run(ctx context.Context, args []string, stdout io.Writer) error {
-	flags := flag.NewFlagSet("vulncheck", flag.ContinueOnError)
+// runVulncheck is subcommand vulncheck.
+func runVulncheck(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	flags := flag.NewFlagSet("e2e vulncheck", flag.ContinueOnError)
 	root := flags.String("root", "..", "root folder of the repository")
 	modules := flags.String("modules", "", "folders of the modules whose programs are looked at, separated by spaces")
 	if err := program.Parse(flags, args); err != nil {

@@ -1,16 +1,13 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command storm kills a provider's manager at random moments while machines are made
-// and deleted, or moved between failure domains, and tells what went wrong with them.
-// It needs Go and nothing else.
 package main
 
 import (
 	"context"
 	"errors"
 	"flag"
-	"os"
+	"io"
 	"strconv"
 	"strings"
 
@@ -22,11 +19,10 @@ import (
 	"github.com/faultline-io/faultline/e2e/storm"
 )
 
-func main() { program.Main(run, program.Plain) }
-
-func run(ctx context.Context, args []string) error {
-	options := storm.Options{Out: os.Stdout, Progress: os.Stderr}
-	flags := flag.NewFlagSet("storm", flag.ContinueOnError)
+// runStorm is subcommand storm.
+func runStorm(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	options := storm.Options{Out: stdout, Progress: stderr}
+	flags := flag.NewFlagSet("e2e storm", flag.ContinueOnError)
 	chosen := all.Flag[provider.InStorm](flags, "infrastructure provider whose manager is killed")
 	flags.IntVar(&options.Kills, "kills", storm.DefaultKills, "how often it is killed in each mode")
 	flags.IntVar(&options.Machines, "machines", storm.DefaultMachines, "about how many machines there are at a time")

@@ -1,8 +1,6 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kind brings up a kind cluster with Cluster API and our providers, and the
-// simulated infrastructures that they drive beside it.
 package main
 
 import (
@@ -11,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -24,14 +21,11 @@ import (
 	"github.com/faultline-io/faultline/e2e/source"
 )
 
-func main() {
-	program.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout, os.Stderr) }, program.Plain)
-}
-
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("kind", flag.ContinueOnError)
+// runKind is subcommand kind.
+func runKind(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("e2e kind", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.Usage = func() { usage(flags, stderr) }
+	flags.Usage = func() { usageOfKind(flags, stderr) }
 	name := flags.String("name", "faultline", "name of the kind cluster")
 	providers := flags.String("providers", provider.DefaultName, "our providers to install, with commas between: "+strings.Join(all.Names[provider.InKind](), ","))
 	from := source.Auto
@@ -46,10 +40,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := program.ParseWords(flags, args); err != nil {
 		return err
 	}
-	if err := check(flags.Args()); err != nil {
+	if err := checkKind(flags.Args()); err != nil {
 		return err
 	}
-	installed, err := chosen(*providers)
+	installed, err := providersInKind(*providers)
 	if err != nil {
 		return err
 	}
@@ -79,24 +73,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
-// check reports what is wrong with the words of a command line.
-func check(words []string) error {
+// checkKind reports what is wrong with the words of a command line.
+func checkKind(words []string) error {
 	actions := []string{"up", "down", "images", "managers", "template"}
 	switch {
 	case len(words) == 0:
-		return errors.New("say what to do: kind up, or one of " + strings.Join(actions[1:], ", "))
+		return errors.New("say what to do: e2e kind up, or one of " + strings.Join(actions[1:], ", "))
 	case !slices.Contains(actions, words[0]):
-		return fmt.Errorf("there is no %q: say one of %s", "kind "+words[0], strings.Join(actions, ", "))
+		return fmt.Errorf("there is no %q: say one of %s", "e2e kind "+words[0], strings.Join(actions, ", "))
 	case words[0] == "template" && (len(words) < 2 || len(words) > 3):
-		return errors.New("name the cluster, and no more than a flavor: kind template NAME [FLAVOR]")
+		return errors.New("name the cluster, and no more than a flavor: e2e kind template NAME [FLAVOR]")
 	case words[0] != "template" && len(words) > 1:
-		return fmt.Errorf("%q is not asked for: write kind %s", strings.Join(words[1:], " "), words[0])
+		return fmt.Errorf("%q is not asked for: write e2e kind %s", strings.Join(words[1:], " "), words[0])
 	}
 	return nil
 }
 
-func usage(flags *flag.FlagSet, w io.Writer) {
-	_, _ = fmt.Fprintln(w, "Usage: kind [flags] up|down|images|managers|template")
+func usageOfKind(flags *flag.FlagSet, w io.Writer) {
+	_, _ = fmt.Fprintln(w, "Usage: e2e kind [flags] up|down|images|managers|template")
 	_, _ = fmt.Fprintln(w, "  up      brings everything up, or completes what is up in part")
 	_, _ = fmt.Fprintln(w, "  down    removes what up made, save for caches")
 	_, _ = fmt.Fprintln(w, "  images  builds what up needs")
@@ -105,8 +99,8 @@ func usage(flags *flag.FlagSet, w io.Writer) {
 	flags.PrintDefaults()
 }
 
-// chosen looks up providers by their names, with commas between.
-func chosen(names string) ([]provider.InKind, error) {
+// providersInKind looks up providers by their names, with commas between.
+func providersInKind(names string) ([]provider.InKind, error) {
 	var found []provider.InKind
 	for name := range strings.SplitSeq(names, ",") {
 		p, err := all.Named[provider.InKind](name)

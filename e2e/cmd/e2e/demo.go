@@ -1,13 +1,12 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo shows a cluster over failure domains: it comes up, a domain breaks
-// and is repaired, the cluster goes. It needs Go and nothing else.
 package main
 
 import (
 	"context"
 	"flag"
+	"io"
 	"os"
 	"strings"
 
@@ -19,11 +18,10 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
-func main() { program.Main(run, demo.Explain) }
-
-func run(ctx context.Context, args []string) error {
-	options := demo.Options{Out: os.Stdout, Size: terminal(os.Stdout)}
-	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+// runDemo is subcommand demo.
+func runDemo(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	options := demo.Options{Out: stdout, Size: terminal(os.Stdout)}
+	flags := flag.NewFlagSet("e2e demo", flag.ContinueOnError)
 	chosen := all.Flag[provider.InDemo](flags, "infrastructure provider to show")
 	flags.StringVar(&options.Flavor, "flavor", "", "flavor of its cluster template, such as topology; empty for the plain one")
 	flags.StringVar(&options.Story, "story", "", "what happens to the cluster: "+strings.Join(demo.Stories(), ", ")+"; empty for "+demo.StoryOutage)

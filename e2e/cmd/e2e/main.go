@@ -1,0 +1,50 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command e2e runs the providers from outside: each subcommand is a file here. What tests need before anything else is compiled is made by
+// command binaries.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/faultline-io/faultline/e2e/demo"
+	"github.com/faultline-io/faultline/e2e/program"
+)
+
+// subcommand is what the program is asked to do by its first word.
+type subcommand struct {
+	name, does string
+	run        func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+}
+
+func subcommands() []subcommand {
+	return []subcommand{
+		{"demo", "shows a cluster over failure domains: a domain breaks and is repaired", runDemo},
+		{"bench", "prints what a provider's manager costs", runBench},
+		{"storm", "kills a provider's manager at random moments, and looks for what got lost", runStorm},
+		{"kind", "brings up a kind cluster with Cluster API, our providers and what they drive", runKind},
+		{"release", "writes what clusterctl, kubectl and helm install", runRelease},
+		{"vulncheck", "fails when a program of the repository has code with a known vulnerability", runVulncheck},
+	}
+}
+
+func main() {
+	program.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout, os.Stderr) }, demo.Explain)
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var list strings.Builder
+	for _, one := range subcommands() {
+		if len(args) > 0 && args[0] == one.name {
+			return one.run(ctx, args[1:], stdout, stderr)
+		}
+		_, _ = fmt.Fprintf(&list, "  %-10s %s\n", one.name, one.does)
+	}
+	return errors.New("name what to do: e2e SUBCOMMAND [flags], and --help after it lists the flags\n" + strings.TrimSuffix(list.String(), "\n"))
+}
