@@ -10,7 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/networks"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 )
 
 // SetDelay makes every answer of this server so much late, including those under
@@ -67,7 +67,7 @@ func (s *Server) RenameNetwork(datacenter, from, to string) error {
 func (s *Server) Rename(path, name string) error {
 	e, err := s.inventory.Rename(path, name)
 	if network, ok := e.(*mo.Network); ok {
-		networks.Follow(s.inventory, network.Self, name)
+		vcsim.FollowNetwork(s.inventory, network.Self, name)
 	}
 	return err
 }
@@ -75,7 +75,7 @@ func (s *Server) Rename(path, name string) error {
 // HideSwitch takes from the accounts the right to read the switch that a
 // distributed port group belongs to: vCenter does not say any more which it is.
 func (s *Server) HideSwitch(datacenter, portgroup string) error {
-	return networks.HideSwitch(s.inventory, datacenter, portgroup)
+	return vcsim.HideSwitch(s.inventory, datacenter, portgroup)
 }
 
 // powerChanged is told while the VM is locked.

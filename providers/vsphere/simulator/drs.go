@@ -6,12 +6,12 @@ package simulator
 import (
 	"github.com/vmware/govmomi/simulator"
 
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/drs"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 )
 
 // DRSOff is the mode in which DRS of a cluster is switched off. Others are
 // vCenter's: "manual", "partiallyAutomated" and "fullyAutomated".
-const DRSOff = drs.Off
+const DRSOff = vcsim.DRSOff
 
 // HostGroups returns the names of the hosts in each DRS host group of a compute cluster, given by name or inventory path.
 func (s *Server) HostGroups(cluster string) (map[string][]string, error) {

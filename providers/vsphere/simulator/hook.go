@@ -10,11 +10,8 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/cloning"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/front"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/propertycollector"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/sessions"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/tasks"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 )
 
 // hook puts the server between vcsim's dispatcher and its objects.
@@ -22,9 +19,9 @@ func (s *Server) hook(o options) {
 	s.inventory.Registry.Handler = s.before
 	if !o.stockCollector {
 		content := s.operator.Client.ServiceContent
-		s.inventory.Registry.Put(propertycollector.New(content.PropertyCollector))
-		s.inventory.Registry.Put(&propertycollector.Views{ViewManager: s.inventory.Registry.Get(*content.ViewManager).(*simulator.ViewManager)})
-		s.history = tasks.NewHistory(s.inventory)
+		s.inventory.Registry.Put(vcsim.NewCollector(content.PropertyCollector))
+		s.inventory.Registry.Put(&vcsim.ViewManager{ViewManager: s.inventory.Registry.Get(*content.ViewManager).(*simulator.ViewManager)})
+		s.history = vcsim.NewHistory(s.inventory)
 		s.inventory.Registry.Put(s.history)
 	}
 	s.inventory.Registry.AddHandler(&observer{server: s})
@@ -32,8 +29,8 @@ func (s *Server) hook(o options) {
 
 // before sees every SOAP call ahead of the object that is called.
 func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
-	r := &tasks.Request{Method: method, Operator: sessions.IsOperator(ctx)}
-	ctx.Context = propertycollector.In(tasks.In(ctx.Context, r), world{server: s})
+	r := &vcsim.Request{Method: method, Operator: vcsim.IsOperator(ctx)}
+	ctx.Context = vcsim.WithWorld(vcsim.WithRequest(ctx.Context, r), world{server: s})
 	if fault := s.sessions.Admit(ctx, method); fault != nil {
 		return nil, fault
 	}
@@ -95,7 +92,7 @@ func (o *observer) PutObject(_ *simulator.Context, obj mo.Reference) {
 		o.server.tasks.Adopt(obj)
 	case *simulator.VirtualMachine:
 		o.server.tasks.Keep(obj)
-		cloning.OwnDevices(obj)
+		vcsim.OwnDevices(obj)
 	}
 }
 

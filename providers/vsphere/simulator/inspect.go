@@ -6,18 +6,18 @@ package simulator
 import (
 	"slices"
 
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/machines"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 )
 
 // VM is a virtual machine as vCenter has it.
-type VM = machines.VM
+type VM = vcsim.VM
 
 // Disk is a disk of a virtual machine.
-type Disk = machines.Disk
+type Disk = vcsim.Disk
 
 // Resources are what a virtual machine was given of processors in MHz or of memory in
 // MiB. Zeros were not asked for.
-type Resources = machines.Resources
+type Resources = vcsim.Resources
 
 // VMs returns all virtual machines but templates, in the order of their paths.
 func (s *Server) VMs() []VM { return s.machines.List(false) }

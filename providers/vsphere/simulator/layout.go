@@ -6,11 +6,8 @@ package simulator
 import (
 	"fmt"
 
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/datacenters"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/drs"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/hosts"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/tagging"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/templates"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/rest"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 )
 
 // Layout is the inventory a Server starts with.
@@ -25,33 +22,33 @@ type Layout struct {
 }
 
 // Datacenter is one datacenter with all that it holds.
-type Datacenter = datacenters.Datacenter
+type Datacenter = vcsim.Datacenter
 
 // Cluster is one compute cluster. DRS is on and fully automated.
-type Cluster = datacenters.Cluster
+type Cluster = vcsim.Cluster
 
 // Rule is a DRS rule that the VMs of a group run on hosts of a group.
-type Rule = drs.Rule
+type Rule = vcsim.Rule
 
 // Datastore is mounted by every host of its clusters.
-type Datastore = datacenters.Datastore
+type Datastore = vcsim.Datastore
 
 // Network is reachable from every host of its clusters.
-type Network = datacenters.Network
+type Network = vcsim.Network
 
 // Template is a powered-off VM marked as template.
-type Template = templates.Template
+type Template = vcsim.Template
 
 // Tag is a tag and the objects that it is attached to, by inventory path.
-type Tag = tagging.Tag
+type Tag = rest.Tag
 
 // build makes the layout's objects through vCenter's own API.
 func (s *Server) build(layout Layout) error {
-	hosts.Lighten()
+	vcsim.LightenHosts()
 	for _, policy := range layout.Policies {
 		s.AddPolicy(policy)
 	}
-	builder := datacenters.Builder{
+	builder := vcsim.DatacenterBuilder{
 		Operator: s.operator, Inventory: s.inventory, Hosts: s.hosts, Datastores: s.datastores, DRS: s.drs,
 	}
 	for _, dc := range layout.Datacenters {

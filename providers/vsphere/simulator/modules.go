@@ -3,10 +3,10 @@
 
 package simulator
 
-import "github.com/faultline-io/faultline/providers/vsphere/simulator/internal/clustermodules"
+import "github.com/faultline-io/faultline/providers/vsphere/simulator/internal/rest"
 
 // Module is a cluster module.
-type Module = clustermodules.Module
+type Module = rest.Module
 
 // Modules returns all cluster modules, in the order in which they were made.
 func (s *Server) Modules() []Module { return s.modules.All() }

@@ -3,10 +3,10 @@
 
 package simulator
 
-import "github.com/faultline-io/faultline/providers/vsphere/simulator/internal/storagepolicy"
+import "github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 
 // StoragePolicy is a storage policy for virtual machines.
-type StoragePolicy = storagepolicy.Policy
+type StoragePolicy = vcsim.Policy
 
 // AddPolicy makes a storage policy, or one of that name another one: it gets another
 // identifier.

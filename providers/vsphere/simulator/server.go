@@ -14,59 +14,43 @@ import (
 	pbm "github.com/vmware/govmomi/pbm/simulator"
 	"github.com/vmware/govmomi/vim25/soap"
 
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/cloning"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/clustermodules"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/datastores"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/drs"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/effects"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/encryption"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/front"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/guest"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/hosts"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/inventory"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/machines"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/operator"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/passthrough"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/sessions"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/storagepolicy"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/tagging"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/tasks"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/rest"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/visibility"
 )
 
 // Server is one simulated vCenter. Its methods may be called from any goroutine.
 type Server struct {
 	endpoint *front.Endpoint
-	accounts *sessions.Accounts
-	sessions *sessions.Table
+	accounts *vcsim.Accounts
+	sessions *vcsim.Sessions
 	silent   []string       // properties whose changes clients are not told of
-	history  *tasks.History // nil where vcsim's own is left in place
+	history  *vcsim.History // nil where vcsim's own is left in place
 	vcsim    *vcsim.VCSim
 	closing  sync.Once
 
-	inventory *inventory.Inventory
-	operator  *operator.Operator
+	inventory *vcsim.Inventory
+	operator  *vcsim.Operator
 
 	parts
 }
 
 // parts are what a vCenter consists of, for as much as vcsim does it in another way.
 type parts struct {
-	tasks      *tasks.Tasks
-	tagging    *tagging.Service
-	policies   *storagepolicy.Policies
-	keys       *encryption.Keys
-	modules    *clustermodules.Modules
-	drs        *drs.DRS
-	pci        *passthrough.Devices
-	hosts      *hosts.Hosts
-	datastores *datastores.Datastores
-	visibility *visibility.Visibility
-	cloning    *cloning.Cloning
-	machines   *machines.Machines
-	effects    effects.Effects
-	guests     *guest.Network
+	tasks      *vcsim.Tasks
+	tagging    *rest.Tagging
+	policies   *vcsim.Policies
+	keys       *vcsim.Keys
+	modules    *rest.Modules
+	drs        *vcsim.DRS
+	pci        *vcsim.PCIDevices
+	hosts      *vcsim.Hosts
+	datastores *vcsim.Datastores
+	visibility *vcsim.Visibility
+	cloning    *vcsim.Cloning
+	machines   *vcsim.Machines
+	effects    vcsim.Effects
+	guests     *vcsim.GuestNetwork
 }
 
 // Start runs a Server until the test ends. It fails the test when the layout is
@@ -95,8 +79,8 @@ func New(layout Layout, opts ...Option) (*Server, error) {
 	}
 	s := &Server{
 		endpoint: endpoint,
-		accounts: sessions.NewAccounts(o.username, o.password),
-		sessions: sessions.NewTable(),
+		accounts: vcsim.NewAccounts(o.username, o.password),
+		sessions: vcsim.NewSessions(),
 	}
 	if o.silentRecentTasks {
 		s.silent = append(s.silent, "recentTask")
@@ -123,7 +107,7 @@ func (s *Server) populate(layout Layout, o options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.tagging = tagging.New(s.operator, s.inventory, s.modules.API(s.operator.LoggedIn, mux))
+	s.tagging = rest.NewTagging(s.operator, s.inventory, s.modules.API(s.operator.LoggedIn, mux))
 	if o.silentTags {
 		s.tagging.Silence()
 	}
@@ -142,8 +126,8 @@ func (s *Server) assemble(o options) (http.Handler, error) {
 		return nil, err
 	}
 	model := s.vcsim.Model
-	s.inventory = inventory.New(model.Map(), model.ServiceContent.RootFolder)
-	if s.operator, err = operator.New(model.Service, s.vcsim.REST, s.accounts.Operator); err != nil {
+	s.inventory = vcsim.NewInventory(model.Map(), model.ServiceContent.RootFolder)
+	if s.operator, err = vcsim.NewOperator(model.Service, s.vcsim.REST, s.accounts.Operator); err != nil {
 		return nil, err
 	}
 	s.parts = s.compose(o)
@@ -160,20 +144,20 @@ func (s *Server) assemble(o options) (http.Handler, error) {
 func (s *Server) compose(o options) parts {
 	i := s.inventory
 	p := parts{
-		tasks:    tasks.New(i, s.operator.Client.ServiceContent.TaskManager),
-		policies: storagepolicy.New(i, o.stockPolicies),
-		keys:     encryption.New(i, s.operator),
-		modules:  clustermodules.New(i),
-		pci:      &passthrough.Devices{},
-		hosts:    hosts.New(i),
-		guests:   guest.New(i, o.guestDelay),
+		tasks:    vcsim.NewTasks(i, s.operator.Client.ServiceContent.TaskManager),
+		policies: vcsim.NewPolicies(i, o.stockPolicies),
+		keys:     vcsim.NewKeys(i, s.operator),
+		modules:  rest.NewModules(i),
+		pci:      &vcsim.PCIDevices{},
+		hosts:    vcsim.NewHosts(i),
+		guests:   vcsim.NewGuestNetwork(i, o.guestDelay),
 	}
-	p.drs = drs.New(i, p.pci)
-	p.datastores = datastores.New(i, &p.tasks.Turns)
-	p.visibility = visibility.New(i, &p.tasks.Turns)
-	p.cloning = cloning.New(i, p.drs, p.policies, p.keys, p.visibility)
-	p.machines = machines.New(i, s.operator, p.cloning)
-	p.effects = effects.Effects{
+	p.drs = vcsim.NewDRS(i, p.pci)
+	p.datastores = vcsim.NewDatastores(i, &p.tasks.Turns)
+	p.visibility = vcsim.NewVisibility(i, &p.tasks.Turns)
+	p.cloning = vcsim.NewCloning(i, p.drs, p.policies, p.keys, p.visibility)
+	p.machines = vcsim.NewMachines(i, s.operator, p.cloning)
+	p.effects = vcsim.Effects{
 		Inventory: i, Hosts: p.hosts, Datastores: p.datastores, DRS: p.drs, Cloning: p.cloning, Machines: p.machines,
 	}
 	return p

@@ -6,7 +6,7 @@ package simulator
 import (
 	"github.com/vmware/govmomi/simulator"
 
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/propertycollector"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 )
 
 // ExpireSessions ends every SOAP and REST session, as vCenter does after a restart
@@ -17,7 +17,7 @@ func (s *Server) ExpireSessions() {
 	for _, session := range all.SessionList {
 		s.sessions.Expire(session.Key)
 	}
-	s.endpoint.Waits.CancelAll(propertycollector.ErrExpired)
+	s.endpoint.Waits.CancelAll(vcsim.ErrExpired)
 	s.sessions.Drop(s.inventory.Registry, all)
 	s.operator.Expire()
 }

@@ -3,7 +3,7 @@
 
 package simulator
 
-import "github.com/faultline-io/faultline/providers/vsphere/simulator/internal/tagging"
+import "github.com/faultline-io/faultline/providers/vsphere/simulator/internal/rest"
 
 // SetTagging says whether accounts have the privilege to attach tags. Without it
 // vCenter refuses the call as a whole, and does not say which tag it is about.
@@ -21,7 +21,7 @@ func (s *Server) AllowTagging(allowed bool, privileges ...string) {
 func (s *Server) RefuseAttaching(n int) { s.tagging.Refuse(n) }
 
 // Category is a tag category as vCenter has it.
-type Category = tagging.Category
+type Category = rest.Category
 
 // Categories returns all tag categories in the order of their names.
 func (s *Server) Categories() ([]Category, error) { return s.tagging.Categories() }

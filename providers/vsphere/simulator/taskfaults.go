@@ -8,12 +8,11 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/tasks"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vimfault"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 )
 
 // AllTasks stands for the method of every task.
-const AllTasks = tasks.All
+const AllTasks = vcsim.AllTasks
 
 // HoldTasks keeps tasks of the method (such as "CloneVM_Task") running, without
 // effect, until ReleaseTasks. Tasks that run already are not concerned, nor are
@@ -29,7 +28,7 @@ func (s *Server) DelayTasks(method string, d time.Duration) { s.tasks.Delay(meth
 // FailTasks makes the next n tasks of the method end in an error with the message;
 // n below zero means all until n is set to zero.
 func (s *Server) FailTasks(method string, n int, msg string) {
-	s.FailTasksWith(method, n, vimfault.System(msg))
+	s.FailTasksWith(method, n, vcsim.SystemFault(msg))
 }
 
 // FailTasksWith is FailTasks with a fault of the caller's choice.

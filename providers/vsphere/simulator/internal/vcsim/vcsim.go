@@ -1,7 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vcsim puts govmomi's vcsim together for one server alone.
+// Package vcsim is govmomi's vcsim for one server alone, and what vCenter has and does beyond it: the inventory by reference, name and path,
+// sessions, tasks with their turns, faults and history, changes as clients are told of them, how virtual machines are made, what they run
+// on and what befalls that, groups and rules, guests, storage policies and key providers. Each file is one of these.
 package vcsim
 
 import (

@@ -1,0 +1,198 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
+)
+
+const (
+	categoryPath    = "/com/vmware/cis/tagging/category"
+	tagPath         = "/com/vmware/cis/tagging/tag"
+	associationPath = "/com/vmware/cis/tagging/tag-association"
+)
+
+type tagModel struct {
+	Name     string `json:"name"`
+	Category string `json:"category_id"`
+}
+
+// Tagging has the tags of a vCenter, and refuses what vCenter refuses of clients that make and attach tags, and
+// vcsim does not.
+type Tagging struct {
+	operator  *vcsim.Operator
+	inventory *vcsim.Inventory
+	next      http.Handler
+	silent    bool
+
+	mu      sync.Mutex
+	denied  map[string]bool // privileges
+	refused int             // attachments to come; below zero: no end
+}
+
+// NewTagging serves the tags that an operator sees; what is not for the tagging service is for next.
+func NewTagging(o *vcsim.Operator, i *vcsim.Inventory, next http.Handler) *Tagging {
+	return &Tagging{operator: o, inventory: i, next: next}
+}
+
+// Allow says whether accounts have privileges.
+func (s *Tagging) Allow(allowed bool, privileges ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.denied == nil {
+		s.denied = map[string]bool{}
+	}
+	for _, privilege := range privileges {
+		s.denied[privilege] = !allowed
+	}
+}
+
+// Refuse makes vCenter refuse the next n attachments to single objects; n below zero means all.
+func (s *Tagging) Refuse(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused = n
+}
+
+// refuses reports whether a call fails: for a privilege, or because it is its turn.
+func (s *Tagging) refuses(privilege, action string) (forbidden, refused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	refused = action == "attach" && s.refused != 0
+	if refused && s.refused > 0 {
+		s.refused--
+	}
+	return s.denied[privilege], refused
+}
+
+// privilegeOf returns what a call to the tagging service takes; "" for reading.
+func privilegeOf(r *http.Request) string {
+	action := r.URL.Query().Get("~action")
+	verb := map[string]string{http.MethodPost: "Create", http.MethodPatch: "Edit", http.MethodDelete: "Delete"}[r.Method]
+	switch {
+	case strings.Contains(r.URL.Path, associationPath):
+		if strings.HasPrefix(action, "attach") || strings.HasPrefix(action, "detach") {
+			return "AttachTag"
+		}
+	case verb == "" || action != "":
+	case strings.Contains(r.URL.Path, categoryPath):
+		return verb + "Category"
+	case strings.Contains(r.URL.Path, tagPath):
+		return verb + "Tag"
+	}
+	return ""
+}
+
+func (s *Tagging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	privilege, action := privilegeOf(r), r.URL.Query().Get("~action")
+	if privilege == "" {
+		s.next.ServeHTTP(w, r)
+		return
+	}
+	forbidden, refused := s.refuses(privilege, action)
+	switch {
+	case forbidden:
+		vcsim.AnswerJSON(w, http.StatusForbidden, map[string]any{"type": "com.vmware.vapi.std.errors.unauthorized", "value": map[string]any{"messages": []any{}}})
+		return
+	case refused:
+		vcsim.AnswerJSON(w, http.StatusServiceUnavailable, map[string]any{"type": "com.vmware.vapi.std.errors.service_unavailable", "value": map[string]any{"messages": []any{}}})
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if action == "attach" || action == "attach-multiple-tags-to-object" {
+		if s.violated(w, r, body, action) {
+			return
+		}
+	}
+	var spec attachment
+	if json.Unmarshal(body, &spec) != nil || spec.Object.ID == "" {
+		s.next.ServeHTTP(w, r)
+		return
+	}
+	s.watched(spec.reference(), func() { s.next.ServeHTTP(w, r) })
+}
+
+// attachment is what a client has attached, or taken off.
+type attachment struct {
+	Object struct{ Type, ID string } `json:"object_id"`
+	Tags   []string                  `json:"tag_ids"`
+}
+
+func (a attachment) reference() types.ManagedObjectReference {
+	return types.ManagedObjectReference{Type: a.Object.Type, Value: a.Object.ID}
+}
+
+// violated refuses an attachment against the rules of the tag's category.
+func (s *Tagging) violated(w http.ResponseWriter, r *http.Request, body []byte, action string) bool {
+	var spec attachment
+	if json.Unmarshal(body, &spec) != nil {
+		return false
+	}
+	if action == "attach" {
+		spec.Tags = []string{r.URL.Path[strings.LastIndex(r.URL.Path, "/id:")+len("/id:"):]}
+	}
+	id, text := s.surplus(spec.reference(), spec.Tags)
+	if id == "" {
+		return false
+	}
+	if action == "attach" {
+		vcsim.AnswerJSON(w, http.StatusBadRequest, map[string]any{
+			"type": "com.vmware.vapi.std.errors.invalid_argument", "value": map[string]any{"messages": []any{map[string]any{"default_message": text}}},
+		})
+		return true
+	}
+	vcsim.AnswerJSON(w, http.StatusOK, map[string]any{"value": map[string]any{"success": false, "error_messages": []any{map[string]any{
+		"id": "cis.tagging.cardinality.violation.error", "default_message": text, "args": []string{id},
+	}}}})
+	return true
+}
+
+// surplus returns a tag that cannot be attached, and why: it is the second of its category on the object, or not for such objects.
+func (s *Tagging) surplus(object types.ManagedObjectReference, wanted []string) (id, why string) {
+	tagIn := map[string]string{} // by category
+	for _, id := range append(s.operator.AttachedTags(object), wanted...) {
+		var tag tagModel
+		if s.operator.REST("GET", tagPath+"/id:"+id, nil, &tag) != nil {
+			continue // there is none: vcsim says so
+		}
+		category, err := s.category(tag.Category)
+		if err != nil {
+			continue
+		}
+		if len(category.Types) > 0 && !slices.Contains(category.Types, object.Type) {
+			return id, fmt.Sprintf("Tag %s is of a category that is not for objects of type %s", id, object.Type)
+		}
+		if other, ok := tagIn[tag.Category]; ok && other != id && category.Cardinality == "SINGLE" {
+			return id, "Tag " + id + " is of a category that allows one tag on an object, which has one"
+		}
+		tagIn[tag.Category] = id
+	}
+	return "", ""
+}
+
+func (s *Tagging) category(id string) (Category, error) {
+	var model struct {
+		Name        string   `json:"name"`
+		Cardinality string   `json:"cardinality"`
+		Description string   `json:"description"`
+		Types       []string `json:"associable_types"`
+	}
+	err := s.operator.REST("GET", categoryPath+"/id:"+id, nil, &model)
+	return Category{Name: model.Name, Cardinality: model.Cardinality, Description: model.Description, Types: model.Types}, err
+}

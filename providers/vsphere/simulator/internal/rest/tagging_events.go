@@ -1,0 +1,54 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"path"
+	"slices"
+
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+const (
+	attachedEvent = "com.vmware.cis.tagging.attach"
+	detachedEvent = "com.vmware.cis.tagging.detach"
+)
+
+// Silence has vCenter write no events of tags.
+func (s *Tagging) Silence() { s.silent = true }
+
+// watched runs what may change the tags of an object, and has vCenter write an event of each that was attached or taken off.
+func (s *Tagging) watched(object types.ManagedObjectReference, change func()) {
+	before := s.operator.AttachedTags(object)
+	change()
+	after := s.operator.AttachedTags(object)
+	for _, id := range after {
+		if !slices.Contains(before, id) {
+			s.post(attachedEvent, id, object)
+		}
+	}
+	for _, id := range before {
+		if !slices.Contains(after, id) {
+			s.post(detachedEvent, id, object)
+		}
+	}
+}
+
+// post writes an event as vCenter does: it names the tag and the object, but says of neither which one of the name it is.
+func (s *Tagging) post(kind, id string, object types.ManagedObjectReference) {
+	var tag tagModel
+	if s.silent || s.operator.REST("GET", tagPath+"/id:"+id, nil, &tag) != nil {
+		return
+	}
+	name := object.Value
+	if e, ok := s.inventory.Registry.Get(object).(mo.Entity); ok {
+		name = path.Base(s.inventory.PathOf(e))
+	}
+	root := s.operator.Client.ServiceContent.RootFolder // vcsim insists on an object; vCenter gives none
+	s.operator.PostEvent(&types.EventEx{
+		EventTypeId: kind, Severity: "info", ObjectType: root.Type, ObjectId: root.Value,
+		Arguments: []types.KeyAnyValue{{Key: "Tag", Value: tag.Name}, {Key: "Object", Value: name}, {Key: "User", Value: "somebody"}},
+	})
+}

@@ -1,0 +1,247 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcsim
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// KeptStorage is what a clone asked for that vCenter keeps with its storage, and vcsim not.
+type KeptStorage struct {
+	// Home is the name of the storage policy of its files, "" for the default.
+	Home  string
+	disks map[string]AskedDisk // by place
+}
+
+// AskedDisk is what a disk was asked to be: Thin, Thick or EagerlyZeroed, and by which storage policy.
+type AskedDisk struct{ Mode, Policy string }
+
+// Disk returns what was asked for of a disk.
+func (k KeptStorage) Disk(disk *types.VirtualDisk) AskedDisk {
+	return k.disks[placeOf(&disk.VirtualDevice)]
+}
+
+// Kept returns what a machine's storage was asked to be.
+func (c *Cloning) Kept(vm types.ManagedObjectReference) KeptStorage { return c.storage.get(vm) }
+
+// Forget is for a machine that has gone.
+func (c *Cloning) Forget(vm types.ManagedObjectReference) { c.storage.forget(vm) }
+
+// storageRecord remembers it.
+type storageRecord struct {
+	mu   sync.Mutex
+	kept map[types.ManagedObjectReference]KeptStorage
+}
+
+func (s *storageRecord) set(vm types.ManagedObjectReference, kept KeptStorage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept == nil {
+		s.kept = map[types.ManagedObjectReference]KeptStorage{}
+	}
+	s.kept[vm] = kept
+}
+
+func (s *storageRecord) get(vm types.ManagedObjectReference) KeptStorage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept[vm]
+}
+
+func (s *storageRecord) forget(vm types.ManagedObjectReference) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.kept, vm)
+}
+
+// checkStorage refuses, when the task runs, policies that there are not, disks that
+// have no place, resources that cannot be given, and keys that nobody has.
+func (c *Cloning) checkStorage(template *simulator.VirtualMachine, p *clonePlan, req *types.CloneVM_Task) types.BaseMethodFault {
+	kept, fault := c.keptBy(template, req)
+	if fault != nil {
+		return fault
+	}
+	p.kept = kept
+	if fault := checkAdded(template, req.Spec.Config); fault != nil {
+		return fault
+	}
+	memory := template.Config.Hardware.MemoryMB
+	if req.Spec.Config.MemoryMB != 0 {
+		memory = int32(req.Spec.Config.MemoryMB)
+	}
+	if fault := checkAllocation("memory", req.Spec.Config.MemoryAllocation, int64(memory)); fault != nil {
+		return fault
+	}
+	if fault := checkAllocation("cpu", req.Spec.Config.CpuAllocation, 0); fault != nil {
+		return fault
+	}
+	return c.checkCrypto(req.Spec.Config)
+}
+
+// checkCrypto wants a key that a provider has made. A policy that encrypts wants a
+// default provider.
+func (c *Cloning) checkCrypto(config *types.VirtualMachineConfigSpec) types.BaseMethodFault {
+	invalid := &types.InvalidArgument{InvalidProperty: "spec.config.crypto"}
+	if c.keys.None() && slices.ContainsFunc(config.VmProfile, c.encrypts) {
+		return invalid
+	}
+	if encrypt, ok := config.Crypto.(*types.CryptoSpecEncrypt); ok && !c.keys.Has(encrypt.CryptoKeyId) {
+		return invalid
+	}
+	return nil
+}
+
+// completeStorage applies what vcsim leaves out. The clone is locked.
+func (c *Cloning) completeStorage(vm *simulator.VirtualMachine, p *clonePlan, config *types.VirtualMachineConfigSpec) {
+	c.storage.set(vm.Self, p.kept)
+	if config.CpuAllocation != nil {
+		vm.Config.CpuAllocation = config.CpuAllocation
+	}
+	if config.MemoryAllocation != nil {
+		vm.Config.MemoryAllocation = config.MemoryAllocation
+	}
+	if config.FtEncryptionMode != "" {
+		vm.Config.FtEncryptionMode = config.FtEncryptionMode
+	}
+	if config.MigrateEncryption != "" {
+		vm.Config.MigrateEncryption = config.MigrateEncryption
+	}
+	if encrypt, ok := config.Crypto.(*types.CryptoSpecEncrypt); ok {
+		key := encrypt.CryptoKeyId
+		vm.Config.KeyId = &key
+	}
+}
+
+// placeOf names where a disk is attached.
+func placeOf(device *types.VirtualDevice) string {
+	if device.UnitNumber == nil {
+		return fmt.Sprint(device.ControllerKey)
+	}
+	return fmt.Sprintf("%d:%d", device.ControllerKey, *device.UnitNumber)
+}
+
+// keptBy gathers which policy is for what.
+func (c *Cloning) keptBy(template *simulator.VirtualMachine, req *types.CloneVM_Task) (KeptStorage, types.BaseMethodFault) {
+	kept := KeptStorage{disks: map[string]AskedDisk{}}
+	home := req.Spec.Location.Profile
+	if len(req.Spec.Config.VmProfile) > 0 {
+		home = req.Spec.Config.VmProfile
+	}
+	var fault types.BaseMethodFault
+	policyOf := func(profiles []types.BaseVirtualMachineProfileSpec) string {
+		for _, profile := range profiles {
+			defined, ok := profile.(*types.VirtualMachineDefinedProfileSpec)
+			if !ok {
+				continue
+			}
+			if found, ok := c.policies.Named(defined.ProfileId); ok {
+				return found.Name
+			}
+			fault = &types.InvalidArgument{InvalidProperty: "spec.profile"}
+		}
+		return ""
+	}
+	kept.Home = policyOf(home)
+	devices := object.VirtualDeviceList(template.Config.Hardware.Device)
+	for _, locator := range req.Spec.Location.Disk {
+		disk, ok := devices.FindByKey(locator.DiskId).(*types.VirtualDisk)
+		if !ok || req.Spec.Location.Datastore != nil && locator.Datastore != *req.Spec.Location.Datastore {
+			return kept, &types.InvalidArgument{InvalidProperty: "spec.location.disk"}
+		}
+		kept.disks[placeOf(&disk.VirtualDevice)] = AskedDisk{Policy: policyOf(locator.Profile)}
+	}
+	for _, change := range req.Spec.Config.DeviceChange {
+		spec := change.GetVirtualDeviceConfigSpec()
+		if disk, ok := spec.Device.(*types.VirtualDisk); ok && spec.Operation == types.VirtualDeviceConfigSpecOperationAdd {
+			kept.disks[placeOf(&disk.VirtualDevice)] = AskedDisk{Policy: policyOf(spec.Profile), Mode: modeOf(disk)}
+		}
+	}
+	return kept, fault
+}
+
+func modeOf(disk *types.VirtualDisk) string {
+	backing, ok := disk.Backing.(*types.VirtualDiskFlatVer2BackingInfo)
+	switch {
+	case !ok || backing.ThinProvisioned == nil:
+		return ""
+	case *backing.ThinProvisioned:
+		return "Thin"
+	case backing.EagerlyScrub != nil && *backing.EagerlyScrub:
+		return "EagerlyZeroed"
+	}
+	return "Thick"
+}
+
+// checkAdded refuses disks that have no size, or no place of their own at a controller.
+func checkAdded(template *simulator.VirtualMachine, config *types.VirtualMachineConfigSpec) types.BaseMethodFault {
+	devices := object.VirtualDeviceList(template.Config.Hardware.Device)
+	taken := map[string]bool{}
+	for _, device := range devices {
+		taken[placeOf(device.GetVirtualDevice())] = true
+	}
+	for i, change := range config.DeviceChange {
+		spec := change.GetVirtualDeviceConfigSpec()
+		disk, ok := spec.Device.(*types.VirtualDisk)
+		if !ok || spec.Operation != types.VirtualDeviceConfigSpecOperationAdd {
+			continue
+		}
+		invalid := &types.InvalidDeviceSpec{DeviceIndex: int32(i)}
+		if disk.CapacityInKB <= 0 || disk.UnitNumber == nil || taken[placeOf(&disk.VirtualDevice)] {
+			return invalid
+		}
+		if !hasUnit(devices.FindByKey(disk.ControllerKey), *disk.UnitNumber) {
+			return invalid
+		}
+		taken[placeOf(&disk.VirtualDevice)] = true
+	}
+	return nil
+}
+
+// hasUnit reports whether a controller has a place for a disk. SCSI controllers are at
+// one themselves.
+func hasUnit(controller types.BaseVirtualDevice, unit int32) bool {
+	if scsi, ok := controller.(types.BaseVirtualSCSIController); ok && unit == max(scsi.GetVirtualSCSIController().ScsiCtlrUnitNumber, 7) {
+		return false
+	}
+	switch controller.(type) {
+	case *types.ParaVirtualSCSIController:
+		return unit < 65
+	case types.BaseVirtualSCSIController:
+		return unit < 16
+	case types.BaseVirtualSATAController:
+		return unit < 30
+	case *types.VirtualNVMEController:
+		return unit < 15
+	case *types.VirtualIDEController:
+		return unit < 2
+	}
+	return false
+}
+
+// checkAllocation refuses to reserve more than there may be.
+func checkAllocation(of string, info *types.ResourceAllocationInfo, most int64) types.BaseMethodFault {
+	if info == nil || info.Reservation == nil {
+		return nil
+	}
+	above := info.Limit != nil && *info.Limit >= 0 && *info.Reservation > *info.Limit
+	if above || *info.Reservation < 0 || most > 0 && *info.Reservation > most {
+		return &types.InvalidArgument{InvalidProperty: "spec.config." + of + "Allocation.reservation"}
+	}
+	return nil
+}
+
+func (c *Cloning) encrypts(profile types.BaseVirtualMachineProfileSpec) bool {
+	defined, ok := profile.(*types.VirtualMachineDefinedProfileSpec)
+	if !ok {
+		return false
+	}
+	policy, _ := c.policies.Named(defined.ProfileId)
+	return policy.Encrypts
+}

@@ -1,0 +1,157 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcsim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// DatacenterBuilder makes datacenters through vCenter's own API, out of these parts.
+type DatacenterBuilder struct {
+	Operator   *Operator
+	Inventory  *Inventory
+	Hosts      *Hosts
+	Datastores *Datastores
+	DRS        *DRS
+}
+
+// datacenterSite is a datacenter while it is being built.
+type datacenterSite struct {
+	DatacenterBuilder
+	spec     Datacenter
+	object   *simulator.Datacenter
+	clusters []*simulator.ClusterComputeResource // as in the spec
+}
+
+// Add makes a datacenter. An error says which part of it cannot be made.
+func (b DatacenterBuilder) Add(spec Datacenter) error {
+	made, err := methods.CreateDatacenter(context.Background(), b.Operator.Client, &types.CreateDatacenter{
+		This: b.Operator.Client.ServiceContent.RootFolder, Name: spec.Name,
+	})
+	if err != nil {
+		return fmt.Errorf("creating it: %w", err)
+	}
+	dc, _ := Get[*simulator.Datacenter](b.Inventory, &made.Returnval)
+	s := &datacenterSite{DatacenterBuilder: b, spec: spec, object: dc}
+	steps := []func() error{s.folders, s.computeClusters, s.networks, s.datastores, s.templates, s.groups}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *datacenterSite) folders() error {
+	for _, path := range s.spec.Folders {
+		err := s.Inventory.MakePath(s.object.VmFolder, path, s.addFolder)
+		if err != nil {
+			return fmt.Errorf("creating folder %q: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func (s *datacenterSite) addFolder(parent types.ManagedObjectReference, name string) (types.ManagedObjectReference, error) {
+	made, err := methods.CreateFolder(context.Background(), s.Operator.Client, &types.CreateFolder{This: parent, Name: name})
+	if err != nil {
+		return parent, err
+	}
+	return made.Returnval, nil
+}
+
+func (s *datacenterSite) computeClusters() error {
+	for _, spec := range s.spec.Clusters {
+		cluster, err := s.Hosts.AddCluster(s.Operator, s.object.HostFolder, spec.Name)
+		if err != nil {
+			return fmt.Errorf("creating cluster %q: %w", spec.Name, err)
+		}
+		s.clusters = append(s.clusters, cluster)
+		for _, host := range spec.Hosts {
+			if err := addHost(s.Operator, cluster, host); err != nil {
+				return fmt.Errorf("adding host %q to cluster %q: %w", host, spec.Name, err)
+			}
+		}
+		for _, pool := range spec.Pools {
+			if err := s.Hosts.AddPool(s.Operator, *cluster.ResourcePool, pool); err != nil {
+				return fmt.Errorf("creating pool %q in cluster %q: %w", pool, spec.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// selected returns the clusters of those names, or all.
+func (s *datacenterSite) selected(names []string) ([]*simulator.ClusterComputeResource, error) {
+	var out []*simulator.ClusterComputeResource
+	for _, cluster := range s.clusters {
+		if len(names) == 0 || slices.Contains(names, cluster.Name) {
+			out = append(out, cluster)
+		}
+	}
+	if len(names) > 0 && len(out) != len(names) {
+		return nil, fmt.Errorf("clusters %s: not all of them exist", strings.Join(names, ", "))
+	}
+	return out, nil
+}
+
+func (s *datacenterSite) networks() error {
+	builder := buildNetworks(s.Inventory, s.Operator, s.object)
+	builder.Drop(s.clusters)
+	for _, spec := range s.spec.Networks {
+		clusters, err := s.selected(spec.Clusters)
+		if err != nil {
+			return fmt.Errorf("network %q: %w", spec.Name, err)
+		}
+		add := builder.Add
+		if spec.Distributed {
+			add = builder.AddPortgroup
+		}
+		if err := add(spec.Name, clusters); err != nil {
+			return fmt.Errorf("creating network %q: %w", spec.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s *datacenterSite) datastores() error {
+	for _, spec := range s.spec.Datastores {
+		clusters, err := s.selected(spec.Clusters)
+		if err != nil {
+			return fmt.Errorf("datastore %q: %w", spec.Name, err)
+		}
+		if err := s.Datastores.Mount(s.Operator, spec.Name, s.Inventory.HostsOf(clusters)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *datacenterSite) templates() error {
+	builder := buildTemplates(s.Inventory, s.Operator, s.spec.Name, s.clusters)
+	for _, spec := range s.spec.Templates {
+		if err := builder.Add(spec); err != nil {
+			return fmt.Errorf("template %q: %w", spec.Name, err)
+		}
+	}
+	return nil
+}
+
+// groups makes DRS groups and rules, and switches DRS on.
+func (s *datacenterSite) groups() error {
+	for i, spec := range s.spec.Clusters {
+		setup := DRSSetup{HostGroups: spec.HostGroups, VMGroups: spec.VMGroups, Rules: spec.Rules}
+		if err := s.DRS.SetUp(s.Operator, s.clusters[i], setup); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcsim
+
+import (
+	"cmp"
+	"log"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// GuestNetwork boots guests: some time after power on their tools run and report
+// the host name and the addresses of each card.
+type GuestNetwork struct {
+	inventory *Inventory
+	leases    leases
+
+	mu     sync.Mutex
+	delay  time.Duration
+	boots  map[types.ManagedObjectReference]*time.Timer
+	others map[types.ManagedObjectReference][]nic // interfaces of guests that are no cards
+	closed bool
+	done   sync.WaitGroup
+}
+
+// NewGuestNetwork is one whose guests take so long to boot; a negative time means that they never do.
+func NewGuestNetwork(i *Inventory, delay time.Duration) *GuestNetwork {
+	return &GuestNetwork{
+		inventory: i, delay: delay, boots: map[types.ManagedObjectReference]*time.Timer{}, others: map[types.ManagedObjectReference][]nic{},
+	}
+}
+
+// SetDelay sets how long guests that power on from now on take to boot.
+func (g *GuestNetwork) SetDelay(d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.delay = d
+}
+
+// Close stops the boots that have not happened and waits for the others.
+func (g *GuestNetwork) Close() {
+	g.mu.Lock()
+	g.closed = true
+	for ref := range g.boots {
+		g.stop(ref)
+	}
+	g.mu.Unlock()
+	g.done.Wait()
+}
+
+// schedule boots the guest after its delay.
+func (g *GuestNetwork) schedule(ref types.ManagedObjectReference, boot func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stop(ref)
+	if g.closed || g.delay < 0 {
+		return
+	}
+	g.done.Add(1)
+	g.boots[ref] = time.AfterFunc(g.delay, func() {
+		defer g.done.Done()
+		boot()
+	})
+}
+
+func (g *GuestNetwork) cancel(ref types.ManagedObjectReference) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stop(ref)
+}
+
+// Forget is for a VM that has gone.
+func (g *GuestNetwork) Forget(ref types.ManagedObjectReference) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stop(ref)
+	delete(g.others, ref)
+}
+
+func (g *GuestNetwork) stop(ref types.ManagedObjectReference) {
+	if timer := g.boots[ref]; timer != nil && timer.Stop() {
+		g.done.Done()
+	}
+	delete(g.boots, ref)
+}
+
+// PowerChanged is told while the VM is locked.
+func (g *GuestNetwork) PowerChanged(vm *mo.VirtualMachine) {
+	if vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn {
+		g.schedule(vm.Self, func() { g.boot(vm.Self) })
+		return
+	}
+	g.cancel(vm.Self)
+	g.inventory.Registry.Update(g.inventory.Call(), vm, guestState(&guestReport{cards: nics(vm)}))
+}
+
+// boot makes the guest report itself, if it is still on.
+func (g *GuestNetwork) boot(ref types.ManagedObjectReference) {
+	vm, ok := Get[*simulator.VirtualMachine](g.inventory, &ref)
+	if !ok {
+		return
+	}
+	ctx := g.inventory.Call()
+	g.inventory.Registry.WithLock(ctx, vm, func() {
+		if vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn {
+			return
+		}
+		config := extraConfig(&vm.VirtualMachine)
+		meta, err := parseMetadata(config["guestinfo.metadata"], config["guestinfo.metadata.encoding"])
+		if err != nil {
+			log.Printf("simulator: guest of %s: %v", vm.Name, err) // it boots without, as cloud-init does
+		}
+		r := &guestReport{running: true, hostname: cmp.Or(meta.Hostname, vm.Name), cards: nics(&vm.VirtualMachine)}
+		for i := range r.cards {
+			card := &r.cards[i]
+			card.network = networkName(ctx, card.Network())
+			card.addresses = g.addresses(meta.card(card.MAC), card)
+		}
+		r.cards = append(g.interfaces(ref), r.cards...)
+		ctx.Update(vm, guestState(r))
+	})
+}
+
+// addresses follows the configuration of the card.
+func (g *GuestNetwork) addresses(config ethernet, card *nic) []netip.Prefix {
+	out := config.static()
+	if config.DHCP4 {
+		out = append(out, g.leases.dhcp4(card.Network(), card.MAC))
+	}
+	if config.DHCP6 {
+		out = append(out, g.leases.dhcp6(card.Network(), card.MAC))
+	}
+	if local, ok := linkLocal(card.MAC); ok {
+		out = append(out, local)
+	}
+	return out
+}
+
+// extraConfig is the part of a VM's configuration that its guest can read. The VM is locked.
+func extraConfig(vm *mo.VirtualMachine) map[string]string {
+	out := map[string]string{}
+	if vm.Config == nil {
+		return out
+	}
+	for _, option := range vm.Config.ExtraConfig {
+		if value, ok := option.GetOptionValue().Value.(string); ok {
+			out[option.GetOptionValue().Key] = value
+		}
+	}
+	return out
+}
+
+// Reachable refuses to shut down a guest whose tools do not run; vcsim would
+// just switch it off.
+func (g *GuestNetwork) Reachable(ref types.ManagedObjectReference) types.BaseMethodFault {
+	vm, ok := Get[*simulator.VirtualMachine](g.inventory, &ref)
+	if !ok {
+		return nil
+	}
+	var fault types.BaseMethodFault
+	g.inventory.Locked(vm, func() {
+		on := vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn
+		if on && vm.Guest.ToolsRunningStatus != string(types.VirtualMachineToolsRunningStatusGuestToolsRunning) {
+			fault = &types.ToolsUnavailable{}
+		}
+	})
+	return fault
+}
+
+// nics are the cards of a VM that is locked.
+func nics(vm *mo.VirtualMachine) []nic {
+	var out []nic
+	for _, card := range cardsOf(vm) {
+		out = append(out, nic{Card: card})
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcsim
+
+import (
+	"context"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/simulator/esx"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// LightenHosts takes out of vcsim's model of a host what nothing reads and half the time of making one goes into: vcsim
+// copies the model by way of XML.
+func LightenHosts() {
+	esx.HostSystem.Config.Certificate, esx.HostSystem.Config.Firewall = nil, nil
+}
+
+// AddCluster makes a compute cluster without hosts in a folder.
+func (h *Hosts) AddCluster(o *Operator, folder types.ManagedObjectReference, name string) (*simulator.ClusterComputeResource, error) {
+	made, err := methods.CreateClusterEx(context.Background(), o.Client, &types.CreateClusterEx{This: folder, Name: name})
+	if err != nil {
+		return nil, err
+	}
+	cluster, _ := Get[*simulator.ClusterComputeResource](h.inventory, &made.Returnval)
+	h.ownSummary(*cluster.ResourcePool)
+	return cluster, nil
+}
+
+// addHost makes a host of a cluster.
+func addHost(o *Operator, cluster *simulator.ClusterComputeResource, name string) error {
+	started, err := methods.AddHost_Task(context.Background(), o.Client, &types.AddHost_Task{
+		This: cluster.Self, Spec: types.HostConnectSpec{HostName: name}, AsConnected: true,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = o.Await(started.Returnval)
+	return err
+}
+
+// ownSummary gives a pool a summary of its own. vcsim lets all pools of the process
+// share one.
+func (h *Hosts) ownSummary(ref types.ManagedObjectReference) {
+	pool, _ := Get[*simulator.ResourcePool](h.inventory, &ref)
+	summary := *pool.Summary.GetResourcePoolSummary()
+	summary.Name = pool.Name
+	pool.Summary = &summary
+}
+
+// AddPool makes the resource pools on a path below another, such as "a/b", for as much as there are none.
+func (h *Hosts) AddPool(o *Operator, parent types.ManagedObjectReference, path string) error {
+	return h.inventory.MakePath(parent, path, func(parent types.ManagedObjectReference, name string) (types.ManagedObjectReference, error) {
+		made, err := methods.CreateResourcePool(context.Background(), o.Client, &types.CreateResourcePool{
+			This: parent, Name: name, Spec: types.DefaultResourceConfigSpec(),
+		})
+		if err != nil {
+			return parent, err
+		}
+		h.ownSummary(made.Returnval)
+		return made.Returnval, nil
+	})
+}

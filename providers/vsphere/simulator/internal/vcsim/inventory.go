@@ -1,0 +1,362 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcsim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// Inventory is what a vCenter has.
+type Inventory struct {
+	Registry *simulator.Registry
+	root     types.ManagedObjectReference // folder
+}
+
+// NewInventory is the inventory below a root folder.
+func NewInventory(registry *simulator.Registry, root types.ManagedObjectReference) *Inventory {
+	return &Inventory{Registry: registry, root: root}
+}
+
+// Get returns the object of that reference and type.
+func Get[T mo.Reference](i *Inventory, ref *types.ManagedObjectReference) (T, bool) {
+	var none T
+	if ref == nil {
+		return none, false
+	}
+	obj, ok := i.Registry.Get(*ref).(T)
+	return obj, ok
+}
+
+// Call is a vcsim context of its own. vcsim's locks belong to contexts: two
+// goroutines that shared one would not keep each other out.
+func (i *Inventory) Call() *simulator.Context {
+	return &simulator.Context{
+		Context: context.Background(),
+		Map:     i.Registry,
+		Session: &simulator.Session{
+			UserSession: types.UserSession{Key: "simulator"},
+			Registry:    simulator.NewRegistry(),
+			Map:         i.Registry,
+		},
+	}
+}
+
+// Locked runs f while nobody else uses the object.
+func (i *Inventory) Locked(obj mo.Reference, f func()) {
+	i.Registry.WithLock(i.Call(), obj, f)
+}
+
+// children returns the objects that the references lead to.
+func children(ctx *simulator.Context, refs []types.ManagedObjectReference) []mo.Entity {
+	var out []mo.Entity
+	for _, ref := range refs {
+		if e, ok := ctx.Map.Get(ref).(mo.Entity); ok {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// child returns the one of that name.
+func child(ctx *simulator.Context, refs []types.ManagedObjectReference, name string) (mo.Entity, bool) {
+	for _, e := range children(ctx, refs) {
+		if entityName(ctx, e) == name {
+			return e, true
+		}
+	}
+	return nil, false
+}
+
+// entityName returns an object's name. Networks have a second one, which is the one
+// that a rename changes. The object may be locked by ctx, but by no other.
+func entityName(ctx *simulator.Context, e mo.Entity) string {
+	var name string
+	ctx.WithLock(e, func() {
+		switch e := e.(type) {
+		case *mo.Network:
+			name = e.Name
+		case *simulator.DistributedVirtualPortgroup:
+			name = e.Name
+		default:
+			name = e.Entity().Name
+		}
+	})
+	return name
+}
+
+// childRefs returns what is below an object on inventory paths.
+func childRefs(ctx *simulator.Context, e mo.Entity) []types.ManagedObjectReference {
+	var refs []types.ManagedObjectReference
+	ctx.WithLock(e, func() {
+		switch e := e.(type) {
+		case *simulator.Folder:
+			refs = slices.Clone(e.ChildEntity)
+		case *simulator.Datacenter:
+			refs = []types.ManagedObjectReference{e.VmFolder, e.HostFolder, e.DatastoreFolder, e.NetworkFolder}
+		case *simulator.ClusterComputeResource:
+			refs = append(slices.Clone(e.Host), *e.ResourcePool)
+		case *simulator.ResourcePool:
+			refs = slices.Clone(e.ResourcePool.ResourcePool)
+		}
+	})
+	return refs
+}
+
+// At returns the object at an inventory path, such as "/dc/vm/folder/vm".
+func (i *Inventory) At(path string) (mo.Entity, error) {
+	var e mo.Entity = i.Registry.Get(i.root).(*simulator.Folder)
+	ctx := i.Call()
+	for _, name := range splitPath(path) {
+		next, ok := child(ctx, childRefs(ctx, e), name)
+		if !ok {
+			return nil, fmt.Errorf("%s: there is no %q in %q", path, name, entityName(ctx, e))
+		}
+		e = next
+	}
+	return e, nil
+}
+
+// find is At for objects of a type.
+func find[T mo.Entity](i *Inventory, path string) (T, error) {
+	var none T
+	e, err := i.At(path)
+	if err != nil {
+		return none, err
+	}
+	typed, ok := e.(T)
+	if !ok {
+		return none, fmt.Errorf("%s is a %s", path, e.Reference().Type)
+	}
+	return typed, nil
+}
+
+// Clusters returns all compute clusters, in the order of their names.
+func (i *Inventory) Clusters() []*simulator.ClusterComputeResource {
+	var out []*simulator.ClusterComputeResource
+	for _, e := range i.Registry.All("ClusterComputeResource") {
+		out = append(out, e.(*simulator.ClusterComputeResource))
+	}
+	slices.SortFunc(out, func(a, b *simulator.ClusterComputeResource) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Cluster returns the compute cluster of that name or inventory path. A name has
+// to be unique.
+func (i *Inventory) Cluster(name string) (*simulator.ClusterComputeResource, error) {
+	if strings.HasPrefix(name, "/") {
+		return find[*simulator.ClusterComputeResource](i, name)
+	}
+	var found []*simulator.ClusterComputeResource
+	for _, c := range i.Clusters() {
+		if c.Name == name {
+			found = append(found, c)
+		}
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("%d compute clusters are named %q", len(found), name)
+	}
+	return found[0], nil
+}
+
+// DatacenterOf returns the datacenter that an object lies in.
+func (i *Inventory) DatacenterOf(e mo.Entity) *simulator.Datacenter {
+	for e != nil {
+		if dc, ok := e.(*simulator.Datacenter); ok {
+			return dc
+		}
+		parent := e.Entity().Parent
+		if parent == nil {
+			return nil
+		}
+		e, _ = i.Registry.Get(*parent).(mo.Entity)
+	}
+	return nil
+}
+
+// PathOf returns the inventory path of an object.
+func (i *Inventory) PathOf(e mo.Entity) string {
+	ctx := i.Call()
+	var names []string
+	for e != nil && e.Entity().Parent != nil {
+		names = append(names, entityName(ctx, e))
+		e, _ = i.Registry.Get(*e.Entity().Parent).(mo.Entity)
+	}
+	slices.Reverse(names)
+	return "/" + strings.Join(names, "/")
+}
+
+// splitPath returns the names on an inventory path.
+func splitPath(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+}
+
+// HostRefs returns the hosts of a cluster.
+func (i *Inventory) HostRefs(cluster *simulator.ClusterComputeResource) []types.ManagedObjectReference {
+	var refs []types.ManagedObjectReference
+	i.Locked(cluster, func() { refs = slices.Clone(cluster.Host) })
+	return refs
+}
+
+// ClusterOf returns the compute cluster that a VM runs in.
+func (i *Inventory) ClusterOf(vm *simulator.VirtualMachine) (*simulator.ClusterComputeResource, bool) {
+	var host *types.ManagedObjectReference
+	i.Locked(vm, func() { host = vm.Runtime.Host })
+	return i.ClusterOfHost(host)
+}
+
+// ClusterOfHost returns the compute cluster that a host is in.
+func (i *Inventory) ClusterOfHost(ref *types.ManagedObjectReference) (*simulator.ClusterComputeResource, bool) {
+	host, ok := Get[*simulator.HostSystem](i, ref)
+	if !ok {
+		return nil, false
+	}
+	return Get[*simulator.ClusterComputeResource](i, host.Parent)
+}
+
+// ClusterOfPool returns the compute cluster that a resource pool belongs to.
+func (i *Inventory) ClusterOfPool(ref *types.ManagedObjectReference) (*simulator.ClusterComputeResource, bool) {
+	pool, ok := Get[*simulator.ResourcePool](i, ref)
+	if !ok {
+		return nil, false
+	}
+	return Get[*simulator.ClusterComputeResource](i, &pool.Owner)
+}
+
+// Move puts a VM on another host of its cluster. The VM is locked by ctx.
+func (i *Inventory) Move(ctx *simulator.Context, vm *simulator.VirtualMachine, to types.ManagedObjectReference) {
+	from := *vm.Runtime.Host
+	if from == to {
+		return
+	}
+	if host, ok := Get[*simulator.HostSystem](i, &from); ok {
+		i.Registry.RemoveReference(ctx, host, &host.Vm, vm.Self)
+	}
+	if host, ok := Get[*simulator.HostSystem](i, &to); ok {
+		i.Registry.AppendReference(ctx, host, &host.Vm, vm.Self)
+	}
+	ctx.Update(vm, []types.PropertyChange{
+		{Name: "runtime.host", Val: &to},
+		{Name: "summary.runtime.host", Val: &to},
+	})
+}
+
+// VM returns the VM of that name, reference or inventory path.
+func (i *Inventory) VM(vm string) (*simulator.VirtualMachine, error) {
+	if strings.HasPrefix(vm, "/") {
+		return find[*simulator.VirtualMachine](i, vm)
+	}
+	var found []*simulator.VirtualMachine
+	for _, e := range i.Registry.All("VirtualMachine") {
+		if e.Reference().Value == vm || entityName(i.Call(), e) == vm {
+			found = append(found, e.(*simulator.VirtualMachine))
+		}
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("%d virtual machines are named %q", len(found), vm)
+	}
+	return found[0], nil
+}
+
+// NameAt returns the name of the object of that reference, "" if there is none.
+func (i *Inventory) NameAt(ref *types.ManagedObjectReference) string {
+	if e, ok := Get[mo.Entity](i, ref); ok {
+		return entityName(i.Call(), e)
+	}
+	return ""
+}
+
+// Label is the name of the object of that reference, or the reference if there is none. The object may be locked by ctx.
+func (i *Inventory) Label(ctx *simulator.Context, ref types.ManagedObjectReference) string {
+	if e, ok := i.Registry.Get(ref).(mo.Entity); ok {
+		return entityName(ctx, e)
+	}
+	return ref.Value
+}
+
+// PublishConfig tells of a VM's configuration, parts of which vcsim changes in silence.
+func (i *Inventory) PublishConfig(ctx *simulator.Context, ref types.ManagedObjectReference) {
+	vm, ok := Get[*simulator.VirtualMachine](i, &ref)
+	if !ok {
+		return
+	}
+	ctx.Update(vm, []types.PropertyChange{
+		{Name: "name", Val: vm.Name},
+		{Name: "config.name", Val: vm.Config.Name},
+		{Name: "config.annotation", Val: vm.Config.Annotation},
+		{Name: "config.uuid", Val: vm.Config.Uuid},
+		{Name: "config.instanceUuid", Val: vm.Config.InstanceUuid},
+		{Name: "config.hardware.device", Val: vm.Config.Hardware.Device},
+		{Name: "summary.config.name", Val: vm.Name},
+		{Name: "summary.config.instanceUuid", Val: vm.Summary.Config.InstanceUuid},
+	})
+}
+
+// EditVM changes a VM, given as for VM, while it is locked.
+func (i *Inventory) EditVM(vm string, change func(*simulator.Context, *simulator.VirtualMachine)) error {
+	machine, err := i.VM(vm)
+	if err != nil {
+		return err
+	}
+	ctx := i.Call()
+	ctx.WithLock(machine, func() { change(ctx, machine) })
+	return nil
+}
+
+// HostsOf returns the hosts of clusters.
+func (i *Inventory) HostsOf(clusters []*simulator.ClusterComputeResource) []*simulator.HostSystem {
+	var out []*simulator.HostSystem
+	for _, cluster := range clusters {
+		for _, e := range children(i.Call(), cluster.Host) {
+			out = append(out, e.(*simulator.HostSystem))
+		}
+	}
+	return out
+}
+
+// MakePath makes what there is not on a path of folders or resource pools below another.
+func (i *Inventory) MakePath(parent types.ManagedObjectReference, path string, add func(parent types.ManagedObjectReference, name string) (types.ManagedObjectReference, error)) error {
+	for _, name := range splitPath(path) {
+		e, _ := Get[mo.Entity](i, &parent)
+		if existing, ok := child(i.Call(), childRefs(i.Call(), e), name); ok {
+			parent = existing.Reference()
+			continue
+		}
+		made, err := add(parent, name)
+		if err != nil {
+			return err
+		}
+		parent = made
+	}
+	return nil
+}
+
+// Host returns the host of that name in a cluster.
+func (i *Inventory) Host(cluster *simulator.ClusterComputeResource, name string) (types.ManagedObjectReference, error) {
+	host, ok := child(i.Call(), i.HostRefs(cluster), name)
+	if !ok {
+		return types.ManagedObjectReference{}, fmt.Errorf("cluster %q has no host %q", entityName(i.Call(), cluster), name)
+	}
+	return host.Reference(), nil
+}
+
+// Rename gives the object at an inventory path another name.
+func (i *Inventory) Rename(path, name string) (mo.Entity, error) {
+	e, err := i.At(path)
+	if err != nil {
+		return nil, err
+	}
+	ctx := i.Call()
+	ctx.WithLock(e, func() {
+		e.Entity().Name = name // of networks, the update reaches only their second name
+		ctx.Update(e, []types.PropertyChange{{Name: "name", Val: name}})
+	})
+	return e, nil
+}

@@ -1,0 +1,122 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcsim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// networkBuilder makes the networks of a datacenter.
+type networkBuilder struct {
+	inventory  *Inventory
+	operator   *Operator
+	datacenter *simulator.Datacenter
+}
+
+// buildNetworks is for a datacenter.
+func buildNetworks(i *Inventory, o *Operator, datacenter *simulator.Datacenter) *networkBuilder {
+	return &networkBuilder{inventory: i, operator: o, datacenter: datacenter}
+}
+
+// Drop takes vcsim's own "VM Network" away, which every cluster has.
+func (b *networkBuilder) Drop(clusters []*simulator.ClusterComputeResource) {
+	folder, _ := Get[*simulator.Folder](b.inventory, &b.datacenter.NetworkFolder)
+	for _, ref := range slices.Clone(folder.ChildEntity) {
+		b.inventory.Registry.RemoveReference(b.inventory.Call(), folder, &folder.ChildEntity, ref)
+		b.inventory.Registry.RemoveReference(b.inventory.Call(), b.datacenter, &b.datacenter.Network, ref)
+		b.inventory.Registry.Remove(b.inventory.Call(), ref)
+	}
+	for _, cluster := range clusters {
+		cluster.Network = nil
+		for _, host := range b.inventory.HostsOf([]*simulator.ClusterComputeResource{cluster}) {
+			host.Network = nil
+		}
+	}
+}
+
+// Add makes a standard network. vcsim's AddPortGroup makes one for a single
+// host and does not tell the host.
+func (b *networkBuilder) Add(name string, clusters []*simulator.ClusterComputeResource) error {
+	folder, _ := Get[*simulator.Folder](b.inventory, &b.datacenter.NetworkFolder)
+	if _, exists := child(b.inventory.Call(), folder.ChildEntity, name); exists {
+		return fmt.Errorf("the name exists already")
+	}
+	network := &mo.Network{}
+	network.Name = name
+	network.Entity().Name = name
+	b.inventory.Registry.PutEntity(folder, b.inventory.Registry.NewEntity(network))
+	network.Summary = &types.NetworkSummary{Network: &network.Self, Name: name, Accessible: true}
+	folder.ChildEntity = append(folder.ChildEntity, network.Self)
+	b.datacenter.Network = append(b.datacenter.Network, network.Self)
+	for _, cluster := range clusters {
+		cluster.Network = append(cluster.Network, network.Self)
+	}
+	for _, host := range b.inventory.HostsOf(clusters) {
+		host.Network = append(host.Network, network.Self)
+		network.Host = append(network.Host, host.Self)
+	}
+	return nil
+}
+
+// AddPortgroup makes a distributed switch of these clusters' hosts with one port group.
+func (b *networkBuilder) AddPortgroup(name string, clusters []*simulator.ClusterComputeResource) error {
+	spec := &types.VMwareDVSConfigSpec{}
+	spec.Name = name + "-switch"
+	started, err := methods.CreateDVS_Task(context.Background(), b.operator.Client, &types.CreateDVS_Task{
+		This: b.datacenter.NetworkFolder, Spec: types.DVSCreateSpec{ConfigSpec: spec},
+	})
+	if err != nil {
+		return err
+	}
+	dvs, err := b.operator.AwaitRef(started.Returnval)
+	if err != nil {
+		return err
+	}
+	members := &types.DVSConfigSpec{}
+	for _, host := range b.inventory.HostsOf(clusters) {
+		members.Host = append(members.Host, types.DistributedVirtualSwitchHostMemberConfigSpec{
+			Operation: string(types.ConfigSpecOperationAdd), Host: host.Self,
+		})
+	}
+	reconfigure, err := methods.ReconfigureDvs_Task(context.Background(), b.operator.Client, &types.ReconfigureDvs_Task{This: dvs, Spec: members})
+	if err != nil {
+		return err
+	}
+	if _, err := b.operator.Await(reconfigure.Returnval); err != nil {
+		return err
+	}
+	added, err := methods.AddDVPortgroup_Task(context.Background(), b.operator.Client, &types.AddDVPortgroup_Task{
+		This: dvs,
+		Spec: []types.DVPortgroupConfigSpec{{
+			Name: name, NumPorts: 8, Type: string(types.DistributedVirtualPortgroupPortgroupTypeEarlyBinding),
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	if _, err = b.operator.Await(added.Returnval); err != nil {
+		return err
+	}
+	for _, cluster := range clusters { // vcsim lists a port group once for each host
+		b.inventory.Locked(cluster, func() { cluster.Network = distinct(cluster.Network) })
+	}
+	return nil
+}
+
+func distinct(refs []types.ManagedObjectReference) []types.ManagedObjectReference {
+	var out []types.ManagedObjectReference
+	for _, ref := range refs {
+		if !slices.Contains(out, ref) {
+			out = append(out, ref)
+		}
+	}
+	return out
+}

@@ -1,0 +1,173 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcsim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/task"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// Account is a name and its password.
+type Account struct{ Username, Password string }
+
+// Operator is logged in with an account of its own.
+type Operator struct {
+	// Client is for SOAP calls.
+	Client   *vim25.Client
+	registry *simulator.Registry
+	handler  http.Handler
+	account  Account
+	tags     tagStore
+	results  *taskResults
+}
+
+// tagStore is what vcsim's REST part offers inside the process.
+type tagStore interface {
+	sync.Locker
+	AttachedTags(types.ManagedObjectReference) ([]string, types.BaseMethodFault)
+	DetachTag(types.ManagedObjectReference, string) types.BaseMethodFault
+}
+
+// NewOperator connects to the SOAP and the REST part of vCenter.
+func NewOperator(service *simulator.Service, rest http.Handler, account Account) (*Operator, error) {
+	client, err := vim25.NewClient(context.Background(), service)
+	if err != nil {
+		return nil, fmt.Errorf("connecting inside the process: %w", err)
+	}
+	tags, ok := rest.(tagStore)
+	if !ok {
+		return nil, fmt.Errorf("tags of %T cannot be read inside the process", rest)
+	}
+	return &Operator{
+		Client:   client,
+		registry: service.Context.Map,
+		handler:  rest,
+		account:  account,
+		tags:     tags,
+		results:  newTaskResults(),
+	}, nil
+}
+
+// Await returns the result of a task that has been started. It is told by the
+// registry: a property collector would take 20 ms to notice.
+func (o *Operator) Await(ref types.ManagedObjectReference) (types.AnyType, error) {
+	info := o.results.wait(ref, func() (types.TaskInfo, bool) {
+		t, ok := o.registry.Get(ref).(*simulator.Task)
+		if !ok {
+			return types.TaskInfo{}, false
+		}
+		var info types.TaskInfo
+		o.registry.WithLock(&simulator.Context{Map: o.registry}, t, func() { info = t.Info })
+		return info, taskFinished(info)
+	})
+	if info.Error != nil {
+		return nil, task.Error{LocalizedMethodFault: info.Error}
+	}
+	return info.Result, nil
+}
+
+// AwaitRef is Await for tasks that make an object.
+func (o *Operator) AwaitRef(ref types.ManagedObjectReference) (types.ManagedObjectReference, error) {
+	result, err := o.Await(ref)
+	if err != nil {
+		return types.ManagedObjectReference{}, err
+	}
+	made, ok := result.(types.ManagedObjectReference)
+	if !ok {
+		return made, fmt.Errorf("task %s made %T instead of an object", ref.Value, result)
+	}
+	return made, nil
+}
+
+// PostEvent has vCenter write an event.
+func (o *Operator) PostEvent(event types.BaseEvent) {
+	_, _ = methods.PostEvent(context.Background(), o.Client, &types.PostEvent{This: *o.Client.ServiceContent.EventManager, EventToPost: event})
+}
+
+// REST calls the REST API. Each call logs in anew, so that expired sessions do
+// not concern it.
+func (o *Operator) REST(method, path string, in, out any) error {
+	var session string
+	if err := o.exchange(http.MethodPost, "/com/vmware/cis/session", "", nil, &session); err != nil {
+		return err
+	}
+	return o.exchange(method, path, session, in, out)
+}
+
+func (o *Operator) exchange(method, path, session string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", path, err)
+	}
+	request, err := http.NewRequestWithContext(context.Background(), method, "/rest"+path, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("calling %s: %w", path, err)
+	}
+	request.SetBasicAuth(o.account.Username, o.account.Password)
+	request.Header.Set("vmware-api-session-id", session)
+	answer := httptest.NewRecorder()
+	o.handler.ServeHTTP(answer, request)
+	if answer.Code != http.StatusOK {
+		return fmt.Errorf("calling %s %s: status %d: %s", method, path, answer.Code, answer.Body.String())
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(answer.Body.Bytes(), &struct{ Value any }{out})
+}
+
+// Note is told of every change of a task, while the task is locked.
+func (o *Operator) Note(t *mo.Task) { o.results.update(t) }
+
+// taskResults wakes those who wait for a task.
+type taskResults struct {
+	mu      sync.Mutex
+	waiting map[types.ManagedObjectReference][]chan types.TaskInfo
+}
+
+func newTaskResults() *taskResults {
+	return &taskResults{waiting: map[types.ManagedObjectReference][]chan types.TaskInfo{}}
+}
+
+// wait returns the final state of the task; now looks whether it is over already.
+func (r *taskResults) wait(ref types.ManagedObjectReference, now func() (types.TaskInfo, bool)) types.TaskInfo {
+	done := make(chan types.TaskInfo, 1)
+	r.mu.Lock()
+	r.waiting[ref] = append(r.waiting[ref], done)
+	r.mu.Unlock()
+	if info, over := now(); over {
+		return info
+	}
+	return <-done
+}
+
+// update is told of every change of a task, while the task is locked.
+func (r *taskResults) update(t *mo.Task) {
+	if !taskFinished(t.Info) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, done := range r.waiting[t.Self] {
+		done <- t.Info
+	}
+	delete(r.waiting, t.Self)
+}
+
+// taskFinished reports whether a task is over.
+func taskFinished(info types.TaskInfo) bool {
+	return info.State == types.TaskInfoStateSuccess || info.State == types.TaskInfoStateError
+}

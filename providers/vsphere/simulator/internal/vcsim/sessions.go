@@ -1,0 +1,109 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcsim
+
+import (
+	"reflect"
+	"sync"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// Sessions knows the sessions and what each has registered.
+type Sessions struct {
+	mu        sync.Mutex
+	expired   map[string]bool
+	registry  map[string]*simulator.Registry
+	listeners map[string][]simulator.RegisterObject
+}
+
+// NewSessions is one without sessions.
+func NewSessions() *Sessions {
+	return &Sessions{
+		expired:   map[string]bool{},
+		registry:  map[string]*simulator.Registry{},
+		listeners: map[string][]simulator.RegisterObject{},
+	}
+}
+
+// Admit refuses what vCenter refuses without a session. vcsim would answer
+// property reads without one, with the values left out, and a call that is under
+// way while its session expires would bring the session back.
+func (t *Sessions) Admit(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
+	if ctx.Session == nil {
+		switch method.Name {
+		case "RetrieveProperties", "RetrievePropertiesEx":
+			return notAuthenticated(method.This)
+		}
+		return nil
+	}
+	if IsOperator(ctx) {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := ctx.Session.Key
+	if t.expired[key] {
+		return notAuthenticated(method.This)
+	}
+	t.registry[key] = ctx.Session.Registry
+	if method.Name == "Logout" {
+		for _, l := range t.listeners[key] {
+			ctx.Map.RemoveHandler(l)
+		}
+		delete(t.listeners, key)
+		delete(t.registry, key)
+	}
+	return nil
+}
+
+// Listen registers an object that is told of changes as long as the session lasts.
+func (t *Sessions) Listen(ctx *simulator.Context, l simulator.RegisterObject) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.listeners[ctx.Session.Key] = append(t.listeners[ctx.Session.Key], l)
+	ctx.Map.AddHandler(l)
+}
+
+// Expire ends a session.
+func (t *Sessions) Expire(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.expired[key] = true
+}
+
+// Drop takes the views, filters and collectors of expired sessions out of service.
+func (t *Sessions) Drop(registry *simulator.Registry, manager *simulator.SessionManager) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key := range t.expired {
+		manager.TerminateSession(&simulator.Context{Session: &simulator.Session{}}, &types.TerminateSession{SessionId: []string{key}})
+		for _, l := range t.listeners[key] {
+			registry.RemoveHandler(l)
+		}
+		if own := t.registry[key]; own != nil {
+			for _, obj := range own.AllReference("") {
+				if l, ok := obj.(simulator.RegisterObject); ok {
+					registry.RemoveHandler(namedListener{l})
+				}
+			}
+		}
+		delete(t.listeners, key)
+		delete(t.registry, key)
+	}
+}
+
+// namedListener is a listener that is asked for its name alone: vcsim's own method copies all of the object, of which a call that is under way
+// may be writing another part.
+type namedListener struct{ simulator.RegisterObject }
+
+func (n namedListener) Reference() types.ManagedObjectReference {
+	return reflect.ValueOf(n.RegisterObject).Elem().FieldByName("Self").Interface().(types.ManagedObjectReference)
+}
+
+// IsOperator tells calls from inside the process, whose session has no user.
+func IsOperator(ctx *simulator.Context) bool {
+	return ctx.Session != nil && ctx.Session.UserName == ""
+}

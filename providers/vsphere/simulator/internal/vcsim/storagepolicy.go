@@ -1,0 +1,238 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcsim
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/vmware/govmomi/pbm"
+	"github.com/vmware/govmomi/pbm/methods"
+	pbmtypes "github.com/vmware/govmomi/pbm/types"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// Policy is a storage policy for virtual machines.
+type Policy struct {
+	Name string
+	// Datastores are the names of those that it is compatible with, in every
+	// datacenter.
+	Datastores []string
+	// Encrypts says that what is kept by it is encrypted.
+	Encrypts bool
+}
+
+// Policies are the storage policies, and what is wrong with the service.
+type Policies struct {
+	inventory *Inventory
+	stock     bool // the service is vcsim's, and so are the policies
+
+	mu     sync.Mutex
+	all    []storagePolicy
+	denied bool
+}
+
+type storagePolicy struct {
+	Policy
+	id string
+}
+
+// NewPolicies are those of a vCenter; stock ones are vcsim's own, whatever is asked for.
+func NewPolicies(i *Inventory, stock bool) *Policies {
+	return &Policies{inventory: i, stock: stock}
+}
+
+// Add makes a storage policy, or one of that name another one: it gets another
+// identifier.
+func (p *Policies) Add(added Policy) {
+	p.Remove(added.Name)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, storagePolicy{added, uuid.NewString()})
+}
+
+// Remove deletes the storage policy of that name.
+func (p *Policies) Remove(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = slices.DeleteFunc(p.all, func(known storagePolicy) bool { return known.Name == name })
+}
+
+// SetAccess takes the privilege StorageProfile.View from the account, or gives it
+// back.
+func (p *Policies) SetAccess(allowed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.denied = !allowed
+}
+
+// Named returns the policy of that identifier.
+func (p *Policies) Named(id string) (Policy, bool) {
+	found, ok := p.byID(id)
+	return found.Policy, ok
+}
+
+func (p *Policies) byID(id string) (storagePolicy, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stock {
+		return storagePolicy{Policy{Name: id}, id}, true
+	}
+	at := slices.IndexFunc(p.all, func(known storagePolicy) bool { return known.id == id })
+	if at < 0 {
+		return storagePolicy{}, false
+	}
+	return p.all[at], true
+}
+
+func (p *Policies) list() []storagePolicy {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.all)
+}
+
+// refusal is what an account without the privilege is told.
+func (p *Policies) refusal() *soap.Fault {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.denied {
+		return nil
+	}
+	return simulator.Fault("Permission to perform this operation was denied.", &pbmtypes.PbmFaultNoPermission{})
+}
+
+// policyContent names the parts of the service that are there.
+func policyContent() pbmtypes.PbmServiceInstanceContent {
+	part := func(kind, name string) types.ManagedObjectReference {
+		return types.ManagedObjectReference{Type: kind, Value: name}
+	}
+	return pbmtypes.PbmServiceInstanceContent{
+		AboutInfo:                 pbmtypes.PbmAboutInfo{Name: "PBM", Version: "2.0", InstanceUuid: "e3f1e6a4-3a54-4ac0-8f10-1d9a5c3d9d2a"},
+		SessionManager:            part("PbmSessionManager", "SessionManager"),
+		CapabilityMetadataManager: part("PbmCapabilityMetadataManager", "CapabilityMetadataManager"),
+		ProfileManager:            part("PbmProfileProfileManager", "ProfileManager"),
+		ComplianceManager:         part("PbmComplianceManager", "complianceManager"),
+		PlacementSolver:           part("PbmPlacementSolver", "placementSolver"),
+	}
+}
+
+// Service serves the part of the storage policy API that finds policies and
+// their datastores. vcsim's own has every policy fit every datastore, also those that
+// were not asked about, and keeps its policies in package variables.
+func (p *Policies) Service() *simulator.Registry {
+	r := simulator.NewRegistry()
+	r.Namespace, r.Path, r.Cookie = pbm.Namespace, pbm.Path, simulator.SOAPCookie
+	content := policyContent()
+	r.Put(&policyInstance{ManagedObjectReference: pbm.ServiceInstance})
+	r.Put(&policyManager{ManagedObjectReference: content.ProfileManager, policies: p})
+	r.Put(&policySolver{ManagedObjectReference: content.PlacementSolver, policies: p})
+	return r
+}
+
+type policyInstance struct {
+	types.ManagedObjectReference
+}
+
+// PbmRetrieveServiceContent implements a method of the API.
+func (*policyInstance) PbmRetrieveServiceContent(*pbmtypes.PbmRetrieveServiceContent) soap.HasFault {
+	return &methods.PbmRetrieveServiceContentBody{Res: &pbmtypes.PbmRetrieveServiceContentResponse{Returnval: policyContent()}}
+}
+
+type policyManager struct {
+	types.ManagedObjectReference
+	policies *Policies
+}
+
+// PbmQueryProfile implements a method of the API.
+func (m *policyManager) PbmQueryProfile(*pbmtypes.PbmQueryProfile) soap.HasFault {
+	if fault := m.policies.refusal(); fault != nil {
+		return &methods.PbmQueryProfileBody{Fault_: fault}
+	}
+	res := &pbmtypes.PbmQueryProfileResponse{}
+	for _, p := range m.policies.list() {
+		res.Returnval = append(res.Returnval, pbmtypes.PbmProfileId{UniqueId: p.id})
+	}
+	return &methods.PbmQueryProfileBody{Res: res}
+}
+
+// PbmRetrieveContent implements a method of the API, which wants to be asked for
+// something, and for what there is.
+func (m *policyManager) PbmRetrieveContent(req *pbmtypes.PbmRetrieveContent) soap.HasFault {
+	if fault := m.policies.refusal(); fault != nil {
+		return &methods.PbmRetrieveContentBody{Fault_: fault}
+	}
+	if len(req.ProfileIds) == 0 {
+		return &methods.PbmRetrieveContentBody{Fault_: simulator.Fault("", &types.InvalidRequest{})}
+	}
+	res := &pbmtypes.PbmRetrieveContentResponse{}
+	for _, id := range req.ProfileIds {
+		p, ok := m.policies.byID(id.UniqueId)
+		if !ok {
+			return &methods.PbmRetrieveContentBody{Fault_: noSuchPolicy()}
+		}
+		res.Returnval = append(res.Returnval, &pbmtypes.PbmCapabilityProfile{
+			PbmProfile:      pbmtypes.PbmProfile{ProfileId: id, Name: p.Name},
+			ProfileCategory: string(pbmtypes.PbmProfileCategoryEnumREQUIREMENT),
+			ResourceType:    pbmtypes.PbmProfileResourceType{ResourceType: string(pbmtypes.PbmProfileResourceTypeEnumSTORAGE)},
+			Constraints:     &pbmtypes.PbmCapabilitySubProfileConstraints{},
+		})
+	}
+	return &methods.PbmRetrieveContentBody{Res: res}
+}
+
+type policySolver struct {
+	types.ManagedObjectReference
+	policies *Policies
+}
+
+// PbmCheckRequirements implements a method of the API: it answers for the datastores
+// that are asked about, or for all.
+func (m *policySolver) PbmCheckRequirements(req *pbmtypes.PbmCheckRequirements) soap.HasFault {
+	if fault := m.policies.refusal(); fault != nil {
+		return &methods.PbmCheckRequirementsBody{Fault_: fault}
+	}
+	hubs := req.HubsToSearch
+	if len(hubs) == 0 {
+		for _, e := range m.policies.inventory.Registry.All("Datastore") {
+			hubs = append(hubs, pbmtypes.PbmPlacementHub{HubType: "Datastore", HubId: e.Reference().Value})
+		}
+	}
+	res := &pbmtypes.PbmCheckRequirementsResponse{}
+	for _, hub := range hubs {
+		result := pbmtypes.PbmPlacementCompatibilityResult{Hub: hub}
+		for _, requirement := range req.PlacementSubjectRequirement {
+			profile, ok := requirement.(*pbmtypes.PbmPlacementCapabilityProfileRequirement)
+			if !ok {
+				continue
+			}
+			p, ok := m.policies.byID(profile.ProfileId.UniqueId)
+			if !ok {
+				return &methods.PbmCheckRequirementsBody{Fault_: noSuchPolicy()}
+			}
+			if !m.policies.fits(p, types.ManagedObjectReference{Type: hub.HubType, Value: hub.HubId}) {
+				result.Error = append(result.Error, types.LocalizedMethodFault{
+					Fault:            &pbmtypes.PbmCompatibilityCheckFault{},
+					LocalizedMessage: fmt.Sprintf("Datastore does not satisfy the rules of %s.", p.Name),
+				})
+			}
+		}
+		res.Returnval = append(res.Returnval, result)
+	}
+	return &methods.PbmCheckRequirementsBody{Res: res}
+}
+
+func noSuchPolicy() *soap.Fault {
+	return simulator.Fault("", &types.InvalidArgument{InvalidProperty: "profileId"})
+}
+
+// fits reports whether a policy is compatible with a datastore.
+func (p *Policies) fits(one storagePolicy, ref types.ManagedObjectReference) bool {
+	datastore, ok := Get[*simulator.Datastore](p.inventory, &ref)
+	return ok && slices.Contains(one.Datastores, entityName(p.inventory.Call(), datastore))
+}

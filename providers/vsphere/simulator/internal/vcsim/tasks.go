@@ -1,0 +1,66 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcsim
+
+import (
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// Tasks are those of a vCenter.
+type Tasks struct {
+	Turns
+	*taskFaults
+
+	inventory *Inventory
+	manager   *types.ManagedObjectReference
+}
+
+// NewTasks is without tasks. The manager is vcsim's.
+func NewTasks(i *Inventory, manager *types.ManagedObjectReference) *Tasks {
+	return &Tasks{taskFaults: newTaskFaults(), inventory: i, manager: manager}
+}
+
+// Running returns the tasks that have not ended, as "CloneVM_Task task-12".
+func (t *Tasks) Running() []string {
+	var out []string
+	for _, obj := range t.inventory.Registry.AllReference("Task") {
+		task := obj.(*simulator.Task)
+		t.inventory.Locked(task, func() {
+			if !taskFinished(task.Info) {
+				out = append(out, task.Info.Name+" "+task.Self.Value)
+			}
+		})
+	}
+	return slices.Sorted(slices.Values(out))
+}
+
+// Forget makes vCenter forget the tasks that have ended, as it does after some
+// time: they leave the list of recent tasks, and asking for one answers
+// ManagedObjectNotFound.
+func (t *Tasks) Forget() {
+	ctx := t.inventory.Call()
+	var kept []types.ManagedObjectReference
+	for _, obj := range t.inventory.Registry.AllReference("Task") {
+		task, over := obj.(*simulator.Task), false
+		ctx.WithLock(task, func() { over = taskFinished(task.Info) })
+		if over {
+			t.inventory.Registry.Remove(ctx, task.Self)
+		} else {
+			kept = append(kept, task.Self)
+		}
+	}
+	manager, ok := Get[*simulator.TaskManager](t.inventory, t.manager)
+	if !ok {
+		return
+	}
+	ctx.WithLock(manager, func() {
+		recent := slices.DeleteFunc(slices.Clone(manager.RecentTask), func(ref types.ManagedObjectReference) bool {
+			return !slices.Contains(kept, ref)
+		})
+		ctx.Update(manager, []types.PropertyChange{{Name: "recentTask", Val: recent}})
+	})
+}
