@@ -18,9 +18,8 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/hardware"
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/secrets"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/operator"
 )
 
 // creators is how many hosts are created at the same time.
@@ -49,7 +48,7 @@ func create(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHos
 	if host.Spec.BMC.CredentialsName != "" {
 		secret := credentials(host)
 		if ready {
-			secret.Finalizers = []string{secrets.Finalizer}
+			secret.Finalizers = []string{operator.SecretFinalizer}
 		}
 		err := c.Create(ctx, secret)
 		if apierrors.IsAlreadyExists(err) {
@@ -62,7 +61,7 @@ func create(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHos
 	}
 	if ready {
 		host.Finalizers = append(host.Finalizers, bmov1alpha1.BareMetalHostFinalizer)
-		host.Spec.Architecture = cmp.Or(host.Spec.Architecture, hardware.Standard(host).CPU.Arch)
+		host.Spec.Architecture = cmp.Or(host.Spec.Architecture, operator.StandardHardware(host).CPU.Arch)
 	}
 	if err := c.Create(ctx, host); err != nil || !ready {
 		return client.IgnoreAlreadyExists(err)
@@ -77,7 +76,7 @@ func makeReady(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetal
 		if lifecycle.MayBeTaken(host) {
 			return nil
 		}
-		host.Status = lifecycle.Settled(host, secret, hardware.Standard(host))
+		host.Status = lifecycle.Settled(host, secret, operator.StandardHardware(host))
 		err := c.Status().Update(ctx, host)
 		if apierrors.IsConflict(err) {
 			return errors.Join(err, c.Get(ctx, client.ObjectKeyFromObject(host), host))

@@ -14,8 +14,8 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/admission"
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/operator"
 )
 
 // DomainLabel says on a host which failure domain it is in.
@@ -73,23 +73,23 @@ func (s *Simulator) FailPower(ctx context.Context, domain string) error {
 // RefuseUpdates makes the API server refuse every update of a host but of its status, as the operator's webhook does with a
 // host that was valid once and is not any more. It returns when that is so. The host can still be deleted.
 func (s *Simulator) RefuseUpdates(ctx context.Context, host types.NamespacedName, message string) error {
-	return admission.Refuse(ctx, s.client, host, message)
+	return operator.RefuseUpdates(ctx, s.client, host, message)
 }
 
 // AcceptUpdates ends RefuseUpdates.
 func (s *Simulator) AcceptUpdates(ctx context.Context, host types.NamespacedName) error {
-	return admission.Accept(ctx, s.client, host)
+	return operator.AcceptUpdates(ctx, s.client, host)
 }
 
 // LoseWebhook stops the webhook of the operator, which has no life of its own: it is gone whenever the operator is. The API server then
 // refuses to create and update hosts of the namespace. It returns when that is so. The simulator itself writes the status only meanwhile.
 func (s *Simulator) LoseWebhook(ctx context.Context, namespace string) error {
-	return admission.LoseWebhook(ctx, s.client, namespace)
+	return operator.LoseWebhook(ctx, s.client, namespace)
 }
 
 // RestoreWebhook ends LoseWebhook.
 func (s *Simulator) RestoreWebhook(ctx context.Context, namespace string) error {
-	return admission.RestoreWebhook(ctx, s.client, namespace)
+	return operator.RestoreWebhook(ctx, s.client, namespace)
 }
 
 func (s *Simulator) wake(ctx context.Context, domain string) error {

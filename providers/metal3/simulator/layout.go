@@ -13,8 +13,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/hardware"
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/secrets"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/operator"
 )
 
 // Layout is a set of hosts spread over failure domains.
@@ -57,7 +56,7 @@ func (l Layout) Hosts(namespace string) []bmov1alpha1.BareMetalHost {
 	for _, domain := range l.Domains {
 		for i := range domain.Hosts {
 			host := l.host(namespace, domain, i)
-			host.Spec.BootMACAddress = hardware.MAC(number)
+			host.Spec.BootMACAddress = operator.MAC(number)
 			number++
 			if l.Change != nil {
 				l.Change(&host)
@@ -92,7 +91,7 @@ func credentials(host *bmov1alpha1.BareMetalHost) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: host.Namespace, Name: host.Spec.BMC.CredentialsName,
-			Labels: map[string]string{secrets.Label: secrets.Value, moveLabel: ""},
+			Labels: map[string]string{operator.SecretLabel: operator.SecretLabelValue, moveLabel: ""},
 		},
 		StringData: map[string]string{"username": "admin", "password": "simulated"},
 	}

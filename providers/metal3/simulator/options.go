@@ -8,9 +8,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/hardware"
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/machines"
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/progress"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/operator"
 )
 
 // Option adjusts a Simulator before it starts.
@@ -57,15 +55,15 @@ func WithClock(now func() time.Time) Option {
 }
 
 // Delays are how long a host stays in its states. Zero is no time at all, and yet every state is written.
-type Delays = progress.Delays
+type Delays = operator.Delays
 
 // Hooks hear of machines that run a system of their user; those that run nothing are not reported. A hook may be called
 // again for what it has done already, when the process was restarted in between. Its error becomes a power management
 // error of the host, and the hook is called again later.
-type Hooks = machines.Hooks
+type Hooks = operator.Hooks
 
 // Boot is what a machine boots from.
-type Boot = machines.Boot
+type Boot = operator.Boot
 
 // Inventory returns what an inspection finds in a host.
 type Inventory func(*bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails
@@ -74,5 +72,5 @@ type Inventory func(*bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails
 // address that follows from it: hosts with different MAC addresses have different IP addresses, as long as the last
 // three bytes differ.
 func StandardInventory(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
-	return hardware.Standard(host)
+	return operator.StandardHardware(host)
 }

@@ -21,7 +21,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/secrets"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/operator"
 )
 
 // afterConflict is how long a host is left alone whose write met another's: the watch brings that within milliseconds.
@@ -94,7 +94,7 @@ func (s *Simulator) view(ctx context.Context, host *bmov1alpha1.BareMetalHost) (
 func (s *Simulator) secretVersion(ctx context.Context, host *bmov1alpha1.BareMetalHost) (string, error) {
 	secret, err := s.secret(ctx, host)
 	if err == nil && secret != nil && host.Status.Provisioning.State != bmov1alpha1.StateDeleting {
-		err = secrets.Keep(ctx, s.client, secret)
+		err = operator.KeepSecret(ctx, s.client, secret)
 	}
 	if err != nil || secret == nil {
 		return "", client.IgnoreNotFound(err)
@@ -156,7 +156,7 @@ func (s *Simulator) letGo(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 	if err != nil || secret == nil {
 		return err
 	}
-	return secrets.Release(ctx, s.client, secret)
+	return operator.ReleaseSecret(ctx, s.client, secret)
 }
 
 func (s *Simulator) report(host *bmov1alpha1.BareMetalHost, events []lifecycle.Happening) {

@@ -26,11 +26,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/admission"
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/hardware"
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/machines"
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/progress"
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/troubles"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/operator"
 	"github.com/faultline-io/faultline/shared/simulation"
 )
 
@@ -53,16 +49,16 @@ type Simulator struct {
 	inventory Inventory
 	quiet     bool
 
-	progress *progress.Table
-	troubles *troubles.Table
+	progress *operator.ProgressTable
+	troubles *operator.FaultTable
 	queue    queue
 	written  simulation.Guard
 
 	client client.Client
 	// live reads past the cache.
 	live     client.Reader
-	machines *machines.Machines
-	hardware *hardware.Data
+	machines *operator.Machines
+	hardware *operator.HardwareData
 	recorder events.EventRecorder
 }
 
@@ -73,19 +69,19 @@ func New(opts ...Option) *Simulator {
 		now:       time.Now,
 		seed:      1,
 		inventory: StandardInventory,
-		troubles:  troubles.New(),
+		troubles:  operator.NewFaultTable(),
 	}
 	for _, opt := range opts {
 		opt(s)
 	}
-	s.progress = progress.NewTable(s.delays, s.seed)
+	s.progress = operator.NewProgressTable(s.delays, s.seed)
 	return s
 }
 
 // SetupWithManager adds the simulator to a manager whose scheme has AddToScheme.
 func (s *Simulator) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	s.client, s.live, s.recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("baremetalhost-simulator")
-	s.machines, s.hardware = machines.New(s.client, s.live, s.hooks), hardware.NewData(s.client, s.live)
+	s.machines, s.hardware = operator.NewMachines(s.client, s.live, s.hooks), operator.NewHardwareData(s.client, s.live)
 	err := mgr.GetFieldIndexer().IndexField(ctx, &bmov1alpha1.BareMetalHost{}, credentialsField,
 		func(obj client.Object) []string {
 			return []string{obj.(*bmov1alpha1.BareMetalHost).Spec.BMC.CredentialsName}
@@ -147,7 +143,7 @@ func (s *Simulator) manager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	if err := s.SetupWithManager(ctx, mgr); err != nil {
 		return nil, err
 	}
-	return mgr, admission.Validate(ctx, s.client)
+	return mgr, operator.ValidateHosts(ctx, s.client)
 }
 
 // Start runs a Simulator until the test ends.

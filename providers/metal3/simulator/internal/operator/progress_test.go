@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package progress
+package operator
 
 import (
 	"testing"
@@ -84,7 +84,7 @@ func TestTheSameSeedDrawsTheSameDelays(t *testing.T) {
 	g := NewWithT(t)
 	delays := Delays{Inspecting: time.Minute, Jitter: 0.5}
 	until := func(seed uint64) time.Time {
-		return NewTable(delays, seed).Look(in(bmov1alpha1.StateInspecting), false, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)).Until
+		return NewProgressTable(delays, seed).Look(in(bmov1alpha1.StateInspecting), false, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)).Until
 	}
 	g.Expect(until(3)).To(Equal(until(3)))
 	g.Expect(until(3)).NotTo(Equal(until(4)))
@@ -94,7 +94,7 @@ func TestADetachedHostIsLookedAtAtOnceWhenItIsChanged(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	host, table := in(bmov1alpha1.StateDeprovisioning, detached), NewTable(Delays{}, 1)
+	host, table := in(bmov1alpha1.StateDeprovisioning, detached), NewProgressTable(Delays{}, 1)
 	g.Expect(table.Look(host, true, now).Until).To(Equal(now.Add(10 * time.Minute)))
 	later := now.Add(time.Minute)
 	g.Expect(table.Look(host, true, later).Until).To(Equal(now.Add(10 * time.Minute)))

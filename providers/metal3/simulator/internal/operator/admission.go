@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission refuses what the webhook of the bare-metal operator refuses, by policies of the API server.
-package admission
+package operator
 
 import (
 	"context"
@@ -29,9 +28,9 @@ const (
 	refusalTimeout = time.Minute
 )
 
-// Refuse has every update of a host refused but of its status, until Accept. It returns when that is so. The host can still be
+// RefuseUpdates has every update of a host refused but of its status, until AcceptUpdates. It returns when that is so. The host can still be
 // deleted.
-func Refuse(ctx context.Context, c client.Client, host types.NamespacedName, message string) error {
+func RefuseUpdates(ctx context.Context, c client.Client, host types.NamespacedName, message string) error {
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: refusalMeta(host), Spec: refusalOf(host, message)}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: policy.ObjectMeta,
@@ -47,8 +46,8 @@ func Refuse(ctx context.Context, c client.Client, host types.NamespacedName, mes
 	return awaitRefusal(ctx, c, host, true)
 }
 
-// Accept ends Refuse.
-func Accept(ctx context.Context, c client.Client, host types.NamespacedName) error {
+// AcceptUpdates ends RefuseUpdates.
+func AcceptUpdates(ctx context.Context, c client.Client, host types.NamespacedName) error {
 	meta := refusalMeta(host)
 	err := errors.Join(
 		client.IgnoreNotFound(c.Delete(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta})),

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package troubles has what keeps hosts from doing as they are told.
-package troubles
+package operator
 
 import (
 	"sync"
@@ -15,24 +14,24 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
 )
 
-// Table has what was asked for, by host and state, and by domain.
-type Table struct {
+// FaultTable has what was asked for, by host and state, and by domain.
+type FaultTable struct {
 	mu       sync.Mutex
 	byHost   map[types.NamespacedName]map[bmov1alpha1.ProvisioningState]lifecycle.Fault
 	hung     map[types.NamespacedName]bool
 	byDomain map[string]lifecycle.Fault
 }
 
-// New has no troubles.
-func New() *Table {
-	return &Table{
+// NewFaultTable has no troubles.
+func NewFaultTable() *FaultTable {
+	return &FaultTable{
 		byHost: map[types.NamespacedName]map[bmov1alpha1.ProvisioningState]lifecycle.Fault{},
 		hung:   map[types.NamespacedName]bool{}, byDomain: map[string]lifecycle.Fault{},
 	}
 }
 
 // Of returns what is wrong with a host of a domain now. What is wrong with a domain goes before what is wrong with one host.
-func (t *Table) Of(host *bmov1alpha1.BareMetalHost, domain string) lifecycle.Fault {
+func (t *FaultTable) Of(host *bmov1alpha1.BareMetalHost, domain string) lifecycle.Fault {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if found, ok := t.byDomain[domain]; ok {
@@ -45,7 +44,7 @@ func (t *Table) Of(host *bmov1alpha1.BareMetalHost, domain string) lifecycle.Fau
 }
 
 // Set is what is wrong with a host in that state.
-func (t *Table) Set(host types.NamespacedName, state bmov1alpha1.ProvisioningState, what lifecycle.Fault) {
+func (t *FaultTable) Set(host types.NamespacedName, state bmov1alpha1.ProvisioningState, what lifecycle.Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byHost[host] == nil {
@@ -55,7 +54,7 @@ func (t *Table) Set(host types.NamespacedName, state bmov1alpha1.ProvisioningSta
 }
 
 // Clear ends what is wrong with a host.
-func (t *Table) Clear(host types.NamespacedName) {
+func (t *FaultTable) Clear(host types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.byHost, host)
@@ -63,21 +62,21 @@ func (t *Table) Clear(host types.NamespacedName) {
 }
 
 // Hang has a host's operating systems not answer.
-func (t *Table) Hang(host types.NamespacedName) {
+func (t *FaultTable) Hang(host types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.hung[host] = true
 }
 
 // SetDomain is what is wrong with all hosts of a domain.
-func (t *Table) SetDomain(domain string, what lifecycle.Fault) {
+func (t *FaultTable) SetDomain(domain string, what lifecycle.Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.byDomain[domain] = what
 }
 
 // ClearDomain ends what is wrong with a domain.
-func (t *Table) ClearDomain(domain string) {
+func (t *FaultTable) ClearDomain(domain string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.byDomain, domain)

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machines turns the machines of hosts on and off, and tells those who want to hear of it what they boot.
-package machines
+package operator
 
 import (
 	"context"
@@ -16,7 +15,6 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/secrets"
 )
 
 // Boot is what a machine boots from.
@@ -50,8 +48,8 @@ type Machines struct {
 	hooks Hooks
 }
 
-// New has machines that tell the hooks. The Secrets that they boot from are read from live, and labelled with c.
-func New(c client.Client, live client.Reader, hooks Hooks) *Machines {
+// NewMachines has machines that tell the hooks. The Secrets that they boot from are read from live, and labelled with c.
+func NewMachines(c client.Client, live client.Reader, hooks Hooks) *Machines {
 	return &Machines{client: c, live: live, hooks: hooks}
 }
 
@@ -140,7 +138,7 @@ func (m *Machines) secretData(
 	if err := m.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, secret); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", key, err)
 	}
-	if err := secrets.Claim(ctx, m.client, secret); err != nil {
+	if err := ClaimSecret(ctx, m.client, secret); err != nil {
 		return nil, err
 	}
 	for _, candidate := range []string{key, "value"} {

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress has how far hosts are with what they do, and how long that takes.
-package progress
+package operator
 
 import (
 	"cmp"
@@ -15,7 +14,6 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
-	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/hardware"
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
 )
 
@@ -126,8 +124,8 @@ type Progress struct {
 	random *rand.Rand
 }
 
-// Table holds the progress of each host. The reconciler works on one host at a time; the lock is for the faults.
-type Table struct {
+// ProgressTable holds the progress of each host. The reconciler works on one host at a time; the lock is for the faults.
+type ProgressTable struct {
 	delays Delays
 	seed   uint64
 
@@ -135,19 +133,19 @@ type Table struct {
 	byHost map[types.NamespacedName]*Progress
 }
 
-// NewTable has no host yet. The jitter of the delays is drawn from the seed.
-func NewTable(delays Delays, seed uint64) *Table {
-	return &Table{delays: delays, seed: seed, byHost: map[types.NamespacedName]*Progress{}}
+// NewProgressTable has no host yet. The jitter of the delays is drawn from the seed.
+func NewProgressTable(delays Delays, seed uint64) *ProgressTable {
+	return &ProgressTable{delays: delays, seed: seed, byHost: map[types.NamespacedName]*Progress{}}
 }
 
 // Look returns the progress of a host as it is now, whose machine may have no power. A host that it has never seen runs what its status says.
-func (t *Table) Look(host *bmov1alpha1.BareMetalHost, dark bool, now time.Time) Progress {
+func (t *ProgressTable) Look(host *bmov1alpha1.BareMetalHost, dark bool, now time.Time) Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := types.NamespacedName{Namespace: host.Namespace, Name: host.Name}
 	found, ok := t.byHost[key]
 	if !ok {
-		found = &Progress{Machine: lifecycle.MachineOf(host), random: rand.New(rand.NewPCG(t.seed, hardware.Number(key)))}
+		found = &Progress{Machine: lifecycle.MachineOf(host), random: rand.New(rand.NewPCG(t.seed, HostNumber(key)))}
 		t.byHost[key] = found
 	}
 	if p := phaseOf(host, found.Machine, dark); !ok || p != found.phase {
@@ -168,7 +166,7 @@ func wishes(host *bmov1alpha1.BareMetalHost) string {
 }
 
 // SetMachine notes what the machine of a host does from now on.
-func (t *Table) SetMachine(key types.NamespacedName, m lifecycle.Machine) {
+func (t *ProgressTable) SetMachine(key types.NamespacedName, m lifecycle.Machine) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if found, ok := t.byHost[key]; ok {
@@ -177,7 +175,7 @@ func (t *Table) SetMachine(key types.NamespacedName, m lifecycle.Machine) {
 }
 
 // Hurry ends the current phase's delay.
-func (t *Table) Hurry(key types.NamespacedName) {
+func (t *ProgressTable) Hurry(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if found, ok := t.byHost[key]; ok {
@@ -186,7 +184,7 @@ func (t *Table) Hurry(key types.NamespacedName) {
 }
 
 // Forget drops a host that is gone.
-func (t *Table) Forget(key types.NamespacedName) {
+func (t *ProgressTable) Forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.byHost, key)

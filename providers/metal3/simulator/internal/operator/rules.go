@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package operator
 
 import (
 	"context"
@@ -15,18 +15,18 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// rules is the name of the policy. All simulators of an API server have the same.
-const rules = "baremetalhost-simulator.metal3.io"
+// validatingPolicy is the name of the policy. All simulators of an API server have the same.
+const validatingPolicy = "baremetalhost-simulator.metal3.io"
 
-// Validate has the API server refuse hosts that the operator's webhook would find invalid. It returns before the API server has taken note.
-func Validate(ctx context.Context, c client.Client) error {
-	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: rules}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+// ValidateHosts has the API server refuse hosts that the operator's webhook would find invalid. It returns before the API server has taken note.
+func ValidateHosts(ctx context.Context, c client.Client) error {
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: validatingPolicy}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
 		FailurePolicy:    ptr.To(admissionv1.Fail),
 		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: writes()}}},
 		Validations:      validations(),
 	}}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: policy.ObjectMeta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName: rules, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		PolicyName: validatingPolicy, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 	}}
 	for _, object := range []client.Object{policy, binding} {
 		if err := c.Create(ctx, object); client.IgnoreAlreadyExists(err) != nil {

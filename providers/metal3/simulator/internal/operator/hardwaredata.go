@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hardware
+package operator
 
 import (
 	"context"
@@ -17,18 +17,20 @@ import (
 // hardwareFinalizer keeps the HardwareData for as long as its host.
 const hardwareFinalizer = bmov1alpha1.BareMetalHostFinalizer + "/hardwareData"
 
-// Data reads and writes HardwareData.
-type Data struct {
+// HardwareData reads and writes HardwareData.
+type HardwareData struct {
 	client client.Client
 	// live reads past the cache.
 	live client.Reader
 }
 
-// NewData writes with c. What c may not know yet is read from live.
-func NewData(c client.Client, live client.Reader) *Data { return &Data{client: c, live: live} }
+// NewHardwareData writes with c. What c may not know yet is read from live.
+func NewHardwareData(c client.Client, live client.Reader) *HardwareData {
+	return &HardwareData{client: c, live: live}
+}
 
 // Of returns what the host's HardwareData says, nil without one.
-func (d *Data) Of(ctx context.Context, host *bmov1alpha1.BareMetalHost) (*bmov1alpha1.HardwareDetails, error) {
+func (d *HardwareData) Of(ctx context.Context, host *bmov1alpha1.BareMetalHost) (*bmov1alpha1.HardwareDetails, error) {
 	data := &bmov1alpha1.HardwareData{}
 	if err := d.client.Get(ctx, client.ObjectKeyFromObject(host), data); err != nil {
 		return nil, client.IgnoreNotFound(err)
@@ -37,7 +39,7 @@ func (d *Data) Of(ctx context.Context, host *bmov1alpha1.BareMetalHost) (*bmov1a
 }
 
 // Publish writes the host's HardwareData, over one that is there.
-func (d *Data) Publish(ctx context.Context, host *bmov1alpha1.BareMetalHost, details *bmov1alpha1.HardwareDetails) error {
+func (d *HardwareData) Publish(ctx context.Context, host *bmov1alpha1.BareMetalHost, details *bmov1alpha1.HardwareDetails) error {
 	data := &bmov1alpha1.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: host.Namespace, Name: host.Name, Finalizers: []string{hardwareFinalizer},
@@ -49,32 +51,32 @@ func (d *Data) Publish(ctx context.Context, host *bmov1alpha1.BareMetalHost, det
 	}
 	err := d.client.Create(ctx, data)
 	if !apierrors.IsAlreadyExists(err) {
-		return wrap(err, "creating", host)
+		return hardwareDataError(err, "creating", host)
 	}
 	existing := &bmov1alpha1.HardwareData{}
 	if err := d.live.Get(ctx, client.ObjectKeyFromObject(host), existing); err != nil {
-		return wrap(err, "reading", host)
+		return hardwareDataError(err, "reading", host)
 	}
 	before := existing.DeepCopy()
 	existing.Finalizers, existing.OwnerReferences, existing.Spec = data.Finalizers, data.OwnerReferences, data.Spec
-	return wrap(d.client.Patch(ctx, existing, client.MergeFrom(before)), "writing", host)
+	return hardwareDataError(d.client.Patch(ctx, existing, client.MergeFrom(before)), "writing", host)
 }
 
 // Retract removes the host's HardwareData without relying on garbage collection.
-func (d *Data) Retract(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+func (d *HardwareData) Retract(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	data := &bmov1alpha1.HardwareData{}
 	if err := d.live.Get(ctx, client.ObjectKeyFromObject(host), data); err != nil {
-		return wrap(client.IgnoreNotFound(err), "reading", host)
+		return hardwareDataError(client.IgnoreNotFound(err), "reading", host)
 	}
 	before := data.DeepCopy()
 	data.Finalizers = nil
 	if err := d.client.Patch(ctx, data, client.MergeFrom(before)); err != nil {
-		return wrap(client.IgnoreNotFound(err), "releasing", host)
+		return hardwareDataError(client.IgnoreNotFound(err), "releasing", host)
 	}
-	return wrap(client.IgnoreNotFound(d.client.Delete(ctx, data)), "deleting", host)
+	return hardwareDataError(client.IgnoreNotFound(d.client.Delete(ctx, data)), "deleting", host)
 }
 
-func wrap(err error, doing string, host *bmov1alpha1.BareMetalHost) error {
+func hardwareDataError(err error, doing string, host *bmov1alpha1.BareMetalHost) error {
 	if err == nil {
 		return nil
 	}

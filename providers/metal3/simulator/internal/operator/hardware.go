@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hardware has what simulated hosts are made of: what an inspection finds, and where that is kept.
-package hardware
+package operator
 
 import (
 	"fmt"
@@ -18,9 +17,9 @@ import (
 // hypervisor.
 const vendorPrefix = "02:fa"
 
-// Standard is a server with two network cards, of which the first has the host's boot MAC address and an IP address that
+// StandardHardware is a server with two network cards, of which the first has the host's boot MAC address and an IP address that
 // follows from its last three bytes.
-func Standard(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
+func StandardHardware(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
 	const disk = 480 * bmov1alpha1.GigaByte
 	first := firstMAC(host)
 	second := append(net.HardwareAddr{}, first...)
@@ -49,7 +48,7 @@ func firstMAC(host *bmov1alpha1.BareMetalHost) net.HardwareAddr {
 	if mac, err := net.ParseMAC(host.Spec.BootMACAddress); err == nil && len(mac) == 6 {
 		return mac
 	}
-	hash := Number(types.NamespacedName{Namespace: host.Namespace, Name: host.Name})
+	hash := HostNumber(types.NamespacedName{Namespace: host.Namespace, Name: host.Name})
 	return net.HardwareAddr{0x02, 0xfb, byte(hash >> 24 & 0x7f), byte(hash >> 16), byte(hash >> 8), byte(hash)}
 }
 
@@ -57,8 +56,8 @@ func addressOf(mac net.HardwareAddr) string {
 	return net.IPv4(10, mac[3], mac[4], mac[5]).String()
 }
 
-// Number follows from a host's name, for what is to differ between hosts and to be the same at every time.
-func Number(host types.NamespacedName) uint64 {
+// HostNumber follows from a host's name, for what is to differ between hosts and to be the same at every time.
+func HostNumber(host types.NamespacedName) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(host.String()))
 	return h.Sum64()
