@@ -11,33 +11,27 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/cluster"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/kubernetes"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/kubevip"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/loadbalancer"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/storage"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/virtualmachines"
 )
 
 // addControllers adds those of all parts.
 func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	set := controllers.New(mgr, s.settings.workers, s.troubles)
-	clock, delays := timing.NewClock(s.settings.now), s.settings.delays
-	inside := guests.New(set.Client(), s.leases, s.settings.hooks, s.troubles)
+	clock, delays := controllers.NewClock(s.settings.now), s.settings.delays
+	inside := virtualmachines.NewGuests(set.Client(), s.leases, s.settings.hooks, s.troubles)
 	err := errors.Join(
-		hosts.Index(ctx, set),
-		hosts.Add(set, clock, delays.UntilReset()),
+		cluster.IndexPods(ctx, set),
+		cluster.AddResetPolicy(set, clock, delays.UntilReset()),
 		virtualmachines.Index(ctx, set),
-		kubernetes.Add(ctx, set, s.front.Authority(), s.kubeVirt != nil),
-		storage.Add(ctx, set, clock, delays, s.kubeVirt != nil),
+		cluster.AddKubernetes(ctx, set, s.front.Authority(), s.kubeVirt != nil),
+		cluster.AddStorage(ctx, set, clock, delays, s.kubeVirt != nil),
 		s.addKubeVirt(set, clock, inside),
-		kubevip.Add(set, s.leases, s.settings.kubeVIP == KubeVIPEager),
+		cluster.AddKubeVIP(set, s.leases, s.settings.kubeVIP == KubeVIPEager),
 	)
 	if s.settings.balances {
-		err = errors.Join(err, loadbalancer.Add(set))
+		err = errors.Join(err, cluster.AddLoadBalancer(set))
 	}
 	if err != nil {
 		return fmt.Errorf("adding controllers: %w", err)
@@ -46,7 +40,7 @@ func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error 
 }
 
 // addKubeVirt adds what looks after virtual machines: all of it, or what there is no program for.
-func (s *Simulator) addKubeVirt(set *controllers.Set, clock *timing.Clock, inside *guests.Guests) error {
+func (s *Simulator) addKubeVirt(set *controllers.Set, clock *controllers.Clock, inside *virtualmachines.Guests) error {
 	if s.kubeVirt == nil {
 		return virtualmachines.Add(set, clock, s.settings.delays, inside)
 	}

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
@@ -128,7 +128,7 @@ func hostFaults() []Fault {
 		},
 		{
 			Name: "no-reset", Is: "Harvester's setting vm-force-reset-policy is off, as it is while Harvester is upgraded",
-			Breaks: "What is on a host that has gone is given up after a while.", Set: everywhere(troubles.NoReset),
+			Breaks: "What is on a host that has gone is given up after a while.", Set: everywhere(controllers.NoReset),
 		},
 		{
 			Name: "no-scheduler", Is: "kube-scheduler stands still", Breaks: "A virtual machine has a host, or a reason why not.",
@@ -145,47 +145,47 @@ func machineFaults() []Fault {
 			Options: []Option{WithDelays(slow())}, Storm: &Storm{},
 		},
 		{
-			Name: "no-volumes", Is: "Longhorn binds no PVC", Breaks: "A PVC is bound.", Set: everywhere(troubles.NoVolumes), Storm: now(),
+			Name: "no-volumes", Is: "Longhorn binds no PVC", Breaks: "A PVC is bound.", Set: everywhere(controllers.NoVolumes), Storm: now(),
 		},
 		{
 			Name: "paused", Is: "virtual machines that run stand still, as when their volumes have failed", Breaks: "What has begun to run goes on.",
-			Set: everywhere(troubles.Standstill), Storm: now(),
+			Set: everywhere(controllers.Standstill), Storm: now(),
 		},
 		{
-			Name: "no-images", Is: "no image is imported", Breaks: "An image becomes usable.", Set: everywhere(troubles.NoImports),
+			Name: "no-images", Is: "no image is imported", Breaks: "An image becomes usable.", Set: everywhere(controllers.NoImports),
 		},
 		{
-			Name: "no-agents", Is: "no guest agent answers", Breaks: "The addresses of a virtual machine that runs are known.", Set: everywhere(troubles.NoAgents), Storm: now(),
+			Name: "no-agents", Is: "no guest agent answers", Breaks: "The addresses of a virtual machine that runs are known.", Set: everywhere(controllers.NoAgents), Storm: now(),
 		},
 		{
-			Name: "no-leases", Is: "DHCP servers give nothing", Breaks: "A virtual machine that runs has an address.", Set: everywhere(troubles.NoLeases), Storm: now(),
+			Name: "no-leases", Is: "DHCP servers give nothing", Breaks: "A virtual machine that runs has an address.", Set: everywhere(controllers.NoLeases), Storm: now(),
 		},
 		{
-			Name: "no-vips", Is: "kube-vip announces nothing", Breaks: "A load balancer has an address.", Set: everywhere(troubles.NoAddresses),
+			Name: "no-vips", Is: "kube-vip announces nothing", Breaks: "A load balancer has an address.", Set: everywhere(controllers.NoAddresses),
 		},
 		{
 			Name: "no-load-balancer", Is: "nobody works on pools and load balancers, as when their manager is stopped for another to take over",
-			Breaks: "A pool gives addresses.", Set: everywhere(troubles.NoBalancing),
+			Breaks: "A pool gives addresses.", Set: everywhere(controllers.NoBalancing),
 		},
 		{
 			Name: "crashing", Is: "the virtual machine ends when it has begun to run, and is started again at once", Breaks: "What has begun to run goes on.",
-			Takes: []string{"namespace", "vm"}, Options: []Option{WithDelays(Quick())}, Set: ofOne(troubles.NoBoot),
+			Takes: []string{"namespace", "vm"}, Options: []Option{WithDelays(Quick())}, Set: ofOne(controllers.NoBoot),
 		},
 		{
 			Name: "no-start", Is: "the virtual machine fails before it runs, again and again", Breaks: "What has a host runs.",
-			Takes: []string{"namespace", "vm"}, Options: []Option{WithDelays(Quick())}, Set: ofOne(troubles.NoStart),
+			Takes: []string{"namespace", "vm"}, Options: []Option{WithDelays(Quick())}, Set: ofOne(controllers.NoStart),
 		},
 		{
 			Name: "powered-off", Is: "the guest shuts itself down", Breaks: "What runs goes on until it is to stop.",
-			Takes: []string{"namespace", "vm"}, Set: ofOne(troubles.PowersOff),
+			Takes: []string{"namespace", "vm"}, Set: ofOne(controllers.PowersOff),
 		},
 		{
 			Name: "no-cleanup", Is: "Harvester keeps the virtual machine, which is deleted, by its finalizer, as when it finds a snapshot of it no more",
-			Breaks: "What is deleted and has stopped goes.", Takes: []string{"namespace", "vm"}, Set: ofOne(troubles.NoCleanup),
+			Breaks: "What is deleted and has stopped goes.", Takes: []string{"namespace", "vm"}, Set: ofOne(controllers.NoCleanup),
 		},
 		{
 			Name: "hung", Is: "the virtual machine does not stop", Breaks: "What is to stop stops.",
-			Takes: []string{"namespace", "vm"}, Set: ofOne(troubles.NoShutdown),
+			Takes: []string{"namespace", "vm"}, Set: ofOne(controllers.NoShutdown),
 		},
 	}
 }
@@ -269,14 +269,14 @@ func setFullZone(ctx context.Context, s *Simulator, on bool, args ...string) err
 	return nil
 }
 
-func everywhere(what troubles.Trouble) setter {
+func everywhere(what controllers.Trouble) setter {
 	return func(_ context.Context, s *Simulator, on bool, _ ...string) error {
 		s.troubles.Set(what, client.ObjectKey{}, on)
 		return nil
 	}
 }
 
-func ofOne(what troubles.Trouble) setter {
+func ofOne(what controllers.Trouble) setter {
 	return func(_ context.Context, s *Simulator, on bool, args ...string) error {
 		s.troubles.Set(what, client.ObjectKey{Namespace: args[0], Name: args[1]}, on)
 		return nil

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/kubevirt"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/process"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/virtualmachines"
 	"github.com/faultline-io/faultline/shared/simulation/front"
 )
 
@@ -31,7 +31,7 @@ type settings struct {
 	// balances says that the simulator plays Harvester's load balancer.
 	balances bool
 	// programs are the real KubeVirt's; nil where it is simulated.
-	programs *kubevirt.Programs
+	programs *process.Programs
 	delays   Delays
 	hooks    Hooks
 	workers  int
@@ -101,7 +101,7 @@ func WithoutLoadBalancer() Option { return func(s *settings) { s.balances = fals
 func WithKubeVirt(programs KubeVirt) Option { return func(s *settings) { s.programs = &programs } }
 
 // KubeVirt are the programs of one.
-type KubeVirt = kubevirt.Programs
+type KubeVirt = process.Programs
 
 // KubeVirtOf are the options that the environment asks for: FAULTLINE_KUBEVIRT is the folder of the real KubeVirt's programs, and
 // FAULTLINE_KUBEVIRT_LOGS the one of what they write.
@@ -123,7 +123,7 @@ func WithHooks(hooks Hooks) Option { return func(s *settings) { s.hooks = hooks 
 func WithWorkers(workers int) Option { return func(s *settings) { s.workers = workers } }
 
 // Delays are how long things take.
-type Delays = timing.Delays
+type Delays = controllers.Delays
 
 // KubeVIP is how kube-vip behaves.
 type KubeVIP int
@@ -157,7 +157,7 @@ type KeyPair struct {
 }
 
 // Hooks hear of virtual machines. A hook may be called again for what it has done already; after an error it is called again later.
-type Hooks = guests.Hooks
+type Hooks = virtualmachines.Hooks
 
 // Boot is what a virtual machine boots from. All are copies.
-type Boot = guests.Boot
+type Boot = virtualmachines.Boot

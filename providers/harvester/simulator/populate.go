@@ -20,11 +20,11 @@ import (
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/storage"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/cluster"
 )
 
 // DefaultStorageClass is the one that Harvester has from the beginning.
-const DefaultStorageClass = storage.DefaultClass
+const DefaultStorageClass = cluster.DefaultStorageClass
 
 const (
 	defaultNamespace = "default"
@@ -38,7 +38,7 @@ func (s *Simulator) populate(ctx context.Context) error {
 	for _, name := range s.settings.namespaces {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	objects = append(objects, storage.Class(DefaultStorageClass), cloudProviderRole())
+	objects = append(objects, cluster.StorageClass(DefaultStorageClass), cloudProviderRole())
 	for _, network := range s.settings.networks {
 		object := network.object()
 		if network.First.IsValid() {

@@ -29,14 +29,10 @@ import (
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/kubevirt"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/migration"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/networks"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/cluster"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/process"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/scheduler"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/webhooks"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/virtualmachines"
 	"github.com/faultline-io/faultline/shared/simulation"
 	"github.com/faultline-io/faultline/shared/simulation/front"
 	"github.com/faultline-io/faultline/shared/testenv"
@@ -58,15 +54,15 @@ type Simulator struct {
 	front    *front.Proxy
 	// admin is the token of Kubeconfig.
 	admin  string
-	leases *networks.Leases
+	leases *cluster.Leases
 	// cached reads what the controllers know.
 	cached     client.Reader
-	troubles   *troubles.Table
-	hosts      *hosts.Hosts
-	migrations *migration.Migrations
+	troubles   *controllers.TroubleTable
+	hosts      *cluster.Hosts
+	migrations *virtualmachines.Migrations
 	scheduler  *process.Process
 	// kubeVirt is the real one; nil where it is simulated.
-	kubeVirt *kubevirt.KubeVirt
+	kubeVirt *process.KubeVirt
 	// folder is for files of programs.
 	folder string
 	// closers end what runs; the last is called first.
@@ -116,7 +112,7 @@ func runTests(m interface{ Run() int }, shared **Simulator, opts []Option) (int,
 
 // Run starts a Simulator. It runs until Stop is called, whatever becomes of ctx.
 func Run(ctx context.Context, opts ...Option) (*Simulator, error) {
-	s := &Simulator{settings: newSettings(opts), leases: networks.NewLeases(), troubles: troubles.New()}
+	s := &Simulator{settings: newSettings(opts), leases: cluster.NewLeases(), troubles: controllers.NewTroubleTable()}
 	for _, start := range []func(context.Context) error{
 		s.prepare, s.startAPI, s.startFront, s.startControllers, s.startWebhooks, s.startKubeVirt, s.startScheduling, s.populate,
 	} {
@@ -158,7 +154,7 @@ func (s *Simulator) prepare(context.Context) error {
 	}
 	s.closing(func() error { return os.RemoveAll(s.folder) })
 	if programs := s.settings.programs; programs != nil {
-		s.kubeVirt, err = kubevirt.New(*programs, s.folder)
+		s.kubeVirt, err = process.NewKubeVirt(*programs, s.folder)
 	}
 	return err
 }
@@ -190,8 +186,8 @@ func (s *Simulator) startAPI(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
-	s.hosts = hosts.New(s.client, s.settings.now)
-	s.migrations = migration.New(s.client, s.hosts, s.settings.now, s.settings.delays.Migration)
+	s.hosts = cluster.NewHosts(s.client, s.settings.now)
+	s.migrations = virtualmachines.NewMigrations(s.client, s.hosts, s.settings.now, s.settings.delays.Migration)
 	if s.kubeVirt != nil {
 		return s.kubeVirt.Install(ctx, s.config(), s.client)
 	}
@@ -249,8 +245,8 @@ func (s *Simulator) startControllers(ctx context.Context) error {
 }
 
 func (s *Simulator) startWebhooks(ctx context.Context) error {
-	as := webhooks.Identity{Certificate: s.front.Certificate(), Authority: s.front.Authority()}
-	stop, err := webhooks.Start(ctx, s.cached, s.client, as, s.kubeVirt == nil)
+	as := virtualmachines.WebhookIdentity{Certificate: s.front.Certificate(), Authority: s.front.Authority()}
+	stop, err := virtualmachines.StartWebhooks(ctx, s.cached, s.client, as, s.kubeVirt == nil)
 	if err != nil {
 		return err
 	}
@@ -260,7 +256,7 @@ func (s *Simulator) startWebhooks(ctx context.Context) error {
 
 func (s *Simulator) startScheduling(ctx context.Context) error {
 	var err error
-	if s.scheduler, err = scheduler.Start(ctx, s.settings.assets, s.env.KubeConfig, s.folder); err != nil {
+	if s.scheduler, err = process.StartScheduler(ctx, s.settings.assets, s.env.KubeConfig, s.folder); err != nil {
 		return err
 	}
 	s.closing(s.scheduler.Stop)

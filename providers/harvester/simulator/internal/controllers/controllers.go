@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers is what the controllers of all parts of a simulated Harvester have in common.
+// Package controllers is what the controllers of all parts of a simulated Harvester have in common: how they are added, how long things take, the
+// troubles that keep them from their work, and conditions of instances.
 package controllers
 
 import (
@@ -19,19 +20,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
 )
 
 // Set is what the parts add their controllers to.
 type Set struct {
 	manager  ctrl.Manager
 	workers  int
-	troubles *troubles.Table
+	troubles *TroubleTable
 }
 
 // New adds to a manager controllers that work on this many objects at the same time, and look again when troubles begin or end.
-func New(mgr ctrl.Manager, workers int, of *troubles.Table) *Set {
+func New(mgr ctrl.Manager, workers int, of *TroubleTable) *Set {
 	return &Set{manager: mgr, workers: workers, troubles: of}
 }
 
@@ -42,7 +41,7 @@ func (s *Set) Client() client.Client { return s.manager.GetClient() }
 func (s *Set) Live() client.Reader { return s.manager.GetAPIReader() }
 
 // Troubles are what keeps the controllers from their work.
-func (s *Set) Troubles() *troubles.Table { return s.troubles }
+func (s *Set) Troubles() *TroubleTable { return s.troubles }
 
 // Controller begins one of this name.
 func (s *Set) Controller(name string) *builder.Builder {

@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process runs the programs of others that a simulated Harvester has.
+// Package process runs the programs of others that a simulated Harvester has: kube-scheduler, and the control plane of the real KubeVirt, which is
+// virt-controller and virt-api with the kinds, rights and webhooks of their release, which virt-operator knows. What these look after is simulated.
 package process
 
 import (

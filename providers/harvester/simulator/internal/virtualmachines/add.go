@@ -1,7 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package virtualmachines plays what looks after virtual machines and their instances: Harvester, which makes their PVCs, and KubeVirt.
+// Package virtualmachines plays what looks after virtual machines and their instances: Harvester, which makes their PVCs, and KubeVirt. It also makes
+// the Pods that they run in, plays what runs inside (cloud-init, DHCP clients and the guest agent), moves virtual machines while they run and empties
+// hosts, and serves the webhooks of Harvester and KubeVirt: what these add to virtual machines, and what they refuse.
 package virtualmachines
 
 import (
@@ -16,11 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/cluster"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/storage"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
 )
 
 // createdByField is that of Pods by which those of an instance are found.
@@ -32,19 +31,19 @@ func Index(ctx context.Context, set *controllers.Set) error {
 }
 
 // Add adds the controllers. What runs inside virtual machines is up to the guests.
-func Add(set *controllers.Set, clock *timing.Clock, delays timing.Delays, inside *guests.Guests) error {
+func Add(set *controllers.Set, clock *controllers.Clock, delays controllers.Delays, inside *Guests) error {
 	c := set.Client()
 	return errors.Join(
 		machinesOf(set).Complete(&machines{
 			harvester: harvester{client: c, guests: inside, troubles: set.Troubles()}, clock: clock, backoff: delays.FirstBackoff(),
 		}),
-		instancesOf(set).Watches(&corev1.PersistentVolumeClaim{}, set.Finding(&kubevirtv1.VirtualMachineInstanceList{}, storage.ClaimField)).
+		instancesOf(set).Watches(&corev1.PersistentVolumeClaim{}, set.Finding(&kubevirtv1.VirtualMachineInstanceList{}, cluster.ClaimField)).
 			Complete(&instances{client: c, clock: clock, delays: delays, troubles: set.Troubles(), guests: inside}),
 	)
 }
 
 // AddBeside adds those that the real virt-controller does not have: Harvester's, and virt-handler's, which writes as that.
-func AddBeside(set *controllers.Set, clock *timing.Clock, delays timing.Delays, inside *guests.Guests, as client.Client) error {
+func AddBeside(set *controllers.Set, clock *controllers.Clock, delays controllers.Delays, inside *Guests, as client.Client) error {
 	c := set.Client()
 	return errors.Join(
 		machinesOf(set).Complete(&harvester{client: c, guests: inside, troubles: set.Troubles()}),
@@ -70,7 +69,7 @@ func instancesOf(set *controllers.Set) *builder.Builder {
 func instancesOfHost(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, host client.Object) []reconcile.Request {
 		there := &corev1.PodList{}
-		if err := c.List(ctx, there, client.MatchingFields{hosts.PodField: host.GetName()}); err != nil {
+		if err := c.List(ctx, there, client.MatchingFields{cluster.PodField: host.GetName()}); err != nil {
 			return controllers.Requests(ctx, there, err)
 		}
 		var requests []reconcile.Request

@@ -15,9 +15,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/cluster"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
 )
 
 // handlers plays the virt-handlers of all hosts beside the real virt-controller, which hands them an instance that is Scheduled.
@@ -42,7 +41,7 @@ func (r *handlers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if vmi.IsFinal() || !hosts.Alive(v.host) {
+	if vmi.IsFinal() || !cluster.Alive(v.host) {
 		return ctrl.Result{}, r.guests.Stop(ctx, vmi)
 	}
 	before := vmi.DeepCopy()
@@ -73,7 +72,7 @@ func (r *handlers) handle(ctx context.Context, v *situation) (wait time.Duration
 
 // shutDown has the guest of an instance shut down that is deleted, or whose Pod is.
 func (r *handlers) shutDown(ctx context.Context, v *situation) (time.Duration, error) {
-	if r.troubles.Has(troubles.NoShutdown, v.vmi) {
+	if r.troubles.Has(controllers.NoShutdown, v.vmi) {
 		return 0, nil
 	}
 	if wait := r.clock.Left(v.vmi.UID, "shutdown", r.delays.Shutdown); wait > 0 {
@@ -100,7 +99,7 @@ func (r *heartbeats) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.client.Get(ctx, req.NamespacedName, node); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if _, runs := node.Labels[kubevirtv1.NodeSchedulable]; !runs || !hosts.Alive(node) {
+	if _, runs := node.Labels[kubevirtv1.NodeSchedulable]; !runs || !cluster.Alive(node) {
 		return ctrl.Result{}, nil
 	}
 	last, err := time.Parse(time.RFC3339, node.Annotations[kubevirtv1.VirtHandlerHeartbeat])

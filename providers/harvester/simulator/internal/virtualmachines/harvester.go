@@ -19,10 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/cluster"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/storage"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
 )
 
 const (
@@ -39,8 +37,8 @@ const (
 // harvester plays what Harvester does with a virtual machine: it makes the PVCs, and notes how it runs.
 type harvester struct {
 	client   client.Client
-	guests   *guests.Guests
-	troubles *troubles.Table
+	guests   *Guests
+	troubles *controllers.TroubleTable
 }
 
 // Reconcile looks after a virtual machine beside the real virt-controller.
@@ -83,7 +81,7 @@ func (r *harvester) release(ctx context.Context, vm *kubevirtv1.VirtualMachine, 
 	if err := r.guests.Erase(ctx, vm); err != nil {
 		return err
 	}
-	if !r.troubles.Has(troubles.NoCleanup, vm) {
+	if !r.troubles.Has(controllers.NoCleanup, vm) {
 		finalizers = append(finalizers, cleanupFinalizer)
 	}
 	return controllers.RemoveFinalizer(ctx, r.client, vm, finalizers...)
@@ -122,7 +120,7 @@ func (r *harvester) volumes(ctx context.Context, vm *kubevirtv1.VirtualMachine) 
 			return nil, fmt.Errorf("creating volume %s: %w", claim.Name, err)
 		}
 	}
-	for _, name := range storage.ClaimsOf(&vm.Spec.Template.Spec) {
+	for _, name := range cluster.ClaimsOf(&vm.Spec.Template.Spec) {
 		err := r.client.Get(ctx, client.ObjectKey{Namespace: vm.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
 		made := slices.ContainsFunc(templates, func(t corev1.PersistentVolumeClaim) bool { return t.Name == name })
 		if apierrors.IsNotFound(err) && !made {

@@ -19,13 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/conditions"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/cluster"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/storage"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
 	"github.com/faultline-io/faultline/shared/simulation"
 )
 
@@ -38,10 +33,10 @@ const (
 // instances plays virt-controller and virt-handler for VirtualMachineInstances: it gives each its Pod, and follows that to a host.
 type instances struct {
 	client   client.Client
-	clock    *timing.Clock
-	delays   timing.Delays
-	guests   *guests.Guests
-	troubles *troubles.Table
+	clock    *controllers.Clock
+	delays   controllers.Delays
+	guests   *Guests
+	troubles *controllers.TroubleTable
 	written  simulation.Guard
 }
 
@@ -140,7 +135,7 @@ func migrates(vmi *kubevirtv1.VirtualMachineInstance) bool {
 }
 
 func (r *instances) claims(ctx context.Context, v *situation) error {
-	for _, name := range storage.ClaimsOf(&v.vmi.Spec) {
+	for _, name := range cluster.ClaimsOf(&v.vmi.Spec) {
 		claim := &corev1.PersistentVolumeClaim{}
 		err := r.client.Get(ctx, client.ObjectKey{Namespace: v.vmi.Namespace, Name: name}, claim)
 		if client.IgnoreNotFound(err) != nil {
@@ -180,11 +175,11 @@ func (r *instances) next(ctx context.Context, v *situation) (time.Duration, erro
 }
 
 func (r *instances) scheduled(ctx context.Context, v *situation) (time.Duration, error) {
-	if v.pod == nil || r.troubles.Has(troubles.NoStart, v.vmi) {
+	if v.pod == nil || r.troubles.Has(controllers.NoStart, v.vmi) {
 		end(v, kubevirtv1.Failed)
 		return 0, nil
 	}
-	if !hosts.Alive(v.host) {
+	if !cluster.Alive(v.host) {
 		return 0, nil
 	}
 	if wait := r.clock.Left(v.vmi.UID, "boot", r.delays.Boot); wait > 0 {
@@ -209,13 +204,13 @@ func hasRun(vmi *kubevirtv1.VirtualMachineInstance) bool {
 // running keeps what is known of an instance up to date. One whose host has no power does not run, but nobody is left there who would write that:
 // it is only not ready, as its Pod is, without a reason.
 func (r *instances) running(ctx context.Context, v *situation) (time.Duration, error) {
-	if v.pod != nil && !hosts.Alive(v.host) {
-		conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "", "")
+	if v.pod != nil && !cluster.Alive(v.host) {
+		controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "", "")
 		return 0, r.guests.Stop(ctx, v.vmi)
 	}
 	wait, err := r.guest(ctx, v)
 	if v.vmi.Status.Phase == kubevirtv1.Running {
-		conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionTrue, "", "")
+		controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionTrue, "", "")
 	}
 	return wait, err
 }
@@ -223,18 +218,18 @@ func (r *instances) running(ctx context.Context, v *situation) (time.Duration, e
 // guest follows a guest on a host that answers.
 func (r *instances) guest(ctx context.Context, v *situation) (time.Duration, error) {
 	switch {
-	case v.pod == nil, r.troubles.Has(troubles.NoBoot, v.vmi):
+	case v.pod == nil, r.troubles.Has(controllers.NoBoot, v.vmi):
 		end(v, kubevirtv1.Failed)
 		return 0, nil
-	case r.troubles.Has(troubles.PowersOff, v.vmi):
+	case r.troubles.Has(controllers.PowersOff, v.vmi):
 		end(v, kubevirtv1.Succeeded)
 		return 0, r.guests.Stop(ctx, v.vmi)
-	case r.troubles.Has(troubles.Standstill, v.vmi):
-		conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstancePaused, corev1.ConditionTrue, "PausedIOError", "VMI was paused, due to an IO error")
+	case r.troubles.Has(controllers.Standstill, v.vmi):
+		controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstancePaused, corev1.ConditionTrue, "PausedIOError", "VMI was paused, due to an IO error")
 		return 0, nil
 	}
-	conditions.Drop(v.vmi, kubevirtv1.VirtualMachineInstancePaused)
-	conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceIsMigratable, corev1.ConditionTrue, "", "")
+	controllers.DropCondition(v.vmi, kubevirtv1.VirtualMachineInstancePaused)
+	controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstanceIsMigratable, corev1.ConditionTrue, "", "")
 	moving, err := r.migrate(ctx, v)
 	if err != nil || moving > 0 {
 		return moving, err
@@ -254,7 +249,7 @@ func (r *instances) migrate(ctx context.Context, v *situation) (time.Duration, e
 		return 0, fmt.Errorf("reading host: %w", err)
 	}
 	state := v.vmi.Status.MigrationState
-	if left := r.clock.Left(v.vmi.UID, "migration "+string(state.MigrationUID), r.delays.Migration); left > 0 || !hosts.Alive(host) {
+	if left := r.clock.Left(v.vmi.UID, "migration "+string(state.MigrationUID), r.delays.Migration); left > 0 || !cluster.Alive(host) {
 		return left, nil
 	}
 	state.Completed, state.TargetNode, state.EndTimestamp = true, host.Name, ptr.To(metav1.Now())
@@ -303,7 +298,7 @@ func (r *instances) stop(ctx context.Context, v *situation) (ctrl.Result, error)
 	if !controllerutil.ContainsFinalizer(v.vmi, kubevirtv1.VirtualMachineInstanceFinalizer) {
 		return ctrl.Result{}, nil
 	}
-	if r.troubles.Has(troubles.NoShutdown, v.vmi) {
+	if r.troubles.Has(controllers.NoShutdown, v.vmi) {
 		return ctrl.Result{}, nil
 	}
 	if wait := r.clock.Left(v.vmi.UID, "shutdown", r.delays.Shutdown); wait > 0 {

@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
 	"github.com/faultline-io/faultline/shared/simulation"
 )
 
@@ -30,7 +29,7 @@ import (
 type machines struct {
 	harvester
 
-	clock *timing.Clock
+	clock *controllers.Clock
 	// backoff is until one that failed before it ran is started again for the first time.
 	backoff time.Duration
 	written simulation.Guard

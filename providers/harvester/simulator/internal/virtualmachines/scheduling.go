@@ -13,10 +13,8 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/conditions"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/cluster"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/launcher"
 )
 
 // volumesGate keeps a Pod from kube-scheduler whose claims are not bound.
@@ -44,20 +42,20 @@ func notRunning(v *situation) {
 	if v.pod == nil {
 		reason, message = "PodNotExists", "virt-launcher pod has not yet been scheduled"
 	}
-	conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, reason, message)
+	controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, reason, message)
 }
 
 // unplaced is why an instance has no host. virt-controller keeps the first reason until there is a host, whatever it waits for by then.
 func unplaced(v *situation, reason, message string) {
-	if conditions.Of(v.vmi, scheduledCondition) == nil {
-		conditions.Set(v.vmi, scheduledCondition, corev1.ConditionFalse, reason, message)
+	if controllers.ConditionOf(v.vmi, scheduledCondition) == nil {
+		controllers.SetCondition(v.vmi, scheduledCondition, corev1.ConditionFalse, reason, message)
 	}
 }
 
 // launch makes the Pod as soon as there are the claims. Until they are bound it is kept from kube-scheduler, which has no
 // PersistentVolumes here to see that by.
 func (r *instances) launch(ctx context.Context, v *situation) error {
-	pod := launcher.Pod(v.vmi, string(v.vmi.UID))
+	pod := Pod(v.vmi, string(v.vmi.UID))
 	if v.unbound {
 		pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: volumesGate}}
 	}
@@ -84,8 +82,8 @@ func (r *instances) scheduling(ctx context.Context, v *situation) error {
 				unplaced(v, condition.Reason, condition.Message)
 			}
 		}
-	case hosts.Alive(v.host):
-		conditions.Drop(v.vmi, scheduledCondition)
+	case cluster.Alive(v.host):
+		controllers.DropCondition(v.vmi, scheduledCondition)
 		v.vmi.Status.Phase, v.vmi.Status.NodeName = kubevirtv1.Scheduled, v.pod.Spec.NodeName
 		metav1.SetMetaDataLabel(&v.vmi.ObjectMeta, kubevirtv1.NodeNameLabel, v.pod.Spec.NodeName)
 	}

@@ -13,7 +13,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
-	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/conditions"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
@@ -31,8 +30,8 @@ func (r *machines) report(
 	}
 	vm.Status.RunStrategy, vm.Status.ObservedGeneration, vm.Status.DesiredGeneration = strategy, vm.Generation, vm.Generation
 	vm.Status.Created = vmi != nil
-	ready := vmi != nil && conditions.Of(vmi, kubevirtv1.VirtualMachineInstanceReady) != nil
-	vm.Status.Ready = ready && conditions.Of(vmi, kubevirtv1.VirtualMachineInstanceReady).Status == corev1.ConditionTrue
+	ready := vmi != nil && controllers.ConditionOf(vmi, kubevirtv1.VirtualMachineInstanceReady) != nil
+	vm.Status.Ready = ready && controllers.ConditionOf(vmi, kubevirtv1.VirtualMachineInstanceReady).Status == corev1.ConditionTrue
 	vm.Status.Conditions = copiedConditions(vmi)
 	vm.Status.PrintableStatus = printable(vm, vmi, missing)
 	if vmi != nil && hasRun(vmi) {
@@ -76,7 +75,7 @@ func printableOf(vmi *kubevirtv1.VirtualMachineInstance) kubevirtv1.VirtualMachi
 	if vmi.DeletionTimestamp != nil {
 		return kubevirtv1.VirtualMachineStatusStopping
 	}
-	if c := conditions.Of(vmi, scheduledCondition); c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+	if c := controllers.ConditionOf(vmi, scheduledCondition); c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
 		return kubevirtv1.VirtualMachineStatusUnschedulable
 	}
 	switch vmi.Status.Phase {
@@ -86,7 +85,7 @@ func printableOf(vmi *kubevirtv1.VirtualMachineInstance) kubevirtv1.VirtualMachi
 		if migrates(vmi) {
 			return kubevirtv1.VirtualMachineStatusMigrating
 		}
-		if conditions.Of(vmi, kubevirtv1.VirtualMachineInstancePaused) != nil {
+		if controllers.ConditionOf(vmi, kubevirtv1.VirtualMachineInstancePaused) != nil {
 			return kubevirtv1.VirtualMachineStatusPaused
 		}
 		return kubevirtv1.VirtualMachineStatusRunning

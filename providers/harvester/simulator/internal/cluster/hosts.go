@@ -1,0 +1,201 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
+)
+
+// PodField is that of Pods by which those on a host are found.
+const PodField = "spec.nodeName"
+
+// IndexPods has the Pods on a host found.
+func IndexPods(ctx context.Context, set *controllers.Set) error {
+	return set.Index(ctx, &corev1.Pod{}, PodField, func(obj client.Object) []string { return []string{obj.(*corev1.Pod).Spec.NodeName} })
+}
+
+// Hosts are those of a Harvester cluster.
+type Hosts struct {
+	client client.Client
+	now    func() time.Time
+}
+
+// NewHosts has the hosts that an administrator's client sees. What happens to them happens now.
+func NewHosts(c client.Client, now func() time.Time) *Hosts { return &Hosts{client: c, now: now} }
+
+// Add adds a host that works, with this status otherwise.
+func (h *Hosts) Add(ctx context.Context, node *corev1.Node, status corev1.NodeStatus) error {
+	taints := node.Spec.Taints
+	if err := h.client.Create(ctx, node); err != nil {
+		return fmt.Errorf("making host %s: %w", node.Name, err)
+	}
+	node.Status = status
+	node.Status.Conditions = []corev1.NodeCondition{h.readiness(corev1.ConditionTrue)}
+	if err := h.client.Status().Update(ctx, node); err != nil {
+		return fmt.Errorf("making host %s ready: %w", node.Name, err)
+	}
+	// The API server has added that it is not ready, which a controller takes away elsewhere.
+	return h.change(ctx, node.Name, func(node *corev1.Node) { node.Spec.Taints = taints })
+}
+
+// Remove takes a host out of the cluster for good.
+func (h *Hosts) Remove(ctx context.Context, host string) error {
+	return h.client.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}})
+}
+
+// Cordon lets no further virtual machine start on a host.
+func (h *Hosts) Cordon(ctx context.Context, host string) error {
+	return h.change(ctx, host, func(node *corev1.Node) { node.Spec.Unschedulable = true })
+}
+
+// Uncordon ends Cordon.
+func (h *Hosts) Uncordon(ctx context.Context, host string) error {
+	return h.change(ctx, host, func(node *corev1.Node) { node.Spec.Unschedulable = false })
+}
+
+// Label sets a label of a host; an empty value takes it away.
+func (h *Hosts) Label(ctx context.Context, host, key, value string) error {
+	return h.change(ctx, host, func(node *corev1.Node) {
+		if value == "" {
+			delete(node.Labels, key)
+		} else {
+			metav1.SetMetaDataLabel(&node.ObjectMeta, key, value)
+		}
+	})
+}
+
+// Power gives a host its power, or takes it. Only while its kubelet answers does kube-scheduler use it. What ran when the power went does
+// not run any more when it is back.
+func (h *Hosts) Power(ctx context.Context, host string, on bool) error {
+	if on {
+		return errors.Join(h.endPods(ctx, host), h.answers(ctx, host, corev1.ConditionTrue), h.change(ctx, host, reached))
+	}
+	return errors.Join(h.change(ctx, host, unreached), h.answers(ctx, host, corev1.ConditionUnknown))
+}
+
+// endPods has the Pods fail that ran on a host without power, as its kubelet does when it starts and finds none of their containers.
+func (h *Hosts) endPods(ctx context.Context, host string) error {
+	node := &corev1.Node{}
+	if err := h.client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
+		return fmt.Errorf("reading host: %w", err)
+	}
+	if Alive(node) {
+		return nil
+	}
+	pods := &corev1.PodList{}
+	if err := h.client.List(ctx, pods, client.MatchingFields{PodField: host}); err != nil {
+		return fmt.Errorf("listing pods: %w", err)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		before := pod.DeepCopy()
+		pod.Status.Phase = corev1.PodFailed
+		if err := h.client.Status().Patch(ctx, pod, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("ending pod: %w", err)
+		}
+	}
+	return nil
+}
+
+// PutOutOfService gives up what is on a host that does not answer.
+func (h *Hosts) PutOutOfService(ctx context.Context, host string) error {
+	return h.change(ctx, host, giveUp)
+}
+
+func giveUp(node *corev1.Node) {
+	if !OutOfService(node) {
+		node.Spec.Taints = append(node.Spec.Taints,
+			corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+	}
+}
+
+// OutOfService reports whether what is on a host has been given up.
+func OutOfService(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+}
+
+// answers sets whether the kubelet of a host does.
+func (h *Hosts) answers(ctx context.Context, host string, status corev1.ConditionStatus) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node := &corev1.Node{}
+		if err := h.client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
+			return fmt.Errorf("reading host: %w", err)
+		}
+		node.Status.Conditions = []corev1.NodeCondition{h.readiness(status)}
+		return h.client.Status().Update(ctx, node)
+	})
+}
+
+func (h *Hosts) readiness(status corev1.ConditionStatus) corev1.NodeCondition {
+	now := metav1.NewTime(h.now())
+	condition := corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: status, Reason: "KubeletReady", Message: "kubelet is posting ready status",
+		LastHeartbeatTime: now, LastTransitionTime: now,
+	}
+	if status != corev1.ConditionTrue {
+		condition.Reason, condition.Message = "NodeStatusUnknown", "Kubelet stopped posting node status."
+	}
+	return condition
+}
+
+func reached(node *corev1.Node) {
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == corev1.TaintNodeUnreachable || t.Key == corev1.TaintNodeOutOfService
+	})
+}
+
+func unreached(node *corev1.Node) {
+	reached(node)
+	node.Spec.Taints = append(node.Spec.Taints,
+		corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule},
+		corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute})
+}
+
+func (h *Hosts) change(ctx context.Context, host string, change func(*corev1.Node)) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node := &corev1.Node{}
+		if err := h.client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
+			return fmt.Errorf("reading host: %w", err)
+		}
+		change(node)
+		return h.client.Update(ctx, node)
+	})
+}
+
+// InZone returns the names of those in a zone; there is one at least.
+func (h *Hosts) InZone(ctx context.Context, zone string) ([]string, error) {
+	nodes := &corev1.NodeList{}
+	if err := h.client.List(ctx, nodes, client.MatchingLabels{corev1.LabelTopologyZone: zone}); err != nil {
+		return nil, fmt.Errorf("listing hosts: %w", err)
+	}
+	if len(nodes.Items) == 0 {
+		return nil, fmt.Errorf("no host is in zone %q", zone)
+	}
+	names := make([]string, 0, len(nodes.Items))
+	for i := range nodes.Items {
+		names = append(names, nodes.Items[i].Name)
+	}
+	return names, nil
+}
+
+// Alive reports whether the kubelet of a host answers; not without a host.
+func Alive(host *corev1.Node) bool {
+	return host != nil && slices.ContainsFunc(host.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}

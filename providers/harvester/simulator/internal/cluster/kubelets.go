@@ -1,0 +1,144 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
+)
+
+// kubelets plays those of all hosts: Pods that have a host run, and end there. It also plays what looks after Pods whose kubelet does not.
+type kubelets struct {
+	client client.Client
+	// graceful has a Pod that is deleted stay until its guest has shut down. Where virt-controller is simulated, that deletes the Pod afterwards.
+	graceful bool
+}
+
+// Reconcile makes a Pod run, or ends it. One whose host does not answer stays, also one that is deleted, until the host is back, is put out of
+// service or is removed, or somebody deletes the Pod by force.
+func (r *kubelets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	pod := &corev1.Pod{}
+	if err := r.client.Get(ctx, req.NamespacedName, pod); err != nil || pod.Spec.NodeName == "" {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	host := &corev1.Node{}
+	switch err := r.client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, host); {
+	case apierrors.IsNotFound(err):
+		return ctrl.Result{}, r.remove(ctx, pod)
+	case err != nil:
+		return ctrl.Result{}, fmt.Errorf("reading host: %w", err)
+	case OutOfService(host) && !Alive(host):
+		return ctrl.Result{}, r.remove(ctx, pod)
+	case !Alive(host):
+		return ctrl.Result{}, r.notReady(ctx, pod)
+	case pod.DeletionTimestamp != nil:
+		if on, err := r.guestRuns(ctx, pod); on || err != nil {
+			return ctrl.Result{}, err
+		}
+		return ctrl.Result{}, r.remove(ctx, pod)
+	}
+	return ctrl.Result{}, r.run(ctx, pod)
+}
+
+// run has the containers of a Pod run. It is ready when those agree whom its readiness gates name.
+func (r *kubelets) run(ctx context.Context, pod *corev1.Pod) error {
+	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != corev1.PodRunning {
+		return nil
+	}
+	before := pod.DeepCopy()
+	pod.Status.Phase = corev1.PodRunning
+	if len(pod.Status.ContainerStatuses) == 0 {
+		for i := range pod.Spec.Containers {
+			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+				Name: pod.Spec.Containers[i].Name, Image: pod.Spec.Containers[i].Image, Ready: true, Started: ptr.To(true),
+				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
+			})
+		}
+	}
+	setPodReady(pod)
+	if apiequality.Semantic.DeepEqual(before.Status, pod.Status) {
+		return nil
+	}
+	if err := r.client.Status().Update(ctx, pod); controllers.Settled(err) != nil {
+		return fmt.Errorf("updating pod: %w", err)
+	}
+	return nil
+}
+
+// setPodReady sets the condition of a Pod whose containers run.
+func setPodReady(pod *corev1.Pod) {
+	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue}
+	for _, gate := range pod.Spec.ReadinessGates {
+		if !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == gate.ConditionType && c.Status == corev1.ConditionTrue
+		}) {
+			ready.Status, ready.Reason = corev1.ConditionFalse, "ReadinessGatesNotReady"
+		}
+	}
+	at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+	if at < 0 {
+		pod.Status.Conditions = append(pod.Status.Conditions, ready)
+		return
+	}
+	pod.Status.Conditions[at].Status, pod.Status.Conditions[at].Reason = ready.Status, ready.Reason
+}
+
+// guestRuns reports whether a Pod that is deleted has to wait for its guest to shut down.
+func (r *kubelets) guestRuns(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	owner := metav1.GetControllerOf(pod)
+	if !r.graceful || owner == nil || owner.Kind != kubevirtv1.VirtualMachineInstanceGroupVersionKind.Kind {
+		return false, nil
+	}
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	if err := r.client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: owner.Name}, vmi); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return vmi.UID == owner.UID && vmi.Status.NodeName == pod.Spec.NodeName && (vmi.IsRunning() || vmi.IsScheduled()), nil
+}
+
+// podsOf are those of an instance.
+func podsOf(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, vmi client.Object) []reconcile.Request {
+		pods := &corev1.PodList{}
+		err := c.List(ctx, pods, client.InNamespace(vmi.GetNamespace()), client.MatchingLabels{kubevirtv1.CreatedByLabel: string(vmi.GetUID())})
+		return controllers.Requests(ctx, pods, err)
+	}
+}
+
+// notReady is all that becomes of a Pod whose host does not answer. There is no reason.
+func (r *kubelets) notReady(ctx context.Context, pod *corev1.Pod) error {
+	for i := range pod.Status.Conditions {
+		condition := &pod.Status.Conditions[i]
+		if condition.Type != corev1.PodReady || condition.Status == corev1.ConditionFalse {
+			continue
+		}
+		condition.Status = corev1.ConditionFalse
+		if err := r.client.Status().Update(ctx, pod); controllers.Settled(err) != nil {
+			return fmt.Errorf("updating pod: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *kubelets) remove(ctx context.Context, pod *corev1.Pod) error {
+	err := r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+	if controllers.Settled(err) != nil {
+		return fmt.Errorf("removing pod: %w", err)
+	}
+	return nil
+}

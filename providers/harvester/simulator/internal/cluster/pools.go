@@ -1,0 +1,283 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
+)
+
+var (
+	errExhausted = errors.New("no IP addresses available")
+	errDuplicate = errors.New("duplicate allocation is not allowed")
+)
+
+// span is one range of a pool.
+type span struct {
+	first, last, gateway netip.Addr
+	mask                 string
+}
+
+// spanOf reads a range: without a start from the second address of its subnet, without an end to the one before the last.
+// The gateway, which is the first address of the subnet unless it is said, is never given.
+func spanOf(r lbv1.Range) (span, error) {
+	subnet, err := netip.ParsePrefix(r.Subnet)
+	if err != nil {
+		return span{}, fmt.Errorf("subnet %q: %w", r.Subnet, err)
+	}
+	subnet = subnet.Masked()
+	out := span{mask: net.IP(net.CIDRMask(subnet.Bits(), subnet.Addr().BitLen())).String()}
+	if subnet.IsSingleIP() {
+		out.first, out.last = subnet.Addr(), subnet.Addr()
+		return out, nil
+	}
+	out.first, out.gateway, out.last = subnet.Addr().Next(), subnet.Addr().Next(), lastOf(subnet).Prev()
+	for into, text := range map[*netip.Addr]string{&out.first: r.RangeStart, &out.last: r.RangeEnd, &out.gateway: r.Gateway} {
+		if text == "" {
+			continue
+		}
+		if *into, err = netip.ParseAddr(text); err != nil {
+			return span{}, err
+		}
+	}
+	if out.last.Less(out.first) {
+		out.first, out.last = out.last, out.first
+	}
+	return out, nil
+}
+
+func lastOf(subnet netip.Prefix) netip.Addr {
+	bytes := subnet.Addr().AsSlice()
+	for bit := subnet.Bits(); bit < len(bytes)*8; bit++ {
+		bytes[bit/8] |= 1 << (7 - bit%8)
+	}
+	last, _ := netip.AddrFromSlice(bytes)
+	return last
+}
+
+func (s span) has(address netip.Addr) bool {
+	return address.IsValid() && !address.Less(s.first) && !s.last.Less(address) && address != s.gateway
+}
+
+func (s span) size() int64 {
+	first, last := new(big.Int).SetBytes(s.first.AsSlice()), new(big.Int).SetBytes(s.last.AsSlice())
+	size := last.Sub(last, first).Int64() + 1
+	if s.gateway.IsValid() && !s.gateway.Less(s.first) && !s.last.Less(s.gateway) {
+		size--
+	}
+	return size
+}
+
+func spansOf(pool *lbv1.IPPool) ([]span, error) {
+	spans := make([]span, 0, len(pool.Spec.Ranges))
+	for _, r := range pool.Spec.Ranges {
+		s, err := spanOf(r)
+		if err != nil {
+			return nil, fmt.Errorf("pool %s: %w", pool.Name, err)
+		}
+		spans = append(spans, s)
+	}
+	return spans, nil
+}
+
+// take gives an address to the owner and writes that into the pool's status: the one it had before, else the next after the
+// last that was given.
+func take(pool *lbv1.IPPool, owner string) (lbv1.AllocatedAddress, error) {
+	spans, err := spansOf(pool)
+	if err != nil {
+		return lbv1.AllocatedAddress{}, err
+	}
+	for _, id := range pool.Status.Allocated {
+		if id == owner {
+			return lbv1.AllocatedAddress{}, errDuplicate
+		}
+	}
+	from, address := formerly(pool, spans, owner)
+	if from == nil {
+		from, address = nextFree(pool, spans)
+	}
+	if from == nil {
+		return lbv1.AllocatedAddress{}, errExhausted
+	}
+	return give(pool, *from, address, owner), nil
+}
+
+// formerly returns a free address that the owner had, with its range; nil without one.
+func formerly(pool *lbv1.IPPool, spans []span, owner string) (*span, netip.Addr) {
+	for _, text := range slices.Sorted(maps.Keys(pool.Status.AllocatedHistory)) {
+		address, err := netip.ParseAddr(text)
+		if err != nil || pool.Status.AllocatedHistory[text] != owner || pool.Status.Allocated[text] != "" {
+			continue
+		}
+		if i := slices.IndexFunc(spans, func(s span) bool { return s.has(address) }); i >= 0 {
+			return &spans[i], address
+		}
+	}
+	return nil, netip.Addr{}
+}
+
+// nextFree returns the next free address after the last that was given, with its range: round and round, nil without one.
+func nextFree(pool *lbv1.IPPool, spans []span) (*span, netip.Addr) {
+	if len(spans) == 0 {
+		return nil, netip.Addr{}
+	}
+	last, _ := netip.ParseAddr(pool.Status.LastAllocated)
+	begin := max(0, slices.IndexFunc(spans, func(s span) bool { return s.has(last) }))
+	for i := range len(spans) + 1 {
+		s := &spans[(begin+i)%len(spans)]
+		address := s.first
+		if i == 0 && s.has(last) {
+			address = last.Next()
+		}
+		for ; address.IsValid() && !s.last.Less(address); address = address.Next() {
+			if s.has(address) && pool.Status.Allocated[address.String()] == "" {
+				return s, address
+			}
+		}
+	}
+	return nil, netip.Addr{}
+}
+
+func give(pool *lbv1.IPPool, from span, address netip.Addr, owner string) lbv1.AllocatedAddress {
+	if pool.Status.Allocated == nil {
+		pool.Status.Allocated = map[string]string{}
+	}
+	pool.Status.Allocated[address.String()] = owner
+	delete(pool.Status.AllocatedHistory, address.String())
+	pool.Status.LastAllocated = address.String()
+	pool.Status.Available--
+	out := lbv1.AllocatedAddress{IPPool: pool.Name, IP: address.String(), Mask: from.mask}
+	if from.gateway.IsValid() {
+		out.Gateway = from.gateway.String()
+	}
+	return out
+}
+
+// giveBack takes all addresses from the owner and reports whether there was one.
+func giveBack(pool *lbv1.IPPool, owner string) bool {
+	found := false
+	for address, id := range pool.Status.Allocated {
+		if id != owner {
+			continue
+		}
+		if pool.Status.AllocatedHistory == nil {
+			pool.Status.AllocatedHistory = map[string]string{}
+		}
+		found, pool.Status.AllocatedHistory[address] = true, owner
+		delete(pool.Status.Allocated, address)
+		pool.Status.Available++
+	}
+	return found
+}
+
+// pools counts what IPPools have.
+type pools struct {
+	client   client.Client
+	troubles *controllers.TroubleTable
+}
+
+// Reconcile writes how many addresses a pool has, and how many are free.
+func (r *pools) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	pool := &lbv1.IPPool{}
+	if err := r.client.Get(ctx, req.NamespacedName, pool); err != nil || pool.DeletionTimestamp != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.troubles.Has(controllers.NoBalancing, pool) {
+		return ctrl.Result{}, nil
+	}
+	before := pool.Status.DeepCopy()
+	spans, err := spansOf(pool)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	pool.Status.Total = 0
+	for _, s := range spans {
+		pool.Status.Total += s.size()
+	}
+	pool.Status.Available = pool.Status.Total - int64(len(pool.Status.Allocated))
+	setReadyCondition(&pool.Status.Conditions, corev1.ConditionTrue, "", "")
+	if apiequality.Semantic.DeepEqual(*before, pool.Status) {
+		return ctrl.Result{}, nil
+	}
+	if err := r.client.Update(ctx, pool); controllers.Settled(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("updating pool: %w", err)
+	}
+	return ctrl.Result{}, nil
+}
+
+// setReadyCondition sets the condition of a pool or load balancer, with the time when it is another one than before.
+func setReadyCondition(conditions *[]lbv1.Condition, status corev1.ConditionStatus, reason, message string) {
+	now := time.Now().UTC().Format(time.RFC3339)
+	wanted := lbv1.Condition{Type: lbv1.ReadyCondition, Status: status, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now}
+	i := slices.IndexFunc(*conditions, func(c lbv1.Condition) bool { return c.Type == lbv1.ReadyCondition })
+	if i < 0 {
+		*conditions = append(*conditions, wanted)
+		return
+	}
+	have := &(*conditions)[i]
+	if have.Status == status && have.Reason == reason && have.Message == message {
+		return
+	}
+	if have.Status == status {
+		wanted.LastTransitionTime = have.LastTransitionTime
+	}
+	*have = wanted
+}
+
+// requirement is what a load balancer without a pool's name asks of one.
+type requirement struct{ network, project, namespace, cluster string }
+
+const (
+	lbPrefix          = "loadbalancer.harvesterhci.io/"
+	networkAnnotation = lbPrefix + "network"
+	everyone          = "*"
+)
+
+func requirementOf(lb *lbv1.LoadBalancer) requirement {
+	return requirement{
+		network: lb.Annotations[networkAnnotation], project: lb.Annotations[lbPrefix+"project"],
+		namespace: cmp.Or(lb.Annotations[lbPrefix+"namespace"], lb.Namespace), cluster: lb.Annotations[lbPrefix+"cluster"],
+	}
+}
+
+// choose returns the pool of the highest priority whose network and scope suit, else the one that is for all.
+func (r requirement) choose(pools []lbv1.IPPool) *lbv1.IPPool {
+	var best, global *lbv1.IPPool
+	for i := range pools {
+		pool := &pools[i]
+		switch {
+		case slices.Equal(pool.Spec.Selector.Scope, []lbv1.Tuple{{Project: everyone, Namespace: everyone, GuestCluster: everyone}}):
+			global = pool
+		case pool.Spec.Selector.Network == r.network && slices.ContainsFunc(pool.Spec.Selector.Scope, r.within):
+			if best == nil || pool.Spec.Selector.Priority >= best.Spec.Selector.Priority {
+				best = pool
+			}
+		}
+	}
+	if best == nil {
+		return global
+	}
+	return best
+}
+
+func (r requirement) within(scope lbv1.Tuple) bool {
+	same := func(a, b string) bool { return a == b || a == everyone || b == everyone }
+	return same(scope.Project, r.project) && same(scope.Namespace, r.namespace) && same(scope.GuestCluster, r.cluster)
+}

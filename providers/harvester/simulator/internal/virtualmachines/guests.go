@@ -1,0 +1,201 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package virtualmachines
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/cluster"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
+)
+
+// Guests are those of all virtual machines.
+type Guests struct {
+	client   client.Client
+	leases   *cluster.Leases
+	hooks    Hooks
+	troubles *controllers.TroubleTable
+	// running has the UIDs of instances whose boot the hook has been told of.
+	running sync.Map
+}
+
+// NewGuests has guests that get their addresses from the leases, and tell the hooks.
+func NewGuests(c client.Client, leases *cluster.Leases, hooks Hooks, of *controllers.TroubleTable) *Guests {
+	return &Guests{client: c, leases: leases, hooks: hooks, troubles: of}
+}
+
+// Boot tells the hook of an instance that begins to run.
+func (g *Guests) Boot(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
+	if _, told := g.running.Load(vmi.UID); told || g.hooks.PowerOn == nil {
+		return nil
+	}
+	vm := &kubevirtv1.VirtualMachine{}
+	if err := g.client.Get(ctx, client.ObjectKeyFromObject(vmi), vm); err != nil {
+		return fmt.Errorf("reading the virtual machine that boots: %w", err)
+	}
+	boot := Boot{VM: vm.DeepCopy(), VMI: vmi.DeepCopy()}
+	var err error
+	if boot.UserData, boot.NetworkData, err = g.cloudInit(ctx, vmi); err != nil {
+		return err
+	}
+	if boot.Interfaces, err = g.interfaces(ctx, vmi); err != nil {
+		return err
+	}
+	if err := g.hooks.PowerOn(ctx, boot); err != nil {
+		return fmt.Errorf("powering on: %w", err)
+	}
+	g.running.Store(vmi.UID, true)
+	return nil
+}
+
+// Stop tells the hook of an instance that has stopped.
+func (g *Guests) Stop(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
+	if g.hooks.PowerOff == nil || vmi.Status.NodeName == "" {
+		return nil
+	}
+	if err := g.hooks.PowerOff(ctx, vmi.DeepCopy()); err != nil {
+		return fmt.Errorf("powering off: %w", err)
+	}
+	return nil
+}
+
+// Erase tells the hook of a virtual machine that is gone.
+func (g *Guests) Erase(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
+	if g.hooks.Erase == nil {
+		return nil
+	}
+	if err := g.hooks.Erase(ctx, vm.DeepCopy()); err != nil {
+		return fmt.Errorf("erasing: %w", err)
+	}
+	return nil
+}
+
+// Forget drops an instance that is gone.
+func (g *Guests) Forget(vmi *kubevirtv1.VirtualMachineInstance) { g.running.Delete(vmi.UID) }
+
+// Report writes the interfaces of a guest that runs; their addresses are known by its agent only.
+func (g *Guests) Report(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, agent bool) error {
+	if !agent || g.troubles.Has(controllers.NoAgents, vmi) || controllers.ConditionOf(vmi, kubevirtv1.VirtualMachineInstanceAgentConnected) != nil {
+		return nil
+	}
+	found, err := g.interfaces(ctx, vmi)
+	if err != nil || slices.ContainsFunc(found, func(nic kubevirtv1.VirtualMachineInstanceNetworkInterface) bool { return nic.IP == "" }) {
+		return err
+	}
+	vmi.Status.Interfaces = found
+	controllers.SetCondition(vmi, kubevirtv1.VirtualMachineInstanceAgentConnected, corev1.ConditionTrue, "", "")
+	return nil
+}
+
+// interfaces are the guest's, with the addresses that cloud-init sets or the DHCP servers give.
+func (g *Guests) interfaces(
+	ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance,
+) ([]kubevirtv1.VirtualMachineInstanceNetworkInterface, error) {
+	_, data, err := g.cloudInit(ctx, vmi)
+	if err != nil {
+		return nil, err
+	}
+	static, err := staticAddresses(data)
+	if err != nil {
+		return nil, fmt.Errorf("reading network data: %w", err)
+	}
+	var out []kubevirtv1.VirtualMachineInstanceNetworkInterface
+	for i, nic := range vmi.Spec.Domain.Devices.Interfaces {
+		addresses := static.of(nic.MacAddress, i)
+		if len(addresses) == 0 && !g.troubles.Has(controllers.NoLeases, vmi) {
+			if addresses, err = g.leased(ctx, vmi, i); err != nil {
+				return nil, err
+			}
+		}
+		each := kubevirtv1.VirtualMachineInstanceNetworkInterface{
+			Name: nic.Name, MAC: nic.MacAddress, IPs: addresses,
+			InterfaceName: g.nic(i), InfoSource: "domain, guest-agent", QueueCount: 1,
+		}
+		if len(addresses) > 0 {
+			each.IP = addresses[0]
+		}
+		out = append(out, each)
+	}
+	return out, nil
+}
+
+// nic is what a guest calls an interface.
+func (g *Guests) nic(i int) string {
+	if i == 0 && g.hooks.NIC != "" {
+		return g.hooks.NIC
+	}
+	return fmt.Sprintf("enp%ds0", i+1)
+}
+
+// leased is what the DHCP server of an interface's network gives it.
+func (g *Guests) leased(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, nic int) ([]string, error) {
+	if nic > 0 || g.hooks.Address == nil {
+		on := vmi.Spec.Domain.Devices.Interfaces[nic]
+		return []string{g.leases.Lease(networkOf(vmi, on.Name), on.MacAddress).String()}, nil
+	}
+	address, err := g.hooks.Address(ctx, vmi.DeepCopy())
+	if err != nil {
+		return nil, fmt.Errorf("asking for the address: %w", err)
+	}
+	if address == "" {
+		return nil, nil
+	}
+	return []string{address}, nil
+}
+
+// networkOf is what an interface is connected to: namespace and name of a network, or "pod".
+func networkOf(vmi *kubevirtv1.VirtualMachineInstance, nic string) string {
+	for _, network := range vmi.Spec.Networks {
+		if network.Name == nic && network.Multus != nil {
+			return cluster.Qualified(vmi.Namespace, network.Multus.NetworkName)
+		}
+	}
+	return "pod"
+}
+
+// cloudInit returns what the guest's cloud-init reads.
+func (g *Guests) cloudInit(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (userData, networkData []byte, err error) {
+	for i := range vmi.Spec.Volumes {
+		source := vmi.Spec.Volumes[i].CloudInitNoCloud
+		if source == nil {
+			continue
+		}
+		userData, networkData = []byte(source.UserData), []byte(source.NetworkData)
+		if ref := source.UserDataSecretRef; ref != nil {
+			if userData, err = g.secret(ctx, vmi.Namespace, ref.Name, "userdata", "userData"); err != nil {
+				return nil, nil, err
+			}
+		}
+		if ref := source.NetworkDataSecretRef; ref != nil {
+			if networkData, err = g.secret(ctx, vmi.Namespace, ref.Name, "networkdata", "networkData"); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return userData, networkData, nil
+}
+
+// secret returns the first of these keys; nothing without the Secret, as a guest boots without it just as well.
+func (g *Guests) secret(ctx context.Context, namespace, name string, keys ...string) ([]byte, error) {
+	secret := &corev1.Secret{}
+	if err := g.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("reading Secret %s: %w", name, err)
+	}
+	for _, key := range keys {
+		if data, ok := secret.Data[key]; ok {
+			return data, nil
+		}
+	}
+	return nil, nil
+}

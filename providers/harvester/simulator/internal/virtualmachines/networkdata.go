@@ -1,0 +1,95 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package virtualmachines
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// networkConfig is what is read of cloud-init's network configuration, of version 1 or 2.
+type networkConfig struct {
+	Network   *networkConfig              `json:"network,omitempty"`
+	Config    []interfaceConfig           `json:"config,omitempty"`
+	Ethernets map[string]ethernetSettings `json:"ethernets,omitempty"`
+}
+
+type interfaceConfig struct {
+	Type    string `json:"type"`
+	MAC     string `json:"mac_address,omitempty"`
+	Subnets []struct {
+		Type    string `json:"type"`
+		Address string `json:"address,omitempty"`
+	} `json:"subnets,omitempty"`
+}
+
+type ethernetSettings struct {
+	Match struct {
+		MAC string `json:"macaddress,omitempty"`
+	} `json:"match"`
+	Addresses []string `json:"addresses,omitempty"`
+}
+
+// guestInterface is one that cloud-init configures: by its MAC address, else by its place.
+type guestInterface struct {
+	mac       string
+	addresses []string
+}
+
+type guestInterfaces []guestInterface
+
+// of returns the addresses of an interface; none for one that asks for its addresses.
+func (g guestInterfaces) of(mac string, place int) []string {
+	for _, each := range g {
+		if each.mac != "" && strings.EqualFold(each.mac, mac) {
+			return each.addresses
+		}
+	}
+	if place < len(g) && g[place].mac == "" {
+		return g[place].addresses
+	}
+	return nil
+}
+
+// staticAddresses reads them from network data.
+func staticAddresses(data []byte) (guestInterfaces, error) {
+	config := networkConfig{}
+	if err := yaml.Unmarshal(data, &config); err != nil {
+		return nil, err
+	}
+	if config.Network != nil {
+		config = *config.Network
+	}
+	var out guestInterfaces
+	for _, each := range config.Config {
+		if each.Type != "physical" {
+			continue
+		}
+		nic := guestInterface{mac: each.MAC}
+		for _, subnet := range each.Subnets {
+			if subnet.Address != "" {
+				nic.addresses = append(nic.addresses, subnet.Address)
+			}
+		}
+		out = append(out, nic)
+	}
+	for _, name := range slices.Sorted(maps.Keys(config.Ethernets)) {
+		out = append(out, guestInterface{mac: config.Ethernets[name].Match.MAC, addresses: config.Ethernets[name].Addresses})
+	}
+	for i := range out {
+		for j, address := range out[i].addresses {
+			bare, _, _ := strings.Cut(address, "/")
+			if _, err := netip.ParseAddr(bare); err != nil {
+				return nil, fmt.Errorf("address %q: %w", address, err)
+			}
+			out[i].addresses[j] = bare
+		}
+	}
+	return out, nil
+}
