@@ -82,7 +82,7 @@ test/providers/vsphere: MEETINGS := $(MEETINGS)|JoinAGroup|JoinOneGroup|ManyTask
 test/providers/vsphere: MEETINGS := $(MEETINGS)|SideBySide|OneNameOneVM|WhileTasksCome|CloseWithHeldTask
 test/providers/vsphere: STOCK := COLLECTOR=stock $(TEST) $(PROVIDER_FLAGS) -run '$(MEETINGS)' $(TEST_FLAGS) ./internal/vcenter
 test/providers/metal3: PARTLY := ./internal/setup ./simulator
-test/providers/metal3: UNWATCHED := ./api/... ./internal/conversion ./internal/hostlabels ./internal/placement ./internal/provider ./internal/render ./internal/webhook \
+test/providers/metal3: UNWATCHED := ./api/... ./internal/conversion ./internal/placement ./internal/render ./internal/webhook \
 	./simulator/internal/lifecycle ./simulator/internal/operator
 test/providers/metal3: MEETINGS := TwoManagers|Restart|MachinesAreServed|ADomainIsLost|FaultsOfOneHost|AHostIsMoved
 test/providers/harvester: PARTLY := ./internal/setup ./internal/cloudprovider/guest ./internal/controller/harvestermachine

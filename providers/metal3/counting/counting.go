@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	shared "github.com/faultline-io/faultline/shared/provider"
 )
 
 // New counts with a reader, which need not be a cache: each count is one request for the hosts of a namespace.
-func New(reader client.Reader) shared.Counting { return provider.Metal3{Client: reader} }
+func New(reader client.Reader) shared.Counting { return placement.Metal3{Client: reader} }
 
 // AddToScheme adds the kinds that are read.
 func AddToScheme(scheme *runtime.Scheme) error {

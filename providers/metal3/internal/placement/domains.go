@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package placement tells what the hosts of a cluster mean for its failure domains, and what the failure domains mean for
-// its machines. It only computes.
+// Package placement tells what the hosts of a cluster mean for its failure domains, what the failure domains mean for its machines, and which
+// labels of a host its Node may have. Its functions are pure; only Metal3 reads, which tells what works for every infrastructure what bare metal is.
 package placement
 
 import (

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	"github.com/faultline-io/faultline/shared/distribution/distributiontest"
 	seam "github.com/faultline-io/faultline/shared/provider"
@@ -21,7 +21,7 @@ func TestWhatUsersGetWrongAboutFailureDomainsIsSaidAndMovesNothing(t *testing.T)
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(3, 2))
 	played := distributiontest.World{
-		Client: w.client, Namespace: w.name, Provider: provider.Metal3{}, Domains: [3]string{"rack-1", "rack-2", "rack-3"},
+		Client: w.client, Namespace: w.name, Provider: placement.Metal3{}, Domains: [3]string{"rack-1", "rack-2", "rack-3"},
 		Group: infrav1.GroupVersion.Group, ClusterKind: "Metal3Cluster", MachineKind: "Metal3Machine",
 		Cluster: func(cluster seam.Cluster) {
 			metal3 := cluster.(*infrav1.Metal3Cluster)

@@ -13,9 +13,8 @@ import (
 
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3machinetemplate"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3remediation"
-	"github.com/faultline-io/faultline/providers/metal3/internal/hostlabels"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
-	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/shared/nodelabels"
 	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/watch"
@@ -28,7 +27,7 @@ func addMaintenance(ctx context.Context, mgr ctrl.Manager, o Options, workloads 
 		return fmt.Errorf("adding Metal3MachineTemplate controller: %w", err)
 	}
 	c := mgr.GetClient()
-	if err := (&nodelabels.Reconciler{Client: c, Provider: provider.Metal3{Client: c}, Workloads: workloads, Source: hostlabels.Source{Client: c}, Recorder: recorder.For(mgr, "nodelabels")}).
+	if err := (&nodelabels.Reconciler{Client: c, Provider: placement.Metal3{Client: c}, Workloads: workloads, Source: LabelSource{Client: c}, Recorder: recorder.For(mgr, "nodelabels")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
 		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
 	}

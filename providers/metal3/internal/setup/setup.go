@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3datatemplate"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3machine"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
-	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/shared/controllers"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/manager"
@@ -80,7 +80,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	ours := &hosts.Hosts{Client: c, Live: mgr.GetAPIReader(), Inventory: source.Inventory, FastTrack: o.FastTrack, Clock: clock.RealClock{}}
 	tells := recorder.For(mgr, "metal3cluster")
 	if err := (&metal3cluster.Reconciler{
-		Client: c, Hosts: ours, Recorder: tells, Provider: provider.Metal3{Client: c},
+		Client: c, Hosts: ours, Recorder: tells, Provider: placement.Metal3{Client: c},
 		Domains: &publish.Publisher{Client: c, Recorder: tells, Clock: clock.RealClock{}, Metrics: domainMetrics},
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding Metal3Cluster controller: %w", err)
@@ -90,7 +90,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}).SetupWithManager(ctx, mgr, source, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding Metal3Machine controller: %w", err)
 	}
-	if err := controllers.Add(ctx, mgr, o.WatchFilter, controllers.Of{Provider: provider.Metal3{Client: c}, Metrics: domainMetrics}, o.Common); err != nil {
+	if err := controllers.Add(ctx, mgr, o.WatchFilter, controllers.Of{Provider: placement.Metal3{Client: c}, Metrics: domainMetrics}, o.Common); err != nil {
 		return err
 	}
 	if err := addMaintenance(ctx, mgr, o, connections, ours); err != nil {
@@ -116,7 +116,7 @@ func addData(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // addWorkloads keeps a connection to the workload cluster of every Cluster on bare metal. Of Nodes it remembers what tells
 // them apart and what they are marked with.
 func addWorkloads(ctx context.Context, mgr ctrl.Manager, o Options) (clustercache.ClusterCache, error) {
-	return workloads.Connect(ctx, mgr, provider.Metal3{Client: mgr.GetClient()}, workloads.Options{
+	return workloads.Connect(ctx, mgr, placement.Metal3{Client: mgr.GetClient()}, workloads.Options{
 		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst, Remote: o.Remote,
 	}, workloads.Contents{
 		StripNode: func(node *corev1.Node) { node.ManagedFields, node.Status.Images = nil, nil },

@@ -22,9 +22,8 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/conversion"
-	"github.com/faultline-io/faultline/providers/metal3/internal/hostlabels"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
-	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/reconcile"
@@ -36,7 +35,7 @@ import (
 type Reconciler struct {
 	Client   client.Client
 	Hosts    *hosts.Hosts
-	Provider provider.Metal3
+	Provider placement.Metal3
 	Domains  *publish.Publisher
 	Recorder events.EventRecorder
 
@@ -111,7 +110,7 @@ func checkEndpoint(cluster *infrav1.Metal3Cluster) bool {
 
 // checkLabelPrefixes tells of prefixes whose labels no Node gets.
 func (r *Reconciler) checkLabelPrefixes(cluster *infrav1.Metal3Cluster) {
-	_, refused := hostlabels.Prefixes(cluster.Annotations[infrav1.LabelSyncPrefixesAnnotation])
+	_, refused := placement.LabelPrefixes(cluster.Annotations[infrav1.LabelSyncPrefixesAnnotation])
 	if len(refused) == 0 {
 		conditions.Delete(cluster, infrav1.Metal3ClusterLabelPrefixesRefusedCondition)
 		return

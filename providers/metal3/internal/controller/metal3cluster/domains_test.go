@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/publish"
 )
@@ -56,7 +56,7 @@ func TestTheHostsAreReadOnceForTheDomainsAndWhatIsSaidOfThem(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	recorder := events.NewFakeRecorder(10)
 	r := &Reconciler{
-		Client: c, Provider: provider.Metal3{Client: c}, Recorder: recorder,
+		Client: c, Provider: placement.Metal3{Client: c}, Recorder: recorder,
 		Domains: &publish.Publisher{Client: c, Recorder: recorder, Clock: clocktesting.NewFakePassiveClock(metav1.Now().Time), Metrics: metrics},
 	}
 	_, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(infra)})

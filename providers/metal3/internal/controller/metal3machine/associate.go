@@ -19,7 +19,6 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
-	infrastructure "github.com/faultline-io/faultline/providers/metal3/internal/provider"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/status"
@@ -111,7 +110,7 @@ func (s *scope) asked() (domain string, wait metav1.Condition) {
 	if cluster == nil {
 		cluster = &infrav1.Metal3Cluster{}
 	}
-	return provider.Asked(cluster, s.machine, s.metal3, infrastructure.Metal3{}.Place(s.metal3))
+	return provider.Asked(cluster, s.machine, s.metal3, placement.Metal3{}.Place(s.metal3))
 }
 
 // assignedSoon is how long a machine that has just been made is given until it has been assigned its failure domain.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/hostlabels"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/shared/steps"
 )
 
@@ -24,7 +24,7 @@ import (
 func (r *Reconciler) noteLabels(_ context.Context, s *scope) (steps.Progress, error) {
 	var refused []string
 	if s.infraCluster != nil {
-		refused = hostlabels.Refused(s.infraCluster.Annotations[infrav1.LabelSyncPrefixesAnnotation], s.host.Labels)
+		refused = placement.RefusedLabels(s.infraCluster.Annotations[infrav1.LabelSyncPrefixesAnnotation], s.host.Labels)
 	}
 	if len(refused) == 0 {
 		conditions.Delete(s.metal3, infrav1.Metal3MachineHostLabelsRefusedCondition)
@@ -52,5 +52,5 @@ func prefixesChanged() predicate.Predicate {
 
 // reservedChanged reports whether labels came or went that a Node must not get, whatever clusters want copied.
 func reservedChanged(before, after *bmov1alpha1.BareMetalHost) bool {
-	return !slices.Equal(hostlabels.Reserved(before.Labels), hostlabels.Reserved(after.Labels))
+	return !slices.Equal(placement.ReservedLabels(before.Labels), placement.ReservedLabels(after.Labels))
 }

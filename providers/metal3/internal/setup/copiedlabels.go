@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hostlabels
+package setup
 
 import (
 	"slices"
@@ -9,14 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/shared/nodelabels"
 )
 
-// Copied are the labels of a host that its Node gets when a Metal3Cluster lists these prefixes. The label by which Nodes are
+// CopiedLabels are the labels of a host that its Node gets when a Metal3Cluster lists these prefixes. The label by which Nodes are
 // recognised is never copied.
-func Copied(host map[string]string, prefixes []string) nodelabels.Labels {
+func CopiedLabels(host map[string]string, prefixes []string) nodelabels.Labels {
 	copied := func(key string) bool {
-		prefix := PrefixOf(key)
+		prefix := placement.PrefixOf(key)
 		return prefix != "" && key != infrav1.NodeUUIDLabel && slices.Contains(prefixes, prefix)
 	}
 	set := labels.Set{}
@@ -25,5 +26,5 @@ func Copied(host map[string]string, prefixes []string) nodelabels.Labels {
 			set[key] = value
 		}
 	}
-	return nodelabels.Labels{Set: set, Owned: func(key string) bool { return copied(key) && !Shared(PrefixOf(key)) }}
+	return nodelabels.Labels{Set: set, Owned: func(key string) bool { return copied(key) && !placement.SharedPrefix(placement.PrefixOf(key)) }}
 }

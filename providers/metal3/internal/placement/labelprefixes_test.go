@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hostlabels_test
+package placement_test
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/faultline-io/faultline/providers/metal3/internal/hostlabels"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 )
 
 func TestPrefixes(t *testing.T) {
@@ -36,7 +36,7 @@ func TestPrefixes(t *testing.T) {
 		t.Run(annotation, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			accepted, refused := hostlabels.Prefixes(annotation)
+			accepted, refused := placement.LabelPrefixes(annotation)
 			g.Expect(accepted).To(Equal(want.accepted))
 			g.Expect(strings.Join(refused, ", ")).To(Equal(want.refused))
 		})
@@ -49,8 +49,8 @@ func TestRefused(t *testing.T) {
 	host := map[string]string{
 		"node-role.kubernetes.io/worker": "", "node-role.kubernetes.io/a": "", "example.com/rack": "a", "k8s.io/b": "", "plain": "",
 	}
-	g.Expect(hostlabels.Refused("example.com,node-role.kubernetes.io", host)).To(Equal([]string{"node-role.kubernetes.io/a", "node-role.kubernetes.io/worker"}))
-	g.Expect(hostlabels.Refused("example.com", host)).To(BeEmpty(), "nobody asks for more")
-	g.Expect(hostlabels.Refused("", host)).To(BeEmpty())
-	g.Expect(hostlabels.Refused("kubernetes.io", host)).To(BeEmpty(), "the host has none")
+	g.Expect(placement.RefusedLabels("example.com,node-role.kubernetes.io", host)).To(Equal([]string{"node-role.kubernetes.io/a", "node-role.kubernetes.io/worker"}))
+	g.Expect(placement.RefusedLabels("example.com", host)).To(BeEmpty(), "nobody asks for more")
+	g.Expect(placement.RefusedLabels("", host)).To(BeEmpty())
+	g.Expect(placement.RefusedLabels("kubernetes.io", host)).To(BeEmpty(), "the host has none")
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package provider_test
+package placement_test
 
 import (
 	"testing"
@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/shared/distribution"
 	shared "github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
@@ -32,7 +32,7 @@ func TestTheDomainsOfAClusterAreThoseThatItLists(t *testing.T) {
 		h.Spec.Online, h.Status.Provisioning.State = true, bmov1alpha1.StateAvailable
 		return h
 	}
-	metal3 := provider.Metal3{Client: fake.NewClientBuilder().WithScheme(scheme).
+	metal3 := placement.Metal3{Client: fake.NewClientBuilder().WithScheme(scheme).
 		WithObjects(host("ns", "one"), host("elsewhere", "two")).Build()}
 	cluster := metal3.NewCluster().(*infrav1.Metal3Cluster)
 	cluster.Namespace = "ns"
@@ -48,7 +48,7 @@ func TestTheDomainsOfAClusterAreThoseThatItLists(t *testing.T) {
 func TestAMachineExistsFromTheMomentInWhichItMayHaveAHost(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	metal3 := provider.Metal3{}
+	metal3 := placement.Metal3{}
 	machine := metal3.NewMachine().(*infrav1.Metal3Machine)
 	g.Expect(metal3.Place(machine)).To(BeZero())
 	machine.Annotations = map[string]string{infrav1.HostAnnotation: "ns/one"}
@@ -78,7 +78,7 @@ func TestOnlyHostsThatTheHostSelectorSelectsAreRoomForAMachine(t *testing.T) {
 	host("four", "b", "large", "somebody")
 	host("five", "c", "large", "")
 	host("six", "c", "large", "")
-	metal3, machine := provider.Metal3{Client: c}, &infrav1.Metal3Machine{}
+	metal3, machine := placement.Metal3{Client: c}, &infrav1.Metal3Machine{}
 	machine.Namespace = "ns"
 	g.Expect(metal3.Suits(machine)).To(BeEmpty(), "it suits wherever there is a host")
 	machine.Spec.HostSelector.MatchLabels = map[string]string{"size": "large"}

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hostlabels
+package placement
 
 import (
 	"slices"
@@ -16,7 +16,7 @@ func FuzzPrefixes(f *testing.F) {
 	f.Add("example.com, topology.kubernetes.io,kubernetes.io")
 	f.Add(",,a..b, A.example.com")
 	f.Fuzz(func(t *testing.T, annotation string) {
-		accepted, refused := Prefixes(annotation)
+		accepted, refused := LabelPrefixes(annotation)
 		if len(accepted)+len(refused) > strings.Count(annotation, ",")+1 {
 			t.Fatalf("%q became %q and %q", annotation, accepted, refused)
 		}
@@ -27,10 +27,10 @@ func FuzzPrefixes(f *testing.F) {
 			}
 			host[prefix+"/key"] = "value"
 		}
-		if reserved := Reserved(host); len(reserved) > 0 {
+		if reserved := ReservedLabels(host); len(reserved) > 0 {
 			t.Fatalf("%q are accepted, and reserved", reserved)
 		}
-		if again, none := Prefixes(strings.Join(accepted, ",")); !slices.Equal(again, accepted) || len(none) > 0 {
+		if again, none := LabelPrefixes(strings.Join(accepted, ",")); !slices.Equal(again, accepted) || len(none) > 0 {
 			t.Fatalf("%q became %q and %q", accepted, again, none)
 		}
 	})

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hostlabels
+package setup
 
 import (
 	"context"
@@ -16,21 +16,22 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/shared/nodelabels"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Source reads the labels of hosts for the controller of Nodes' labels.
-type Source struct {
+// LabelSource reads the labels of hosts for the controller of Nodes' labels.
+type LabelSource struct {
 	Client client.Reader
 }
 
-var _ nodelabels.Source = Source{}
+var _ nodelabels.Source = LabelSource{}
 
 // Labels are those of the machine's host; nil while it has none.
-func (s Source) Labels(ctx context.Context, cluster provider.Cluster, machine client.Object) (*nodelabels.Labels, error) {
+func (s LabelSource) Labels(ctx context.Context, cluster provider.Cluster, machine client.Object) (*nodelabels.Labels, error) {
 	_, name, _ := strings.Cut(machine.GetAnnotations()[infrav1.HostAnnotation], "/")
 	if name == "" {
 		return nil, nil
@@ -40,13 +41,13 @@ func (s Source) Labels(ctx context.Context, cluster provider.Cluster, machine cl
 		return nil, err
 	}
 	// The controllers of the cluster and of the machine tell what is refused.
-	prefixes, _ := Prefixes(cluster.GetAnnotations()[infrav1.LabelSyncPrefixesAnnotation])
-	copied := Copied(host.Labels, prefixes)
+	prefixes, _ := placement.LabelPrefixes(cluster.GetAnnotations()[infrav1.LabelSyncPrefixesAnnotation])
+	copied := CopiedLabels(host.Labels, prefixes)
 	return &copied, nil
 }
 
 // Watches are the labels of hosts, the prefixes that clusters list, and which host a machine has.
-func (s Source) Watches() []nodelabels.Watch {
+func (s LabelSource) Watches() []nodelabels.Watch {
 	return []nodelabels.Watch{
 		{Object: &bmov1alpha1.BareMetalHost{}, Machines: machineOfHost, Changed: updates(func(before, after client.Object) bool {
 			return !maps.Equal(before.GetLabels(), after.GetLabels())
@@ -78,7 +79,7 @@ func machineOfHost(_ context.Context, o client.Object) []ctrl.Request {
 	return nil
 }
 
-func (s Source) machinesOfCluster(ctx context.Context, o client.Object) []ctrl.Request {
+func (s LabelSource) machinesOfCluster(ctx context.Context, o client.Object) []ctrl.Request {
 	return watch.Requests[*infrav1.Metal3Machine](ctx, s.Client, &infrav1.Metal3MachineList{}, nil, watch.OfInfrastructure(o))
 }
 

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hostlabels_test
+package setup_test
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/hostlabels"
+	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
 )
 
 func TestLabelsWithAWholePrefixAreCopied(t *testing.T) {
@@ -28,7 +28,7 @@ func TestLabelsWithAWholePrefixAreCopied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(hostlabels.Copied(tc.host, tc.prefixes).Set).To(Equal(tc.want))
+			NewWithT(t).Expect(setup.CopiedLabels(tc.host, tc.prefixes).Set).To(Equal(tc.want))
 		})
 	}
 }
@@ -36,7 +36,7 @@ func TestLabelsWithAWholePrefixAreCopied(t *testing.T) {
 func TestOnlyLabelsWithAPrefixThatNobodyElseUsesAreTheHostsAlone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	owned := hostlabels.Copied(nil, []string{"example.com", "topology.kubernetes.io", "metal3.io", "cluster.x-k8s.io"}).Owned
+	owned := setup.CopiedLabels(nil, []string{"example.com", "topology.kubernetes.io", "metal3.io", "cluster.x-k8s.io"}).Owned
 	g.Expect(owned("example.com/rack")).To(BeTrue())
 	for _, key := range []string{"example.org/rack", "plain", "topology.kubernetes.io/zone", "metal3.io/rack", infrav1.NodeUUIDLabel, "cluster.x-k8s.io/x"} {
 		g.Expect(owned(key)).To(BeFalse(), key)

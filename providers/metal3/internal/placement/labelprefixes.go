@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostlabels tells which labels of a host its Node may have, and has.
-package hostlabels
+package placement
 
 import (
 	"slices"
@@ -11,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Prefixes reads the annotation of a Metal3Cluster that lists them. What is refused comes with the reason.
-func Prefixes(annotation string) (accepted, refused []string) {
-	for _, prefix := range listed(annotation) {
-		if reason := refusal(prefix); reason != "" {
+// LabelPrefixes reads the annotation of a Metal3Cluster that lists them. What is refused comes with the reason.
+func LabelPrefixes(annotation string) (accepted, refused []string) {
+	for _, prefix := range listedPrefixes(annotation) {
+		if reason := prefixRefusal(prefix); reason != "" {
 			refused = append(refused, prefix+" ("+reason+")")
 		} else {
 			accepted = append(accepted, prefix)
@@ -23,17 +22,17 @@ func Prefixes(annotation string) (accepted, refused []string) {
 	return accepted, refused
 }
 
-// Refused are the labels of a host, sorted, that the annotation wants copied and that a Node must not get.
-func Refused(annotation string, host map[string]string) []string {
-	prefixes := listed(annotation)
-	return slices.DeleteFunc(Reserved(host), func(key string) bool { return !slices.Contains(prefixes, PrefixOf(key)) })
+// RefusedLabels are the labels of a host, sorted, that the annotation wants copied and that a Node must not get.
+func RefusedLabels(annotation string, host map[string]string) []string {
+	prefixes := listedPrefixes(annotation)
+	return slices.DeleteFunc(ReservedLabels(host), func(key string) bool { return !slices.Contains(prefixes, PrefixOf(key)) })
 }
 
-// Reserved are the labels of a host, sorted, that a Node must not get whatever the annotation says.
-func Reserved(host map[string]string) []string {
+// ReservedLabels are the labels of a host, sorted, that a Node must not get whatever the annotation says.
+func ReservedLabels(host map[string]string) []string {
 	var keys []string
 	for key := range host {
-		if prefix := PrefixOf(key); prefix != "" && refusal(prefix) != "" {
+		if prefix := PrefixOf(key); prefix != "" && prefixRefusal(prefix) != "" {
 			keys = append(keys, key)
 		}
 	}
@@ -41,8 +40,8 @@ func Reserved(host map[string]string) []string {
 	return keys
 }
 
-// listed are the different prefixes of the annotation, sorted.
-func listed(annotation string) []string {
+// listedPrefixes are the different prefixes of the annotation, sorted.
+func listedPrefixes(annotation string) []string {
 	var prefixes []string
 	for prefix := range strings.SplitSeq(annotation, ",") {
 		if prefix = strings.TrimSpace(prefix); prefix != "" {
@@ -53,7 +52,7 @@ func listed(annotation string) []string {
 	return slices.Compact(prefixes)
 }
 
-func refusal(prefix string) string {
+func prefixRefusal(prefix string) string {
 	if len(validation.IsDNS1123Subdomain(prefix)) > 0 {
 		return "is not a DNS subdomain"
 	}
@@ -67,9 +66,9 @@ func refusal(prefix string) string {
 	return ""
 }
 
-// Shared reports whether others put labels with the prefix on Nodes too. Of those only what came from the host is removed
+// SharedPrefix reports whether others put labels with the prefix on Nodes too. Of those only what came from the host is removed
 // when the host has it no longer; with another prefix the host decides alone.
-func Shared(prefix string) bool {
+func SharedPrefix(prefix string) bool {
 	return prefix == "metal3.io" || within(prefix, "cluster.x-k8s.io") || within(prefix, "kubernetes.io")
 }
 

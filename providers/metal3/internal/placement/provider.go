@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider tells what works for every infrastructure what bare metal is.
-package provider
+package placement
 
 import (
 	"context"
@@ -12,7 +11,6 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
-	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/provider"
 )
@@ -52,7 +50,7 @@ func (m Metal3) Observe(ctx context.Context, cluster *infrav1.Metal3Cluster) ([]
 	if err != nil {
 		return nil, nil, err
 	}
-	return placement.Observations(cluster, all), all, nil
+	return Observations(cluster, all), all, nil
 }
 
 // Place counts a machine as existing from the moment in which it may have claimed a host: the annotation is there before.
