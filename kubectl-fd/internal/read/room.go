@@ -16,12 +16,12 @@ import (
 
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/counting"
+	"github.com/faultline-io/faultline/providers/metal3/validation"
 	"github.com/faultline-io/faultline/shared/provider"
 )
 
 // AddToScheme adds the kinds that are read.
-func AddToScheme(scheme *runtime.Scheme) error { return counting.AddToScheme(scheme) }
+func AddToScheme(scheme *runtime.Scheme) error { return validation.AddToScheme(scheme) }
 
 // asked is who says how much room there is for machines of a kind.
 type asked struct {
@@ -32,7 +32,7 @@ type asked struct {
 // whom returns who is asked about machines of a kind; nobody where all suit wherever there is room.
 func whom(reader client.Reader, kind string) (asked, bool) {
 	if kind == "Metal3Machine" {
-		return asked{infrav1.GroupVersion.WithKind(kind), counting.New(reader)}, true
+		return asked{infrav1.GroupVersion.WithKind(kind), validation.NewCounting(reader)}, true
 	}
 	return asked{}, false
 }

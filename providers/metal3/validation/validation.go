@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation is what the webhooks refuse, for those who want to know it before they ask one.
+// Package validation is what the webhooks refuse, for those who want to know it before they ask one, and how many hosts suit a machine, for those
+// who want to know it without running the manager.
 package validation
 
 import (

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package counting counts the hosts that suit a machine as the manager does, for those who want to know it without running one.
-package counting
+package validation
 
 import (
 	"errors"
@@ -16,8 +15,9 @@ import (
 	shared "github.com/faultline-io/faultline/shared/provider"
 )
 
-// New counts with a reader, which need not be a cache: each count is one request for the hosts of a namespace.
-func New(reader client.Reader) shared.Counting { return placement.Metal3{Client: reader} }
+// NewCounting counts the hosts that suit a machine as the manager does, with a reader, which need not be a cache: each count is one request for the
+// hosts of a namespace.
+func NewCounting(reader client.Reader) shared.Counting { return placement.Metal3{Client: reader} }
 
 // AddToScheme adds the kinds that are read.
 func AddToScheme(scheme *runtime.Scheme) error {
