@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/remote"
 )
@@ -36,7 +36,7 @@ type Connections struct {
 	// Clock measures for how long informers are not used.
 	Clock clock.WithTicker
 	// Consent is what becomes of clusters whose Secret is in another namespace and does not allow its use from theirs.
-	Consent consent.Mode
+	Consent owned.ConsentMode
 	// Remote is what kubeconfigs may name, and Harvester answer.
 	Remote remote.Rules
 
@@ -140,7 +140,7 @@ func (c *Connections) get(ctx context.Context, t Target, who Asker, toDelete boo
 // allowedSecret reads the Secret of a target, unless it may not be used from the namespace of its cluster.
 func (c *Connections) allowedSecret(ctx context.Context, t Target) (*metav1.PartialObjectMetadata, *Problem) {
 	secret, problem := c.secret(ctx, t.Identity)
-	if (problem == nil || problem.Reason == infrav1.IdentitySecretNotFoundReason) && c.Consent != consent.Warn {
+	if (problem == nil || problem.Reason == infrav1.IdentitySecretNotFoundReason) && c.Consent != owned.Warn {
 		if refused := unconsented(secret, t); refused != nil { // also of one that does not exist, so that the answer does not tell which there are
 			problem = refused
 		}
@@ -186,10 +186,10 @@ func (c *Connections) Unconsented(ctx context.Context, t Target) *Problem {
 }
 
 func unconsented(secret *metav1.PartialObjectMetadata, t Target) *Problem {
-	if consent.Identity(secret, t.From) {
+	if owned.MayUseIdentity(secret, t.From) {
 		return nil
 	}
-	return &Problem{Reason: infrav1.IdentitySecretNotAllowedReason, Message: consent.NoIdentity(secret, t.From)}
+	return &Problem{Reason: infrav1.IdentitySecretNotAllowedReason, Message: owned.IdentityRefusal(secret, t.From)}
 }
 
 // secret is the metadata of the Secret now.

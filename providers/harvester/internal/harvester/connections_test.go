@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -179,7 +179,7 @@ func TestWhetherASecretOfAnotherNamespaceExistsIsNotTold(t *testing.T) {
 func TestAnEarlierReleasesUseOfASecretOfAnotherNamespaceGoesOnWithAWarning(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.connections.Consent = consent.Warn
+	w.connections.Consent = owned.Warn
 	w.identity(sim.Kubeconfig())
 	w.target.From = "tenant"
 	w.connected(w.asker(harvester.Cluster, "c"))

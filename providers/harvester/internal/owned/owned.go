@@ -1,8 +1,14 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package owned tells what on Harvester is a HarvesterCluster's own. A name proves nothing there, nor does the id of the cluster alone, which a copy
-// of the cluster's YAML has, too: what has the id and names the cluster as its owner is its own, and nothing else is touched.
+// Package owned tells what is a HarvesterCluster's own, and what else it may use. It only computes.
+//
+// On Harvester a name proves nothing, nor does the id of the cluster alone, which a copy of the cluster's YAML has, too: what has the id and names the
+// cluster as its owner is its own, and nothing else is touched. Which IPPools are made on Harvester for a cluster follows from that. YAML is copied
+// with all of its annotations, so that a HarvesterMachine or HarvesterCluster may have the id of another, too.
+//
+// In the management cluster a HarvesterCluster may use what is in another namespace than its own if the object that is used consents, by an annotation
+// that names the namespaces. Webhooks and controllers ask here, so that a webhook that is bypassed changes nothing.
 package owned
 
 import (

@@ -14,12 +14,12 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestercluster"
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestermachine"
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/identitysecret"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/providers/harvester/internal/provider"
 	"github.com/faultline-io/faultline/shared/controllers"
 	"github.com/faultline-io/faultline/shared/distribution"
@@ -43,7 +43,7 @@ type Options struct {
 	// Common are those of the controllers that every provider has.
 	Common controllers.Options
 	// Consent is what a cluster may use in other namespaces.
-	Consent consent.Options
+	Consent owned.Consent
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
@@ -97,7 +97,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 }
 
 // connect prepares the connections to Harvester, which end with ctx.
-func connect(ctx context.Context, mgr ctrl.Manager, mode consent.Mode, rules remote.Rules) (*harvester.Connections, error) {
+func connect(ctx context.Context, mgr ctrl.Manager, mode owned.ConsentMode, rules remote.Rules) (*harvester.Connections, error) {
 	scheme := runtime.NewScheme()
 	if err := harvester.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering the kinds of Harvester: %w", err)

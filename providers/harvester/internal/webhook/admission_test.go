@@ -18,7 +18,7 @@ import (
 
 	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
@@ -54,7 +54,7 @@ func startAPIServer(t *testing.T) *rulestest.APIServer {
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 	// Upstream's manifests are moved into one namespace, but not the namespaces that they name.
-	options := consent.Options{IdentityNamespaces: consent.Warn, CloudProviderConfigNamespaces: []string{"team-a"}}
+	options := owned.Consent{IdentityNamespaces: owned.Warn, CloudProviderConfigNamespaces: []string{"team-a"}}
 	return rulestest.StartAPIServer(t, testenv.Options{
 		Scheme: scheme, Config: filepath.Join("..", "..", "config"), Serve: Webhooks{Consent: options}.SetupWithManager, Conversion: true,
 	})

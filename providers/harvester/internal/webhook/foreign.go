@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -44,11 +44,11 @@ func (w *HarvesterCluster) validateForeign(ctx context.Context, before, after *i
 	secret.Namespace, secret.Name = identity.Namespace, identity.Name
 	path := field.NewPath("spec", "identitySecret", "namespace")
 	switch {
-	case consent.Identity(secret, after.Namespace):
+	case owned.MayUseIdentity(secret, after.Namespace):
 		return nil, errs, nil
-	case w.Consent.IdentityNamespaces == consent.Warn:
-		return admission.Warnings{rules.Warning(path, "%s; a later release refuses it", consent.NoIdentity(secret, after.Namespace))}, errs, nil
+	case w.Consent.IdentityNamespaces == owned.Warn:
+		return admission.Warnings{rules.Warning(path, "%s; a later release refuses it", owned.IdentityRefusal(secret, after.Namespace))}, errs, nil
 	default:
-		return nil, append(errs, field.Forbidden(path, consent.NoIdentity(secret, after.Namespace))), nil
+		return nil, append(errs, field.Forbidden(path, owned.IdentityRefusal(secret, after.Namespace))), nil
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -28,7 +28,7 @@ func ofTenant() *infrav1.HarvesterCluster {
 }
 
 // ofTenants validates with two Secrets of others, of which one allows its use.
-func ofTenants(options consent.Options) *HarvesterCluster {
+func ofTenants(options owned.Consent) *HarvesterCluster {
 	secret := func(name, allowed string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "others", Name: name, Annotations: map[string]string{faultlinev1.AllowedNamespacesAnnotation: allowed},
@@ -52,27 +52,27 @@ func TestAClusterUsesOfAnotherNamespaceOnlyWhatAllowsIt(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change          func(*infrav1.HarvesterCluster)
-		mode            consent.Mode
+		mode            owned.ConsentMode
 		refused, warned string
 	}{
-		"its own":                        {func(*infrav1.HarvesterCluster) {}, consent.Enforce, "", ""},
-		"a Secret that allows it":        {uses("open"), consent.Enforce, "", ""},
-		"a Secret that does not":         {uses("closed"), consent.Enforce, "others/closed of spec.identitySecret does not allow its use from namespace tenant", ""},
-		"a Secret that there is not":     {uses("none"), consent.Enforce, "others/none of spec.identitySecret does not allow its use from namespace tenant", ""},
+		"its own":                        {func(*infrav1.HarvesterCluster) {}, owned.Enforce, "", ""},
+		"a Secret that allows it":        {uses("open"), owned.Enforce, "", ""},
+		"a Secret that does not":         {uses("closed"), owned.Enforce, "others/closed of spec.identitySecret does not allow its use from namespace tenant", ""},
+		"a Secret that there is not":     {uses("none"), owned.Enforce, "others/none of spec.identitySecret does not allow its use from namespace tenant", ""},
 		"without a mode":                 {uses("closed"), "", "does not allow its use", ""},
-		"a Secret in an earlier release": {uses("closed"), consent.Warn, "", "spec.identitySecret.namespace: Secret others/closed"},
-		"an open one in such":            {uses("open"), consent.Warn, "", ""},
-		"manifests of others":            {into("others"), consent.Warn, "spec.updateCloudProviderConfig.manifestsConfigMapNamespace: Forbidden: must be tenant", ""},
-		"manifests that are allowed":     {into("addons"), consent.Warn, "", ""},
-		"manifests of Kubernetes":        {into("kube-system"), consent.Warn, "may not be kube-system", ""},
+		"a Secret in an earlier release": {uses("closed"), owned.Warn, "", "spec.identitySecret.namespace: Secret others/closed"},
+		"an open one in such":            {uses("open"), owned.Warn, "", ""},
+		"manifests of others":            {into("others"), owned.Warn, "spec.updateCloudProviderConfig.manifestsConfigMapNamespace: Forbidden: must be tenant", ""},
+		"manifests that are allowed":     {into("addons"), owned.Warn, "", ""},
+		"manifests of Kubernetes":        {into("kube-system"), owned.Warn, "may not be kube-system", ""},
 		"no manifests, which are not set": {func(c *infrav1.HarvesterCluster) {
 			c.Spec.UpdateCloudProviderConfig = infrav1.UpdateCloudProviderConfig{}
-		}, consent.Enforce, "", ""},
+		}, owned.Enforce, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			w := ofTenants(consent.Options{IdentityNamespaces: tc.mode, CloudProviderConfigNamespaces: []string{"addons"}})
+			w := ofTenants(owned.Consent{IdentityNamespaces: tc.mode, CloudProviderConfigNamespaces: []string{"addons"}})
 			before, after := ofTenant(), ofTenant()
 			tc.change(after)
 			for _, validate := range []func() ([]string, error){

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
 	"github.com/faultline-io/faultline/providers/harvester/internal/conversion"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -31,7 +31,7 @@ type HarvesterCluster struct {
 
 	Reader client.Reader
 	// Consent is what a cluster may use in other namespaces.
-	Consent consent.Options
+	Consent owned.Consent
 }
 
 var (

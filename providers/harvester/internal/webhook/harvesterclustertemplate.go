@@ -12,7 +12,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/conversion"
-	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -49,7 +49,7 @@ func (w *HarvesterClusterTemplate) ValidateUpdate(_ context.Context, before, aft
 
 func validateClusterTemplate(template *infrav1.HarvesterClusterTemplate) field.ErrorList {
 	return append(validateCluster(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec")),
-		validateTemplateIdentity(template.Spec.Template.ObjectMeta, identity.ClusterAnnotations())...)
+		validateTemplateIdentity(template.Spec.Template.ObjectMeta, owned.ClusterAnnotations())...)
 }
 
 // warnClusterTemplate has what is accepted of a template, and may surprise.

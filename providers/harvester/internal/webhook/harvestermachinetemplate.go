@@ -12,7 +12,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/conversion"
-	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -53,7 +53,7 @@ func (w *HarvesterMachineTemplate) ValidateUpdate(ctx context.Context, before, a
 
 func validateTemplateObject(template *infrav1.HarvesterMachineTemplate) field.ErrorList {
 	return append(validateMachineTemplate(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec")),
-		validateTemplateIdentity(template.Spec.Template.ObjectMeta, identity.MachineAnnotations())...)
+		validateTemplateIdentity(template.Spec.Template.ObjectMeta, owned.MachineAnnotations())...)
 }
 
 // validateMachineTemplate has the rules of a machine, and forbids what only a

@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 )
 
 // validateIdentity refuses the id of another object, with which YAML is copied.
 // clusterctl move and a restored backup keep namespace and name, so that an id is
 // its object's own there.
 func validateIdentity(o client.Object, id string) field.ErrorList {
-	if of, _ := identity.Of(o, o.GetAnnotations()[id]); of != "" {
+	if of, _ := owned.IDOwner(o, o.GetAnnotations()[id]); of != "" {
 		return field.ErrorList{copied(id, of)}
 	}
 	return nil
@@ -36,7 +36,7 @@ func copied(id, of string) *field.Error {
 // an earlier release has not noted whose it is.
 func validateNewIdentity(ctx context.Context, reader client.Reader, o client.Object, id string, list client.ObjectList) (field.ErrorList, error) {
 	value := o.GetAnnotations()[id]
-	if _, known := identity.Of(o, value); known {
+	if _, known := owned.IDOwner(o, value); known {
 		return nil, nil
 	}
 	if err := reader.List(ctx, list); err != nil {

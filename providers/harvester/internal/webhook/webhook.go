@@ -20,15 +20,15 @@ import (
 
 	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
 	"github.com/faultline-io/faultline/providers/harvester/internal/conversion"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // Webhooks are those of every kind.
 type Webhooks struct {
 	// Consent is what a cluster may use in other namespaces.
-	Consent consent.Options
+	Consent owned.Consent
 }
 
 // SetupWithManager registers them. The manager's scheme has both versions.

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/patch"
@@ -40,7 +39,7 @@ type Reconciler struct {
 	Domains   *publish.Publisher
 	Recorder  events.EventRecorder
 	// Consent is what a cluster may use in other namespaces.
-	Consent consent.Options
+	Consent owned.Consent
 
 	filter   watchfilter.Filter
 	written  patch.Written

@@ -21,7 +21,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
-	"github.com/faultline-io/faultline/providers/harvester/internal/pools"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 )
@@ -155,7 +155,7 @@ func (s *scope) removePools(ctx context.Context) (bool, error) {
 	if err != nil {
 		return s.notRemoved(err, "the look at IPPools")
 	}
-	own := pools.Of(s.by, all)
+	own := owned.PoolsOf(s.by, all)
 	for _, pool := range own {
 		if holders := pool.Status.Allocated; len(holders) > 0 {
 			s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))

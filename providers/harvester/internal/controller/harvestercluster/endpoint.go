@@ -16,7 +16,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
-	"github.com/faultline-io/faultline/providers/harvester/internal/pools"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 )
@@ -85,10 +85,10 @@ func (s *scope) endpointGiven() bool {
 // addressPool is the pool that the address of the load balancer is from; nil for DHCP. It reports whether it is there.
 func (s *scope) addressPool(ctx context.Context) (*lbv1.IPPool, bool, error) {
 	config := s.cluster.Spec.LoadBalancerConfig
-	given, wanted := pools.LoadBalancer.Given(s.by)
+	given, wanted := owned.LoadBalancerPool.Given(s.by)
 	switch {
 	case wanted:
-		pool, err := s.makePool(ctx, pools.LoadBalancer, given)
+		pool, err := s.makePool(ctx, owned.LoadBalancerPool, given)
 		if pool == nil && err == nil {
 			status.False(s.cluster, lbReady, infrav1.LoadBalancerNotReadyReason,
 				"waiting for the IPPool of spec.loadBalancerConfig.ipPool: condition "+infrav1.CustomIPPoolCreatedCondition+" says why it is not there")

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/terminalerror"
@@ -32,7 +32,7 @@ func (s *scope) identify(ctx context.Context) (bool, error) {
 		status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason, fmt.Sprintf(
 			"the id in the annotation %s is that of HarvesterCluster %s, of which this one is a copy: remove these annotations from this one or, if its "+
 				"HarvesterClusterTemplate has them, from that, too: %s",
-			infrav1.ClusterIDAnnotation, of, strings.Join(identity.ClusterAnnotations(), ", ")))
+			infrav1.ClusterIDAnnotation, of, strings.Join(owned.ClusterAnnotations(), ", ")))
 		s.again = terminalerror.Check // the other may be deleted
 		return false, nil
 	}
@@ -63,7 +63,7 @@ func (s *scope) unlessRemoved(err error) error {
 // idOf names the cluster whose id this one has; "" for its own.
 func (s *scope) idOf(ctx context.Context) (string, error) {
 	id := s.cluster.Annotations[infrav1.ClusterIDAnnotation]
-	if of, known := identity.Of(s.cluster, id); known {
+	if of, known := owned.IDOwner(s.cluster, id); known {
 		return of, nil
 	}
 	list := &infrav1.HarvesterClusterList{}
@@ -72,7 +72,7 @@ func (s *scope) idOf(ctx context.Context) (string, error) {
 	}
 	for i := range list.Items {
 		other := &list.Items[i]
-		if other.Annotations[infrav1.ClusterIDAnnotation] == id && identity.Precedes(other, s.cluster) {
+		if other.Annotations[infrav1.ClusterIDAnnotation] == id && owned.Precedes(other, s.cluster) {
 			return infrav1.Owner(other.Namespace, other.Name), nil
 		}
 	}

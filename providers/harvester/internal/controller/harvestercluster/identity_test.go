@@ -14,7 +14,6 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 )
 
@@ -67,7 +66,7 @@ func TestACopyOfAClusterHasThingsOfItsOwnWhenItsAnnotationsAreRemoved(t *testing
 	copied := w.cluster("copy", func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = maps.Clone(first.Annotations) })
 	w.says(copied, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason)
 	change(w, user, copied, func(cluster *infrav1.HarvesterCluster) {
-		for _, key := range identity.ClusterAnnotations() {
+		for _, key := range owned.ClusterAnnotations() {
 			delete(cluster.Annotations, key)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider"
-	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
@@ -46,7 +46,7 @@ func (s *scope) manifests(ctx context.Context, config infrav1.UpdateCloudProvide
 			"ConfigMap %s of spec.updateCloudProviderConfig does not exist or has no key %s: create it, or a Secret of that name and of type %s, "+
 				"with the manifests of Harvester's cloud provider", key, config.ManifestsConfigMapKey, v1beta2.ClusterResourceSetSecretType))
 		return nil, nil
-	case consent.Allows(found, s.cluster.Namespace),
+	case owned.Allows(found, s.cluster.Namespace),
 		key.Namespace == s.cluster.Namespace && cloudprovider.Uses(found.text, config.CloudConfigCredentialsSecretName):
 		return found, nil
 	}

@@ -15,7 +15,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/pools"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/status"
 )
 
@@ -24,8 +24,8 @@ type saidOf struct {
 	condition, ready, refused, field string
 }
 
-func said(use pools.Use) saidOf {
-	if use == pools.Machines {
+func said(use owned.PoolUse) saidOf {
+	if use == owned.MachinePool {
 		return saidOf{infrav1.VMIPPoolReadyCondition, infrav1.VMIPPoolReadyReason, infrav1.VMIPPoolCreationFailedReason, "spec.vmNetworkConfig.ipPool"}
 	}
 	return saidOf{
@@ -36,8 +36,8 @@ func said(use pools.Use) saidOf {
 
 // makeMachinePools makes the pool of spec.vmNetworkConfig.ipPool, and looks for those that are referred to.
 func (s *scope) makeMachinePools(ctx context.Context) (bool, error) {
-	if given, wanted := pools.Machines.Given(s.by); wanted {
-		pool, err := s.makePool(ctx, pools.Machines, given)
+	if given, wanted := owned.MachinePool.Given(s.by); wanted {
+		pool, err := s.makePool(ctx, owned.MachinePool, given)
 		if pool != nil {
 			status.True(s.cluster, infrav1.VMIPPoolCreatedByControllerCondition, infrav1.VMIPPoolCreatedByControllerReason)
 		}
@@ -97,13 +97,13 @@ func named(all []lbv1.IPPool, name string) *lbv1.IPPool {
 }
 
 // makePool makes a pool for the cluster, or makes the one that it has as it is wanted. It returns nil while there is none.
-func (s *scope) makePool(ctx context.Context, use pools.Use, given infrav1.IPPool) (*lbv1.IPPool, error) {
-	wanted, said := pools.Wanted(s.by, use, given), said(use)
+func (s *scope) makePool(ctx context.Context, use owned.PoolUse, given infrav1.IPPool) (*lbv1.IPPool, error) {
+	wanted, said := owned.WantedPool(s.by, use, given), said(use)
 	all, err := s.allPools(ctx)
 	if err != nil {
 		return nil, s.refused(err, said.condition, said.refused, "the look at IPPools")
 	}
-	own, foreign := pools.Own(s.by, use, wanted, all)
+	own, foreign := owned.OwnPool(s.by, use, wanted, all)
 	if own == nil && foreign == nil {
 		own, foreign, err = s.createPool(ctx, wanted)
 	} else if own != nil {
@@ -146,7 +146,7 @@ func (s *scope) createPool(ctx context.Context, wanted *lbv1.IPPool) (own, forei
 // changePool sends what differs.
 func (s *scope) changePool(ctx context.Context, pool, wanted *lbv1.IPPool) error {
 	before := pool.DeepCopy()
-	if !pools.Change(pool, wanted, s.by) {
+	if !owned.ChangePool(pool, wanted, s.by) {
 		return nil
 	}
 	return s.conn.Patch(ctx, pool, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))

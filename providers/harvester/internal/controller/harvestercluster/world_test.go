@@ -25,9 +25,9 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestercluster"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/manager"
@@ -51,7 +51,7 @@ type world struct {
 	sim  *simulator.Simulator
 	// workload is the Cluster whose workload cluster, which the management cluster plays, is reached; "" for none.
 	workload  string
-	consent   consent.Options
+	consent   owned.Consent
 	stop      func()
 	harvester client.Client
 }

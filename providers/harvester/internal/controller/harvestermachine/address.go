@@ -20,7 +20,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
-	"github.com/faultline-io/faultline/providers/harvester/internal/pools"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
@@ -85,7 +85,7 @@ func (s *scope) choosePools(ctx context.Context) error {
 			return fmt.Errorf("listing IPPools of Harvester: %w", err)
 		}
 	}
-	if s.pools = pools.ForMachines(s.infraCluster, config, all.Items); len(s.pools) == 0 {
+	if s.pools = owned.PoolsForMachines(s.infraCluster, config, all.Items); len(s.pools) == 0 {
 		return refuse(infrav1.WaitingForAddressReason, "Waiting for the IPPool of spec.vmNetworkConfig.ipPool: condition %s of HarvesterCluster %s says why it does not exist",
 			infrav1.VMIPPoolReadyCondition, s.infraCluster.Name)
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/steps"
 	"github.com/faultline-io/faultline/shared/terminalerror"
 )
@@ -27,14 +27,14 @@ func (r *Reconciler) checkID(ctx context.Context, s *scope) (steps.Progress, err
 	r.hold(s, metav1.Condition{Reason: infrav1.IDNotOursReason, Message: fmt.Sprintf(
 		"the id in the annotation %s is that of HarvesterMachine %s, of which this one is a copy: remove these annotations from this one or, if its "+
 			"HarvesterMachineTemplate has them, from that, and delete the Machine: %s",
-		infrav1.MachineIDAnnotation, of, strings.Join(identity.MachineAnnotations(), ", "))})
+		infrav1.MachineIDAnnotation, of, strings.Join(owned.MachineAnnotations(), ", "))})
 	return steps.Retry(terminalerror.Check), nil
 }
 
 // idOf names the machine whose id this one has; "" for its own.
 func (r *Reconciler) idOf(ctx context.Context, infra *infrav1.HarvesterMachine) (string, error) {
 	id := infra.Annotations[infrav1.MachineIDAnnotation]
-	if of, known := identity.Of(infra, id); known {
+	if of, known := owned.IDOwner(infra, id); known {
 		return of, nil
 	}
 	list := &infrav1.HarvesterMachineList{}
@@ -45,7 +45,7 @@ func (r *Reconciler) idOf(ctx context.Context, infra *infrav1.HarvesterMachine) 
 		other := &list.Items[i]
 		// One that has a virtual machine of its own was made with the id by an earlier release.
 		made := infra.Spec.ProviderID != "" && infra.Spec.ProviderID != other.Spec.ProviderID
-		if !made && identity.Precedes(other, infra) {
+		if !made && owned.Precedes(other, infra) {
 			return infrav1.Owner(other.Namespace, other.Name), nil
 		}
 	}

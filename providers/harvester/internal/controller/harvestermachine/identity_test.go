@@ -12,7 +12,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 )
 
 // copyOf makes a machine of the YAML of another.
@@ -78,7 +78,7 @@ func TestACopyOfAMachineIsMadeWhenItsAnnotationsAreRemoved(t *testing.T) {
 	copied := w.copyOf(infra, "b", func(infra *infrav1.HarvesterMachine) { infra.Spec.ProviderID = "" })
 	w.says(copied, infrav1.MachineCreatedCondition, infrav1.IDNotOursReason)
 	w.update(copied, func(now *infrav1.HarvesterMachine) {
-		for _, key := range identity.MachineAnnotations() {
+		for _, key := range owned.MachineAnnotations() {
 			delete(now.Annotations, key)
 		}
 	})

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -99,7 +99,7 @@ func (r *Reconciler) used(ctx context.Context, secret *metav1.PartialObjectMetad
 		return false, fmt.Errorf("listing HarvesterClusters of Secret %s: %w", key, err)
 	}
 	for i := range clusters.Items {
-		if consent.Identity(secret, clusters.Items[i].Namespace) {
+		if owned.MayUseIdentity(secret, clusters.Items[i].Namespace) {
 			return true, nil
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package consent_test
+package owned_test
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/faultline-io/faultline/providers/harvester/internal/consent"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -25,30 +25,30 @@ func TestASecretMayBeUsedFromItsOwnNamespaceAndFromThoseThatItsAnnotationNames(t
 			secret := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "owner", Name: "s", Annotations: map[string]string{faultlinev1.AllowedNamespacesAnnotation: annotation},
 			}}
-			g.Expect(consent.Identity(secret, "a")).To(Equal(allowed))
-			g.Expect(consent.Identity(secret, "owner")).To(BeTrue())
+			g.Expect(owned.MayUseIdentity(secret, "a")).To(Equal(allowed))
+			g.Expect(owned.MayUseIdentity(secret, "owner")).To(BeTrue())
 		})
 	}
-	NewWithT(t).Expect(consent.Identity(&metav1.PartialObjectMetadata{}, "a")).To(BeFalse(), "there is no annotation")
+	NewWithT(t).Expect(owned.MayUseIdentity(&metav1.PartialObjectMetadata{}, "a")).To(BeFalse(), "there is no annotation")
 }
 
 func TestAModeThatThereIsNotKeepsTheManagerFromStarting(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	options, flags := consent.Options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	options, flags := owned.Consent{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	options.AddFlags(flags)
-	g.Expect(options.IdentityNamespaces).To(Equal(consent.Warn))
+	g.Expect(options.IdentityNamespaces).To(Equal(owned.Warn))
 	g.Expect(flags.Parse([]string{"--identity-namespaces=off"})).To(MatchError(ContainSubstring("must be warn or enforce")))
 	g.Expect(flags.Parse([]string{"--identity-namespaces=enforce", `--cloud-provider-config-namespaces=""`})).To(Succeed())
 	// That is what the manifests set by default: clusterctl has no empty default without quotation marks.
-	g.Expect(options).To(Equal(consent.Options{IdentityNamespaces: consent.Enforce, CloudProviderConfigNamespaces: []string{""}}))
+	g.Expect(options).To(Equal(owned.Consent{IdentityNamespaces: owned.Enforce, CloudProviderConfigNamespaces: []string{""}}))
 	g.Expect(options.NoManifests("b", "a")).To(ContainSubstring("must be a"))
 }
 
 func TestManifestsAreInTheNamespaceOfTheClusterOrInOneThatTheAdministratorAllowsAndNeverInThoseOfKubernetes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	options := consent.Options{CloudProviderConfigNamespaces: []string{"addons", "kube-system"}}
+	options := owned.Consent{CloudProviderConfigNamespaces: []string{"addons", "kube-system"}}
 	g.Expect(options.NoManifests("a", "a")).To(BeEmpty())
 	g.Expect(options.NoManifests("addons", "a")).To(BeEmpty())
 	g.Expect(options.NoManifests("b", "a")).To(ContainSubstring("must be a"))

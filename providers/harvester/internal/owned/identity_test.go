@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package identity_test
+package owned_test
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/identity"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 )
 
 // machine is one that was made so many seconds after another; of is whose it says its id is.
@@ -35,7 +35,7 @@ func TestAnIDIsWhoseTheObjectSaysItIs(t *testing.T) {
 		"none yet":                {known: true},
 		"from an earlier release": {id: "1"},
 	} {
-		of, known := identity.Of(machine("a", tc.noted, 0), tc.id)
+		of, known := owned.IDOwner(machine("a", tc.noted, 0), tc.id)
 		NewWithT(t).Expect(of).To(Equal(tc.of), name)
 		NewWithT(t).Expect(known).To(Equal(tc.known), name)
 	}
@@ -56,9 +56,9 @@ func TestOneOfTwoThatHaveTheSameIDPrecedes(t *testing.T) {
 		"itself":                                   {machine("m", "ns/m", 5), false},
 	} {
 		this := machine("m", "", 5)
-		NewWithT(t).Expect(identity.Precedes(tc.other, this)).To(Equal(tc.precedes), name)
+		NewWithT(t).Expect(owned.Precedes(tc.other, this)).To(Equal(tc.precedes), name)
 		if tc.other.Annotations == nil {
-			NewWithT(t).Expect(identity.Precedes(this, tc.other)).NotTo(Equal(tc.precedes), name)
+			NewWithT(t).Expect(owned.Precedes(this, tc.other)).NotTo(Equal(tc.precedes), name)
 		}
 	}
 }

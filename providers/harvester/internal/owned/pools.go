@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pools tells which IPPools are made on Harvester for a cluster, and which are its own. It only computes.
-package pools
+package owned
 
 import (
 	"slices"
@@ -12,24 +11,23 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 )
 
 // useLabel on an IPPool that was made for a cluster says what for.
 const useLabel = "infrastructure.cluster.x-k8s.io/harvester-pool-for"
 
-// Use is what a pool is for, in its name.
-type Use string
+// PoolUse is what a pool is for, in its name.
+type PoolUse string
 
 // What pools are made for: the load balancer of the control plane, and machines.
 const (
-	LoadBalancer Use = "lb-ippool"
-	Machines     Use = "vm-ippool"
+	LoadBalancerPool PoolUse = "lb-ippool"
+	MachinePool      PoolUse = "vm-ippool"
 )
 
 // former is the name of the pool before Faultline.
-func (u Use) former(by owned.By) string {
-	if u == LoadBalancer {
+func (u PoolUse) former(by By) string {
+	if u == LoadBalancerPool {
 		return by.FormerNameFor("ippool")
 	}
 	return by.FormerNameFor(string(u))
@@ -37,11 +35,11 @@ func (u Use) former(by owned.By) string {
 
 // Given is the pool that the cluster wants made for the use, if it does. Before Faultline the name of a pool that had been made was set as
 // if the user had referred to it: it is still one that was made.
-func (u Use) Given(by owned.By) (infrav1.IPPool, bool) {
+func (u PoolUse) Given(by By) (infrav1.IPPool, bool) {
 	made := func(refs []string) bool { return len(refs) == 0 || len(refs) == 1 && refs[0] == u.former(by) }
 	config, lb := by.Cluster.Spec.VMNetworkConfig, by.Cluster.Spec.LoadBalancerConfig
 	switch {
-	case u == LoadBalancer:
+	case u == LoadBalancerPool:
 		given := lb.IPAMType == infrav1.POOL && lb.IPPool != (infrav1.IPPool{})
 		return lb.IPPool, given && (lb.IPPoolRef == "" || made([]string{lb.IPPoolRef}))
 	case config == nil || config.IPPool == nil || !made(config.PoolRefs()):
@@ -51,8 +49,8 @@ func (u Use) Given(by owned.By) (infrav1.IPPool, bool) {
 	}
 }
 
-// Wanted is the pool that is to be made.
-func Wanted(by owned.By, use Use, given infrav1.IPPool) *lbv1.IPPool {
+// WantedPool is the pool that is to be made.
+func WantedPool(by By, use PoolUse, given infrav1.IPPool) *lbv1.IPPool {
 	network := given.VMNetwork
 	if network != "" && !strings.Contains(network, "/") {
 		network = by.Cluster.Spec.TargetNamespace + "/" + network
@@ -71,8 +69,8 @@ func Wanted(by owned.By, use Use, given infrav1.IPPool) *lbv1.IPPool {
 	return pool
 }
 
-// Change makes a pool that exists as it is wanted, and reports whether that changes it.
-func Change(pool, wanted *lbv1.IPPool, by owned.By) bool {
+// ChangePool makes a pool that exists as it is wanted, and reports whether that changes it.
+func ChangePool(pool, wanted *lbv1.IPPool, by By) bool {
 	changed := by.Mark(pool)
 	if use := wanted.Labels[useLabel]; pool.Labels[useLabel] != use {
 		pool.Labels[useLabel], changed = use, true
@@ -83,9 +81,9 @@ func Change(pool, wanted *lbv1.IPPool, by owned.By) bool {
 	return changed
 }
 
-// Own finds the pool of a cluster by its id. One that was made for it before Faultline is its own, too: it has the former name, the same
+// OwnPool finds the pool of a cluster by its id. One that was made for it before Faultline is its own, too: it has the former name, the same
 // addresses, and no id. Foreign is one that is in the way.
-func Own(by owned.By, use Use, wanted *lbv1.IPPool, all []lbv1.IPPool) (own, foreign *lbv1.IPPool) {
+func OwnPool(by By, use PoolUse, wanted *lbv1.IPPool, all []lbv1.IPPool) (own, foreign *lbv1.IPPool) {
 	for i := range all {
 		pool := &all[i]
 		switch {
@@ -103,8 +101,8 @@ func Own(by owned.By, use Use, wanted *lbv1.IPPool, all []lbv1.IPPool) (own, for
 	return nil, foreign
 }
 
-// Of lists the pools that are a cluster's own.
-func Of(by owned.By, all []lbv1.IPPool) []*lbv1.IPPool {
+// PoolsOf lists the pools that are a cluster's own.
+func PoolsOf(by By, all []lbv1.IPPool) []*lbv1.IPPool {
 	var own []*lbv1.IPPool
 	for i := range all {
 		if by.Has(&all[i]) {
@@ -114,14 +112,14 @@ func Of(by owned.By, all []lbv1.IPPool) []*lbv1.IPPool {
 	return own
 }
 
-// ForMachines names the pools that machines of the cluster have their addresses from, by its vmNetworkConfig or the one that goes before
+// PoolsForMachines names the pools that machines of the cluster have their addresses from, by its vmNetworkConfig or the one that goes before
 // it: those that it refers to, else the one that was made for the cluster. None means that it has not been made yet.
-func ForMachines(cluster *infrav1.HarvesterCluster, config *infrav1.VMNetworkConfig, all []lbv1.IPPool) []string {
+func PoolsForMachines(cluster *infrav1.HarvesterCluster, config *infrav1.VMNetworkConfig, all []lbv1.IPPool) []string {
 	if refs := config.PoolRefs(); len(refs) > 0 {
 		return refs
 	}
-	for _, pool := range Of(owned.By{Cluster: cluster}, all) {
-		if pool.Labels[useLabel] == string(Machines) {
+	for _, pool := range PoolsOf(By{Cluster: cluster}, all) {
+		if pool.Labels[useLabel] == string(MachinePool) {
 			return []string{pool.Name}
 		}
 	}

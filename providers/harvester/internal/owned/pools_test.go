@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package pools_test
+package owned_test
 
 import (
 	"testing"
@@ -12,12 +12,11 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
-	"github.com/faultline-io/faultline/providers/harvester/internal/pools"
 )
 
 var given = infrav1.IPPool{VMNetwork: "vlan", Subnet: "10.0.0.0/24", Gateway: "10.0.0.1", RangeStart: "10.0.0.10"}
 
-func by(id string) owned.By {
+func poolOwner(id string) owned.By {
 	cluster := &infrav1.HarvesterCluster{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: "c", Annotations: map[string]string{infrav1.ClusterIDAnnotation: id},
 	}}
@@ -28,34 +27,34 @@ func by(id string) owned.By {
 func TestAPoolIsMadeOnlyWhereNoneIsReferredTo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	of := by("1")
+	of := poolOwner("1")
 	cluster := of.Cluster
-	wanted := func(use pools.Use) bool { _, wanted := use.Given(of); return wanted }
-	g.Expect([]bool{wanted(pools.LoadBalancer), wanted(pools.Machines)}).To(Equal([]bool{false, false}))
+	wanted := func(use owned.PoolUse) bool { _, wanted := use.Given(of); return wanted }
+	g.Expect([]bool{wanted(owned.LoadBalancerPool), wanted(owned.MachinePool)}).To(Equal([]bool{false, false}))
 	cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{IPAMType: infrav1.POOL, IPPool: given}
 	cluster.Spec.VMNetworkConfig = &infrav1.VMNetworkConfig{IPPool: &given}
-	g.Expect([]bool{wanted(pools.LoadBalancer), wanted(pools.Machines)}).To(Equal([]bool{true, true}))
+	g.Expect([]bool{wanted(owned.LoadBalancerPool), wanted(owned.MachinePool)}).To(Equal([]bool{true, true}))
 	cluster.Spec.LoadBalancerConfig.IPPoolRef, cluster.Spec.VMNetworkConfig.IPPoolRef = "ns-c-ippool", "ns-c-vm-ippool"
-	g.Expect([]bool{wanted(pools.LoadBalancer), wanted(pools.Machines)}).To(Equal([]bool{true, true}), "they were made before")
+	g.Expect([]bool{wanted(owned.LoadBalancerPool), wanted(owned.MachinePool)}).To(Equal([]bool{true, true}), "they were made before")
 	cluster.Spec.LoadBalancerConfig.IPPoolRef, cluster.Spec.VMNetworkConfig.IPPoolRefs = "a", []string{"b"}
-	g.Expect([]bool{wanted(pools.LoadBalancer), wanted(pools.Machines)}).To(Equal([]bool{false, false}))
+	g.Expect([]bool{wanted(owned.LoadBalancerPool), wanted(owned.MachinePool)}).To(Equal([]bool{false, false}))
 	cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{IPAMType: infrav1.DHCP, IPPool: given}
-	g.Expect(wanted(pools.LoadBalancer)).To(BeFalse())
+	g.Expect(wanted(owned.LoadBalancerPool)).To(BeFalse())
 }
 
 func TestTheNetworkOfAPoolIsInTheTargetNamespaceUnlessItSaysOtherwise(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(pools.Wanted(by("1"), pools.Machines, given).Spec.Selector.Network).To(Equal("vms/vlan"))
+	g.Expect(owned.WantedPool(poolOwner("1"), owned.MachinePool, given).Spec.Selector.Network).To(Equal("vms/vlan"))
 	elsewhere := given
 	elsewhere.VMNetwork = "default/vlan"
-	g.Expect(pools.Wanted(by("1"), pools.Machines, elsewhere).Spec.Selector.Network).To(Equal("default/vlan"))
+	g.Expect(owned.WantedPool(poolOwner("1"), owned.MachinePool, elsewhere).Spec.Selector.Network).To(Equal("default/vlan"))
 }
 
 func TestAPoolIsItsClustersByItsIDOrAsItWasMadeBefore(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	wanted := pools.Wanted(by("1"), pools.Machines, given)
+	wanted := owned.WantedPool(poolOwner("1"), owned.MachinePool, given)
 	pool := func(name string, from *lbv1.IPPool) lbv1.IPPool {
 		p := *from.DeepCopy()
 		p.Name = name
@@ -70,29 +69,29 @@ func TestAPoolIsItsClustersByItsIDOrAsItWasMadeBefore(t *testing.T) {
 		own, foreign bool
 	}{
 		"by its id":                             {there: pool("x", wanted), own: true},
-		"for the load balancer":                 {there: *pools.Wanted(by("1"), pools.LoadBalancer, given)},
-		"another cluster's":                     {there: pool(wanted.Name, pools.Wanted(by("2"), pools.Machines, given)), foreign: true},
+		"for the load balancer":                 {there: *owned.WantedPool(poolOwner("1"), owned.LoadBalancerPool, given)},
+		"another cluster's":                     {there: pool(wanted.Name, owned.WantedPool(poolOwner("2"), owned.MachinePool, given)), foreign: true},
 		"somebody's of its name":                {there: pool(wanted.Name, unmarked), foreign: true},
 		"of the former name":                    {there: pool("ns-c-vm-ippool", unmarked), own: true},
 		"of the former name, other addresses":   {there: pool("ns-c-vm-ippool", other)},
-		"of the former name, another cluster's": {there: pool("ns-c-vm-ippool", pools.Wanted(by("2"), pools.Machines, given))},
+		"of the former name, another cluster's": {there: pool("ns-c-vm-ippool", owned.WantedPool(poolOwner("2"), owned.MachinePool, given))},
 	} {
-		own, foreign := pools.Own(by("1"), pools.Machines, wanted, []lbv1.IPPool{tc.there})
+		own, foreign := owned.OwnPool(poolOwner("1"), owned.MachinePool, wanted, []lbv1.IPPool{tc.there})
 		g.Expect(own != nil).To(Equal(tc.own), name)
 		g.Expect(foreign != nil).To(Equal(tc.foreign), name)
 	}
 	taken := unmarked.DeepCopy()
-	g.Expect(pools.Change(taken, wanted, by("1"))).To(BeTrue())
-	g.Expect(pools.Change(taken, wanted, by("1"))).To(BeFalse())
-	g.Expect(pools.Of(by("1"), []lbv1.IPPool{*taken, *unmarked})).To(HaveLen(1))
+	g.Expect(owned.ChangePool(taken, wanted, poolOwner("1"))).To(BeTrue())
+	g.Expect(owned.ChangePool(taken, wanted, poolOwner("1"))).To(BeFalse())
+	g.Expect(owned.PoolsOf(poolOwner("1"), []lbv1.IPPool{*taken, *unmarked})).To(HaveLen(1))
 }
 
 func TestMachinesHaveTheirAddressesFromWhatIsReferredToOrWasMade(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	cluster, made := by("1").Cluster, pools.Wanted(by("1"), pools.Machines, given)
-	all := []lbv1.IPPool{*pools.Wanted(by("1"), pools.LoadBalancer, given), *pools.Wanted(by("2"), pools.Machines, given), *made}
-	g.Expect(pools.ForMachines(cluster, &infrav1.VMNetworkConfig{IPPoolRefs: []string{"a", "b"}}, all)).To(Equal([]string{"a", "b"}))
-	g.Expect(pools.ForMachines(cluster, &infrav1.VMNetworkConfig{IPPool: &given}, all)).To(Equal([]string{made.Name}))
-	g.Expect(pools.ForMachines(cluster, &infrav1.VMNetworkConfig{IPPool: &given}, nil)).To(BeEmpty())
+	cluster, made := poolOwner("1").Cluster, owned.WantedPool(poolOwner("1"), owned.MachinePool, given)
+	all := []lbv1.IPPool{*owned.WantedPool(poolOwner("1"), owned.LoadBalancerPool, given), *owned.WantedPool(poolOwner("2"), owned.MachinePool, given), *made}
+	g.Expect(owned.PoolsForMachines(cluster, &infrav1.VMNetworkConfig{IPPoolRefs: []string{"a", "b"}}, all)).To(Equal([]string{"a", "b"}))
+	g.Expect(owned.PoolsForMachines(cluster, &infrav1.VMNetworkConfig{IPPool: &given}, all)).To(Equal([]string{made.Name}))
+	g.Expect(owned.PoolsForMachines(cluster, &infrav1.VMNetworkConfig{IPPool: &given}, nil)).To(BeEmpty())
 }

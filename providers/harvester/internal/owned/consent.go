@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package consent decides what a cluster may use in another namespace than its own. The object that is used consents, by an annotation that
-// names the namespaces. Webhooks and controllers ask here, so that a webhook that is bypassed changes nothing.
-package consent
+package owned
 
 import (
 	"fmt"
@@ -16,29 +14,29 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Mode is what becomes of a use that has no consent.
-type Mode string
+// ConsentMode is what becomes of a use that has no consent.
+type ConsentMode string
 
 // The modes. Every other one is Enforce.
 const (
 	// Warn lets it go on.
-	Warn Mode = "warn"
+	Warn ConsentMode = "warn"
 	// Enforce refuses it.
-	Enforce Mode = "enforce"
+	Enforce ConsentMode = "enforce"
 )
 
 // everybody in the annotation stands for all namespaces.
 const everybody = "*"
 
 // String is the mode as it is written.
-func (m *Mode) String() string { return string(*m) }
+func (m *ConsentMode) String() string { return string(*m) }
 
 // Type is the name of a mode in the usage.
-func (m *Mode) Type() string { return "mode" }
+func (m *ConsentMode) Type() string { return "mode" }
 
 // Set reads a mode.
-func (m *Mode) Set(value string) error {
-	switch mode := Mode(value); mode {
+func (m *ConsentMode) Set(value string) error {
+	switch mode := ConsentMode(value); mode {
 	case Warn, Enforce:
 		*m = mode
 		return nil
@@ -47,16 +45,16 @@ func (m *Mode) Set(value string) error {
 	}
 }
 
-// Options are what the administrator decides.
-type Options struct {
+// Consent is what the administrator decides about the use of what is in other namespaces.
+type Consent struct {
 	// IdentityNamespaces is for Secrets that spec.identitySecret names in another namespace.
-	IdentityNamespaces Mode
+	IdentityNamespaces ConsentMode
 	// CloudProviderConfigNamespaces are the namespaces, other than its own, whose manifests a cluster may have changed.
 	CloudProviderConfigNamespaces []string
 }
 
 // AddFlags adds the flags with their defaults.
-func (o *Options) AddFlags(fs *pflag.FlagSet) {
+func (o *Consent) AddFlags(fs *pflag.FlagSet) {
 	o.IdentityNamespaces = Warn
 	fs.Var(&o.IdentityNamespaces, "identity-namespaces", fmt.Sprintf(
 		"What becomes of a HarvesterCluster whose identity Secret is in another namespace and does not name that of the HarvesterCluster in its annotation %s: "+
@@ -76,19 +74,19 @@ func Allows(o metav1.Object, namespace string) bool {
 	return false
 }
 
-// Identity reports whether a cluster in the namespace may use a Secret.
-func Identity(secret metav1.Object, namespace string) bool {
+// MayUseIdentity reports whether a cluster in the namespace may use a Secret.
+func MayUseIdentity(secret metav1.Object, namespace string) bool {
 	return secret.GetNamespace() == namespace || Allows(secret, namespace)
 }
 
-// NoIdentity says what is missing where Identity does not hold.
-func NoIdentity(secret metav1.Object, namespace string) string {
+// IdentityRefusal says what is missing where MayUseIdentity does not hold.
+func IdentityRefusal(secret metav1.Object, namespace string) string {
 	return fmt.Sprintf("Secret %s/%s of spec.identitySecret does not allow its use from namespace %s: add %s to its annotation %s, or use a Secret in namespace %[3]s",
 		secret.GetNamespace(), secret.GetName(), namespace, namespace, faultlinev1.AllowedNamespacesAnnotation)
 }
 
 // NoManifests says why a cluster may not name manifests in a namespace; "" if it may.
-func (o *Options) NoManifests(in, cluster string) string {
+func (o *Consent) NoManifests(in, cluster string) string {
 	switch {
 	case strings.HasPrefix(in, "kube-"):
 		return fmt.Sprintf("may not be %s, as namespaces whose names begin with kube- are those of Kubernetes: put the manifests into namespace %s", in, cluster)

@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity tells to which HarvesterMachine or HarvesterCluster the id in its annotations belongs. YAML is copied with all of its annotations,
-// so that an object may have the id of another. It only computes.
-package identity
+package owned
 
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -11,16 +9,16 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// Of returns whose an id is, namespace/name, as far as the object that has it says so: "" for its own. It is not known of an id that an earlier
+// IDOwner returns whose an id is, namespace/name, as far as the object that has it says so: "" for its own. It is not known of an id that an earlier
 // release has given.
-func Of(o client.Object, id string) (of string, known bool) {
+func IDOwner(o client.Object, id string) (of string, known bool) {
 	noted := o.GetAnnotations()[infrav1.IDOfAnnotation]
 	switch {
 	case id == "" && noted == "":
 		return "", true
 	case noted == "":
 		return "", false
-	case noted == owner(o):
+	case noted == ownerName(o):
 		return "", true
 	default:
 		return noted, true
@@ -32,19 +30,19 @@ func Of(o client.Object, id string) (of string, known bool) {
 func Precedes(other, o client.Object) bool {
 	noted := other.GetAnnotations()[infrav1.IDOfAnnotation]
 	switch {
-	case owner(other) == owner(o):
+	case ownerName(other) == ownerName(o):
 		return false
 	case noted != "":
-		return noted == owner(other)
+		return noted == ownerName(other)
 	}
 	before, after := other.GetCreationTimestamp(), o.GetCreationTimestamp()
 	if before.Equal(&after) {
-		return owner(other) < owner(o)
+		return ownerName(other) < ownerName(o)
 	}
 	return before.Before(&after)
 }
 
-func owner(o client.Object) string { return infrav1.Owner(o.GetNamespace(), o.GetName()) }
+func ownerName(o client.Object) string { return infrav1.Owner(o.GetNamespace(), o.GetName()) }
 
 // MachineAnnotations are those that hold for one HarvesterMachine only. No copy may have them.
 func MachineAnnotations() []string {
