@@ -86,7 +86,7 @@ test/providers/metal3: UNWATCHED := ./api/... ./internal/conversion ./internal/p
 	./simulator/internal/lifecycle ./simulator/internal/operator
 test/providers/metal3: MEETINGS := TwoManagers|Restart|MachinesAreServed|ADomainIsLost|FaultsOfOneHost|AHostIsMoved
 test/providers/harvester: PARTLY := ./internal/setup ./internal/cloudprovider/guest ./internal/controller/harvestermachine
-test/providers/harvester: UNWATCHED := ./api/... ./internal/controller/harvestercluster ./internal/conversion ./internal/ipam/allocation ./internal/ipam/ipaddr \
+test/providers/harvester: UNWATCHED := ./api/... ./internal/controller/harvestercluster ./internal/ipam/allocation ./internal/ipam/ipaddr \
 	./internal/ipam/ippools ./internal/loadbalancer/conversion ./internal/loadbalancer/webhook ./internal/owned ./internal/placement \
 	./internal/provider ./internal/virtualmachine ./internal/webhook ./simulator ./simulator/internal/cluster ./simulator/internal/virtualmachines
 test/providers/harvester: MEETINGS := ComeAndGo|RunsInItsFailureDomain|HarvesterDisobeys

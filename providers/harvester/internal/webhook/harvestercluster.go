@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/conversion"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/rules"
 )
@@ -44,7 +43,7 @@ var (
 
 // SetupWithManager registers the webhooks, and what converts the kind.
 func (w *HarvesterCluster) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterCluster{}).WithDefaulter(w).WithValidator(w).WithConverter(conversion.Cluster()).Complete()
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterCluster{}).WithDefaulter(w).WithValidator(w).WithConverter(clusterConverter()).Complete()
 }
 
 // Default takes the API server's usual port, and keeps an endpoint that is known

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 	"github.com/faultline-io/faultline/shared/rules/affinity"
 	"github.com/faultline-io/faultline/shared/rules/naming"
@@ -35,7 +34,7 @@ var _ admission.Validator[*infrav1.HarvesterMachine] = &HarvesterMachine{}
 
 // SetupWithManager registers the webhook, and what converts the kind.
 func (w *HarvesterMachine) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterMachine{}).WithValidator(w).WithConverter(conversion.Machine()).Complete()
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterMachine{}).WithValidator(w).WithConverter(machineConverter()).Complete()
 }
 
 // ValidateCreate refuses machines that no virtual machine could be made for.

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/conversion"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/rules"
 )
@@ -27,7 +26,7 @@ var _ admission.Validator[*infrav1.HarvesterMachineTemplate] = &HarvesterMachine
 
 // SetupWithManager registers the webhook, and what converts the kind.
 func (w *HarvesterMachineTemplate) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterMachineTemplate{}).WithValidator(w).WithConverter(conversion.MachineTemplate()).Complete()
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterMachineTemplate{}).WithValidator(w).WithConverter(machineTemplateConverter()).Complete()
 }
 
 // ValidateCreate refuses templates of machines that would be refused. What is

@@ -20,7 +20,6 @@ import (
 
 	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/conversion"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/rules"
 )
@@ -46,10 +45,10 @@ func Written() (rules.Written, error) {
 	return rules.NewWritten(func(scheme *runtime.Scheme) error {
 		return errors.Join(infrav1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 	}, map[string]rules.Creation{
-		"HarvesterCluster":         rules.Create(conversion.Cluster(), validateClusterObject),
-		"HarvesterClusterTemplate": rules.Create(conversion.ClusterTemplate(), validateClusterTemplate),
-		"HarvesterMachine":         rules.Create(conversion.Machine(), validateMachineObject),
-		"HarvesterMachineTemplate": rules.Create(conversion.MachineTemplate(), validateTemplateObject),
+		"HarvesterCluster":         rules.Create(clusterConverter(), validateClusterObject),
+		"HarvesterClusterTemplate": rules.Create(clusterTemplateConverter(), validateClusterTemplate),
+		"HarvesterMachine":         rules.Create(machineConverter(), validateMachineObject),
+		"HarvesterMachineTemplate": rules.Create(machineTemplateConverter(), validateTemplateObject),
 	})
 }
 

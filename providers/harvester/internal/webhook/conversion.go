@@ -1,13 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conversion converts the Harvester kinds between v1alpha1 and v1beta1,
-// the hub. What only the hub has is kept meanwhile in an annotation: see
-// conversion.Lossless. What only v1alpha1 has is in the hub's deprecated status.
-//
-// Where the specs of both versions are the same, they are converted as a whole:
-// a field more in one of them does not compile.
-package conversion
+package webhook
 
 import (
 	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
@@ -15,27 +9,31 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// KeptAnnotation would have what only v1alpha1 says; the hub has a place for all of it.
-const KeptAnnotation = "conversion.infrastructure.cluster.x-k8s.io/v1alpha1"
+// The kinds are converted between v1alpha1 and v1beta1, the hub. What only the hub has is kept meanwhile in an annotation: see
+// conversion.Lossless. What only v1alpha1 has is in the hub's deprecated status. Where the specs of both versions are the same, they are
+// converted as a whole: a field more in one of them does not compile.
 
-// Cluster converts HarvesterClusters.
-func Cluster() conversion.Constructor {
-	return conversion.LosslessPair(KeptAnnotation, clusterFromHub, clusterToHub)
+// keptAnnotation would have what only v1alpha1 says; the hub has a place for all of it.
+const keptAnnotation = "conversion.infrastructure.cluster.x-k8s.io/v1alpha1"
+
+// clusterConverter converts HarvesterClusters.
+func clusterConverter() conversion.Constructor {
+	return conversion.LosslessPair(keptAnnotation, clusterFromHub, clusterToHub)
 }
 
-// ClusterTemplate converts HarvesterClusterTemplates.
-func ClusterTemplate() conversion.Constructor {
-	return conversion.LosslessPair(KeptAnnotation, clusterTemplateFromHub, clusterTemplateToHub)
+// clusterTemplateConverter converts HarvesterClusterTemplates.
+func clusterTemplateConverter() conversion.Constructor {
+	return conversion.LosslessPair(keptAnnotation, clusterTemplateFromHub, clusterTemplateToHub)
 }
 
-// Machine converts HarvesterMachines.
-func Machine() conversion.Constructor {
-	return conversion.LosslessPair(KeptAnnotation, machineFromHub, machineToHub)
+// machineConverter converts HarvesterMachines.
+func machineConverter() conversion.Constructor {
+	return conversion.LosslessPair(keptAnnotation, machineFromHub, machineToHub)
 }
 
-// MachineTemplate converts HarvesterMachineTemplates.
-func MachineTemplate() conversion.Constructor {
-	return conversion.LosslessPair(KeptAnnotation, machineTemplateFromHub, machineTemplateToHub)
+// machineTemplateConverter converts HarvesterMachineTemplates.
+func machineTemplateConverter() conversion.Constructor {
+	return conversion.LosslessPair(keptAnnotation, machineTemplateFromHub, machineTemplateToHub)
 }
 
 func clusterToHub(src *v1alpha1.HarvesterCluster, dst *infrav1.HarvesterCluster) {
@@ -44,7 +42,7 @@ func clusterToHub(src *v1alpha1.HarvesterCluster, dst *infrav1.HarvesterCluster)
 	dst.Status = infrav1.HarvesterClusterStatus{
 		Ready: src.Status.Ready, Conditions: src.Status.Conditions, Initialization: src.Status.Initialization,
 		FailureDomains: src.Status.FailureDomains,
-		Deprecated:     deprecated(src.Status.FailureReason, src.Status.FailureMessage),
+		Deprecated:     deprecatedStatus(src.Status.FailureReason, src.Status.FailureMessage),
 	}
 }
 
@@ -92,7 +90,7 @@ func machineToHub(src *v1alpha1.HarvesterMachine, dst *infrav1.HarvesterMachine)
 	dst.Status = infrav1.HarvesterMachineStatus{
 		Ready: src.Status.Ready, Conditions: src.Status.Conditions, Addresses: src.Status.Addresses, Initialization: src.Status.Initialization,
 		AllocatedIPAddress: src.Status.AllocatedIPAddress, AllocatedPoolRef: src.Status.AllocatedPoolRef, FailureDomain: src.Status.FailureDomain,
-		Deprecated: deprecated(src.Status.FailureReason, src.Status.FailureMessage),
+		Deprecated: deprecatedStatus(src.Status.FailureReason, src.Status.FailureMessage),
 	}
 }
 
@@ -118,8 +116,8 @@ func machineTemplateFromHub(src *infrav1.HarvesterMachineTemplate, dst *v1alpha1
 	dst.Spec.Template.Spec = v1alpha1.HarvesterMachineSpec(src.Spec.Template.Spec)
 }
 
-// deprecated returns what only v1alpha1 has, nil when that is nothing.
-func deprecated(reason, message string) *infrav1.DeprecatedStatus {
+// deprecatedStatus returns what only v1alpha1 has, nil when that is nothing.
+func deprecatedStatus(reason, message string) *infrav1.DeprecatedStatus {
 	if reason == "" && message == "" {
 		return nil
 	}

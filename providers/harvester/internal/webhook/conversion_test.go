@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package conversion
+package webhook
 
 import (
 	"testing"
@@ -22,10 +22,10 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	t.Run("HarvesterCluster", conversiontest.Lossless(scheme, KeptAnnotation, clusterFromHub, clusterToHub, normal()...))
-	t.Run("HarvesterClusterTemplate", conversiontest.Lossless(scheme, KeptAnnotation, clusterTemplateFromHub, clusterTemplateToHub, normal()...))
-	t.Run("HarvesterMachine", conversiontest.Lossless(scheme, KeptAnnotation, machineFromHub, machineToHub, normal()...))
-	t.Run("HarvesterMachineTemplate", conversiontest.Lossless(scheme, KeptAnnotation, machineTemplateFromHub, machineTemplateToHub, normal()...))
+	t.Run("HarvesterCluster", conversiontest.Lossless(scheme, keptAnnotation, clusterFromHub, clusterToHub, normal()...))
+	t.Run("HarvesterClusterTemplate", conversiontest.Lossless(scheme, keptAnnotation, clusterTemplateFromHub, clusterTemplateToHub, normal()...))
+	t.Run("HarvesterMachine", conversiontest.Lossless(scheme, keptAnnotation, machineFromHub, machineToHub, normal()...))
+	t.Run("HarvesterMachineTemplate", conversiontest.Lossless(scheme, keptAnnotation, machineTemplateFromHub, machineTemplateToHub, normal()...))
 }
 
 // normal leaves out what says nothing: a struct for deprecated status that has none.
@@ -42,7 +42,7 @@ func normal() []any {
 
 func TestWhatAnOlderClientWritesCountsBesideWhatWasKept(t *testing.T) {
 	g := NewWithT(t)
-	from, to := conversion.Lossless(KeptAnnotation, clusterFromHub, clusterToHub)
+	from, to := conversion.Lossless(keptAnnotation, clusterFromHub, clusterToHub)
 	stored := &infrav1.HarvesterCluster{Spec: infrav1.HarvesterClusterSpec{
 		TargetNamespace: "workloads", FailureDomains: []infrav1.HarvesterFailureDomain{{Name: "zone-a"}},
 	}}
@@ -59,7 +59,7 @@ func TestWhatAnOlderClientWritesCountsBesideWhatWasKept(t *testing.T) {
 }
 
 func TestAnAnnotationThatSomebodyEditedBlocksNothing(t *testing.T) {
-	_, to := conversion.Lossless(KeptAnnotation, clusterFromHub, clusterToHub)
+	_, to := conversion.Lossless(keptAnnotation, clusterFromHub, clusterToHub)
 	conversiontest.SurvivesBadAnnotations(t, &infrav1.HarvesterCluster{Spec: infrav1.HarvesterClusterSpec{TargetNamespace: "workloads"}},
 		func(annotations map[string]string) (*infrav1.HarvesterCluster, error) {
 			got := &infrav1.HarvesterCluster{}
