@@ -88,7 +88,7 @@ test/providers/metal3: MEETINGS := TwoManagers|Restart|MachinesAreServed|ADomain
 test/providers/harvester: PARTLY := ./internal/setup ./internal/cloudprovider/guest ./internal/controller/harvestermachine
 test/providers/harvester: UNWATCHED := ./api/... ./internal/controller/harvestercluster ./internal/ipam/allocation ./internal/ipam/ipaddr \
 	./internal/ipam/ippools ./internal/loadbalancer/conversion ./internal/loadbalancer/webhook ./internal/owned ./internal/placement \
-	./internal/provider ./internal/virtualmachine ./internal/webhook ./simulator ./simulator/internal/cluster ./simulator/internal/virtualmachines
+	./internal/virtualmachine ./internal/webhook ./simulator ./simulator/internal/cluster ./simulator/internal/virtualmachines
 test/providers/harvester: MEETINGS := ComeAndGo|RunsInItsFailureDomain|HarvesterDisobeys
 # What takes minutes to build counts against the time that tests may take unless it is there before.
 test/providers/vsphere: BEFORE := cd e2e && go run ./cmd/binaries in-cluster-ipam

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/provider"
+	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/shared/distribution/distributiontest"
 	seam "github.com/faultline-io/faultline/shared/provider"
 )
@@ -20,7 +20,7 @@ func TestWhatUsersGetWrongAboutFailureDomainsIsSaidAndMovesNothing(t *testing.T)
 	t.Parallel()
 	w := newWorld(t, 3, 2)
 	played := distributiontest.World{
-		Client: w.client, Namespace: w.name, Provider: provider.Harvester{}, Domains: [3]string{zoneName(1), zoneName(2), zoneName(3)},
+		Client: w.client, Namespace: w.name, Provider: placement.Harvester{}, Domains: [3]string{zoneName(1), zoneName(2), zoneName(3)},
 		Group: infrav1.GroupVersion.Group, ClusterKind: "HarvesterCluster", MachineKind: "HarvesterMachine",
 		Cluster: func(cluster seam.Cluster) {
 			harvester := cluster.(*infrav1.HarvesterCluster)

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
-	"github.com/faultline-io/faultline/providers/harvester/internal/provider"
+	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/shared/controllers"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/nodelabels"
@@ -67,7 +67,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	of := provider.Harvester{Client: mgr.GetClient(), Connections: connections}
+	of := placement.Harvester{Client: mgr.GetClient(), Connections: connections}
 	workloads, err := workloads.Connect(ctx, mgr, of, workloads.Options{
 		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst, Remote: o.Remote,
 	}, workloads.Contents{StripNode: harvestermachine.StripNode, Indexes: harvestermachine.NodeIndexes()})

@@ -16,7 +16,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
-	"github.com/faultline-io/faultline/providers/harvester/internal/provider"
+	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/terminalerror"
 )
@@ -62,14 +62,14 @@ func connectionReady(connected bool, problem *harvester.Problem) metav1.Conditio
 		return condition
 	}
 	condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, problem.Reason, problem.Message
-	if problem.Pending || connected && provider.Old(problem) {
+	if problem.Pending || connected && placement.MayBeOld(problem) {
 		condition.Status = metav1.ConditionUnknown
 	}
 	return condition
 }
 
 // unseen reports whether Harvester cannot be looked at.
-func (s *scope) unseen() bool { return s.conn == nil || provider.Old(s.problem) }
+func (s *scope) unseen() bool { return s.conn == nil || placement.MayBeOld(s.problem) }
 
 // unlessReading is nil for an error that only says that Harvester's objects are being read for the first time: the cluster is woken when
 // they have been.

@@ -17,7 +17,6 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
-	"github.com/faultline-io/faultline/providers/harvester/internal/provider"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/status"
@@ -27,7 +26,7 @@ import (
 // although nothing has happened: a grace or hold period ends.
 func (s *scope) publishDomains(ctx context.Context) (time.Duration, error) {
 	hosts, problem := s.hosts(ctx)
-	seen := provider.Observations(s.cluster, hosts, problem)
+	seen := placement.Observe(s.cluster, hosts, problem)
 	switch {
 	case len(seen) == 0 && !s.domains.Keep():
 		s.noDomains(hosts, problem)
@@ -57,7 +56,7 @@ func (s *scope) hosts(ctx context.Context) ([]placement.Host, *harvester.Problem
 	if s.conn == nil {
 		return nil, s.problem
 	}
-	return provider.Hosts(ctx, s.conn)
+	return placement.ReadHosts(ctx, s.conn)
 }
 
 // noDomains lets machines be anywhere as soon as it is known that there are none.

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	infrastructure "github.com/faultline-io/faultline/providers/harvester/internal/provider"
+	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
@@ -36,7 +36,7 @@ func (s *scope) asked() (domain string, wait metav1.Condition) {
 	if cluster == nil {
 		cluster = &infrav1.HarvesterCluster{}
 	}
-	domain, wait = provider.Asked(cluster, s.machine, s.infra, infrastructure.Harvester{}.Place(s.infra))
+	domain, wait = provider.Asked(cluster, s.machine, s.infra, placement.Harvester{}.Place(s.infra))
 	if domain == "" && wait.Reason == "" {
 		domain = s.infra.Spec.FailureDomain
 	}

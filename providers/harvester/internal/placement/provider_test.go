@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package provider_test
+package placement_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
-	"github.com/faultline-io/faultline/providers/harvester/internal/provider"
+	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/shared/distribution"
 	shared "github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
@@ -30,7 +30,7 @@ func (gone) Get(context.Context, harvester.Target, harvester.Asker) (*harvester.
 func TestTheDomainsOfAHarvesterThatDoesNotAnswerAreUnknownAndNotGone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	unreachable := provider.Harvester{Connections: gone{}}
+	unreachable := placement.Harvester{Connections: gone{}}
 	cluster := unreachable.NewCluster().(*infrav1.HarvesterCluster)
 	g.Expect(unreachable.Domains(t.Context(), cluster)).To(BeEmpty(), "none is known yet")
 	cluster.Status.FailureDomains = []clusterv1.FailureDomain{{Name: "zone", ControlPlane: ptr.To(true)}}
@@ -53,12 +53,12 @@ func TestAMachineExistsFromTheMomentInWhichSomethingOfItMayBeOnHarvester(t *test
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			machine := provider.Harvester{}.NewMachine().(*infrav1.HarvesterMachine)
+			machine := placement.Harvester{}.NewMachine().(*infrav1.HarvesterMachine)
 			machine.Annotations = map[string]string{infrav1.MachineIDAnnotation: "written before anything"}
 			status.False(machine, infrav1.MachineCreatedCondition, infrav1.FailureDomainNotAssignedReason, "")
-			g.Expect(provider.Harvester{}.Place(machine)).To(BeZero())
+			g.Expect(placement.Harvester{}.Place(machine)).To(BeZero())
 			change(machine)
-			g.Expect(provider.Harvester{}.Place(machine)).To(Equal(shared.Place{Domain: machine.Status.FailureDomain, Exists: true}))
+			g.Expect(placement.Harvester{}.Place(machine)).To(Equal(shared.Place{Domain: machine.Status.FailureDomain, Exists: true}))
 		})
 	}
 }

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider tells what works for every infrastructure what Harvester is.
-package provider
+package placement
 
 import (
 	"context"
@@ -15,7 +14,6 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
-	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
@@ -56,40 +54,40 @@ func (h Harvester) Domains(ctx context.Context, cluster provider.Cluster) ([]dis
 		return nil, fmt.Errorf("looking at failure domains: %T is no HarvesterCluster", cluster)
 	}
 	hosts, problem := h.hosts(ctx, of)
-	return Observations(of, hosts, problem), nil
+	return Observe(of, hosts, problem), nil
 }
 
 // ApartWithin reports whether the scheduler of Harvester keeps logical failure domains apart by host.
 func (Harvester) ApartWithin(cluster provider.Cluster) bool {
 	of, ok := cluster.(*infrav1.HarvesterCluster)
-	return ok && placement.ApartByHost(of)
+	return ok && ApartByHost(of)
 }
 
-// Observations is what is seen of the failure domains of the cluster, by hosts that were read, or could not be for a problem.
-func Observations(cluster *infrav1.HarvesterCluster, hosts []placement.Host, problem *harvester.Problem) []distribution.Observation {
+// Observe is what is seen of the failure domains of the cluster, by hosts that were read, or could not be for a problem.
+func Observe(cluster *infrav1.HarvesterCluster, hosts []Host, problem *harvester.Problem) []distribution.Observation {
 	if problem != nil {
-		return placement.Unseen(cluster, problem.Reason, problem.Message)
+		return Unseen(cluster, problem.Reason, problem.Message)
 	}
-	return placement.Observations(cluster, hosts)
+	return Observations(cluster, hosts)
 }
 
-func (h Harvester) hosts(ctx context.Context, cluster *infrav1.HarvesterCluster) ([]placement.Host, *harvester.Problem) {
+func (h Harvester) hosts(ctx context.Context, cluster *infrav1.HarvesterCluster) ([]Host, *harvester.Problem) {
 	conn, problem := h.Connections.Get(ctx, harvester.TargetOf(cluster), harvester.Asker{Kind: harvester.Cluster, Key: client.ObjectKeyFromObject(cluster)})
 	if problem != nil {
 		return nil, problem
 	}
-	return Hosts(ctx, conn)
+	return ReadHosts(ctx, conn)
 }
 
-// Hosts reads the hosts of a Harvester, or says why what is known of them is nothing, or may be old.
-func Hosts(ctx context.Context, conn *harvester.Connection) ([]placement.Host, *harvester.Problem) {
+// ReadHosts reads the hosts of a Harvester, or says why what is known of them is nothing, or may be old.
+func ReadHosts(ctx context.Context, conn *harvester.Connection) ([]Host, *harvester.Problem) {
 	if stale := conn.Stale(); stale != nil {
 		return nil, stale
 	}
 	nodes := &corev1.NodeList{}
 	switch err := conn.List(ctx, nodes, client.UnsafeDisableDeepCopy); { // they are only looked at
 	case err == nil:
-		return placement.Hosts(nodes.Items), nil
+		return Hosts(nodes.Items), nil
 	case errors.Is(err, harvester.ErrSyncing):
 		return nil, &harvester.Problem{Pending: true, Reason: infrav1.HarvesterConnectingReason, Message: err.Error()}
 	default:
@@ -100,9 +98,9 @@ func Hosts(ctx context.Context, conn *harvester.Connection) ([]placement.Host, *
 	}
 }
 
-// Old reports whether the trouble of a connection is that what it shows may be old. A right that is missing for one kind does not make what
+// MayBeOld reports whether the trouble of a connection is that what it shows may be old. A right that is missing for one kind does not make what
 // is shown of others old.
-func Old(trouble *harvester.Problem) bool {
+func MayBeOld(trouble *harvester.Problem) bool {
 	return trouble != nil && trouble.Reason != infrav1.HarvesterAccessDeniedReason
 }
 
@@ -137,11 +135,11 @@ func (h Harvester) Unsuited(ctx context.Context, machine client.Object, domain s
 	if problem != nil {
 		return "", nil //nolint:nilerr // what cannot be seen rules nothing out
 	}
-	topology, nowhere := placement.Resolve(cluster, hosts, domain)
+	topology, nowhere := Resolve(cluster, hosts, domain)
 	if nowhere.Reason != "" {
 		return nowhere.Message, nil
 	}
-	return placement.Unsuited(of.Spec.NodeAffinity, hosts, topology), nil
+	return Unsuited(of.Spec.NodeAffinity, hosts, topology), nil
 }
 
 // clusterOf finds the HarvesterCluster of a machine; nil when there is none.
