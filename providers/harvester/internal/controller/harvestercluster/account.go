@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider"
 	"github.com/faultline-io/faultline/shared/status"
 )
 
@@ -49,7 +48,7 @@ func (s *scope) account() *account {
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{corev1.ServiceAccountNameKey: name}},
 			Type:       corev1.SecretTypeServiceAccountToken,
 		},
-		binding: &rbacv1.RoleBinding{ObjectMeta: there, RoleRef: role(cloudprovider.Role), Subjects: subjects},
+		binding: &rbacv1.RoleBinding{ObjectMeta: there, RoleRef: role(CloudProviderRole), Subjects: subjects},
 		hosts: &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: hosts}, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{corev1.GroupName}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch"},
 		}}},

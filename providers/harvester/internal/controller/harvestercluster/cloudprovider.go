@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 )
@@ -109,6 +108,6 @@ func (s *scope) kubeconfig(ctx context.Context) ([]byte, error) {
 		status.False(s.cluster, configReady, infrav1.CloudProviderConfigNotReadyReason, "waiting for Harvester to fill in the token of Secret "+a.token.Name)
 		return nil, nil
 	}
-	return cloudprovider.Kubeconfig(cloudprovider.Server(service, s.conn.Host()), s.cluster.Spec.TargetNamespace,
+	return CloudProviderKubeconfig(MachinesServer(service, s.conn.Host()), s.cluster.Spec.TargetNamespace,
 		a.token.Data[corev1.ServiceAccountTokenKey], a.token.Data[corev1.ServiceAccountRootCAKey])
 }

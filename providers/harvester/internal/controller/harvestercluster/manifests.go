@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/reconcile"
@@ -47,7 +46,7 @@ func (s *scope) manifests(ctx context.Context, config infrav1.UpdateCloudProvide
 				"with the manifests of Harvester's cloud provider", key, config.ManifestsConfigMapKey, v1beta2.ClusterResourceSetSecretType))
 		return nil, nil
 	case owned.Allows(found, s.cluster.Namespace),
-		key.Namespace == s.cluster.Namespace && cloudprovider.Uses(found.text, config.CloudConfigCredentialsSecretName):
+		key.Namespace == s.cluster.Namespace && UsesSecret(found.text, config.CloudConfigCredentialsSecretName):
 		return found, nil
 	}
 	what := fmt.Sprintf("%s %s of spec.updateCloudProviderConfig ", found.kind, key)
@@ -89,7 +88,7 @@ func (s *scope) findManifests(ctx context.Context, at client.ObjectKey, key stri
 
 // writeKubeconfig has the manifests hold a kubeconfig.
 func (s *scope) writeKubeconfig(ctx context.Context, m *manifests, config infrav1.UpdateCloudProviderConfig, kubeconfig []byte) error {
-	text, err := cloudprovider.WithKubeconfig(m.text, config.CloudConfigCredentialsSecretName, config.CloudConfigCredentialsSecretKey, kubeconfig)
+	text, err := WithKubeconfig(m.text, config.CloudConfigCredentialsSecretName, config.CloudConfigCredentialsSecretKey, kubeconfig)
 	if err == nil && text != m.text {
 		before := m.DeepCopyObject().(client.Object)
 		m.write(text)

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cloudprovider makes what Harvester's cloud provider needs in a cluster. It only computes.
-package cloudprovider
+package harvestercluster
 
 import (
 	"bufio"
@@ -24,16 +23,16 @@ import (
 )
 
 const (
-	// Role is the ClusterRole that Harvester has for cloud providers and CSI drivers. Whoever has it may delete any volume, so that it is bound in
+	// CloudProviderRole is the ClusterRole that Harvester has for cloud providers and CSI drivers. Whoever has it may delete any volume, so that it is bound in
 	// the namespace of the cluster's virtual machines only.
-	Role = "harvesterhci.io:cloudprovider"
-	// namespace is where the cloud provider runs in a cluster.
-	namespace = metav1.NamespaceSystem
+	CloudProviderRole = "harvesterhci.io:cloudprovider"
+	// cloudProviderNamespace is where the cloud provider runs in a cluster.
+	cloudProviderNamespace = metav1.NamespaceSystem
 )
 
-// Server is where machines reach the API server of Harvester: at the address of the Service by which Harvester is reached, which may be nil,
+// MachinesServer is where machines reach the API server of Harvester: at the address of the Service by which Harvester is reached, which may be nil,
 // else where it is reached from here.
-func Server(expose *corev1.Service, here string) string {
+func MachinesServer(expose *corev1.Service, here string) string {
 	if expose != nil {
 		if address := expose.Annotations[lbv1.AddressesAnnotation]; net.ParseIP(address) != nil {
 			return "https://" + net.JoinHostPort(address, "6443")
@@ -42,8 +41,8 @@ func Server(expose *corev1.Service, here string) string {
 	return here
 }
 
-// Kubeconfig is that of the cloud provider, which finds its virtual machines in the namespace of the context.
-func Kubeconfig(server, inNamespace string, token, ca []byte) ([]byte, error) {
+// CloudProviderKubeconfig is that of the cloud provider, which finds its virtual machines in the namespace of the context.
+func CloudProviderKubeconfig(server, inNamespace string, token, ca []byte) ([]byte, error) {
 	const name = "harvester"
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca}
@@ -53,8 +52,8 @@ func Kubeconfig(server, inNamespace string, token, ca []byte) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// Uses reports whether manifests have the Secret of that name, or one that mounts it.
-func Uses(manifests, secret string) bool {
+// UsesSecret reports whether manifests have the Secret of that name, or one that mounts it.
+func UsesSecret(manifests, secret string) bool {
 	reader := yamlutil.NewYAMLReader(bufio.NewReader(strings.NewReader(manifests)))
 	for {
 		document, err := reader.Read()
@@ -115,7 +114,7 @@ func WithKubeconfig(manifests, secret, key string, kubeconfig []byte) (string, e
 	if !found {
 		added := &corev1.Secret{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: secret}, Type: corev1.SecretTypeOpaque,
+			ObjectMeta: metav1.ObjectMeta{Namespace: cloudProviderNamespace, Name: secret}, Type: corev1.SecretTypeOpaque,
 		}
 		document, err := render(added, key, kubeconfig)
 		if err != nil {
@@ -130,7 +129,7 @@ func WithKubeconfig(manifests, secret, key string, kubeconfig []byte) (string, e
 func secretOf(document []byte, name string) *corev1.Secret {
 	secret := &corev1.Secret{}
 	if err := yaml.Unmarshal(document, secret); err != nil || secret.APIVersion != "v1" || secret.Kind != "Secret" ||
-		secret.Name != name || secret.Namespace != namespace {
+		secret.Name != name || secret.Namespace != cloudProviderNamespace {
 		return nil
 	}
 	return secret

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cloudprovider_test
+package harvestercluster_test
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
-	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider"
+	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestercluster"
 )
 
 const others = `# Made by hand.
@@ -38,7 +38,7 @@ func TestTheKubeconfigGoesIntoItsSecretAndNothingElseChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			made, err := cloudprovider.WithKubeconfig(manifests, "cloud-config", "cloud-config", []byte("new"))
+			made, err := harvestercluster.WithKubeconfig(manifests, "cloud-config", "cloud-config", []byte("new"))
 			g.Expect(err).NotTo(HaveOccurred())
 			if manifests != "" {
 				for _, document := range strings.Split(others, "---\n") {
@@ -54,7 +54,7 @@ func TestTheKubeconfigGoesIntoItsSecretAndNothingElseChanges(t *testing.T) {
 			}
 			g.Expect(secrets).To(HaveExactElements(And(
 				HaveField("Data", HaveKeyWithValue("cloud-config", []byte("new"))), HaveField("StringData", BeEmpty()))))
-			again, err := cloudprovider.WithKubeconfig(made, "cloud-config", "cloud-config", []byte("new"))
+			again, err := harvestercluster.WithKubeconfig(made, "cloud-config", "cloud-config", []byte("new"))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(again).To(Equal(made))
 		})
@@ -65,16 +65,16 @@ func TestMachinesReachHarvesterAtItsOwnAddress(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	expose := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"kube-vip.io/loadbalancerIPs": "10.0.0.9"}}}
-	g.Expect(cloudprovider.Server(expose, "https://rancher/k8s/clusters/1")).To(Equal("https://10.0.0.9:6443"))
-	g.Expect(cloudprovider.Server(nil, "https://here")).To(Equal("https://here"))
+	g.Expect(harvestercluster.MachinesServer(expose, "https://rancher/k8s/clusters/1")).To(Equal("https://10.0.0.9:6443"))
+	g.Expect(harvestercluster.MachinesServer(nil, "https://here")).To(Equal("https://here"))
 	expose.Annotations["kube-vip.io/loadbalancerIPs"] = "0"
-	g.Expect(cloudprovider.Server(expose, "https://here")).To(Equal("https://here"))
+	g.Expect(harvestercluster.MachinesServer(expose, "https://here")).To(Equal("https://here"))
 }
 
 func TestTheKubeconfigLeadsToTheNamespaceOfTheMachines(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	data, err := cloudprovider.Kubeconfig("https://10.0.0.9:6443", "vms", []byte("token"), []byte("ca"))
+	data, err := harvestercluster.CloudProviderKubeconfig("https://10.0.0.9:6443", "vms", []byte("token"), []byte("ca"))
 	g.Expect(err).NotTo(HaveOccurred())
 	config, err := clientcmd.Load(data)
 	g.Expect(err).NotTo(HaveOccurred())
