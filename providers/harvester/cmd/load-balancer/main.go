@@ -20,8 +20,8 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	networkv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/setup"
 	webhooks "github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/webhook"
 	"github.com/faultline-io/faultline/shared/manager"
 )
@@ -29,7 +29,7 @@ import (
 func main() {
 	opts := &manager.Options{}
 	opts.AddFlags(pflag.CommandLine)
-	controllers := setup.Options{Metrics: metrics.Registry}
+	controllers := balancer.Options{Metrics: metrics.Registry}
 	addFlags(pflag.CommandLine, &controllers)
 	pflag.Parse()
 	controllers.WatchFilter = opts.WatchFilter
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-func provider(controllers setup.Options) manager.Provider {
+func provider(controllers balancer.Options) manager.Provider {
 	return manager.Provider{
 		// The lease has upstream's name.
 		Name: "harvester-load-balancer", Namespace: "harvester-system", LeaderElectionID: "harvester-load-balancer",
@@ -50,7 +50,7 @@ func provider(controllers setup.Options) manager.Provider {
 			if err := webhooks.SetupWithManager(mgr); err != nil {
 				return fmt.Errorf("adding webhooks: %w", err)
 			}
-			if err := setup.Add(ctx, mgr, controllers); err != nil {
+			if err := balancer.Add(ctx, mgr, controllers); err != nil {
 				return fmt.Errorf("adding controllers: %w", err)
 			}
 			return nil
@@ -59,7 +59,7 @@ func provider(controllers setup.Options) manager.Provider {
 }
 
 // addFlags adds what only this manager has.
-func addFlags(fs *pflag.FlagSet, o *setup.Options) {
+func addFlags(fs *pflag.FlagSet, o *balancer.Options) {
 	fs.IntVar(&o.Pools, "ippool-concurrency", 10, "IPPools reconciled at the same time.")
 	fs.IntVar(&o.LoadBalancers, "loadbalancer-concurrency", 10, "LoadBalancers reconciled at the same time.")
 	fs.IntVar(&o.HealthChecks, "health-check-concurrency", health.DefaultConnections, "Machines behind LoadBalancers connected to at the same time.")

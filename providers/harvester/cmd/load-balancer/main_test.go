@@ -24,7 +24,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	networkv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/setup"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
@@ -46,7 +46,7 @@ func TestManager(t *testing.T) {
 	components, err := testenv.Render(t.Context(), config, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	scheme := runtime.NewScheme()
-	for _, add := range provider(setup.Options{}).Scheme {
+	for _, add := range provider(balancer.Options{}).Scheme {
 		g.Expect(add(scheme)).To(Succeed())
 	}
 	crds, err := simulator.CRDs()
@@ -208,7 +208,7 @@ func TestTheManagerTakesTheFlagsOfTheOtherManagersAndItsOwn(t *testing.T) {
 	g := NewWithT(t)
 	components, err := testenv.Render(t.Context(), config, nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	opts, controllers, flags := &manager.Options{}, setup.Options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	opts, controllers, flags := &manager.Options{}, balancer.Options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	opts.AddFlags(flags)
 	addFlags(flags, &controllers)
 	g.Expect(flags.Parse(append(components.Args(), "--loadbalancer-concurrency=3"))).To(Succeed())

@@ -18,7 +18,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	balancers "github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/setup"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/testworld"
 )
@@ -79,7 +79,7 @@ func (w *world) balances() {
 	there := runtime.NewScheme()
 	w.Expect(simulator.AddToScheme(there)).To(Succeed())
 	testworld.Start(w.t, config, nil, ctrl.Options{Scheme: there}, func(ctx context.Context, mgr ctrl.Manager) error {
-		return balancers.Add(ctx, mgr, balancers.Options{Pools: 2, LoadBalancers: 4, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return balancer.Add(ctx, mgr, balancer.Options{Pools: 2, LoadBalancers: 4, Dial: func(context.Context, string, string) (net.Conn, error) {
 			here, _ := net.Pipe()
 			return here, nil
 		}})

@@ -3,7 +3,8 @@
 
 // Package balancer gives load balancers their addresses, and has those for virtual machines lead to the machines: by a Service that kube-vip
 // announces, and EndpointSlices of the machines that answer. A load balancer for a Service of a guest cluster is an address only, which is
-// announced there.
+// announced there. Add puts all controllers of the load balancer manager together: its main and the integration tests both use it, so that what is
+// tested is what runs.
 package balancer
 
 import (

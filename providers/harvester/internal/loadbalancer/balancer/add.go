@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setup puts the load balancer manager's controllers together. The manager's main and the integration tests both use it, so that
-// what is tested is what runs.
-package setup
+package balancer
 
 import (
 	"cmp"
@@ -16,7 +14,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/guests"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
@@ -63,19 +60,19 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return addBalancers(ctx, mgr, o, takeover)
 }
 
-func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses balancer.Addresses) error {
+func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses Addresses) error {
 	checker, err := newChecker(o)
 	if err != nil {
 		return err
 	}
-	if err := (&balancer.Reconciler{
+	if err := (&Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Health: checker, Recorder: recorder.For(mgr, "loadbalancer"),
 		Filter: watchfilter.Filter(o.WatchFilter),
 	}).SetupWithManager(ctx, mgr, watch.Workers(o.LoadBalancers)); err != nil {
 		return fmt.Errorf("adding LoadBalancer controller: %w", err)
 	}
 	if o.Metrics != nil {
-		if err := balancer.CountBalancers(mgr, o.Metrics); err != nil {
+		if err := CountBalancers(mgr, o.Metrics); err != nil {
 			return err
 		}
 	}
