@@ -87,7 +87,7 @@ test/providers/metal3: UNWATCHED := ./api/... ./internal/conversion ./internal/p
 test/providers/metal3: MEETINGS := TwoManagers|Restart|MachinesAreServed|ADomainIsLost|FaultsOfOneHost|AHostIsMoved
 test/providers/harvester: PARTLY := ./internal/setup ./internal/cloudprovider/guest ./internal/controller/harvestermachine
 test/providers/harvester: UNWATCHED := ./api/... ./internal/controller/harvestercluster ./internal/ipam/allocation ./internal/ipam/ipaddr \
-	./internal/ipam/ippools ./internal/loadbalancer/conversion ./internal/loadbalancer/webhook ./internal/owned ./internal/placement \
+	./internal/ipam/ippools ./internal/loadbalancer ./internal/loadbalancer/webhook ./internal/owned ./internal/placement \
 	./internal/virtualmachine ./internal/webhook ./simulator ./simulator/internal/cluster ./simulator/internal/virtualmachines
 test/providers/harvester: MEETINGS := ComeAndGo|RunsInItsFailureDomain|HarvesterDisobeys
 # What takes minutes to build counts against the time that tests may take unless it is there before.

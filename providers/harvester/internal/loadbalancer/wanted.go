@@ -1,7 +1,15 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package loadbalancer tells what the load balancer of a control plane is to be, and what Harvester says of it. It only computes.
+// Package loadbalancer tells what the load balancer of a control plane is to be, what Harvester says of it, and which rules hold for load balancers. It
+// converts them between v1alpha1 and v1beta1, the hub. It only computes.
+//
+// A conversion looks nothing up: the API server asks for it whenever it reads an object that is stored as v1alpha1, also while the pools
+// cannot be read, and an object that cannot be converted cannot be read, listed or deleted. What only the hub has is kept meanwhile in an
+// annotation, as Cluster API does it. What v1alpha1 says in another way waits in the hub until Complete has looked it up:
+//
+//   - addresses of machines, which the hub selects by labels, are in lbv1.BackendServersAnnotation;
+//   - an address without its pool is status.allocatedAddress.ip without ipPool.
 package loadbalancer
 
 import (

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/conversion"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -20,7 +20,7 @@ import (
 const asksField = "asks"
 
 func asks(o client.Object) []string {
-	if len(conversion.Asked(o.(*lbv1.LoadBalancer))) > 0 {
+	if len(loadbalancer.AskedServers(o.(*lbv1.LoadBalancer))) > 0 {
 		return []string{"true"}
 	}
 	return nil
@@ -36,17 +36,17 @@ func (r *Reconciler) askingFor(ctx context.Context, o client.Object) []ctrl.Requ
 // it has, or gives it back to the pool that it is of.
 func (s *scope) complete(ctx context.Context) error {
 	pools, machines := &lbv1.IPPoolList{}, &kubevirtv1.VirtualMachineInstanceList{}
-	if conversion.NeedsPool(s.lb) {
+	if loadbalancer.NeedsPool(s.lb) {
 		if err := s.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing pools: %w", err)
 		}
 	}
-	if len(conversion.Asked(s.lb)) > 0 {
+	if len(loadbalancer.AskedServers(s.lb)) > 0 {
 		if err := s.Client.List(ctx, machines, client.InNamespace(s.lb.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing machines: %w", err)
 		}
 	}
-	if conversion.Complete(s.lb, pools.Items, machines.Items) {
+	if loadbalancer.Complete(s.lb, pools.Items, machines.Items) {
 		return s.store(ctx)
 	}
 	return nil

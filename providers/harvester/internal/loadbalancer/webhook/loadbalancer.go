@@ -19,7 +19,6 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -43,7 +42,7 @@ func (w *LoadBalancer) SetupWithManager(mgr ctrl.Manager) error {
 	defaulting := admission.WithDefaulter(mgr.GetScheme(), w)
 	defaulting.Handler = lists{defaulting.Handler}
 	mgr.GetWebhookServer().Register("/mutate-loadbalancer-harvesterhci-io-v1beta1-loadbalancer", defaulting)
-	return ctrl.NewWebhookManagedBy(mgr, &lbv1.LoadBalancer{}).WithValidator(w).WithConverter(conversion.LoadBalancer()).Complete()
+	return ctrl.NewWebhookManagedBy(mgr, &lbv1.LoadBalancer{}).WithValidator(w).WithConverter(loadbalancer.Converter()).Complete()
 }
 
 // Default sets what the load balancer says of where it is, completes its health check, and what a client of v1alpha1 cannot say.
@@ -62,7 +61,7 @@ func (w *LoadBalancer) Default(ctx context.Context, lb *lbv1.LoadBalancer) error
 	}
 	if older {
 		if before != nil {
-			conversion.CarryOver(before, lb)
+			loadbalancer.CarryOver(before, lb)
 		}
 		if err := w.complete(ctx, lb); err != nil {
 			return err
@@ -121,17 +120,17 @@ func ofOlderClient(ctx context.Context) bool {
 // complete looks up what v1alpha1 says in another way. What is not there yet is the controller's to find.
 func (w *LoadBalancer) complete(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	pools, machines := &lbv1.IPPoolList{}, &kubevirtv1.VirtualMachineInstanceList{}
-	if conversion.NeedsPool(lb) {
+	if loadbalancer.NeedsPool(lb) {
 		if err := w.Reader.List(ctx, pools); err != nil {
 			return fmt.Errorf("looking for the pool of address %s: %w", lb.Status.AllocatedAddress.IP, err)
 		}
 	}
-	if len(conversion.Asked(lb)) > 0 {
+	if len(loadbalancer.AskedServers(lb)) > 0 {
 		if err := w.Reader.List(ctx, machines, client.InNamespace(lb.Namespace)); err != nil && !meta.IsNoMatchError(err) {
 			return fmt.Errorf("looking for the machines of backendServers: %w", err)
 		}
 	}
-	conversion.Complete(lb, pools.Items, machines.Items)
+	loadbalancer.Complete(lb, pools.Items, machines.Items)
 	return nil
 }
 

@@ -26,7 +26,6 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -46,7 +45,7 @@ func Written() (rules.Written, error) {
 		return errors.Join(lbv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 	}, map[string]rules.Creation{
 		"IPPool": rules.Create(nil, func(pool *lbv1.IPPool) field.ErrorList { return ippools.Validate(pool.Spec) }),
-		"LoadBalancer": rules.Create(conversion.LoadBalancer(), func(lb *lbv1.LoadBalancer) field.ErrorList {
+		"LoadBalancer": rules.Create(loadbalancer.Converter(), func(lb *lbv1.LoadBalancer) field.ErrorList {
 			completeHealthCheck(lb.Spec.HealthCheck)
 			return loadbalancer.Validate(lb.Spec)
 		}),

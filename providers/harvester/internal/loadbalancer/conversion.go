@@ -1,15 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conversion converts LoadBalancers between v1alpha1 and v1beta1, the hub.
-//
-// A conversion looks nothing up: the API server asks for it whenever it reads an object that is stored as v1alpha1, also while the pools
-// cannot be read, and an object that cannot be converted cannot be read, listed or deleted. What only the hub has is kept meanwhile in an
-// annotation, as Cluster API does it. What v1alpha1 says in another way waits in the hub until Complete has looked it up:
-//
-//   - addresses of machines, which the hub selects by labels, are in lbv1.BackendServersAnnotation;
-//   - an address without its pool is status.allocatedAddress.ip without ipPool.
-package conversion
+package loadbalancer
 
 import (
 	"context"
@@ -23,8 +15,8 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// LoadBalancer makes the converter of LoadBalancers.
-func LoadBalancer() conversion.Constructor {
+// Converter makes the converter of LoadBalancers.
+func Converter() conversion.Constructor {
 	return conversion.Pair(&lbv1.LoadBalancer{}, &v1alpha1.LoadBalancer{}, fromHub, toHub)
 }
 
@@ -79,7 +71,7 @@ func fromHub(_ context.Context, src *lbv1.LoadBalancer, dst *v1alpha1.LoadBalanc
 // backendServers are the machines that a load balancer leads to, and those that it is to lead to.
 func backendServers(lb *lbv1.LoadBalancer) []string {
 	all := slices.Clone(lb.Status.BackendServers)
-	for _, server := range Asked(lb) {
+	for _, server := range AskedServers(lb) {
 		if !slices.Contains(lb.Status.BackendServers, server) {
 			all = append(all, server)
 		}
@@ -87,8 +79,8 @@ func backendServers(lb *lbv1.LoadBalancer) []string {
 	return all
 }
 
-// Asked returns the addresses of machines that a client of v1alpha1 wants the load balancer to lead to, and that nobody has found yet.
-func Asked(lb *lbv1.LoadBalancer) []string {
+// AskedServers returns the addresses of machines that a client of v1alpha1 wants the load balancer to lead to, and that nobody has found yet.
+func AskedServers(lb *lbv1.LoadBalancer) []string {
 	var servers []string
 	if err := json.Unmarshal([]byte(lb.Annotations[lbv1.BackendServersAnnotation]), &servers); err != nil {
 		return nil // Somebody else has written it.

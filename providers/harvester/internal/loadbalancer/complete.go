@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package conversion
+package loadbalancer
 
 import (
 	"net/netip"
@@ -20,7 +20,7 @@ func NeedsPool(lb *lbv1.LoadBalancer) bool {
 
 // Complete looks up what a load balancer of v1alpha1 says in another way: which pool its address is of, and which machines have the
 // addresses that it is to lead to. It reports whether that changes the load balancer. Whoever reconciles load balancers calls it before
-// anything else, with all pools where the load balancer NeedsPool, and with the machines of its namespace where somebody has Asked for some;
+// anything else, with all pools where the load balancer NeedsPool, and with the machines of its namespace where there are AskedServers;
 // what it has changed is to be stored before an address is allocated. What is not found stays as it is.
 func Complete(lb *lbv1.LoadBalancer, pools []lbv1.IPPool, machines []kubevirtv1.VirtualMachineInstance) bool {
 	changed := false
@@ -68,7 +68,7 @@ func has(held map[string]string, address, holder string) bool {
 // such address yet.
 func completeSelector(lb *lbv1.LoadBalancer, machines []kubevirtv1.VirtualMachineInstance) bool {
 	var missing []string
-	asked := Asked(lb)
+	asked := AskedServers(lb)
 	for _, server := range asked {
 		at := slices.IndexFunc(machines, func(machine kubevirtv1.VirtualMachineInstance) bool {
 			return machine.Namespace == lb.Namespace && machine.Labels[infrav1.VMNameLabel] != "" && reachedAt(&machine, server)
@@ -113,8 +113,8 @@ func CarryOver(before, after *lbv1.LoadBalancer) {
 	if after.Status.AllocatedAddress.IPPool == "" {
 		after.Status.AllocatedAddress = before.Status.AllocatedAddress
 	}
-	if asked := Asked(after); len(asked) > 0 && slices.Equal(asked, backendServers(before)) {
+	if asked := AskedServers(after); len(asked) > 0 && slices.Equal(asked, backendServers(before)) {
 		after.Spec.BackendServerSelector, after.Status.BackendServers = before.Spec.BackendServerSelector, before.Status.BackendServers
-		ask(after, Asked(before))
+		ask(after, AskedServers(before))
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package conversion
+package loadbalancer
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	g.Expect(lbv1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 	conversiontest.RoundTrips(conversiontest.Case[*lbv1.LoadBalancer, *v1alpha1.LoadBalancer]{
-		Scheme: scheme, ToHub: toHub, Constructor: LoadBalancer(), Normal: []any{modes},
+		Scheme: scheme, ToHub: toHub, Constructor: Converter(), Normal: []any{modes},
 		FromHub: func(ctx context.Context, hub *lbv1.LoadBalancer, spoke *v1alpha1.LoadBalancer) error {
 			err := fromHub(ctx, hub, spoke)
 			delete(spoke.Annotations, lbv1.BackendServersAnnotation) // What a client asks for stays beside it until it is found.
@@ -117,7 +117,7 @@ func TestWhatAnOlderClientLeavesAloneStays(t *testing.T) {
 		older.Spec.Description = "changed"
 	})
 	g.Expect(got.Spec.BackendServerSelector).To(Equal(stored().Spec.BackendServerSelector), "a machine that nobody has found yet is no change")
-	g.Expect(Asked(got)).To(Equal([]string{"10.0.0.3"}))
+	g.Expect(AskedServers(got)).To(Equal([]string{"10.0.0.3"}))
 }
 
 func TestMachinesThatAnOlderClientNamesByAddressAreSelectedByName(t *testing.T) {
@@ -127,7 +127,7 @@ func TestMachinesThatAnOlderClientNamesByAddressAreSelectedByName(t *testing.T) 
 		older.Spec.BackendServers = []string{"10.0.0.1", "fd00::3", "10.0.0.4"}
 	})
 	g.Expect(lb.Spec.BackendServerSelector).To(BeEmpty())
-	g.Expect(Asked(lb)).To(Equal([]string{"10.0.0.1", "fd00::3", "10.0.0.4"}))
+	g.Expect(AskedServers(lb)).To(Equal([]string{"10.0.0.1", "fd00::3", "10.0.0.4"}))
 
 	machines := []kubevirtv1.VirtualMachineInstance{
 		machine("other", "a", "10.0.0.1"), machine("default", "", "10.0.0.1"), machine("default", "a", "10.0.0.1"), machine("default", "c", "10.0.0.3", "fd00::3"),
@@ -135,7 +135,7 @@ func TestMachinesThatAnOlderClientNamesByAddressAreSelectedByName(t *testing.T) 
 	g.Expect(Complete(lb, nil, machines)).To(BeTrue())
 	g.Expect(lb.Spec.BackendServerSelector).To(Equal(map[string][]string{infrav1.VMNameLabel: {"a", "c"}}))
 	g.Expect(lb.Status.BackendServers).To(Equal([]string{"10.0.0.1", "fd00::3"}))
-	g.Expect(Asked(lb)).To(Equal([]string{"10.0.0.4"}), "a machine that has no such address yet is asked for on")
+	g.Expect(AskedServers(lb)).To(Equal([]string{"10.0.0.4"}), "a machine that has no such address yet is asked for on")
 	g.Expect(Complete(lb, nil, machines)).To(BeFalse(), "once")
 
 	g.Expect(Complete(lb, nil, append(machines, machine("default", "d", "10.0.0.4")))).To(BeTrue())
@@ -213,5 +213,5 @@ func TestALoadBalancerThatAnOlderClientWritesAnewKeepsWhatTheClientCannotSay(t *
 	CarryOver(stored(), lb)
 	g.Expect(lb.Spec).To(Equal(want.Spec))
 	g.Expect(lb.Status).To(Equal(want.Status))
-	g.Expect(Asked(lb)).To(BeEmpty())
+	g.Expect(AskedServers(lb)).To(BeEmpty())
 }
