@@ -21,7 +21,7 @@ import (
 	"sync"
 
 	"github.com/faultline-io/faultline/e2e/offline/programs"
-	"github.com/faultline-io/faultline/e2e/source"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // AssetsVariable names a folder of ready etcd, kube-apiserver, kube-scheduler and
@@ -119,7 +119,7 @@ type Builder struct {
 	// Cache is the folder for programs of others, which all clones share.
 	Cache string
 	// Source says whether those are downloaded or built.
-	Source source.Source
+	Source tool.Source
 	// CAPI is the version of Cluster API whose managers are built; "" is the one that the repository is made for.
 	CAPI string
 	// CAPV is the release of upstream's provider for vSphere; "" is the usual one.
@@ -150,7 +150,7 @@ func New(progress io.Writer) (*Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := source.Parse(os.Getenv(SourceVariable))
+	from, err := tool.ParseSource(os.Getenv(SourceVariable))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", SourceVariable, err)
 	}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/faultline-io/faultline/e2e/source"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // repository lays out a repository whose etcd and provider are programs of a few
@@ -28,7 +28,7 @@ func repository(t *testing.T, word string) *Builder {
 		prints(t, root, folder, word)
 	}
 	write(t, root, "server/go.mod", "module go.etcd.io/etcd/server/v3\n\ngo 1.26.0\n")
-	return &Builder{Root: root, Cache: t.TempDir(), Source: source.Build, Progress: &strings.Builder{}}
+	return &Builder{Root: root, Cache: t.TempDir(), Source: tool.SourceBuild, Progress: &strings.Builder{}}
 }
 
 // etcdModule is required for its version only.
@@ -143,7 +143,7 @@ func TestEnsureByManyAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			mine := &Builder{Root: b.Root, Cache: b.Cache, Source: source.Build}
+			mine := &Builder{Root: b.Root, Cache: b.Cache, Source: tool.SourceBuild}
 			if got := says(t, mine, Etcd); got != "one" {
 				t.Errorf("says %q", got)
 			}

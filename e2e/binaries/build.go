@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/faultline-io/faultline/e2e/recipe"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // reportEvery is how often a build that takes long says that it still runs.
@@ -71,7 +71,7 @@ func buildFlags(ldflags string) []string {
 
 // compile builds one program into the file fresh. A published module is installed
 // as it is, which go does only into a folder of its own.
-func (b *Builder) compile(ctx context.Context, r recipe.Recipe, version, fresh string) (out string, err error) {
+func (b *Builder) compile(ctx context.Context, r tool.Recipe, version, fresh string) (out string, err error) {
 	flags := buildFlags(r.Flags(version))
 	if r.Version == "" {
 		return b.goCommand(ctx, r.Folder, append([]string{"build", "-o", fresh}, append(flags, r.Package)...)...)
@@ -88,7 +88,7 @@ func (b *Builder) compile(ctx context.Context, r recipe.Recipe, version, fresh s
 // announce tells that a build began and, until the returned function is called,
 // that it goes on. A provider that was built before is up to date in a second or
 // two and gets no line of its own unless it takes longer.
-func (b *Builder) announce(r recipe.Recipe, path string) (done func()) {
+func (b *Builder) announce(r tool.Recipe, path string) (done func()) {
 	began := time.Now()
 	_, err := os.Stat(path)
 	quiet := r.Ours && err == nil
@@ -131,7 +131,7 @@ func (b *Builder) progressf(format string, args ...any) {
 }
 
 // moduleVersion is the version that the program is to report.
-func (b *Builder) moduleVersion(ctx context.Context, r recipe.Recipe) (string, error) {
+func (b *Builder) moduleVersion(ctx context.Context, r tool.Recipe) (string, error) {
 	if r.Module == "" || r.Version != "" {
 		return r.Version, nil
 	}

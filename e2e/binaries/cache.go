@@ -13,8 +13,7 @@ import (
 
 	apiwait "k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/faultline-io/faultline/e2e/filelock"
-	"github.com/faultline-io/faultline/e2e/recipe"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // CacheVariable names the folder in which programs of others are kept for all clones of the repository on this machine. Without it
@@ -33,7 +32,7 @@ const (
 
 // program is a program with the file it belongs into.
 type program struct {
-	recipe.Recipe
+	tool.Recipe
 
 	path string
 	// lock is the file that whoever makes the program locks. Every program has its own, so that nobody waits for another.
@@ -54,7 +53,7 @@ func sharedCache(root string) (string, error) {
 
 // program says where a recipe's program belongs. Programs of others are in the shared cache, in a folder for each version and
 // recipe, so that clones at different commits do not replace each other's. Ours belong to the clone that has their sources.
-func (b *Builder) program(r recipe.Recipe, t toolchain) (program, error) {
+func (b *Builder) program(r tool.Recipe, t toolchain) (program, error) {
 	if r.Ours {
 		return program{Recipe: r, path: filepath.Join(b.Dir(), r.Name), lock: filepath.Join(b.Dir(), "."+r.Name+".lock")}, nil
 	}
@@ -92,13 +91,13 @@ func (b *Builder) lock(ctx context.Context, p program, wait bool) (unlock func()
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
 		return nil, fmt.Errorf("making the cache: %w: set %s to a folder that can be written to", err, CacheVariable)
 	}
-	unlock, err = filelock.Try(p.lock)
+	unlock, err = tool.TryLock(p.lock)
 	if err != nil || unlock != nil || !wait {
 		return unlock, err
 	}
 	b.progressf("waiting for another process that builds %s (it holds %s)", p.Name, p.lock)
 	err = apiwait.PollUntilContextCancel(ctx, lockRetry, false, func(context.Context) (bool, error) {
-		unlock, err = filelock.Try(p.lock)
+		unlock, err = tool.TryLock(p.lock)
 		return unlock != nil, err
 	})
 	return unlock, err

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/offline/programs"
-	"github.com/faultline-io/faultline/e2e/source"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // SourceVariable says whether programs are downloaded or built: auto, build or published.
@@ -95,7 +95,7 @@ func released(s sites, name string, t toolchain) *release {
 // download brings a published program into the file fresh. It returns false where it is to be built: because that was asked for,
 // because nobody publishes it, or because it cannot be had here and now.
 func (b *Builder) download(ctx context.Context, p program, t toolchain, fresh string) (done bool, err error) {
-	if b.Source == source.Build {
+	if b.Source == tool.SourceBuild {
 		return false, nil
 	}
 	s := publicSites()
@@ -111,7 +111,7 @@ func (b *Builder) download(ctx context.Context, p program, t toolchain, fresh st
 		b.progressf("downloaded %s", r.url)
 		return true, nil
 	}
-	if b.Source == source.Published || ctx.Err() != nil {
+	if b.Source == tool.SourcePublished || ctx.Err() != nil {
 		return false, fmt.Errorf("downloading %s: %w", p.Name, err)
 	}
 	if !errors.Is(err, errSilent) {

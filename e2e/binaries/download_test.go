@@ -22,7 +22,7 @@ import (
 	"testing"
 
 	"github.com/faultline-io/faultline/e2e/offline/programs"
-	"github.com/faultline-io/faultline/e2e/source"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // site serves an etcd that prints word, in an archive as its project publishes it.
@@ -73,7 +73,7 @@ func wrong([]byte) string { return strings.Repeat("1", 64) }
 
 func TestAPublishedProgramIsDownloadedAndNotBuilt(t *testing.T) {
 	b := repository(t, "built")
-	b.Source = source.Auto
+	b.Source = tool.SourceAuto
 	b.sites, _ = site(t, "published", right)
 	if got := says(t, b, Etcd); got != "published" || strings.Contains(progress(b), "building") {
 		t.Fatalf("says %q after\n%s", got, progress(b))
@@ -86,7 +86,7 @@ func TestAPublishedProgramIsDownloadedAndNotBuilt(t *testing.T) {
 
 func TestADownloadWithAnotherChecksumIsBuiltInstead(t *testing.T) {
 	b := repository(t, "built")
-	b.Source = source.Auto
+	b.Source = tool.SourceAuto
 	b.sites, _ = site(t, "published", wrong)
 	if got := says(t, b, Etcd); got != "built" || !strings.Contains(progress(b), "SHA-256") {
 		t.Fatalf("says %q after\n%s", got, progress(b))
@@ -96,7 +96,7 @@ func TestADownloadWithAnotherChecksumIsBuiltInstead(t *testing.T) {
 // Who can replace a file can replace the checksum that is published with it.
 func TestASiteIsNotTrustedWithTheChecksumOfItsOwnFiles(t *testing.T) {
 	b := repository(t, "built")
-	b.Source = source.Auto
+	b.Source = tool.SourceAuto
 	b.sites, _ = site(t, "published", right)
 	for file := range b.sites.pinned {
 		b.sites.pinned[file] = wrong(nil)
@@ -108,7 +108,7 @@ func TestASiteIsNotTrustedWithTheChecksumOfItsOwnFiles(t *testing.T) {
 
 func TestAFileWhoseChecksumIsNotPinnedIsNotAskedFor(t *testing.T) {
 	b := repository(t, "built")
-	b.Source = source.Auto
+	b.Source = tool.SourceAuto
 	var asked *atomic.Int64
 	b.sites, asked = site(t, "published", right)
 	b.sites.pinned = nil
@@ -134,7 +134,7 @@ func TestEverySiteThatDoesNotAnswerIsRemembered(t *testing.T) {
 
 func TestWhereNothingAnswersProgramsAreBuilt(t *testing.T) {
 	b := repository(t, "built")
-	b.Source = source.Auto
+	b.Source = tool.SourceAuto
 	b.sites, _ = site(t, "published", right)
 	b.sites.etcd = "http://127.0.0.1:1"
 	if got := says(t, b, Etcd); got != "built" {
@@ -148,7 +148,7 @@ func TestWhereNothingAnswersProgramsAreBuilt(t *testing.T) {
 
 func TestWhoWantsPublishedProgramsOnlyIsToldThatTheyCannotBeHad(t *testing.T) {
 	b := repository(t, "built")
-	b.Source = source.Published
+	b.Source = tool.SourcePublished
 	b.sites, _ = site(t, "published", wrong)
 	if _, err := b.Ensure(t.Context(), Etcd); err == nil || !strings.Contains(err.Error(), "downloading etcd") {
 		t.Fatalf("got error %v", err)

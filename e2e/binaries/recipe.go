@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/offline/programs"
-	"github.com/faultline-io/faultline/e2e/recipe"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // recipe looks up how a program is built.
-func (b *Builder) recipe(name string) (recipe.Recipe, error) {
-	all := slices.Concat(clusterAPIPrograms(b.CAPI), []recipe.Recipe{golangciLint(), upstreamVSphere(b.CAPV), inClusterIPAM()}, harvesterPrograms(), programs.Recipes())
+func (b *Builder) recipe(name string) (tool.Recipe, error) {
+	all := slices.Concat(clusterAPIPrograms(b.CAPI), []tool.Recipe{golangciLint(), upstreamVSphere(b.CAPV), inClusterIPAM()}, harvesterPrograms(), programs.Recipes())
 	for _, r := range all {
 		if r.Name == name {
 			return r, nil
@@ -27,36 +27,36 @@ func (b *Builder) recipe(name string) (recipe.Recipe, error) {
 	}
 	// Simulators, and what runs in machines, are commands of this module.
 	if _, err := os.Stat(filepath.Join(b.Root, "e2e", "cmd", name, "main.go")); err == nil {
-		return recipe.Recipe{Name: name, Folder: "e2e", Package: "./cmd/" + name, Flags: recipe.Plain, Estimate: 10 * time.Second, Ours: true}, nil
+		return tool.Recipe{Name: name, Folder: "e2e", Package: "./cmd/" + name, Flags: tool.NoFlags, Estimate: 10 * time.Second, Ours: true}, nil
 	}
 	if provider, ok := strings.CutPrefix(name, providerPrefix); ok {
 		folder := "providers/" + provider
 		if _, err := os.Stat(filepath.Join(b.Root, folder, "go.mod")); err != nil {
-			return recipe.Recipe{}, fmt.Errorf("building %s: there is no provider in %s", name, folder)
+			return tool.Recipe{}, fmt.Errorf("building %s: there is no provider in %s", name, folder)
 		}
-		return recipe.Recipe{Name: name, Folder: folder, Package: ".", Flags: stamped, Estimate: 2 * time.Minute, Ours: true}, nil
+		return tool.Recipe{Name: name, Folder: folder, Package: ".", Flags: stamped, Estimate: 2 * time.Minute, Ours: true}, nil
 	}
 	names := make([]string, 0, len(all))
 	for _, r := range all {
 		names = append(names, r.Name)
 	}
-	return recipe.Recipe{}, fmt.Errorf("no program is called %q; there are %s, the folders of e2e/cmd, and %s<provider>", name, strings.Join(names, ", "), providerPrefix)
+	return tool.Recipe{}, fmt.Errorf("no program is called %q; there are %s, the folders of e2e/cmd, and %s<provider>", name, strings.Join(names, ", "), providerPrefix)
 }
 
 // clusterAPIPrograms are always built: Cluster API publishes its managers in images only. They are of the version that the repository
 // is made for, or of another one as it was published.
-func clusterAPIPrograms(version string) []recipe.Recipe {
-	program := func(name, pkg string, estimate time.Duration) recipe.Recipe {
-		r := recipe.Recipe{
+func clusterAPIPrograms(version string) []tool.Recipe {
+	program := func(name, pkg string, estimate time.Duration) tool.Recipe {
+		r := tool.Recipe{
 			Name: name, Folder: clusterAPIBuildFolder, Package: path.Join(clusterAPIModule, pkg), Module: clusterAPIModule, Version: version,
-			Flags: func(version string) string { return recipe.GitVersion(clusterAPIModule+"/version", version) }, Estimate: estimate,
+			Flags: func(version string) string { return tool.GitVersion(clusterAPIModule+"/version", version) }, Estimate: estimate,
 		}
 		if version != "" {
 			r.Folder = ""
 		}
 		return r
 	}
-	return []recipe.Recipe{
+	return []tool.Recipe{
 		program(CAPICore, CAPICoreFolder(version), 2*time.Minute),
 		program(CAPIKubeadmBootstrap, "bootstrap/kubeadm", 10*time.Second),
 		program(CAPIKubeadmControlPlane, "controlplane/kubeadm", 10*time.Second),
@@ -79,24 +79,24 @@ func stamped(string) string {
 	if release == "" {
 		return ""
 	}
-	return recipe.SetStrings(versionPackage, "release", release, "commit", cmp.Or(os.Getenv(CommitVariable), "unknown"))
+	return tool.SetStrings(versionPackage, "release", release, "commit", cmp.Or(os.Getenv(CommitVariable), "unknown"))
 }
 
 // harvesterPrograms run beside Harvester's provider: on Harvester and in clusters on it.
-func harvesterPrograms() []recipe.Recipe {
-	program := func(name, folder string) recipe.Recipe {
-		return recipe.Recipe{
+func harvesterPrograms() []tool.Recipe {
+	program := func(name, folder string) tool.Recipe {
+		return tool.Recipe{
 			Name: name, Folder: "providers/harvester", Package: "./cmd/" + folder, Flags: stamped, Estimate: time.Minute, Ours: true,
 		}
 	}
-	return []recipe.Recipe{program(LoadBalancer, "load-balancer"), program(CloudProvider, "cloud-provider")}
+	return []tool.Recipe{program(LoadBalancer, "load-balancer"), program(CloudProvider, "cloud-provider")}
 }
 
 // upstreamVSphere is what ours takes over from.
-func upstreamVSphere(version string) recipe.Recipe {
-	return recipe.Recipe{
+func upstreamVSphere(version string) tool.Recipe {
+	return tool.Recipe{
 		Name: UpstreamVSphere, Folder: upstreamVSphereFolder(version), Package: upstreamVSphereModule, Module: upstreamVSphereModule,
-		Flags:    func(version string) string { return recipe.GitVersion(upstreamVSphereModule+"/pkg/version", version) },
+		Flags:    func(version string) string { return tool.GitVersion(upstreamVSphereModule+"/pkg/version", version) },
 		Estimate: 4 * time.Minute,
 	}
 }
@@ -110,16 +110,16 @@ func upstreamVSphereFolder(version string) string {
 }
 
 // inClusterIPAM reports the version of a library of its own.
-func inClusterIPAM() recipe.Recipe {
-	return recipe.Recipe{
-		Name: InClusterIPAM, Folder: inClusterIPAMFolder, Package: inClusterIPAMModule, Module: inClusterIPAMModule, Flags: recipe.Plain, Estimate: 2 * time.Minute,
+func inClusterIPAM() tool.Recipe {
+	return tool.Recipe{
+		Name: InClusterIPAM, Folder: inClusterIPAMFolder, Package: inClusterIPAMModule, Module: inClusterIPAMModule, Flags: tool.NoFlags, Estimate: 2 * time.Minute,
 	}
 }
 
-func golangciLint() recipe.Recipe {
+func golangciLint() tool.Recipe {
 	const module = "github.com/golangci/golangci-lint/v2"
-	return recipe.Recipe{
+	return tool.Recipe{
 		Name: GolangciLint, Package: module + "/cmd/golangci-lint", Module: module, Version: "v2.15.0",
-		Flags: recipe.Plain, Estimate: 3 * time.Minute,
+		Flags: tool.NoFlags, Estimate: 3 * time.Minute,
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/recipe"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // toolchain is the Go that builds, and what it builds for.
@@ -30,7 +30,7 @@ func (b *Builder) toolchain(ctx context.Context) (toolchain, error) {
 
 // sourceSum identifies everything a program is made of: go.mod and go.sum pin its
 // modules, the module's own files are few, and the flags come from the recipe.
-func (b *Builder) sourceSum(r recipe.Recipe, t toolchain) (string, error) {
+func (b *Builder) sourceSum(r tool.Recipe, t toolchain) (string, error) {
 	hash := sha256.New()
 	_, _ = fmt.Fprintln(hash, t.version, t.os, t.arch, buildFlags(""), r.Package, r.Flags("<version>"))
 	if r.Version != "" { // The version pins its go.mod and go.sum.

@@ -11,7 +11,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/command"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 const program = "docker"
@@ -20,7 +20,7 @@ const program = "docker"
 const SourceLabel = "io.faultline.source"
 
 // Docker runs docker commands.
-type Docker struct{ command.Runner }
+type Docker struct{ tool.Runner }
 
 // Run runs docker with the arguments and answers what it wrote to standard output.
 func (d Docker) Run(ctx context.Context, args ...string) (string, error) {
@@ -30,7 +30,7 @@ func (d Docker) Run(ctx context.Context, args ...string) (string, error) {
 
 // Feed runs docker with the arguments and lets it read from in.
 func (d Docker) Feed(ctx context.Context, in io.Reader, args ...string) error {
-	return d.Stream(ctx, command.Streams{In: in}, program, args...)
+	return d.Stream(ctx, tool.Streams{In: in}, program, args...)
 }
 
 // Exec runs a command in a container and answers what it wrote.
@@ -85,7 +85,7 @@ func (d Docker) Pipe(ctx context.Context, images []string, container string, arg
 	reader, writer := io.Pipe()
 	saved := make(chan error, 1)
 	go func() {
-		err := d.Stream(ctx, command.Streams{Out: writer}, program, append([]string{"save"}, images...)...)
+		err := d.Stream(ctx, tool.Streams{Out: writer}, program, append([]string{"save"}, images...)...)
 		_ = writer.CloseWithError(err)
 		saved <- err
 	}()

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/offline/engine"
 	"github.com/faultline-io/faultline/e2e/offline/nodeimage"
 	"github.com/faultline-io/faultline/e2e/offline/programs"
-	"github.com/faultline-io/faultline/e2e/source"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 const (
@@ -44,7 +44,7 @@ func (e *Environment) startEngine(ctx context.Context, log io.Writer) error {
 // findSource decides whether images of others are pulled or built.
 func (e *Environment) findSource(ctx context.Context, log io.Writer) (err error) {
 	e.found.published, err = e.Source.Published(func() error {
-		err := source.Ask(ctx, registry)
+		err := tool.AskRegistry(ctx, registry)
 		_, _ = fmt.Fprintf(log, "asked %s: %v\n", registry, err)
 		return err
 	})

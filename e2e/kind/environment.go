@@ -20,15 +20,13 @@ import (
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/command"
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/filelock"
 	"github.com/faultline-io/faultline/e2e/kind/cluster"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
 	"github.com/faultline-io/faultline/e2e/offline/engine"
 	"github.com/faultline-io/faultline/e2e/offline/programs"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/source"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // Options of an environment.
@@ -38,7 +36,7 @@ type Options struct {
 	// Providers are our infrastructure providers to install.
 	Providers []provider.InKind
 	// Source says where the images of others come from.
-	Source source.Source
+	Source tool.Source
 	// Boot lets the machines of the simulated infrastructure boot: each is a container.
 	Boot bool
 	// SimulatorOf is the name of another environment that is up, if its simulated infrastructure
@@ -111,7 +109,7 @@ func (e *Environment) reserve() error {
 	if e.release != nil {
 		return nil
 	}
-	release, err := filelock.Try(filepath.Join(e.own, "lock"))
+	release, err := tool.TryLock(filepath.Join(e.own, "lock"))
 	if err == nil && release == nil {
 		err = fmt.Errorf("environment %s is in use by another run in this clone: wait for that, or give this one another name (CLUSTER=NAME)", e.Name)
 	}
@@ -167,7 +165,7 @@ func (e *Environment) stepper() stepper {
 
 func (e *Environment) engine(log io.Writer) engine.Engine {
 	return engine.Engine{
-		Dir: e.shared, Run: command.Runner{Log: log},
+		Dir: e.shared, Run: tool.Runner{Log: log},
 		BoundedRunc: func(ctx context.Context) (string, error) {
 			paths, err := e.builder.Ensure(ctx, programs.BoundedRunc)
 			return paths[programs.BoundedRunc], err
@@ -176,7 +174,7 @@ func (e *Environment) engine(log io.Writer) engine.Engine {
 }
 
 func (e *Environment) docker(log io.Writer) docker.Docker {
-	return docker.Docker{Runner: command.Runner{Log: log}}
+	return docker.Docker{Runner: tool.Runner{Log: log}}
 }
 
 func (e *Environment) cluster(log io.Writer) cluster.Cluster {

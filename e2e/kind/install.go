@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/command"
 	"github.com/faultline-io/faultline/e2e/kind/cluster"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
 	"github.com/faultline-io/faultline/e2e/offline/certmanager"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // manager is a manager of Cluster API.
@@ -165,7 +165,7 @@ func (e *Environment) apply(ctx context.Context, log io.Writer, p repository.Pro
 	if err != nil {
 		return err
 	}
-	return e.docker(log).Stream(ctx, command.Streams{In: strings.NewReader(components)}, e.Program(binaries.Kubectl),
+	return e.docker(log).Stream(ctx, tool.Streams{In: strings.NewReader(components)}, e.Program(binaries.Kubectl),
 		"--kubeconfig", e.Kubeconfig(), "apply", "--server-side", "--force-conflicts", "--filename", "-")
 }
 
@@ -179,10 +179,10 @@ func flagOf(kind string) string {
 
 func (e *Environment) clusterctl(ctx context.Context, log io.Writer, args ...string) (string, error) {
 	// Not every command of clusterctl has a flag for the kubeconfig.
-	run := command.Runner{Log: log, Env: []string{"CLUSTERCTL_DISABLE_VERSIONCHECK=true", "KUBECONFIG=" + e.Kubeconfig()}}
+	run := tool.Runner{Log: log, Env: []string{"CLUSTERCTL_DISABLE_VERSIONCHECK=true", "KUBECONFIG=" + e.Kubeconfig()}}
 	return run.Run(ctx, e.Program(binaries.Clusterctl), append(args, "--config", e.ClusterctlConfig())...)
 }
 
 func (e *Environment) kubectl(ctx context.Context, log io.Writer, args ...string) (string, error) {
-	return command.Runner{Log: log}.Run(ctx, e.Program(binaries.Kubectl), append([]string{"--kubeconfig", e.Kubeconfig()}, args...)...)
+	return tool.Runner{Log: log}.Run(ctx, e.Program(binaries.Kubectl), append([]string{"--kubeconfig", e.Kubeconfig()}, args...)...)
 }

@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/command"
 	"github.com/faultline-io/faultline/e2e/image"
 	"github.com/faultline-io/faultline/e2e/kind/cluster"
 	"github.com/faultline-io/faultline/e2e/kind/machineimage"
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // environmentLabel is on every container and network that belongs to an environment.
@@ -78,7 +78,7 @@ func (e *Environment) applyCRDs(ctx context.Context, log io.Writer, objects []*u
 	if err != nil {
 		return err
 	}
-	err = e.docker(log).Stream(ctx, command.Streams{In: bytes.NewReader(manifest)}, e.Program(binaries.Kubectl),
+	err = e.docker(log).Stream(ctx, tool.Streams{In: bytes.NewReader(manifest)}, e.Program(binaries.Kubectl),
 		"--kubeconfig", e.Kubeconfig(), "apply", "--server-side", "--force-conflicts", "--filename", "-")
 	if err != nil {
 		return err

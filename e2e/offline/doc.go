@@ -11,5 +11,5 @@
 //     give away every capability
 //   - cmd/pause: what holds the namespaces of a pod open
 //
-// On any other machine nothing of this is used: package source decides, and published programs and images come first.
+// On any other machine nothing of this is used: tool.Source decides, and published programs and images come first.
 package offline

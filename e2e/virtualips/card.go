@@ -7,13 +7,13 @@ import (
 	"context"
 	"net/netip"
 
-	"github.com/faultline-io/faultline/e2e/command"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // Device is a network card of this machine by its name, which program ip looks after.
 type Device struct {
 	Name string
-	Run  command.Runner
+	Run  tool.Runner
 }
 
 // Take implements Card.

@@ -14,11 +14,11 @@ import (
 	"path/filepath"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/program"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 func main() {
-	program.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout, os.Stderr) }, program.Plain)
+	tool.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout, os.Stderr) }, tool.PlainError)
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	printPath := flags.Bool("print-path", false, "write the folder to use as "+binaries.AssetsVariable+" to standard output, after building what it needs")
 	printCache := flags.Bool("print-cache", false, "write the folder of the programs that all clones share to standard output, and build nothing")
 	shown := flags.String("provider", binaries.DefaultProvider, "the provider of the demo")
-	if err := program.ParseWords(flags, args); err != nil {
+	if err := tool.ParseWords(flags, args); err != nil {
 		return err
 	}
 	builder, err := binaries.New(stderr)

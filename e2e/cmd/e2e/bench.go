@@ -14,8 +14,8 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/alone"
 	"github.com/faultline-io/faultline/e2e/benchmark"
-	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/provider/all"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // runBench is subcommand bench.
@@ -35,7 +35,7 @@ func runBench(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	manager := flags.String("manager", "", "`program` to measure in the place of our manager: another one for the same kinds, or a script "+
 		"that translates the arguments of ours for it")
 	release := flags.String("release", "", "kustomize `folder` of that manager's release, with its CRDs, roles and Deployment")
-	err := program.Parse(flags, args)
+	err := tool.ParseFlags(flags, args)
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/faultline-io/faultline/e2e/demo"
-	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // runDemo is subcommand demo.
@@ -27,7 +27,7 @@ func runDemo(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	flags.StringVar(&options.Story, "story", "", "what happens to the cluster: "+strings.Join(demo.Stories(), ", ")+"; empty for "+demo.StoryOutage)
 	flags.BoolVar(&options.Keep, "keep", false, "leave everything running with the cluster in it, until Ctrl-C")
 	plain := flags.Bool("plain", false, "print lines, also on a terminal")
-	if err := program.Parse(flags, args); err != nil {
+	if err := tool.ParseFlags(flags, args); err != nil {
 		return err
 	}
 	if *plain {

@@ -15,10 +15,9 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/image"
 	"github.com/faultline-io/faultline/e2e/kind"
-	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
-	"github.com/faultline-io/faultline/e2e/source"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // runKind is subcommand kind.
@@ -28,16 +27,16 @@ func runKind(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.Usage = func() { usageOfKind(flags, stderr) }
 	name := flags.String("name", "faultline", "name of the kind cluster")
 	providers := flags.String("providers", provider.DefaultName, "our providers to install, with commas between: "+strings.Join(all.Names[provider.InKind](), ","))
-	from := source.Auto
+	from := tool.SourceAuto
 	flags.Func("images", "images of others: published, build, or auto to find out whether a registry answers (default auto)", func(text string) (err error) {
-		from, err = source.Parse(text)
+		from, err = tool.ParseSource(text)
 		return err
 	})
 	boot := flags.Bool("boot", false, "let the machines of the simulated infrastructure boot: each is a container")
 	var named image.Release
 	flags.StringVar(&named.Version, "version", "", "with managers: tag of the images (default that of the sources)")
 	flags.StringVar(&named.Registry, "registry", "", "with managers: registry and path of the images instead of docker.io/faultline")
-	if err := program.ParseWords(flags, args); err != nil {
+	if err := tool.ParseWords(flags, args); err != nil {
 		return err
 	}
 	if err := checkKind(flags.Args()); err != nil {

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/faultline-io/faultline/e2e/demo"
-	"github.com/faultline-io/faultline/e2e/program"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // subcommand is what the program is asked to do by its first word.
@@ -35,7 +35,7 @@ func subcommands() []subcommand {
 }
 
 func main() {
-	program.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout, os.Stderr) }, demo.Explain)
+	tool.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout, os.Stderr) }, demo.Explain)
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {

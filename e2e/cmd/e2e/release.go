@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/release"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // runRelease is subcommand release.
@@ -21,7 +21,7 @@ func runRelease(_ context.Context, args []string, stdout, _ io.Writer) error {
 	flags.StringVar(&r.Version, "version", "", "version of the release, such as v2.0.0; the tag of its images")
 	flags.StringVar(&r.Registry, "registry", "", "registry and path of its images instead of docker.io/faultline")
 	flags.StringVar(&r.Out, "out", "", "folder that gets the release")
-	if err := program.Parse(flags, args); err != nil {
+	if err := tool.ParseFlags(flags, args); err != nil {
 		return err
 	}
 	if r.Version == "" || r.Out == "" {

@@ -12,11 +12,11 @@ import (
 	"strings"
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
-	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
 	"github.com/faultline-io/faultline/e2e/rebalancing"
 	"github.com/faultline-io/faultline/e2e/storm"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // runStorm is subcommand storm.
@@ -38,7 +38,7 @@ func runStorm(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		}
 		return nil
 	})
-	if err := program.Parse(flags, args); err != nil {
+	if err := tool.ParseFlags(flags, args); err != nil {
 		return err
 	}
 	options.Provider = *chosen

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faultline-io/faultline/e2e/program"
+	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/e2e/vulncheck"
 )
 
@@ -20,7 +20,7 @@ func runVulncheck(ctx context.Context, args []string, stdout, _ io.Writer) error
 	flags := flag.NewFlagSet("e2e vulncheck", flag.ContinueOnError)
 	root := flags.String("root", "..", "root folder of the repository")
 	modules := flags.String("modules", "", "folders of the modules whose programs are looked at, separated by spaces")
-	if err := program.Parse(flags, args); err != nil {
+	if err := tool.ParseFlags(flags, args); err != nil {
 		return err
 	}
 	found, err := vulncheck.Scan(ctx, *root, strings.Fields(*modules))

@@ -6,10 +6,10 @@ package main
 import (
 	"io"
 
-	"github.com/faultline-io/faultline/e2e/command"
 	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/guestcontainers"
 	"github.com/faultline-io/faultline/e2e/machinecontainers"
+	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
@@ -21,7 +21,7 @@ func (c containers) options(log io.Writer) []simulator.Option {
 		return nil
 	}
 	guests := guestcontainers.Containers{Prefix: c.prefix, Image: c.image, Containers: machinecontainers.Containers{
-		Docker: docker.Docker{Runner: command.Runner{Log: log}}, Label: c.label, Network: c.network,
+		Docker: docker.Docker{Runner: tool.Runner{Log: log}}, Label: c.label, Network: c.network,
 	}}
 	return []simulator.Option{simulator.WithHooks(guests.Hooks())}
 }

@@ -23,9 +23,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/faultline-io/faultline/e2e/command"
-	"github.com/faultline-io/faultline/e2e/faultserver"
-	"github.com/faultline-io/faultline/e2e/program"
+	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/e2e/virtualips"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
@@ -57,7 +55,7 @@ type options struct {
 }
 
 func main() {
-	program.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdin, os.Stdout, os.Stderr) }, program.Plain)
+	tool.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdin, os.Stdout, os.Stderr) }, tool.PlainError)
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -91,7 +89,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.DurationVar(&o.delays.Migration, "migration", 0, "time to migrate")
 	flags.DurationVar(&o.delays.Reset, "reset", 0, "time until a host that is lost is put out of service, so that its virtual machines start elsewhere; 0 for the 195s of Harvester")
 	flags.DurationVar(&o.delays.Backoff, "backoff", 0, "time until a virtual machine that failed before it ran starts again for the first time; 0 for the 10s of KubeVirt")
-	return o, program.Parse(flags, args)
+	return o, tool.ParseFlags(flags, args)
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
@@ -111,8 +109,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	defer func() { err = errors.Join(err, sim.Stop()) }()
 	mux := http.NewServeMux()
-	faultserver.Handle(mux, sim.SetFault)
-	stop, err := faultserver.Serve(ctx, o.control, mux)
+	tool.HandleFaults(mux, sim.SetFault)
+	stop, err := tool.Serve(ctx, o.control, mux)
 	if err != nil {
 		return err
 	}
@@ -134,7 +132,7 @@ func (o options) answer(ctx context.Context, sim *simulator.Simulator, log io.Wr
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		virtualips.New(sim.Client(), virtualips.Device{Name: o.announce, Run: command.Runner{Log: log}}).Run(ctx)
+		virtualips.New(sim.Client(), virtualips.Device{Name: o.announce, Run: tool.Runner{Log: log}}).Run(ctx)
 	})
 	return func() {
 		cancel()
@@ -190,7 +188,7 @@ func (o options) settings() ([]simulator.Option, error) {
 
 // address is where the API server is.
 func (o options) address() (simulator.Option, error) {
-	listen, err := program.Reachable(o.listen)
+	listen, err := tool.ReachableAddress(o.listen)
 	if err != nil {
 		return nil, err
 	}

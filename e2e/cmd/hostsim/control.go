@@ -6,13 +6,13 @@ package main
 import (
 	"net/http"
 
-	"github.com/faultline-io/faultline/e2e/faultserver"
+	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
 // controls make each of simulator.Faults with PUT and end it with DELETE, such as /faults/lost-domains/rack-a.
 func controls(sim *simulator.Simulator) http.Handler {
 	mux := http.NewServeMux()
-	faultserver.Handle(mux, sim.SetFault)
+	tool.HandleFaults(mux, sim.SetFault)
 	return mux
 }

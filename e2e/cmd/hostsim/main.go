@@ -21,8 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/faultline-io/faultline/e2e/faultserver"
-	"github.com/faultline-io/faultline/e2e/program"
+	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
@@ -50,7 +49,7 @@ type options struct {
 }
 
 func main() {
-	program.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdin, os.Stderr) }, program.Plain)
+	tool.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdin, os.Stderr) }, tool.PlainError)
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -80,7 +79,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.DurationVar(&o.delays.Cleaning, "cleaning", 0, "time to clean disks, on top of preparing and deprovisioning")
 	flags.DurationVar(&o.delays.Power, "power", 0, "time to switch on or off")
 	flags.Float64Var(&o.delays.Jitter, "jitter", 0, "share by which the times vary, such as 0.2")
-	return o, program.Parse(flags, args)
+	return o, tool.ParseFlags(flags, args)
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) error {
@@ -102,7 +101,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) 
 	}
 	sim := simulator.New(append(bodies,
 		simulator.WithNamespace(o.namespace), simulator.WithDelays(o.delays), simulator.WithSeed(o.seed))...)
-	stop, err := faultserver.Serve(ctx, o.control, controls(sim))
+	stop, err := tool.Serve(ctx, o.control, controls(sim))
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/faultline-io/faultline/e2e/faultserver"
+	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
@@ -18,7 +18,7 @@ import (
 func controls(vcenter *simulator.Server) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /uuid", identities(vcenter.VMs))
-	faultserver.Handle(mux, vcenter.SetFault)
+	tool.HandleFaults(mux, vcenter.SetFault)
 	return mux
 }
 

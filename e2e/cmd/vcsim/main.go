@@ -15,8 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faultline-io/faultline/e2e/faultserver"
-	"github.com/faultline-io/faultline/e2e/program"
+	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
@@ -24,7 +23,7 @@ import (
 const guestDelay = time.Second
 
 func main() {
-	program.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout) }, program.Plain)
+	tool.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout) }, tool.PlainError)
 }
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
@@ -42,7 +41,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		faults = append(faults, simulator.WithFault(words[0], words[1:]...))
 		return nil
 	})
-	if err := program.Parse(flags, args); err != nil {
+	if err := tool.ParseFlags(flags, args); err != nil {
 		return err
 	}
 	if *containers { // The simulator's own guests never boot.
@@ -52,7 +51,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	address, err := program.Reachable(*listen)
+	address, err := tool.ReachableAddress(*listen)
 	if err != nil {
 		return err
 	}
@@ -63,7 +62,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	defer server.Close()
-	stop, err := faultserver.Serve(ctx, *control, controls(server))
+	stop, err := tool.Serve(ctx, *control, controls(server))
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/faultline-io/faultline/e2e/command"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 const (
@@ -42,7 +42,7 @@ type Engine struct {
 	// BoundedRunc answers the path of the runc to use on a host that lacks a
 	// capability. It is asked there only.
 	BoundedRunc func(context.Context) (string, error)
-	Run         command.Runner
+	Run         tool.Runner
 }
 
 // Ensure starts an engine unless one answers, after installing it if need be.
@@ -138,7 +138,7 @@ func (e Engine) install(ctx context.Context) error {
 }
 
 // Install installs Debian packages without asking questions.
-func Install(ctx context.Context, run command.Runner, packages ...string) error {
+func Install(ctx context.Context, run tool.Runner, packages ...string) error {
 	run.Env = append(run.Env, "DEBIAN_FRONTEND=noninteractive")
 	if _, err := run.Run(ctx, "apt-get", "update"); err != nil {
 		return err

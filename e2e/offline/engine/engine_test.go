@@ -12,7 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/faultline-io/faultline/e2e/command"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 func TestCoversAll(t *testing.T) {
@@ -75,7 +75,7 @@ func TestAnEngineOfACloneThatIsGoneIsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(os.WriteFile(there, []byte("#!/bin/sh\necho "+tc.runtime+"\n"), 0o700)).To(Succeed())
-			err := Engine{Dir: folder, Run: command.Runner{Log: io.Discard}}.Ensure(t.Context())
+			err := Engine{Dir: folder, Run: tool.Runner{Log: io.Discard}}.Ensure(t.Context())
 			if tc.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				return

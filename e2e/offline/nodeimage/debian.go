@@ -14,9 +14,9 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/command"
 	"github.com/faultline-io/faultline/e2e/image"
 	"github.com/faultline-io/faultline/e2e/offline/engine"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 const (
@@ -122,7 +122,7 @@ func removeSurplus(root string) error {
 func (b Builder) importFolder(ctx context.Context, root, name string) error {
 	reader, writer := io.Pipe()
 	go func() {
-		err := b.Docker.Stream(ctx, command.Streams{Out: writer}, "tar", "-C", root, "--numeric-owner",
+		err := b.Docker.Stream(ctx, tool.Streams{Out: writer}, "tar", "-C", root, "--numeric-owner",
 			"--exclude=./dev/*", "--exclude=./proc/*", "--exclude=./sys/*", "-cf", "-", ".")
 		_ = writer.CloseWithError(err)
 	}()

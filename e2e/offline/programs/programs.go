@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faultline-io/faultline/e2e/recipe"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // Names of the programs of Kubernetes and etcd, which are published.
@@ -79,94 +79,94 @@ func Node() []string {
 }
 
 // Recipes are those of all programs here.
-func Recipes() []recipe.Recipe {
+func Recipes() []tool.Recipe {
 	return slices.Concat(kubernetesPrograms(), nodePrograms(), containerdPrograms(), certManagerPrograms(), ownPrograms())
 }
 
-func kubernetesPrograms() []recipe.Recipe {
-	recipes := []recipe.Recipe{{
-		Name: Etcd, Folder: EtcdFolder, Package: ".", Module: EtcdModule, Flags: recipe.Plain, Estimate: time.Minute,
+func kubernetesPrograms() []tool.Recipe {
+	recipes := []tool.Recipe{{
+		Name: Etcd, Folder: EtcdFolder, Package: ".", Module: EtcdModule, Flags: tool.NoFlags, Estimate: time.Minute,
 	}}
 	for name, estimate := range map[string]time.Duration{
 		APIServer: 4 * time.Minute, Kubectl: 30 * time.Second, ControllerManager: time.Minute,
 		Kubeadm: 20 * time.Second, Kubelet: time.Minute, Scheduler: 20 * time.Second, Proxy: 20 * time.Second,
 	} {
-		recipes = append(recipes, recipe.Recipe{
+		recipes = append(recipes, tool.Recipe{
 			Name: name, Folder: KubernetesFolder, Package: KubernetesModule + "/cmd/" + name, Module: KubernetesModule,
-			Flags:    func(version string) string { return recipe.GitVersion("k8s.io/component-base/version", version) },
+			Flags:    func(version string) string { return tool.GitVersion("k8s.io/component-base/version", version) },
 			Estimate: estimate,
 		})
 	}
 	return recipes
 }
 
-func ownPrograms() []recipe.Recipe {
-	var recipes []recipe.Recipe
+func ownPrograms() []tool.Recipe {
+	var recipes []tool.Recipe
 	for _, name := range []string{Pause, BoundedRunc} {
-		recipes = append(recipes, recipe.Recipe{
-			Name: name, Folder: "e2e", Package: "./offline/cmd/" + name, Flags: recipe.Plain, Estimate: 10 * time.Second, Ours: true,
+		recipes = append(recipes, tool.Recipe{
+			Name: name, Folder: "e2e", Package: "./offline/cmd/" + name, Flags: tool.NoFlags, Estimate: 10 * time.Second, Ours: true,
 		})
 	}
 	return recipes
 }
 
 // nodePrograms are the recipes of what runs in real clusters only.
-func nodePrograms() []recipe.Recipe {
-	var recipes []recipe.Recipe
+func nodePrograms() []tool.Recipe {
+	var recipes []tool.Recipe
 	for _, plugin := range CNIPlugins() {
 		kind := map[string]string{"host-local": "ipam", "portmap": "meta"}[plugin]
 		if kind == "" {
 			kind = "main"
 		}
 		const module = "github.com/containernetworking/plugins"
-		recipes = append(recipes, recipe.Recipe{
+		recipes = append(recipes, tool.Recipe{
 			Name: CNI(plugin), Package: fmt.Sprintf("%s/plugins/%s/%s", module, kind, plugin),
 			Module: module, Version: "v1.9.1", Estimate: 10 * time.Second,
 			Flags: func(version string) string {
-				return recipe.SetStrings(module+"/pkg/utils/buildversion", "BuildVersion", version)
+				return tool.SetStrings(module+"/pkg/utils/buildversion", "BuildVersion", version)
 			},
 		})
 	}
 	return append(recipes,
-		recipe.Recipe{
+		tool.Recipe{
 			Name: Crictl, Folder: "e2e/offline/build/critools", Package: "sigs.k8s.io/cri-tools/cmd/crictl", Module: "sigs.k8s.io/cri-tools",
 			Estimate: 30 * time.Second,
 			Flags: func(version string) string {
-				return recipe.SetStrings("sigs.k8s.io/cri-tools/pkg/version", "Version", version)
+				return tool.SetStrings("sigs.k8s.io/cri-tools/pkg/version", "Version", version)
 			},
 		},
-		recipe.Recipe{
+		tool.Recipe{
 			Name: CoreDNS, Folder: "e2e/offline/build/coredns", Package: ".", Module: "github.com/coredns/coredns",
-			Flags: recipe.Plain, Estimate: time.Minute,
+			Flags: tool.NoFlags, Estimate: time.Minute,
 		},
-		recipe.Recipe{
+		tool.Recipe{
 			Name: KubeVIP, Folder: KubeVIPFolder, Package: KubeVIPModule, Module: KubeVIPModule,
-			Flags:    func(version string) string { return recipe.SetStrings("main", "Version", version) },
+			Flags:    func(version string) string { return tool.SetStrings("main", "Version", version) },
 			Estimate: 2 * time.Minute,
 		},
 	)
 }
 
-func containerdPrograms() []recipe.Recipe {
+func containerdPrograms() []tool.Recipe {
 	const module = "github.com/containerd/containerd/v2"
-	var recipes []recipe.Recipe
+	var recipes []tool.Recipe
 	for _, name := range []string{Containerd, Shim, Ctr} {
-		recipes = append(recipes, recipe.Recipe{
+		recipes = append(recipes, tool.Recipe{
 			Name: name, Package: module + "/cmd/" + name, Module: module, Version: "v2.3.4", Estimate: time.Minute,
-			Flags: func(version string) string { return recipe.SetStrings(module+"/version", "Version", version) },
+			Flags: func(version string) string { return tool.SetStrings(module+"/version", "Version", version) },
 		})
 	}
 	return recipes
 }
 
-func certManagerPrograms() []recipe.Recipe {
-	var recipes []recipe.Recipe
+func certManagerPrograms() []tool.Recipe {
+	var recipes []tool.Recipe
 	for _, part := range CertManagerParts() {
-		recipes = append(recipes, recipe.Recipe{
+		recipes = append(recipes, tool.Recipe{
 			Name: CertManager(part), Folder: CertManagerFolder, Package: CertManagerModule + "/cmd/" + part,
 			Module: CertManagerModule, Estimate: time.Minute,
 			Flags: func(version string) string {
-				return recipe.SetStrings(CertManagerModule+"/pkg/util", "AppVersion", version)
+				return tool.SetStrings(CertManagerModule+"/pkg/util", "AppVersion", version)
 			},
 		})
 	}

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recipe says how programs are built from Go modules.
-package recipe
+package tool
 
 import (
 	"fmt"
@@ -33,8 +32,8 @@ func (r Recipe) Source() string {
 	return r.Name + " in " + r.Folder
 }
 
-// Plain are no flags.
-func Plain(string) string { return "" }
+// NoFlags are no flags.
+func NoFlags(string) string { return "" }
 
 // SetStrings renders linker flags that set variables of a package; pairs
 // alternates names and values.

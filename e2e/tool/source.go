@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source decides whether programs and images of others are taken as they were published or built here.
-package source
+package tool
 
 import (
 	"context"
@@ -16,39 +15,39 @@ type Source string
 
 // The sources there are.
 const (
-	// Auto takes what was published where that can be reached.
-	Auto Source = "auto"
-	// Build builds everything from modules and Debian packages.
-	Build Source = "build"
-	// Published takes what was published, and fails where that cannot be reached.
-	Published Source = "published"
+	// SourceAuto takes what was published where that can be reached.
+	SourceAuto Source = "auto"
+	// SourceBuild builds everything from modules and Debian packages.
+	SourceBuild Source = "build"
+	// SourcePublished takes what was published, and fails where that cannot be reached.
+	SourcePublished Source = "published"
 )
 
 // askTimeout is short: a site behind a firewall often does not answer at all.
 const askTimeout = 5 * time.Second
 
-// Parse reads a source; "" is Auto.
-func Parse(text string) (Source, error) {
+// ParseSource reads a source; "" is SourceAuto.
+func ParseSource(text string) (Source, error) {
 	switch s := Source(text); s {
 	case "":
-		return Auto, nil
-	case Auto, Build, Published:
+		return SourceAuto, nil
+	case SourceAuto, SourceBuild, SourcePublished:
 		return s, nil
 	}
-	return "", fmt.Errorf("there is no source %q: it is %s, %s or %s", text, Auto, Build, Published)
+	return "", fmt.Errorf("there is no source %q: it is %s, %s or %s", text, SourceAuto, SourceBuild, SourcePublished)
 }
 
-// Published reports whether to take what was published. Only Auto asks.
+// Published reports whether to take what was published. Only SourceAuto asks.
 func (s Source) Published(answers func() error) (bool, error) {
-	parsed, err := Parse(string(s))
+	parsed, err := ParseSource(string(s))
 	if err != nil {
 		return false, err
 	}
-	return parsed == Published || parsed == Auto && answers() == nil, nil
+	return parsed == SourcePublished || parsed == SourceAuto && answers() == nil, nil
 }
 
-// Ask is nil when a registry answers, be it that it wants to know who asks.
-func Ask(ctx context.Context, url string) error {
+// AskRegistry is nil when a registry answers, be it that it wants to know who asks.
+func AskRegistry(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)

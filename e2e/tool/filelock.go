@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filelock keeps processes from doing the same thing at the same time. The system undoes a lock when its holder dies.
-package filelock
+package tool
 
 import (
 	"errors"
@@ -12,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Try locks a file, which it makes if need be. It returns nil when another holds the lock.
-func Try(path string) (unlock func() error, err error) {
+// TryLock locks a file, which it makes if need be. It returns nil when another holds the lock.
+func TryLock(path string) (unlock func() error, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package program is what the commands have in common.
-package program
+package tool
 
 import (
 	"context"
@@ -27,5 +26,5 @@ func Main(run func(ctx context.Context, args []string) error, explain func(error
 	os.Exit(1)
 }
 
-// Plain explains an error by what it says.
-func Plain(err error) string { return "Error: " + err.Error() }
+// PlainError explains an error by what it says.
+func PlainError(err error) string { return "Error: " + err.Error() }

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faultserver lets simulators be broken and repaired over HTTP, beside the API that they simulate.
-package faultserver
+package tool
 
 import (
 	"context"
@@ -19,11 +18,11 @@ const readTimeout = 10 * time.Second
 // most is how many arguments a fault may have.
 const most = 4
 
-// Set makes the fault of that name, or ends it.
-type Set func(ctx context.Context, name string, on bool, args ...string) error
+// SetFault makes the fault of that name, or ends it.
+type SetFault func(ctx context.Context, name string, on bool, args ...string) error
 
-// Handle makes a fault with PUT /faults/{name}/{argument}/... and ends it with DELETE. Both answer 204, or 422 and the reason.
-func Handle(mux *http.ServeMux, set Set) {
+// HandleFaults makes a fault with PUT /faults/{name}/{argument}/... and ends it with DELETE. Both answer 204, or 422 and the reason.
+func HandleFaults(mux *http.ServeMux, set SetFault) {
 	path := "/faults/{name}"
 	for n := range most + 1 {
 		if n > 0 {
@@ -36,7 +35,7 @@ func Handle(mux *http.ServeMux, set Set) {
 
 func argument(n int) string { return fmt.Sprintf("argument%d", n) }
 
-func answer(set Set, on bool, arguments int) http.HandlerFunc {
+func answer(set SetFault, on bool, arguments int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var args []string
 		for n := range arguments {

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package filelock
+package tool
 
 import (
 	"path/filepath"
@@ -14,13 +14,13 @@ func TestOneHolderAtATime(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "folder", "lock")
-	unlock, err := Try(path)
+	unlock, err := TryLock(path)
 	g.Expect(err).NotTo(HaveOccurred())
-	second, err := Try(path)
+	second, err := TryLock(path)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(second).To(BeNil())
 	g.Expect(unlock()).To(Succeed())
-	third, err := Try(path)
+	third, err := TryLock(path)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(third()).To(Succeed())
 }

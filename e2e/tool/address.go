@@ -1,16 +1,16 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package program
+package tool
 
 import (
 	"errors"
 	"net"
 )
 
-// Reachable completes an address without a host: a certificate is for one address,
+// ReachableAddress completes an address without a host: a certificate is for one address,
 // and so is the server's own idea of where it is.
-func Reachable(address string) (string, error) {
+func ReachableAddress(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || host != "" {
 		return address, err

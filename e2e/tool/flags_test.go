@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package program
+package tool
 
 import (
 	"bytes"
@@ -48,7 +48,7 @@ func TestWhatIsWrongWithFlagsIsOneLineThatSaysWhatToDo(t *testing.T) {
 	} {
 		g := NewWithT(t)
 		flags, written := command()
-		g.Expect(Parse(flags, c.args)).To(MatchError(c.want))
+		g.Expect(ParseFlags(flags, c.args)).To(MatchError(c.want))
 		g.Expect(written.String()).To(BeEmpty(), "%v: only the caller writes it", c.args)
 	}
 }
@@ -57,7 +57,7 @@ func TestHelpIsTheWholeUsage(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	flags, written := command()
-	g.Expect(Parse(flags, []string{"--help"})).To(MatchError(flag.ErrHelp))
+	g.Expect(ParseFlags(flags, []string{"--help"})).To(MatchError(flag.ErrHelp))
 	g.Expect(written.String()).To(And(ContainSubstring("Usage of try:"), ContainSubstring("-kills"), ContainSubstring("-boot")))
 }
 

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package program
+package tool
 
 import (
 	"net"
@@ -13,10 +13,10 @@ import (
 func TestAnAddressWithoutAHostGetsOneThatOthersReach(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(Reachable("127.0.0.1:1")).To(Equal("127.0.0.1:1"))
-	_, err := Reachable("nonsense")
+	g.Expect(ReachableAddress("127.0.0.1:1")).To(Equal("127.0.0.1:1"))
+	_, err := ReachableAddress("nonsense")
 	g.Expect(err).To(HaveOccurred())
-	if address, err := Reachable(":1"); err == nil { // A machine without a network has none.
+	if address, err := ReachableAddress(":1"); err == nil { // A machine without a network has none.
 		host, port, err := net.SplitHostPort(address)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(port).To(Equal("1"))

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package command runs programs and keeps in a log what was run and what it said.
-package command
+package tool
 
 import (
 	"context"

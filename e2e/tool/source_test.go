@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package source
+package tool
 
 import (
 	"errors"
@@ -20,11 +20,11 @@ func TestSource(t *testing.T) {
 		answers func() error
 		want    bool
 	}{
-		{Auto, answering, true},
-		{Auto, silent, false},
+		{SourceAuto, answering, true},
+		{SourceAuto, silent, false},
 		{"", silent, false},
-		{Published, silent, true},
-		{Build, answering, false},
+		{SourcePublished, silent, true},
+		{SourceBuild, answering, false},
 	} {
 		g := NewWithT(t)
 		got, err := tc.source.Published(tc.answers)
@@ -41,9 +41,9 @@ func TestAskTakesARegistryThatWantsToKnowWhoAsks(t *testing.T) {
 		http.StatusOK: true, http.StatusUnauthorized: true, http.StatusForbidden: false, http.StatusBadGateway: false,
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
-		err := Ask(t.Context(), server.URL)
+		err := AskRegistry(t.Context(), server.URL)
 		server.Close()
 		NewWithT(t).Expect(err == nil).To(Equal(works), "%d: %v", status, err)
 	}
-	NewWithT(t).Expect(Ask(t.Context(), "http://127.0.0.1:1")).NotTo(Succeed())
+	NewWithT(t).Expect(AskRegistry(t.Context(), "http://127.0.0.1:1")).NotTo(Succeed())
 }

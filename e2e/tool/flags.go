@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package program
+package tool
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// Parse reads the flags of a command that takes nothing else. What is wrong with them is returned as one line that says what to do,
+// ParseFlags reads the flags of a command that takes nothing else. What is wrong with them is returned as one line that says what to do,
 // and nothing is written but the usage of a command that is asked for it.
-func Parse(flags *flag.FlagSet, args []string) error {
+func ParseFlags(flags *flag.FlagSet, args []string) error {
 	if err := ParseWords(flags, args); err != nil {
 		return err
 	}
