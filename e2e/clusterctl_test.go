@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 	"sigs.k8s.io/yaml"
 
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/release"
 )
 
@@ -45,7 +45,7 @@ func TestPrintedCommandsOfClusterctlMakeTheClustersThatTheyPromise(t *testing.T)
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none")) // no management cluster is asked
 	g := NewWithT(t)
 	folder := t.TempDir()
-	r := release.Release{Release: image.Release{Version: ourVersion}, Root: repository, Out: folder}
+	r := release.Release{Release: docker.Release{Version: ourVersion}, Root: repository, Out: folder}
 	_, err := r.Write()
 	g.Expect(err).NotTo(HaveOccurred())
 

@@ -15,7 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 )
 
 // Names of the charts.
@@ -77,7 +77,7 @@ func Load(root, name, version string) (*chart.Chart, error) {
 }
 
 // Pack writes a chart of a release into a folder and returns the file.
-func Pack(root, name string, release image.Release, into string) (string, error) {
+func Pack(root, name string, release docker.Release, into string) (string, error) {
 	c, err := Load(root, name, release.Version)
 	if err != nil {
 		return "", err

@@ -18,7 +18,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/faultline-io/faultline/e2e/charts"
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 )
 
 // harvester is the provider's folder.
@@ -50,7 +50,7 @@ func TestPackedChartIsOfTheReleasesVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			file, err := charts.Pack(root, name, image.Release{Version: "v3.1.0"}, t.TempDir())
+			file, err := charts.Pack(root, name, docker.Release{Version: "v3.1.0"}, t.TempDir())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(filepath.Base(file)).To(Equal(name + "-3.1.0.tgz"))
 			packed, err := loader.Load(file)

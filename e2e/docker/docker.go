@@ -1,8 +1,6 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docker is what the kind environment asks of Docker, through its command
-// line: that is what people can repeat by hand from the log.
 package docker
 
 import (

@@ -12,9 +12,8 @@ import (
 	"slices"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/kind/cluster"
-	"github.com/faultline-io/faultline/e2e/kind/machineimage"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
 	"github.com/faultline-io/faultline/e2e/offline/certmanager"
 	"github.com/faultline-io/faultline/e2e/offline/engine"
@@ -153,20 +152,20 @@ func (e *Environment) buildMachine(ctx context.Context, log io.Writer) error {
 	return err
 }
 
-func (e *Environment) machineImages(log io.Writer) machineimage.Builder {
-	return machineimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Kubernetes: binaries.KubernetesVersion}
+func (e *Environment) machineImages(log io.Writer) docker.MachineImages {
+	return docker.MachineImages{Docker: e.docker(log), Programs: e.found.programs, Kubernetes: binaries.KubernetesVersion}
 }
 
 // ownImages are those that the components of our providers name.
-func (e *Environment) ownImages() ([]image.Image, error) {
-	var images []image.Image
+func (e *Environment) ownImages() ([]docker.Image, error) {
+	var images []docker.Image
 	for _, p := range e.Providers {
 		provider := p.Describe().Name
 		name, err := e.managerImage(provider)
 		if err != nil {
 			return nil, err
 		}
-		images = append(images, image.Program(name, e.found.programs[binaries.Provider(provider)], managerPath, image.NonRoot))
+		images = append(images, docker.ProgramImage(name, e.found.programs[binaries.Provider(provider)], managerPath, docker.NonRoot))
 	}
 	return images, nil
 }
@@ -195,7 +194,7 @@ func (e *Environment) config(provider string) string {
 }
 
 // theirImages are those of cert-manager and Cluster API, under their published names.
-func (e *Environment) theirImages(ctx context.Context) ([]image.Image, error) {
+func (e *Environment) theirImages(ctx context.Context) ([]docker.Image, error) {
 	_, certManager, err := e.builder.CertManager(ctx)
 	if err != nil {
 		return nil, err
@@ -204,14 +203,14 @@ func (e *Environment) theirImages(ctx context.Context) ([]image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	var images []image.Image
+	var images []docker.Image
 	for _, part := range programs.CertManagerParts() {
-		images = append(images, image.Program(certmanager.Image(part, certManager),
-			e.found.programs[programs.CertManager(part)], certmanager.Entrypoint(part), image.NonRoot))
+		images = append(images, docker.ProgramImage(certmanager.Image(part, certManager),
+			e.found.programs[programs.CertManager(part)], certmanager.Entrypoint(part), docker.NonRoot))
 	}
 	for _, manager := range e.clusterAPIManagers() {
 		name := fmt.Sprintf("registry.k8s.io/cluster-api/%s:%s", manager.image, clusterAPI)
-		images = append(images, image.Program(name, e.found.programs[manager.program], managerPath, image.NonRoot))
+		images = append(images, docker.ProgramImage(name, e.found.programs[manager.program], managerPath, docker.NonRoot))
 	}
 	return images, nil
 }

@@ -12,12 +12,12 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/charts"
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 )
 
 // ManagerImages builds the images of our providers' managers, and of the programs that their charts run, under the names that
 // manifests and charts of the release have, and nothing else. It needs no registry: there is one static program in each.
-func (e *Environment) ManagerImages(ctx context.Context, release image.Release) error {
+func (e *Environment) ManagerImages(ctx context.Context, release docker.Release) error {
 	e.found = findings{}
 	return e.stepper().run(ctx, []step{
 		{"docker engine", e.startEngine},
@@ -36,7 +36,7 @@ func (e *Environment) buildManagers(ctx context.Context, _ io.Writer) error {
 	return err
 }
 
-func (e *Environment) buildManagerImages(ctx context.Context, log io.Writer, release image.Release) error {
+func (e *Environment) buildManagerImages(ctx context.Context, log io.Writer, release docker.Release) error {
 	images, err := e.releaseImages(release)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (e *Environment) buildManagerImages(ctx context.Context, log io.Writer, rel
 }
 
 // releaseImages are all that a release names.
-func (e *Environment) releaseImages(release image.Release) ([]image.Image, error) {
+func (e *Environment) releaseImages(release docker.Release) ([]docker.Image, error) {
 	images, err := e.ownImages()
 	if err != nil {
 		return nil, err
@@ -84,14 +84,14 @@ func (e *Environment) chartPrograms() []string {
 }
 
 // chartImages are those that the charts of our providers name.
-func (e *Environment) chartImages() ([]image.Image, error) {
-	var images []image.Image
+func (e *Environment) chartImages() ([]docker.Image, error) {
+	var images []docker.Image
 	for _, chart := range e.chartPrograms() {
 		name, err := charts.Image(e.builder.Root, chart)
 		if err != nil {
 			return nil, err
 		}
-		images = append(images, image.Program(name, e.found.programs[chart], managerPath, image.NonRoot))
+		images = append(images, docker.ProgramImage(name, e.found.programs[chart], managerPath, docker.NonRoot))
 	}
 	return images, nil
 }

@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/harvester"
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
@@ -62,7 +62,7 @@ func TestImagesOfAReleaseHaveItsVersion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e := &Environment{builder: builderOf("../.."), Options: Options{Providers: []provider.InKind{vsphere.Provider{}, harvester.Provider{}}}}
-	images, err := e.releaseImages(image.Release{Version: "v9.9.9", Registry: "registry:5000"})
+	images, err := e.releaseImages(docker.Release{Version: "v9.9.9", Registry: "registry:5000"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(images).To(HaveLen(4))
 	g.Expect(images).To(HaveEach(HaveField("Name", And(HavePrefix("registry:5000/"), HaveSuffix(":v9.9.9")))))

@@ -15,9 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/kind/cluster"
-	"github.com/faultline-io/faultline/e2e/kind/machineimage"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/tool"
 )
@@ -32,7 +31,7 @@ func (e *Environment) Kind(log io.Writer) provider.Kind {
 		Folder: e.own, Label: environmentLabel + "=" + e.Name, Kubeconfig: e.cluster(log).InternalKubeconfig, Variables: e.Variables(),
 	}
 	if e.Boot {
-		k.Machine = machineimage.Name + binaries.KubernetesVersion
+		k.Machine = docker.MachineImageName + binaries.KubernetesVersion
 	}
 	return k
 }
@@ -47,7 +46,7 @@ func (e *Environment) buildSimulators(ctx context.Context, log io.Writer) error 
 			}
 			continue
 		}
-		made := image.Program(simulator.Image(false), e.found.programs[simulator.Program], "/"+simulator.Program, image.NonRoot)
+		made := docker.ProgramImage(simulator.Image(false), e.found.programs[simulator.Program], "/"+simulator.Program, docker.NonRoot)
 		made.Files = append(made.Files, simulator.Files(e.found.programs)...)
 		if _, err := made.Ensure(ctx, e.docker(log)); err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
@@ -34,18 +34,18 @@ func (e *Environment) upstream(ctx context.Context) (repository.Provider, error)
 }
 
 // upstreamImage is the image that its components name, with its program as it is built from the module.
-func (e *Environment) upstreamImage(ctx context.Context) (image.Image, error) {
+func (e *Environment) upstreamImage(ctx context.Context) (docker.Image, error) {
 	upstream, err := e.upstream(ctx)
 	if err != nil {
-		return image.Image{}, err
+		return docker.Image{}, err
 	}
 	components, err := repository.Components(upstream.Config)
 	if err != nil {
-		return image.Image{}, err
+		return docker.Image{}, err
 	}
 	_, release := e.replaced()
 	name, err := onlyImage(release.Program, components)
-	return image.Program(name, e.found.programs[release.Program], managerPath, image.NonRoot), err
+	return docker.ProgramImage(name, e.found.programs[release.Program], managerPath, docker.NonRoot), err
 }
 
 // putUpstreamFirst lays out upstream's release beside ours, and has that one installed.

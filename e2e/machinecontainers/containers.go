@@ -1,7 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machinecontainers runs simulated machines as containers of Docker: each has a disk, which stays when it has no power.
+// Package machinecontainers runs simulated machines as containers of Docker: each has a disk, which stays when it has no power. Hosts of bare
+// metal are told by a config drive what they are, as the bare-metal operator tells a server; virtual machines on Harvester by cloud-init's
+// NoCloud, as guests are.
 package machinecontainers
 
 import (
@@ -11,7 +13,6 @@ import (
 	"net"
 
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/image"
 )
 
 // Arguments of `docker run` and `docker create` for a container that boots as a machine.
@@ -34,7 +35,7 @@ type Containers struct {
 type Machine struct {
 	// Image is what it boots from, and Files are added to its disk.
 	Image string
-	Files []image.File
+	Files []docker.File
 	// Address is its own on the network; nil leaves that to Docker.
 	Address net.IP
 	// Arguments are more ones of `docker create`.
@@ -64,7 +65,7 @@ func (c Containers) install(ctx context.Context, name string, installed func() (
 		return err
 	}
 	var archive bytes.Buffer
-	if err := image.Archive(&archive, m.Files); err != nil {
+	if err := docker.Archive(&archive, m.Files); err != nil {
 		return err
 	}
 	if err := c.Docker.Remove(ctx, name); err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/image"
 )
 
 const (
@@ -66,10 +65,10 @@ func (s Simulator) Image(boot bool) string {
 }
 
 // Files are the programs of others in its image.
-func (s Simulator) Files(programs binaries.Paths) []image.File {
-	files := make([]image.File, 0, len(s.Programs))
+func (s Simulator) Files(programs binaries.Paths) []docker.File {
+	files := make([]docker.File, 0, len(s.Programs))
 	for _, name := range s.Programs {
-		files = append(files, image.File{Path: path.Join(SimulatorPrograms, name), From: programs[name], Mode: 0o755})
+		files = append(files, docker.File{Path: path.Join(SimulatorPrograms, name), From: programs[name], Mode: 0o755})
 	}
 	return files
 }

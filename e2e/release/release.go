@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 
 	"github.com/faultline-io/faultline/e2e/charts"
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
 )
 
 // Release is a release of the repository.
 type Release struct {
-	image.Release
+	docker.Release
 
 	// Root is the folder of the repository, Out the one that gets the release.
 	Root, Out string

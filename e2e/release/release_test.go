@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
 
@@ -28,7 +28,7 @@ func TestEveryImageOfAReleaseHasItsVersion(t *testing.T) {
 	for _, tc := range []struct {
 		registry, prefix string
 	}{{"", "docker.io/faultline/"}, {"registry:5000/team", "registry:5000/team/"}} {
-		r := Release{Release: image.Release{Version: "v9.9.9", Registry: tc.registry}, Root: root, Out: t.TempDir()}
+		r := Release{Release: docker.Release{Version: "v9.9.9", Registry: tc.registry}, Root: root, Out: t.TempDir()}
 		folders, err := r.Write()
 		g.Expect(err).NotTo(HaveOccurred())
 		components := 0

@@ -21,7 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/dhcp"
+	"github.com/faultline-io/faultline/e2e/virtualips"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
@@ -205,12 +205,12 @@ func freeAddresses() []string {
 func serveAddress(ctx context.Context, address string) {
 	network, err := environment.Network(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	connection, err := dhcp.Listen(ctx, network.Card)
+	connection, err := virtualips.ListenDHCP(ctx, network.Card)
 	if err != nil {
 		Skip("no DHCP server can run here: " + err.Error())
 	}
 	DeferCleanup(connection.Close)
-	server := &dhcp.Server{Own: network.Gateway, Network: network.Subnet, Free: []netip.Addr{netip.MustParseAddr(address)}}
+	server := &virtualips.DHCPServer{Own: network.Gateway, Network: network.Subnet, Free: []netip.Addr{netip.MustParseAddr(address)}}
 	go server.Serve(connection)
 }
 

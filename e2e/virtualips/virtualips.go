@@ -1,8 +1,6 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package virtualips lets the load balancers of a simulated Harvester answer. It takes the address of each Service on a network card of
-// this machine, as kube-vip does on a host, and leads connections to the Service's endpoints.
 package virtualips
 
 import (
@@ -50,8 +48,8 @@ type front struct {
 	service client.ObjectKey
 }
 
-// New makes an Announcer for a Harvester.
-func New(harvester client.WithWatch, card Card) *Announcer {
+// NewAnnouncer makes an Announcer for a Harvester.
+func NewAnnouncer(harvester client.WithWatch, card Card) *Announcer {
 	return &Announcer{client: harvester, card: card, fronts: map[front]*listener{}}
 }
 

@@ -92,7 +92,7 @@ func TestALoadBalancerAnswersFromAnEndpointThatIsThereAndStopsWithItsService(t *
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
-		New(harvester, card).Run(ctx)
+		NewAnnouncer(harvester, card).Run(ctx)
 		close(ended)
 	}()
 

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/kind"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
@@ -33,7 +33,7 @@ func runKind(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return err
 	})
 	boot := flags.Bool("boot", false, "let the machines of the simulated infrastructure boot: each is a container")
-	var named image.Release
+	var named docker.Release
 	flags.StringVar(&named.Version, "version", "", "with managers: tag of the images (default that of the sources)")
 	flags.StringVar(&named.Registry, "registry", "", "with managers: registry and path of the images instead of docker.io/faultline")
 	if err := tool.ParseWords(flags, args); err != nil {

@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/guestcontainers"
 	"github.com/faultline-io/faultline/e2e/machinecontainers"
 	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
@@ -20,7 +19,7 @@ func (c containers) options(log io.Writer) []simulator.Option {
 	if c.prefix == "" {
 		return nil
 	}
-	guests := guestcontainers.Containers{Prefix: c.prefix, Image: c.image, Containers: machinecontainers.Containers{
+	guests := machinecontainers.GuestContainers{Prefix: c.prefix, Image: c.image, Containers: machinecontainers.Containers{
 		Docker: docker.Docker{Runner: tool.Runner{Log: log}}, Label: c.label, Network: c.network,
 	}}
 	return []simulator.Option{simulator.WithHooks(guests.Hooks())}

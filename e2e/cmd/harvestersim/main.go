@@ -23,8 +23,8 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/e2e/virtualips"
+	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
@@ -132,7 +132,7 @@ func (o options) answer(ctx context.Context, sim *simulator.Simulator, log io.Wr
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		virtualips.New(sim.Client(), virtualips.Device{Name: o.announce, Run: tool.Runner{Log: log}}).Run(ctx)
+		virtualips.NewAnnouncer(sim.Client(), virtualips.Device{Name: o.announce, Run: tool.Runner{Log: log}}).Run(ctx)
 	})
 	return func() {
 		cancel()

@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/hostcontainers"
+	"github.com/faultline-io/faultline/e2e/machinecontainers"
 	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
@@ -20,7 +20,7 @@ func (c containers) options(ctx context.Context, log io.Writer) ([]simulator.Opt
 	if c.prefix == "" {
 		return nil, nil
 	}
-	bodies, err := hostcontainers.Open(ctx, docker.Docker{Runner: tool.Runner{Log: log}}, c.prefix, c.label, c.network)
+	bodies, err := machinecontainers.OpenHosts(ctx, docker.Docker{Runner: tool.Runner{Log: log}}, c.prefix, c.label, c.network)
 	if err != nil {
 		return nil, err
 	}

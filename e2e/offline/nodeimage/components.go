@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/offline/programs"
 )
 
@@ -45,7 +45,7 @@ func (b Builder) component(ctx context.Context, name, debian string) error {
 	if !ok {
 		return fmt.Errorf("kubeadm wants image %s, which nobody here builds", name)
 	}
-	made := image.Program(name, binary, entrypoint(program), "0")
+	made := docker.ProgramImage(name, binary, entrypoint(program), "0")
 	if program == programs.Proxy {
 		files, err := b.packetFilter(ctx, debian)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/offline/engine"
 	"github.com/faultline-io/faultline/e2e/tool"
 )
@@ -59,7 +59,7 @@ func surplus() []string {
 // debian is the name of the image with Debian and the node's packages. It is made
 // once for a list of packages, and again when Docker has lost it.
 func (b Builder) debian(ctx context.Context) (string, error) {
-	sum, err := image.Sum(nil, append(append(packages(), surplus()...), suite, runtime.GOARCH)...)
+	sum, err := docker.SumFiles(nil, append(append(packages(), surplus()...), suite, runtime.GOARCH)...)
 	if err != nil {
 		return "", err
 	}

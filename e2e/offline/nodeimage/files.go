@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/offline/programs"
 )
 
@@ -26,7 +26,7 @@ const (
 
 // files are what a kind node has over Debian: kind's own files, the programs, and
 // the services that are on.
-func (b Builder) files(ctx context.Context, version, pause string) ([]image.File, error) {
+func (b Builder) files(ctx context.Context, version, pause string) ([]docker.File, error) {
 	files, err := b.kindFiles(pause)
 	if err != nil {
 		return nil, fmt.Errorf("reading kind's files: %w", err)
@@ -37,30 +37,30 @@ func (b Builder) files(ctx context.Context, version, pause string) ([]image.File
 	}
 	files = append(files, b.programs()...)
 	files = append(files,
-		image.File{Path: "/kind/version", Content: []byte(version)},
-		image.File{Path: "/etc/containerd/cri-base.json", Content: base},
-		image.File{Path: "/etc/kubernetes/manifests", Mode: fs.ModeDir | 0o755},
+		docker.File{Path: "/kind/version", Content: []byte(version)},
+		docker.File{Path: "/etc/containerd/cri-base.json", Content: base},
+		docker.File{Path: "/etc/kubernetes/manifests", Mode: fs.ModeDir | 0o755},
 		// The kernel's messages are those of the host, not of the node.
-		image.File{Path: "/etc/systemd/journald.conf.d/10-node.conf", Content: []byte("[Journal]\nReadKMsg=no\n")},
+		docker.File{Path: "/etc/systemd/journald.conf.d/10-node.conf", Content: []byte("[Journal]\nReadKMsg=no\n")},
 		// It would register formats with the host's kernel.
-		image.File{Path: units + "/systemd-binfmt.service", Link: "/dev/null"},
+		docker.File{Path: units + "/systemd-binfmt.service", Link: "/dev/null"},
 	)
 	for _, unit := range []string{"kubelet.service", "containerd.service", "undo-mount-hacks.service"} {
-		files = append(files, image.File{Path: units + "/multi-user.target.wants/" + unit, Link: path.Join(units, unit)})
+		files = append(files, docker.File{Path: units + "/multi-user.target.wants/" + unit, Link: path.Join(units, unit)})
 	}
 	return files, nil
 }
 
 // kindFiles are those of kind's base image, with its choice of modes.
-func (b Builder) kindFiles(pause string) ([]image.File, error) {
+func (b Builder) kindFiles(pause string) ([]docker.File, error) {
 	root := filepath.Join(b.Kind, "images", "base", "files")
-	var files []image.File
+	var files []docker.File
 	err := filepath.WalkDir(root, func(from string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		to := "/" + filepath.ToSlash(strings.TrimPrefix(from, root+string(filepath.Separator)))
-		file := image.File{Path: to, From: from, Mode: 0o644}
+		file := docker.File{Path: to, From: from, Mode: 0o644}
 		if strings.HasPrefix(to, "/usr/local/bin/") || strings.HasPrefix(to, "/kind/bin/") {
 			file.Mode = 0o755
 		}
@@ -78,7 +78,7 @@ func (b Builder) kindFiles(pause string) ([]image.File, error) {
 // containerdConfig turns kind's configuration into ours: the sandbox image that is
 // there, and no demand for scores of the out-of-memory killer that a host without
 // CAP_SYS_RESOURCE refuses.
-func containerdConfig(file image.File, pause string) (image.File, error) {
+func containerdConfig(file docker.File, pause string) (docker.File, error) {
 	content, err := os.ReadFile(file.From)
 	if err != nil {
 		return file, err
@@ -111,7 +111,7 @@ func replaceLines(text string, settings map[string]string) (string, error) {
 }
 
 // programs are where kubeadm, kind and the services look for them.
-func (b Builder) programs() []image.File {
+func (b Builder) programs() []docker.File {
 	folders := map[string]string{}
 	for _, name := range []string{programs.Kubeadm, programs.Kubelet, programs.Kubectl} {
 		folders[name] = "/usr/bin/" + name
@@ -122,10 +122,10 @@ func (b Builder) programs() []image.File {
 	for _, plugin := range programs.CNIPlugins() {
 		folders[programs.CNI(plugin)] = "/opt/cni/bin/" + plugin
 	}
-	var files []image.File
+	var files []docker.File
 	for _, name := range programs.Node() { // In a fixed order.
 		if to, ok := folders[name]; ok {
-			files = append(files, image.File{Path: to, From: b.Programs[name], Mode: 0o755})
+			files = append(files, docker.File{Path: to, From: b.Programs[name], Mode: 0o755})
 		}
 	}
 	return files

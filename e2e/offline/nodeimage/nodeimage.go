@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/image"
 	"github.com/faultline-io/faultline/e2e/offline/programs"
 )
 
@@ -47,7 +46,7 @@ func (b Builder) Node(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	node := image.Derived{Name: nodeName + version, Base: debian, Files: files, Images: components, Entrypoint: kindEntrypoint}
+	node := docker.Derived{Name: nodeName + version, Base: debian, Files: files, Images: components, Entrypoint: kindEntrypoint}
 	return node.Name, node.Ensure(ctx, b.Docker)
 }
 

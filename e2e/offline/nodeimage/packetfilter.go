@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // packetFilter is what kube-proxy calls: iptables in its nftables form, which is
 // Debian's choice, with the libraries that it loads. They come from the node's own
 // packages, so that node and kube-proxy write the same kind of rules.
-func (b Builder) packetFilter(ctx context.Context, debian string) ([]image.File, error) {
+func (b Builder) packetFilter(ctx context.Context, debian string) ([]docker.File, error) {
 	root, err := b.debootstrap(ctx, strings.TrimPrefix(debian, debianName))
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (b Builder) packetFilter(ctx context.Context, debian string) ([]image.File,
 	}
 	for _, name := range []string{"iptables", "ip6tables"} {
 		for _, form := range []string{"", "-save", "-restore"} {
-			files = append(files, image.File{Path: "/usr/sbin/" + name + form, Link: path.Base(tables)})
+			files = append(files, docker.File{Path: "/usr/sbin/" + name + form, Link: path.Base(tables)})
 		}
 	}
 	return files, nil
@@ -68,14 +68,14 @@ func libraries(ldd string) []string {
 
 // fromRoot are files of a folder that is a system's root, with the content that
 // links among them stand for.
-func fromRoot(root string, paths []string) ([]image.File, error) {
-	var files []image.File
+func fromRoot(root string, paths []string) ([]docker.File, error) {
+	var files []docker.File
 	for _, p := range paths {
 		from, err := follow(root, p)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, image.File{Path: p, From: from, Mode: 0o755})
+		files = append(files, docker.File{Path: p, From: from, Mode: 0o755})
 	}
 	return files, nil
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/kind/machineimage"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
@@ -58,7 +57,7 @@ func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.Beside, 
 
 // imageVariables name the image. Nobody checks its sum, but the templates want one.
 func imageVariables() map[string]string {
-	url := "oci://" + machineimage.Name + binaries.KubernetesVersion
+	url := "oci://" + docker.MachineImageName + binaries.KubernetesVersion
 	sum := sha256.Sum256([]byte(url))
 	return map[string]string{"METAL3_IMAGE_URL": url, "METAL3_IMAGE_CHECKSUM": hex.EncodeToString(sum[:])}
 }

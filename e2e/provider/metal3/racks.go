@@ -10,7 +10,7 @@ import (
 	"net"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/hostcontainers"
+	"github.com/faultline-io/faultline/e2e/machinecontainers"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
@@ -63,6 +63,6 @@ func createRackNetwork(ctx context.Context, k provider.Kind) error {
 		return err
 	}
 	_, err = d.Run(ctx, "network", "create", "--label", k.Label,
-		"--subnet", subnet.String(), "--ip-range", hostcontainers.DynamicRange(subnet).String(), network)
+		"--subnet", subnet.String(), "--ip-range", machinecontainers.DynamicRange(subnet).String(), network)
 	return err
 }

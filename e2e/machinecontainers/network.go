@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hostcontainers
+package machinecontainers
 
 import (
 	"encoding/binary"
@@ -18,7 +18,7 @@ func DynamicRange(subnet *net.IPNet) *net.IPNet {
 
 // address is the host's own. It follows from the last byte of the hardware address, which the simulator's layouts number
 // through, so that it stays the same whatever runs on the host.
-func (c Containers) address(host *bmov1alpha1.BareMetalHost) (net.IP, error) {
+func (c HostContainers) address(host *bmov1alpha1.BareMetalHost) (net.IP, error) {
 	hardware, err := net.ParseMAC(host.Spec.BootMACAddress)
 	if err != nil || len(hardware) != 6 || hardware[4] != 0 || hardware[5] == 0 || hardware[5] == 255 {
 		return nil, fmt.Errorf("host %s has boot MAC address %q: for a host that boots the last but one byte is 0, and the last is its number, from 1 to 254",

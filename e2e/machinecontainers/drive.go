@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hostcontainers
+package machinecontainers
 
 import (
 	"encoding/json"
@@ -9,25 +9,25 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
 const (
 	// driveFolder is where cloud-init looks for a config drive that is not a disk.
 	driveFolder = "/config-drive/openstack/latest/"
-	// dataSource lets cloud-init look at nothing else: the image is for virtual machines, too.
-	dataSource = "datasource_list: [ ConfigDrive ]\n"
+	// hostDataSource lets cloud-init look at nothing else: the image is for virtual machines, too.
+	hostDataSource = "datasource_list: [ ConfigDrive ]\n"
 )
 
 // drive is the config drive that the operator would write next to the image.
-func drive(boot simulator.Boot) ([]image.File, error) {
+func drive(boot simulator.Boot) ([]docker.File, error) {
 	metaData, err := json.Marshal(boot.MetaData)
 	if err != nil {
 		return nil, fmt.Errorf("writing meta data: %w", err)
 	}
-	files := []image.File{
-		{Path: "/etc/cloud/cloud.cfg.d/99-source.cfg", Content: []byte(dataSource)},
+	files := []docker.File{
+		{Path: "/etc/cloud/cloud.cfg.d/99-source.cfg", Content: []byte(hostDataSource)},
 		{Path: driveFolder + "meta_data.json", Content: metaData, Mode: 0o600},
 		{Path: driveFolder + "user_data", Content: boot.UserData, Mode: 0o600},
 	}
@@ -38,5 +38,5 @@ func drive(boot simulator.Boot) ([]image.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading network data: %w", err)
 	}
-	return append(files, image.File{Path: driveFolder + "network_data.json", Content: networkData, Mode: 0o600}), nil
+	return append(files, docker.File{Path: driveFolder + "network_data.json", Content: networkData, Mode: 0o600}), nil
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package dhcp
+package virtualips
 
 import (
 	"encoding/binary"
@@ -20,8 +20,8 @@ func message(kind, hardware byte, options ...byte) []byte {
 	return append(append(append(m, options...), optionType, 1, kind), optionEnd)
 }
 
-func newServer() *Server {
-	return &Server{
+func newServer() *DHCPServer {
+	return &DHCPServer{
 		Own: netip.MustParseAddr("172.18.0.1"), Network: netip.MustParsePrefix("172.18.0.0/16"),
 		Free: []netip.Addr{netip.MustParseAddr("172.18.9.1"), netip.MustParseAddr("172.18.9.2")},
 	}

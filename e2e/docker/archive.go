@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image makes container images out of files, without a registry to build on.
-package image
+package docker
 
 import (
 	"archive/tar"
@@ -93,8 +92,8 @@ func (f File) write(archive *tar.Writer) error {
 	return err
 }
 
-// Sum identifies files together with words that say what is done with them.
-func Sum(files []File, words ...string) (string, error) {
+// SumFiles identifies files together with words that say what is done with them.
+func SumFiles(files []File, words ...string) (string, error) {
 	hash := sha256.New()
 	_, _ = fmt.Fprintf(hash, "%q\n", words)
 	if err := Archive(hash, files); err != nil {

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package guestcontainers
+package machinecontainers
 
 import (
 	"testing"
@@ -31,5 +31,5 @@ func TestAGuestIsToldItsNameAndDataByNoCloud(t *testing.T) {
 	}))
 	boot.NetworkData = []byte("version: 2\n")
 	g.Expect(content()).To(HaveKeyWithValue("/var/lib/cloud/seed/nocloud/network-config", "version: 2\n"))
-	g.Expect(Containers{Prefix: "x-harvester"}.name("default", "demo-1")).To(Equal("x-harvester-vm-default-demo-1"))
+	g.Expect(GuestContainers{Prefix: "x-harvester"}.name("default", "demo-1")).To(Equal("x-harvester-vm-default-demo-1"))
 }

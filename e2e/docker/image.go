@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package image
+package docker
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-
-	"github.com/faultline-io/faultline/e2e/docker"
 )
 
 // NonRoot is the user that programs run as which need no rights.
@@ -27,9 +25,9 @@ type Image struct {
 	User       string
 }
 
-// Program is an image with one static program in it, and what such a program may
+// ProgramImage is an image with one static program in it, and what such a program may
 // look for: users, authorities and a folder for temporary files.
-func Program(name, binary, entrypoint, user string) Image {
+func ProgramImage(name, binary, entrypoint, user string) Image {
 	return Image{
 		Name: name, Entrypoint: entrypoint, User: user,
 		Files: []File{
@@ -43,8 +41,8 @@ func Program(name, binary, entrypoint, user string) Image {
 }
 
 // Ensure imports the image unless Docker has it, made from the same.
-func (i Image) Ensure(ctx context.Context, d docker.Docker) (built bool, err error) {
-	sum, err := Sum(i.Files, i.Entrypoint, i.User)
+func (i Image) Ensure(ctx context.Context, d Docker) (built bool, err error) {
+	sum, err := SumFiles(i.Files, i.Entrypoint, i.User)
 	if err != nil {
 		return false, fmt.Errorf("identifying image %s: %w", i.Name, err)
 	}
@@ -56,7 +54,7 @@ func (i Image) Ensure(ctx context.Context, d docker.Docker) (built bool, err err
 	go func() { _ = writer.CloseWithError(Archive(writer, i.Files)) }()
 	err = d.Feed(ctx, reader, "import",
 		"--change", fmt.Sprintf("ENTRYPOINT [%q]", i.Entrypoint), "--change", "USER "+i.User, "--change", "WORKDIR /",
-		"--change", fmt.Sprintf("LABEL %s=%s", docker.SourceLabel, sum), "-", i.Name)
+		"--change", fmt.Sprintf("LABEL %s=%s", SourceLabel, sum), "-", i.Name)
 	_ = reader.CloseWithError(errors.New("the import has ended"))
 	if err != nil {
 		return false, fmt.Errorf("making image %s: %w", i.Name, err)

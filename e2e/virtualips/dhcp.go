@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dhcp gives addresses to whoever asks for one on a network card of this machine: as much of a DHCP server (RFC 2131) as clients
-// need that ask, get an address and keep it.
-package dhcp
+package virtualips
 
 import (
 	"encoding/binary"
@@ -38,8 +36,8 @@ const (
 // leaseSeconds is longer than anybody asks here.
 const leaseSeconds = 24 * 3600
 
-// Server gives addresses.
-type Server struct {
+// DHCPServer gives addresses.
+type DHCPServer struct {
 	// Own is the server's, and Network what clients are told that theirs are in.
 	Own     netip.Addr
 	Network netip.Prefix
@@ -51,7 +49,7 @@ type Server struct {
 }
 
 // Serve answers until the connection is closed.
-func (s *Server) Serve(on net.PacketConn) {
+func (s *DHCPServer) Serve(on net.PacketConn) {
 	const largest = 1500
 	message := make([]byte, largest)
 	everybody := &net.UDPAddr{IP: net.IPv4bcast, Port: 68}
@@ -67,7 +65,7 @@ func (s *Server) Serve(on net.PacketConn) {
 }
 
 // answer is what the server says; nil is nothing.
-func (s *Server) answer(message []byte) []byte {
+func (s *DHCPServer) answer(message []byte) []byte {
 	if len(message) < optionsAt || message[operation] != asks || message[hardwareLen] > hardwareMax ||
 		binary.BigEndian.Uint32(message[cookieAt:]) != cookie {
 		return nil
@@ -91,7 +89,7 @@ func (s *Server) answer(message []byte) []byte {
 }
 
 // give is the address of a client, who keeps it; false when there is none left.
-func (s *Server) give(hardware string) (netip.Addr, bool) {
+func (s *DHCPServer) give(hardware string) (netip.Addr, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if address, has := s.given[hardware]; has {

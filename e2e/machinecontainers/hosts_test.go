@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hostcontainers
+package machinecontainers
 
 import (
 	"net"
@@ -10,7 +10,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
 
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
@@ -24,7 +24,7 @@ func subnet(t *testing.T, text string) *net.IPNet {
 func TestHostsHaveAddressesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	c := Containers{Subnet: subnet(t, "192.168.16.0/20")}
+	c := HostContainers{Subnet: subnet(t, "192.168.16.0/20")}
 	seen := map[string]bool{}
 	dynamic := DynamicRange(c.Subnet)
 	g.Expect(dynamic.String()).To(Equal("192.168.16.0/24"))
@@ -43,7 +43,7 @@ func TestHostsHaveAddressesOfTheirOwn(t *testing.T) {
 func TestAHostThatCannotBoot(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	c := Containers{Subnet: subnet(t, "172.18.0.0/16")}
+	c := HostContainers{Subnet: subnet(t, "172.18.0.0/16")}
 	host := &bmov1alpha1.BareMetalHost{}
 	for _, mac := range []string{"", "nonsense", "02:fa:00:00:01:02", "02:fa:00:00:00:00"} {
 		host.Spec.BootMACAddress = mac
@@ -51,7 +51,7 @@ func TestAHostThatCannotBoot(t *testing.T) {
 		g.Expect(err).To(MatchError(ContainSubstring("boot MAC address")), mac)
 	}
 	host.Spec.BootMACAddress = "02:fa:00:00:00:02"
-	_, err := (Containers{Subnet: subnet(t, "172.18.0.0/24")}).address(host)
+	_, err := (HostContainers{Subnet: subnet(t, "172.18.0.0/24")}).address(host)
 	g.Expect(err).To(MatchError(ContainSubstring("too small")))
 
 	for _, image := range []*bmov1alpha1.Image{nil, {URL: "https://images.example.com/node.qcow2"}} {
@@ -66,7 +66,7 @@ func TestAHostThatCannotBoot(t *testing.T) {
 func TestDrive(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	content := func(files []image.File) map[string]string {
+	content := func(files []docker.File) map[string]string {
 		all := map[string]string{}
 		for _, file := range files {
 			all[file.Path] = string(file.Content)

@@ -1,19 +1,17 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package image
+package docker
 
 import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-
-	"github.com/faultline-io/faultline/e2e/docker"
 )
 
 func TestImageThatIsMadeAnewLeavesNoOldOneBehindWhereDockerRuns(t *testing.T) {
 	g := NewWithT(t)
-	d := docker.Docker{}
+	d := Docker{}
 	if _, err := d.Run(t.Context(), "version"); err != nil {
 		t.Skip("there is no Docker engine here:", err)
 	}

@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machineimage builds the image that machines boot from, out of that of a kind node, and those of the simulators that run
-// machines as containers.
-package machineimage
+package docker
 
 import (
 	"context"
@@ -13,13 +11,11 @@ import (
 	"path/filepath"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/image"
 	"github.com/faultline-io/faultline/e2e/offline/programs"
 )
 
-// Name is the name of a machine's image, completed by the version of Kubernetes.
-const Name = "faultline/machine:"
+// MachineImageName is the name of a machine's image, completed by the version of Kubernetes.
+const MachineImageName = "faultline/machine:"
 
 const (
 	// machineBaseName is completed by the version of Kubernetes.
@@ -63,9 +59,9 @@ WantedBy=multi-user.target
 //go:embed kubeadm.sh
 var kubeadm []byte
 
-// Builder builds images into Docker, each only when what it is made of has moved.
-type Builder struct {
-	Docker docker.Docker
+// MachineImages builds images into Docker, each only when what it is made of has moved.
+type MachineImages struct {
+	Docker Docker
 	// Programs are machine-init and the simulators. kube-vip and pause are given to machines in images where they were built;
 	// where they were not, machines pull them.
 	Programs binaries.Paths
@@ -75,7 +71,7 @@ type Builder struct {
 
 // Machine ensures the image that a machine boots from and answers its name.
 // It is the image of a node with cloud-init.
-func (b Builder) Machine(ctx context.Context, node string) (string, error) {
+func (b MachineImages) Machine(ctx context.Context, node string) (string, error) {
 	var preloaded []string
 	for _, i := range b.preloaded() {
 		if _, err := i.Ensure(ctx, b.Docker); err != nil {
@@ -84,30 +80,30 @@ func (b Builder) Machine(ctx context.Context, node string) (string, error) {
 		preloaded = append(preloaded, i.Name)
 	}
 	// The packages take longest and move least, so they are an image of their own.
-	base := image.Derived{Name: machineBaseName + b.Kubernetes, Base: node, Script: installCloudInit, Entrypoint: machineEntrypoint}
+	base := Derived{Name: machineBaseName + b.Kubernetes, Base: node, Script: installCloudInit, Entrypoint: machineEntrypoint}
 	if err := base.Ensure(ctx, b.Docker); err != nil {
 		return "", err
 	}
-	machine := image.Derived{
-		Name: Name + b.Kubernetes, Base: base.Name, Files: b.machineFiles(), Images: preloaded, Entrypoint: machineEntrypoint,
+	machine := Derived{
+		Name: MachineImageName + b.Kubernetes, Base: base.Name, Files: b.machineFiles(), Images: preloaded, Entrypoint: machineEntrypoint,
 	}
 	return machine.Name, machine.Ensure(ctx, b.Docker)
 }
 
 // preloaded are the images that a machine has from the start because it could not pull them.
-func (b Builder) preloaded() []image.Image {
-	var images []image.Image
+func (b MachineImages) preloaded() []Image {
+	var images []Image
 	if kubeVIP, built := b.Programs[programs.KubeVIP]; built {
-		images = append(images, image.Program(kubeVIPImage+b.KubeVIP, kubeVIP, "/kube-vip", "0"))
+		images = append(images, ProgramImage(kubeVIPImage+b.KubeVIP, kubeVIP, "/kube-vip", "0"))
 	}
 	if pause, built := b.Programs[programs.Pause]; built {
-		images = append(images, image.Program(specImage, pause, "/pause", "0"))
+		images = append(images, ProgramImage(specImage, pause, "/pause", "0"))
 	}
 	return images
 }
 
-func (b Builder) machineFiles() []image.File {
-	files := []image.File{
+func (b MachineImages) machineFiles() []File {
+	files := []File{
 		{Path: "/usr/local/bin/machine-init", From: b.Programs[binaries.MachineInit], Mode: 0o755},
 		{Path: "/usr/local/bin/kubeadm", Content: kubeadm, Mode: 0o755},
 		{Path: "/etc/cloud/cloud.cfg.d/99-machine.cfg", Content: []byte(cloudConfig)},
@@ -121,7 +117,7 @@ func (b Builder) machineFiles() []image.File {
 	}
 	for _, unit := range []string{"cloud-init-local", "cloud-init", "cloud-config", "cloud-final"} {
 		files = append(files,
-			image.File{
+			File{
 				Path:    fmt.Sprintf("%s/%s.service.d/10-guestinfo.conf", units, unit),
 				Content: []byte("[Service]\nEnvironmentFile=-/etc/cloud/guestinfo.env\n"),
 			})
@@ -131,7 +127,7 @@ func (b Builder) machineFiles() []image.File {
 
 // Simulator ensures the image of a simulator that runs machines as containers. It needs Docker's client and a shell: the machine's
 // image has one, and is there anyway. More files are what else it needs.
-func (b Builder) Simulator(ctx context.Context, program, machine string, more ...image.File) (string, error) {
+func (b MachineImages) Simulator(ctx context.Context, program, machine string, more ...File) (string, error) {
 	client, err := exec.LookPath("docker")
 	if err != nil {
 		return "", err
@@ -140,7 +136,7 @@ func (b Builder) Simulator(ctx context.Context, program, machine string, more ..
 		return "", err
 	}
 	name, path := "faultline/"+program+"-containers:latest", "/usr/local/bin/"+program
-	made := image.Derived{Name: name, Base: machine, Entrypoint: fmt.Sprintf("[%q]", path), Files: append([]image.File{
+	made := Derived{Name: name, Base: machine, Entrypoint: fmt.Sprintf("[%q]", path), Files: append([]File{
 		{Path: path, From: b.Programs[program], Mode: 0o755},
 		{Path: "/usr/local/bin/docker", From: client, Mode: 0o755},
 	}, more...)}

@@ -1,15 +1,13 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package image
+package docker
 
 import (
 	"bytes"
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/faultline-io/faultline/e2e/docker"
 )
 
 const (
@@ -30,7 +28,7 @@ type Derived struct {
 }
 
 // Ensure builds the image unless Docker has it, made from the same.
-func (i Derived) Ensure(ctx context.Context, d docker.Docker) error {
+func (i Derived) Ensure(ctx context.Context, d Docker) error {
 	sum, err := i.sum(ctx, d)
 	if err != nil {
 		return fmt.Errorf("identifying image %s: %w", i.Name, err)
@@ -45,7 +43,7 @@ func (i Derived) Ensure(ctx context.Context, d docker.Docker) error {
 	}
 	_, err = d.Run(ctx, "commit",
 		"--change", "ENTRYPOINT "+i.Entrypoint, "--change", "CMD []", "--change", "ENV container=docker",
-		"--change", fmt.Sprintf("LABEL %s=%s", docker.SourceLabel, sum),
+		"--change", fmt.Sprintf("LABEL %s=%s", SourceLabel, sum),
 		builder, i.Name)
 	if err != nil {
 		return fmt.Errorf("making image %s: %w", i.Name, err)
@@ -57,7 +55,7 @@ func (i Derived) Ensure(ctx context.Context, d docker.Docker) error {
 }
 
 // sum identifies everything that the image is made of.
-func (i Derived) sum(ctx context.Context, d docker.Docker) (string, error) {
+func (i Derived) sum(ctx context.Context, d Docker) (string, error) {
 	words := []string{i.Script, i.Entrypoint}
 	for _, name := range append([]string{i.Base}, i.Images...) {
 		id, err := d.ImageID(ctx, name)
@@ -66,11 +64,11 @@ func (i Derived) sum(ctx context.Context, d docker.Docker) (string, error) {
 		}
 		words = append(words, name, id)
 	}
-	return Sum(i.Files, words...)
+	return SumFiles(i.Files, words...)
 }
 
 // fill leaves a container behind that is ready to be committed.
-func (i Derived) fill(ctx context.Context, d docker.Docker, builder string) error {
+func (i Derived) fill(ctx context.Context, d Docker, builder string) error {
 	if err := d.Remove(ctx, builder); err != nil {
 		return err
 	}
@@ -96,7 +94,7 @@ func (i Derived) fill(ctx context.Context, d docker.Docker, builder string) erro
 
 // preload imports images into the builder's containerd. They are unpacked by the
 // node that runs them: an image cannot carry unpacked ones.
-func preload(ctx context.Context, d docker.Docker, builder string, images []string) error {
+func preload(ctx context.Context, d Docker, builder string, images []string) error {
 	if len(images) == 0 {
 		return nil
 	}

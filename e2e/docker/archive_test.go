@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package image
+package docker
 
 import (
 	"archive/tar"
@@ -59,7 +59,7 @@ func TestSumFollowsEverythingInTheImage(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	sum := func(files []File, words ...string) string {
-		s, err := Sum(files, words...)
+		s, err := SumFiles(files, words...)
 		g.Expect(err).NotTo(HaveOccurred())
 		return s
 	}

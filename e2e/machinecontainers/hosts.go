@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostcontainers backs each simulated host with a container that boots the machine's image. A config drive tells it what it
-// is, as the bare-metal operator tells a server.
-package hostcontainers
+package machinecontainers
 
 import (
 	"context"
@@ -14,16 +12,15 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/machinecontainers"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
 // registry begins the URL of an image that a host can boot. What follows is its name in Docker.
 const registry = "oci://"
 
-// Containers are those of the hosts of one simulated bare-metal operator.
-type Containers struct {
-	machinecontainers.Containers
+// HostContainers are those of the hosts of one simulated bare-metal operator.
+type HostContainers struct {
+	Containers
 
 	// Prefix begins the name of each container.
 	Prefix string
@@ -31,9 +28,9 @@ type Containers struct {
 	Subnet *net.IPNet
 }
 
-// Open finds the network.
-func Open(ctx context.Context, d docker.Docker, prefix, label, network string) (Containers, error) {
-	c := Containers{Containers: machinecontainers.Containers{Docker: d, Label: label, Network: network}, Prefix: prefix}
+// OpenHosts finds the network.
+func OpenHosts(ctx context.Context, d docker.Docker, prefix, label, network string) (HostContainers, error) {
+	c := HostContainers{Containers: Containers{Docker: d, Label: label, Network: network}, Prefix: prefix}
 	said, err := d.Run(ctx, "network", "inspect", network, "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")
 	if err != nil {
 		return c, err
@@ -48,12 +45,12 @@ func Open(ctx context.Context, d docker.Docker, prefix, label, network string) (
 }
 
 // Hooks let the simulator start and stop the containers.
-func (c Containers) Hooks() simulator.Hooks {
+func (c HostContainers) Hooks() simulator.Hooks {
 	return simulator.Hooks{PowerOn: c.powerOn, PowerOff: c.powerOff, Erase: c.erase}
 }
 
 // Inventory is the simulator's own with the address that the host has here.
-func (c Containers) Inventory(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
+func (c HostContainers) Inventory(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
 	details := simulator.StandardInventory(host)
 	if address, err := c.address(host); err == nil {
 		details.NIC[0].IP = address.String()
@@ -62,16 +59,16 @@ func (c Containers) Inventory(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.Hard
 }
 
 // name of the host's container.
-func (c Containers) name(host *bmov1alpha1.BareMetalHost) string {
+func (c HostContainers) name(host *bmov1alpha1.BareMetalHost) string {
 	return strings.Join([]string{c.Prefix, host.Namespace, host.Name}, "-")
 }
 
-func (c Containers) powerOn(ctx context.Context, boot simulator.Boot) error {
-	return c.PowerOn(ctx, c.name(boot.Host), func() (machinecontainers.Machine, error) { return c.installed(boot) })
+func (c HostContainers) powerOn(ctx context.Context, boot simulator.Boot) error {
+	return c.PowerOn(ctx, c.name(boot.Host), func() (Machine, error) { return c.installed(boot) })
 }
 
 // installed is what the operator would write to the host's disks.
-func (c Containers) installed(boot simulator.Boot) (m machinecontainers.Machine, err error) {
+func (c HostContainers) installed(boot simulator.Boot) (m Machine, err error) {
 	if m.Image, err = imageOf(boot.Host); err != nil {
 		return m, err
 	}
@@ -82,11 +79,11 @@ func (c Containers) installed(boot simulator.Boot) (m machinecontainers.Machine,
 	return m, err
 }
 
-func (c Containers) powerOff(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+func (c HostContainers) powerOff(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	return c.PowerOff(ctx, c.name(host))
 }
 
-func (c Containers) erase(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+func (c HostContainers) erase(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	return c.Erase(ctx, c.name(host))
 }
 
