@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	clusterctlrepository "github.com/faultline-io/faultline/e2e/kind/repository"
+	"github.com/faultline-io/faultline/e2e/release"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
@@ -85,19 +85,19 @@ func planned(plans []clusterctl.UpgradePlan, provider string) string {
 func releases(t *testing.T, folder string) (settings string) {
 	t.Helper()
 	source, version := clusterAPI(t)
-	all := []clusterctlrepository.Provider{{
-		Name: config.ClusterAPIProviderName, Type: clusterctlrepository.Core, Version: version,
+	all := []release.Provider{{
+		Name: config.ClusterAPIProviderName, Type: release.Core, Version: version,
 		Config:   filepath.Join(source, binaries.CAPICoreFolder(version), "config", "default"),
 		Metadata: filepath.Join(source, "metadata.yaml"),
 	}}
 	for _, name := range providers(t) {
 		of := filepath.Join(repository, "providers", name)
-		all = append(all, clusterctlrepository.Provider{
-			Name: name, Type: clusterctlrepository.Infrastructure, Version: ourVersion,
+		all = append(all, release.Provider{
+			Name: name, Type: release.Infrastructure, Version: ourVersion,
 			Config: filepath.Join(of, "config", "default"), Metadata: filepath.Join(of, "metadata.yaml"),
 		})
 	}
-	r := clusterctlrepository.Repository{Dir: folder, CAPIImages: version}
+	r := release.Repository{Dir: folder, CAPIImages: version}
 	NewWithT(t).Expect(r.Write(all, nil)).To(Succeed())
 	return r.Config()
 }

@@ -12,8 +12,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/faultline-io/faultline/e2e/demo/internal/diagnosis"
 )
 
 // clusterAPISuffix ends the API groups of Cluster API and its providers.
@@ -77,5 +75,5 @@ func (d *demo) diagnose(ctx context.Context) string {
 	if err != nil {
 		return "  (unknown: " + err.Error() + ")\n"
 	}
-	return diagnosis.Findings(objects)
+	return findings(objects)
 }

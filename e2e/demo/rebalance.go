@@ -16,7 +16,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/demo/internal/diagnosis"
 	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
 	"github.com/faultline-io/faultline/e2e/provider"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
@@ -170,7 +169,7 @@ func (d *demo) notePlaces(ctx context.Context) error {
 
 // conditionText is what a condition of an object says; "" when there is none.
 func conditionText(object *unstructured.Unstructured, kind string) string {
-	for _, condition := range diagnosis.ConditionsOf(object) {
+	for _, condition := range conditionsOf(object) {
 		if condition.Type == kind {
 			return strings.TrimSuffix(fmt.Sprintf("%s=%s %s: %s", kind, condition.Status, condition.Reason, condition.Message), ": ")
 		}

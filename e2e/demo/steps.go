@@ -16,7 +16,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/demo/internal/diagnosis"
 	"github.com/faultline-io/faultline/e2e/demo/internal/report"
 	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
 	"github.com/faultline-io/faultline/e2e/provider"
@@ -68,7 +67,7 @@ func (d *demo) domainCondition(ctx context.Context, name string) (metav1.Conditi
 	if err := d.management.Client.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
 		return metav1.Condition{}, err
 	}
-	for _, condition := range diagnosis.ConditionsOf(object) {
+	for _, condition := range conditionsOf(object) {
 		if condition.Type == clusterv1.ReadyCondition {
 			return condition, nil
 		}

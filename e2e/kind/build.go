@@ -13,12 +13,11 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/kind/cluster"
-	"github.com/faultline-io/faultline/e2e/kind/repository"
 	"github.com/faultline-io/faultline/e2e/offline/certmanager"
 	"github.com/faultline-io/faultline/e2e/offline/engine"
 	"github.com/faultline-io/faultline/e2e/offline/nodeimage"
 	"github.com/faultline-io/faultline/e2e/offline/programs"
+	"github.com/faultline-io/faultline/e2e/release"
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
@@ -63,8 +62,8 @@ func (e *Environment) programs() []string {
 		names = append(names, p.Simulator().Programs...)
 	}
 	if e.Upstream {
-		_, release := e.replaced()
-		names = append(names, release.Program)
+		_, replaced := e.replaced()
+		names = append(names, replaced.Program)
 	}
 	if e.Boot {
 		names = append(append(names, binaries.MachineInit), e.chartPrograms()...)
@@ -148,7 +147,7 @@ func (e *Environment) buildMachine(ctx context.Context, log io.Writer) error {
 		}
 	}
 	var err error
-	e.found.machine, err = builder.Machine(ctx, cmp.Or(e.found.node, cluster.PublishedNode))
+	e.found.machine, err = builder.Machine(ctx, cmp.Or(e.found.node, PublishedNode))
 	return err
 }
 
@@ -172,7 +171,7 @@ func (e *Environment) ownImages() ([]docker.Image, error) {
 
 // managerImage is the image of a provider of ours; its tag is the provider's version.
 func (e *Environment) managerImage(provider string) (string, error) {
-	components, err := repository.Components(e.config(provider))
+	components, err := release.Components(e.config(provider))
 	if err != nil {
 		return "", err
 	}
@@ -181,7 +180,7 @@ func (e *Environment) managerImage(provider string) (string, error) {
 
 // onlyImage is the one image that the components of a provider name.
 func onlyImage(provider string, components []byte) (string, error) {
-	images := repository.Images(components)
+	images := release.Images(components)
 	if len(images) != 1 {
 		return "", fmt.Errorf("the components of %s are to name one image, not %q", provider, images)
 	}

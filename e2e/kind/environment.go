@@ -21,11 +21,10 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/kind/cluster"
-	"github.com/faultline-io/faultline/e2e/kind/repository"
 	"github.com/faultline-io/faultline/e2e/offline/engine"
 	"github.com/faultline-io/faultline/e2e/offline/programs"
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/release"
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
@@ -68,7 +67,7 @@ type findings struct {
 	node      string   // the image of the node; "" is kind's own
 	machine   string   // the image that machines boot from; "" when they do not
 	images    []string // that the node is to have
-	providers []repository.Provider
+	providers []release.Provider
 	variables map[string]string // of cluster templates
 }
 
@@ -109,11 +108,11 @@ func (e *Environment) reserve() error {
 	if e.release != nil {
 		return nil
 	}
-	release, err := tool.TryLock(filepath.Join(e.own, "lock"))
-	if err == nil && release == nil {
+	unlock, err := tool.TryLock(filepath.Join(e.own, "lock"))
+	if err == nil && unlock == nil {
 		err = fmt.Errorf("environment %s is in use by another run in this clone: wait for that, or give this one another name (CLUSTER=NAME)", e.Name)
 	}
-	e.release = release
+	e.release = unlock
 	return err
 }
 
@@ -177,15 +176,15 @@ func (e *Environment) docker(log io.Writer) docker.Docker {
 	return docker.Docker{Runner: tool.Runner{Log: log}}
 }
 
-func (e *Environment) cluster(log io.Writer) cluster.Cluster {
-	return cluster.Cluster{
+func (e *Environment) cluster(log io.Writer) Cluster {
+	return Cluster{
 		Name: e.Name, Image: e.found.node, Kubeconfig: e.Kubeconfig(),
 		Kubectl: e.Program(binaries.Kubectl), Docker: e.docker(log),
 	}
 }
 
-func (e *Environment) repository() repository.Repository {
-	return repository.Repository{Dir: filepath.Join(e.own, "repository")}
+func (e *Environment) repository() release.Repository {
+	return release.Repository{Dir: filepath.Join(e.own, "repository")}
 }
 
 // Variables are those of cluster templates that describe what the providers drive and

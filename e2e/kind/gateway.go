@@ -9,8 +9,6 @@ import (
 	"io"
 	"net/netip"
 	"strings"
-
-	"github.com/faultline-io/faultline/e2e/kind/cluster"
 )
 
 // Gateway is this machine's address on the network of the node: what listens there is reached from the cluster's pods.
@@ -34,7 +32,7 @@ type Network struct {
 
 // Network is what Docker knows of the network of the node.
 func (e *Environment) Network(ctx context.Context) (Network, error) {
-	out, err := e.docker(io.Discard).Run(ctx, "network", "inspect", cluster.Network, "--format",
+	out, err := e.docker(io.Discard).Run(ctx, "network", "inspect", NodeNetwork, "--format",
 		"{{slice .ID 0 12}} {{range .IPAM.Config}}{{.Subnet}},{{.Gateway}} {{end}}")
 	if err != nil {
 		return Network{}, err
@@ -61,7 +59,7 @@ func parseNetwork(inspected string) (Network, error) {
 		}
 	}
 	if !network.Gateway.IsValid() {
-		return Network{}, fmt.Errorf("network %s has no IPv4 gateway", cluster.Network)
+		return Network{}, fmt.Errorf("network %s has no IPv4 gateway", NodeNetwork)
 	}
 	return network, nil
 }

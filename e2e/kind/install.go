@@ -11,9 +11,8 @@ import (
 	"strings"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/kind/cluster"
-	"github.com/faultline-io/faultline/e2e/kind/repository"
 	"github.com/faultline-io/faultline/e2e/offline/certmanager"
+	"github.com/faultline-io/faultline/e2e/release"
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
@@ -28,9 +27,9 @@ type manager struct {
 
 func (e *Environment) clusterAPIManagers() []manager {
 	return []manager{
-		{binaries.CAPICore, "cluster-api-controller", "cluster-api", repository.Core, binaries.CAPICoreFolder(e.builder.CAPI)},
-		{binaries.CAPIKubeadmBootstrap, "kubeadm-bootstrap-controller", "kubeadm", repository.Bootstrap, "bootstrap/kubeadm"},
-		{binaries.CAPIKubeadmControlPlane, "kubeadm-control-plane-controller", "kubeadm", repository.ControlPlane, "controlplane/kubeadm"},
+		{binaries.CAPICore, "cluster-api-controller", "cluster-api", release.Core, binaries.CAPICoreFolder(e.builder.CAPI)},
+		{binaries.CAPIKubeadmBootstrap, "kubeadm-bootstrap-controller", "kubeadm", release.Bootstrap, "bootstrap/kubeadm"},
+		{binaries.CAPIKubeadmControlPlane, "kubeadm-control-plane-controller", "kubeadm", release.ControlPlane, "controlplane/kubeadm"},
 	}
 }
 
@@ -39,7 +38,7 @@ func (e *Environment) createCluster(ctx context.Context, log io.Writer) error {
 }
 
 func (e *Environment) loadImages(ctx context.Context, log io.Writer) error {
-	loaded, err := cluster.Load(ctx, e.docker(log), e.cluster(log).Node(), e.found.images...)
+	loaded, err := LoadImages(ctx, e.docker(log), e.cluster(log).Node(), e.found.images...)
 	if err != nil || len(loaded) == 0 {
 		return err
 	}
@@ -72,9 +71,9 @@ func (e *Environment) writeRepository(ctx context.Context, log io.Writer) error 
 	if err != nil {
 		return err
 	}
-	var providers []repository.Provider
+	var providers []release.Provider
 	for _, m := range e.clusterAPIManagers() {
-		providers = append(providers, repository.Provider{
+		providers = append(providers, release.Provider{
 			Name: m.name, Type: m.kind, Version: version,
 			Config: filepath.Join(capi, m.folder, "config", "default"), Metadata: filepath.Join(capi, "metadata.yaml"),
 		})
@@ -85,8 +84,8 @@ func (e *Environment) writeRepository(ctx context.Context, log io.Writer) error 
 		if err != nil {
 			return err
 		}
-		providers = append(providers, repository.Provider{
-			Name: name, Type: repository.Infrastructure, Version: image[strings.LastIndex(image, ":")+1:],
+		providers = append(providers, release.Provider{
+			Name: name, Type: release.Infrastructure, Version: image[strings.LastIndex(image, ":")+1:],
 			Config: e.config(name), Metadata: filepath.Join(e.builder.Root, "providers", name, "metadata.yaml"),
 			Templates:    []string{filepath.Join(e.builder.Root, "templates", name)},
 			NameTemplate: p.Describe().Plain, // the specs are about failure domains
@@ -109,7 +108,7 @@ func (e *Environment) writeRepository(ctx context.Context, log io.Writer) error 
 }
 
 // certManager is nil where clusterctl can download its own choice of cert-manager.
-func (e *Environment) certManager(ctx context.Context) (*repository.CertManager, error) {
+func (e *Environment) certManager(ctx context.Context) (*release.CertManager, error) {
 	if e.found.published {
 		return nil, nil
 	}
@@ -118,7 +117,7 @@ func (e *Environment) certManager(ctx context.Context) (*repository.CertManager,
 		return nil, err
 	}
 	manifest, err := certmanager.Manifest(source, version, binaries.KubernetesVersion)
-	return &repository.CertManager{Version: version, Manifest: manifest}, err
+	return &release.CertManager{Version: version, Manifest: manifest}, err
 }
 
 // install lets clusterctl install what is missing. A provider of ours that is there
@@ -133,7 +132,7 @@ func (e *Environment) install(ctx context.Context, log io.Writer) error {
 		switch {
 		case !slices.Contains(present, p.Label()):
 			args = append(args, flagOf(p.Type), p.Name+":"+p.Version)
-		case p.Type == repository.Infrastructure:
+		case p.Type == release.Infrastructure:
 			if err := e.apply(ctx, log, p); err != nil {
 				return err
 			}
@@ -160,7 +159,7 @@ func (e *Environment) installed(ctx context.Context, log io.Writer) ([]string, e
 }
 
 // apply brings an installed provider to what the repository says.
-func (e *Environment) apply(ctx context.Context, log io.Writer, p repository.Provider) error {
+func (e *Environment) apply(ctx context.Context, log io.Writer, p release.Provider) error {
 	components, err := e.clusterctl(ctx, log, "generate", "provider", flagOf(p.Type), p.Name+":"+p.Version)
 	if err != nil {
 		return err
@@ -172,8 +171,8 @@ func (e *Environment) apply(ctx context.Context, log io.Writer, p repository.Pro
 // flagOf is the flag of clusterctl for a type of provider.
 func flagOf(kind string) string {
 	return map[string]string{
-		repository.Core: "--core", repository.Bootstrap: "--bootstrap",
-		repository.ControlPlane: "--control-plane", repository.Infrastructure: "--infrastructure",
+		release.Core: "--core", release.Bootstrap: "--bootstrap",
+		release.ControlPlane: "--control-plane", release.Infrastructure: "--infrastructure",
 	}[kind]
 }
 

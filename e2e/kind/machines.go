@@ -13,7 +13,6 @@ import (
 	"net/netip"
 
 	"github.com/faultline-io/faultline/e2e/charts"
-	"github.com/faultline-io/faultline/e2e/kind/cluster"
 )
 
 // CutPower takes the power from machines that boot, given by name. The simulator of the first provider finds them switched off.
@@ -115,7 +114,7 @@ func (e *Environment) load(ctx context.Context, images, machines []string) error
 		if err != nil {
 			return err
 		}
-		if _, err := cluster.Load(ctx, e.docker(io.Discard), container, images...); err != nil {
+		if _, err := LoadImages(ctx, e.docker(io.Discard), container, images...); err != nil {
 			return fmt.Errorf("giving machine %s its images: %w", machine, err)
 		}
 	}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/kind/cluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/tool"
 )
@@ -27,7 +26,7 @@ const environmentLabel = "io.faultline.environment"
 // Kind is the environment as its providers see it.
 func (e *Environment) Kind(log io.Writer) provider.Kind {
 	k := provider.Kind{
-		Name: e.Name, SimulatorOf: e.SimulatorOf, Boot: e.Boot, Docker: e.docker(log), Node: e.cluster(log).Node(), Network: cluster.Network,
+		Name: e.Name, SimulatorOf: e.SimulatorOf, Boot: e.Boot, Docker: e.docker(log), Node: e.cluster(log).Node(), Network: NodeNetwork,
 		Folder: e.own, Label: environmentLabel + "=" + e.Name, Kubeconfig: e.cluster(log).InternalKubeconfig, Variables: e.Variables(),
 	}
 	if e.Boot {

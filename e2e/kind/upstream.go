@@ -9,12 +9,12 @@ import (
 	"slices"
 
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/kind/repository"
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/release"
 )
 
 // replaced is the release that a provider of ours takes over from, and the name of that provider; "" if none of them does.
-func (e *Environment) replaced() (name string, release provider.Replaced) {
+func (e *Environment) replaced() (name string, replaced provider.Replaced) {
 	for _, p := range e.Providers {
 		if replacing, ok := p.(provider.Replacing); ok {
 			return p.Describe().Name, replacing.Replaced()
@@ -24,11 +24,11 @@ func (e *Environment) replaced() (name string, release provider.Replaced) {
 }
 
 // upstream is that release, as its module has it.
-func (e *Environment) upstream(ctx context.Context) (repository.Provider, error) {
-	name, release := e.replaced()
-	folder, version, err := release.Source(ctx, e.builder)
-	return repository.Provider{
-		Name: name, Type: repository.Infrastructure, Version: version,
+func (e *Environment) upstream(ctx context.Context) (release.Provider, error) {
+	name, replaced := e.replaced()
+	folder, version, err := replaced.Source(ctx, e.builder)
+	return release.Provider{
+		Name: name, Type: release.Infrastructure, Version: version,
 		Config: filepath.Join(folder, "config", "default"), Metadata: filepath.Join(folder, "metadata.yaml"),
 	}, err
 }
@@ -39,17 +39,17 @@ func (e *Environment) upstreamImage(ctx context.Context) (docker.Image, error) {
 	if err != nil {
 		return docker.Image{}, err
 	}
-	components, err := repository.Components(upstream.Config)
+	components, err := release.Components(upstream.Config)
 	if err != nil {
 		return docker.Image{}, err
 	}
-	_, release := e.replaced()
-	name, err := onlyImage(release.Program, components)
-	return docker.ProgramImage(name, e.found.programs[release.Program], managerPath, docker.NonRoot), err
+	_, replaced := e.replaced()
+	name, err := onlyImage(replaced.Program, components)
+	return docker.ProgramImage(name, e.found.programs[replaced.Program], managerPath, docker.NonRoot), err
 }
 
 // putUpstreamFirst lays out upstream's release beside ours, and has that one installed.
-func (e *Environment) putUpstreamFirst(ctx context.Context, r repository.Repository) error {
+func (e *Environment) putUpstreamFirst(ctx context.Context, r release.Repository) error {
 	upstream, err := e.upstream(ctx)
 	if err != nil {
 		return err
@@ -60,5 +60,5 @@ func (e *Environment) putUpstreamFirst(ctx context.Context, r repository.Reposit
 			e.found.providers[i] = upstream
 		}
 	}
-	return r.Write([]repository.Provider{upstream}, nil)
+	return r.Write([]release.Provider{upstream}, nil)
 }

@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release writes a release: what clusterctl, kubectl and helm install. Make builds kubectl fd.
+// Package release writes a release: what clusterctl, kubectl and helm install, and the folder that clusterctl installs from in kind. Make builds
+// kubectl fd.
 package release
 
 import (
@@ -11,7 +12,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/charts"
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/kind/repository"
 )
 
 // Release is a release of the repository.
@@ -86,11 +86,11 @@ func (r Release) provider(source string) (string, error) {
 
 // components builds a kustomize folder of the repository. Its images are those of the release, whatever tag the sources have.
 func (r Release) components(from, to string) error {
-	components, err := repository.Components(filepath.Join(r.Root, from))
+	components, err := Components(filepath.Join(r.Root, from))
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, repository.WithImages(components, r.Name), 0o644)
+	return os.WriteFile(to, WithImages(components, r.Name), 0o644)
 }
 
 func (r Release) folder(name string) (string, error) {

@@ -23,8 +23,8 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/faultline-io/faultline/e2e/virtualips"
 	"github.com/faultline-io/faultline/e2e/tool"
+	"github.com/faultline-io/faultline/e2e/virtualips"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 

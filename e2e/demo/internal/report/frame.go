@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
-	"github.com/faultline-io/faultline/e2e/terminal"
 )
 
 const (
@@ -45,7 +44,7 @@ func (f *frame) latest() *shownStep {
 // render draws the frame in lines of at most that many columns.
 func (f *frame) render(now time.Time, columns int) []string {
 	columns = max(columns, narrowest)
-	list := []string{terminal.Color(terminal.Bold, terminal.Ends("Faultline demo", terminal.Clock(now.Sub(f.began)), columns)), ""}
+	list := []string{Color(Bold, Ends("Faultline demo", Clock(now.Sub(f.began)), columns)), ""}
 	for i := range f.steps {
 		list = append(list, f.steps[i].render(now, columns, i == len(f.steps)-1)...)
 	}
@@ -56,19 +55,19 @@ func (f *frame) render(now time.Time, columns int) []string {
 }
 
 func (s *shownStep) render(now time.Time, columns int, latest bool) []string {
-	mark, shade, took := "▸", terminal.Yellow, terminal.Clock(now.Sub(s.began))
+	mark, shade, took := "▸", Yellow, Clock(now.Sub(s.began))
 	switch {
 	case s.failed:
-		mark, shade, took = "✗", terminal.Red, Seconds(s.took)
+		mark, shade, took = "✗", Red, Seconds(s.took)
 	case s.ended:
-		mark, shade, took = "✓", terminal.Green, Seconds(s.took)
+		mark, shade, took = "✓", Green, Seconds(s.took)
 	}
-	list := []string{terminal.Color(shade, terminal.Ends(mark+" "+s.name, took, columns))}
+	list := []string{Color(shade, Ends(mark+" "+s.name, took, columns))}
 	if !latest {
 		return list
 	}
 	for _, note := range s.notes[max(0, len(s.notes)-notesShown):] {
-		list = append(list, terminal.Color(terminal.Faint, terminal.Cut("    "+note, columns)))
+		list = append(list, Color(Faint, Cut("    "+note, columns)))
 	}
 	return list
 }
@@ -79,43 +78,43 @@ func (f *frame) domains(columns int) []string {
 	width := columns/len(f.now.Domains) - 1
 	cells := make([][]string, len(f.now.Domains))
 	for i, domain := range f.now.Domains {
-		cells[i] = append(cells[i], terminal.Color(terminal.Bold, terminal.Fit(domain.Name, width)), domainLine(domain, width), terminal.Color(terminal.Faint, strings.Repeat("─", width)))
+		cells[i] = append(cells[i], Color(Bold, Fit(domain.Name, width)), domainLine(domain, width), Color(Faint, strings.Repeat("─", width)))
 		for _, m := range f.now.Machines {
 			if m.Domain == domain.Name {
 				cells[i] = append(cells[i], machineLines(m, width)...)
 			}
 		}
 	}
-	list := terminal.Beside(cells, width)
+	list := Beside(cells, width)
 	for _, m := range f.now.Machines {
 		if m.Domain == "" {
-			list = append(list, terminal.Color(terminal.Yellow, terminal.Cut("· "+m.Name+": "+m.Words(), columns)))
+			list = append(list, Color(Yellow, Cut("· "+m.Name+": "+m.Words(), columns)))
 		}
 	}
 	return list
 }
 
 func domainLine(d snapshot.Domain, width int) string {
-	shade := terminal.Red
+	shade := Red
 	if d.ControlPlane {
-		shade = terminal.Green
+		shade = Green
 	}
 	if d.State == "" {
-		shade = terminal.Faint
+		shade = Faint
 	}
-	return terminal.Color(shade, terminal.Fit(d.Words(), width))
+	return Color(shade, Fit(d.Words(), width))
 }
 
 func machineLines(m snapshot.Machine, width int) []string {
-	shade := terminal.Yellow
+	shade := Yellow
 	switch {
 	case m.Deleting || m.Role == "":
-		shade = terminal.Red
+		shade = Red
 	case m.Ready:
-		shade = terminal.Green
+		shade = Green
 	}
 	return []string{
-		terminal.Color(shade, terminal.Fit("● "+m.Name, width)),
-		terminal.Color(terminal.Faint, terminal.Fit("  "+strings.TrimPrefix(m.Role+", "+m.State(), ", "), width)),
+		Color(shade, Fit("● "+m.Name, width)),
+		Color(Faint, Fit("  "+strings.TrimPrefix(m.Role+", "+m.State(), ", "), width)),
 	}
 }

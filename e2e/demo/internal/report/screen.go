@@ -8,19 +8,18 @@ import (
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
-	"github.com/faultline-io/faultline/e2e/terminal"
 )
 
 // screen is the reporter for terminals: one frame that changes in place.
 type screen struct {
-	*terminal.Writer
+	*Writer
 
 	frame *frame
 }
 
 func newScreen(out io.Writer, size func() (columns, rows int), began time.Time) *screen {
 	f := &frame{began: began}
-	return &screen{frame: f, Writer: terminal.NewWriter(out, size, f.render)}
+	return &screen{frame: f, Writer: NewWriter(out, size, f.render)}
 }
 
 func (s *screen) Begin(name string) {

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package diagnosis
+package demo
 
 import (
 	"testing"
@@ -26,7 +26,7 @@ func TestFindings(t *testing.T) {
 	deleting := object("deleting", condition("Ready", "True"))
 	deleting.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
 	deleting.SetFinalizers([]string{"example.test/keep"})
-	got := Findings([]unstructured.Unstructured{
+	got := findings([]unstructured.Unstructured{
 		object("fine", condition("Ready", "True"), condition("Deleting", "False"), condition("ScalingUp", "False")),
 		object("broken", condition("Ready", "False"), condition("RollingOut", "True")),
 		deleting,

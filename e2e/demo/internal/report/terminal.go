@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package terminal shows lines on a terminal that change in place.
-package terminal
+package report
 
 import (
 	"fmt"

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package diagnosis says what is wrong with objects of Cluster API, as far as they say so.
-package diagnosis
+package demo
 
 import (
 	"fmt"
@@ -15,9 +14,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Findings lists, object by object, the conditions that say that something is
+// findings lists, object by object, the conditions that say that something is
 // wrong, and deletions that wait.
-func Findings(objects []unstructured.Unstructured) string {
+func findings(objects []unstructured.Unstructured) string {
 	var text strings.Builder
 	for i := range objects {
 		object := &objects[i]
@@ -25,7 +24,7 @@ func Findings(objects []unstructured.Unstructured) string {
 		if object.GetDeletionTimestamp() != nil {
 			lines = append(lines, "is being deleted; finalizers "+strings.Join(object.GetFinalizers(), ", "))
 		}
-		for _, c := range ConditionsOf(object) {
+		for _, c := range conditionsOf(object) {
 			if bad(c) {
 				lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, oneLine(c.Message)), ": "))
 			}
@@ -50,8 +49,8 @@ func bad(c metav1.Condition) bool {
 	return c.Status != metav1.ConditionTrue
 }
 
-// ConditionsOf reads status.conditions; what is malformed is passed over.
-func ConditionsOf(object *unstructured.Unstructured) []metav1.Condition {
+// conditionsOf reads status.conditions; what is malformed is passed over.
+func conditionsOf(object *unstructured.Unstructured) []metav1.Condition {
 	raw, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	var conditions []metav1.Condition
 	for _, item := range raw {

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster creates and deletes a kind cluster and gives it images.
-package cluster
+package kind
 
 import (
 	"cmp"
@@ -22,8 +21,8 @@ import (
 )
 
 const (
-	// Network is the network of Docker that kind's nodes are on.
-	Network = "kind"
+	// NodeNetwork is the network of Docker that kind's nodes are on.
+	NodeNetwork = "kind"
 	// PublishedNode is the image that kind's node has unless it is told of another.
 	PublishedNode = defaults.Image
 	// readyTimeout is how long a node may take to become Ready.
@@ -148,8 +147,8 @@ func (c Cluster) InternalKubeconfig() ([]byte, error) {
 	return []byte(content), nil
 }
 
-// Load gives a node, the container of which has this name, the images that it does not have, and answers them.
-func Load(ctx context.Context, d docker.Docker, node string, images ...string) ([]string, error) {
+// LoadImages gives a node, the container of which has this name, the images that it does not have, and answers them.
+func LoadImages(ctx context.Context, d docker.Docker, node string, images ...string) ([]string, error) {
 	var missing []string
 	for _, image := range images {
 		want, err := d.ImageID(ctx, image)

@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package repository lays out a folder that clusterctl installs from: what the
-// releases of Cluster API, of our providers and of cert-manager would have.
-package repository
+package release
 
 import (
 	"fmt"
