@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/faultline-io/faultline/e2e/alone"
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
@@ -38,7 +37,7 @@ type Options struct {
 	// Scale, unless empty, measures what is large, of that size, in place of everything else.
 	Scale string
 	// Other, unless nil, is measured in the place of our manager.
-	Other *alone.Manager
+	Other *provider.OtherManager
 	// Out receives the table.
 	Out io.Writer
 	// Progress receives a line for each thing that takes time.
@@ -106,7 +105,7 @@ type Outcome interface{ Report() string }
 
 // Runner is what all scenarios share.
 type Runner struct {
-	installation *alone.Installation
+	installation *provider.Installation
 	progress     io.Writer
 	dir          string
 	Provider     string
@@ -116,7 +115,7 @@ type Runner struct {
 }
 
 func newRunner(ctx context.Context, options Options) (*Runner, error) {
-	installation, err := alone.Install(ctx, options.Provider, options.Progress)
+	installation, err := provider.Install(ctx, options.Provider, options.Progress)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/alone"
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
@@ -45,7 +44,7 @@ const (
 type run struct {
 	options      Options
 	mode         provider.Mode
-	installation *alone.Installation
+	installation *provider.Installation
 	dir          string
 	random       *rand.Rand
 

@@ -22,7 +22,6 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/faultline-io/faultline/e2e/alone"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
@@ -101,9 +100,9 @@ func behaving(as string) string {
 }
 
 // install builds what a storm runs, without logs of this process, and makes a folder for its logs.
-func (o Options) install(ctx context.Context) (*alone.Installation, string, error) {
+func (o Options) install(ctx context.Context) (*provider.Installation, string, error) {
 	ctrl.SetLogger(logr.Discard())
-	installation, err := alone.Install(ctx, o.Provider, o.Progress)
+	installation, err := provider.Install(ctx, o.Provider, o.Progress)
 	if err != nil {
 		return nil, "", err
 	}

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/alone"
 	"github.com/faultline-io/faultline/e2e/benchmark"
+	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
 	"github.com/faultline-io/faultline/e2e/tool"
 )
@@ -47,7 +47,7 @@ func runBench(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 }
 
 // another is the manager to measure in the place of ours, if that is asked for. It runs in another folder than this program.
-func another(manager, release string) (*alone.Manager, error) {
+func another(manager, release string) (*provider.OtherManager, error) {
 	if manager == "" && release == "" {
 		return nil, nil
 	}
@@ -59,7 +59,7 @@ func another(manager, release string) (*alone.Manager, error) {
 		return nil, err
 	}
 	release, err = filepath.Abs(release)
-	return &alone.Manager{Program: program, Release: release}, err
+	return &provider.OtherManager{Program: program, Release: release}, err
 }
 
 func numbers(list string) ([]int, error) {

@@ -16,7 +16,6 @@ import (
 	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/provider/metal3/benchmarks"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
@@ -64,4 +63,4 @@ func (Provider) Objects() ([]*unstructured.Unstructured, error) {
 }
 
 // Benchmark implements benchmark.Provider.
-func (Provider) Benchmark() benchmark.Suite { return benchmarks.Suite() }
+func (Provider) Benchmark() benchmark.Suite { return suite() }

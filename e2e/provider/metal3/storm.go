@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/provider/metal3/objects"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
@@ -69,7 +68,7 @@ func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provid
 	}
 	m.operator = simulator.New(append(options, is.Fault.Options...)...)
 	var err error
-	if m.cluster, err = objects.CreateCluster(ctx, m.client, o.Cluster, m.layout); err != nil {
+	if m.cluster, err = createCluster(ctx, m.client, o.Cluster, m.layout); err != nil {
 		return nil, err
 	}
 	if err = m.createTemplate(ctx, m.cluster); err != nil {
@@ -94,7 +93,7 @@ func (m *target) createTemplate(ctx context.Context, of *provider.Cluster) error
 func (m *target) Add(ctx context.Context, name string) (provider.Guest, error) {
 	layout := simulator.Racks(1, 1)
 	layout.Ready, layout.First = true, int(m.numbered.Add(1))
-	c, err := objects.CreateCluster(ctx, m.client, name, layout)
+	c, err := createCluster(ctx, m.client, name, layout)
 	if err != nil {
 		return provider.Guest{}, err
 	}
@@ -164,7 +163,7 @@ func (m *target) Domains() []string {
 
 // Machine has its metadata from a template, which takes a claim, data and a Secret.
 func (m *target) Machine(meta metav1.ObjectMeta) client.Object {
-	machine := objects.Machine(meta)
+	machine := newMachine(meta)
 	machine.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: dataTemplate}
 	return machine
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/provider/vsphere/objects"
 	"github.com/faultline-io/faultline/e2e/workload"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
@@ -57,7 +56,7 @@ func (v *simulation) Setup(dir string) (provider.Setup, error) {
 			"VSPHERE_PASSWORD":       v.vcenter.Password(),
 			"VSPHERE_SERVER":         v.vcenter.Host(),
 			"VSPHERE_TLS_THUMBPRINT": v.vcenter.Thumbprint(),
-			"VSPHERE_DATACENTER":     objects.Datacenter,
+			"VSPHERE_DATACENTER":     datacenterName,
 			"VSPHERE_FOLDER":         "workload",
 			"VSPHERE_NETWORK":        simulator.NetworkName,
 			"VSPHERE_TEMPLATE":       simulator.TemplateName,
@@ -93,7 +92,7 @@ func (v *simulation) Machines(context.Context) ([]provider.Placement, error) {
 // unmount does. What runs there goes on; nothing new can be put there.
 func (v *simulation) Break(_ context.Context, zone string) (string, error) {
 	name := datastore(zone)
-	if err := v.vcenter.RemoveDatastore(objects.Datacenter, name); err != nil {
+	if err := v.vcenter.RemoveDatastore(datacenterName, name); err != nil {
 		return "", fmt.Errorf("removing datastore %s: %w", name, err)
 	}
 	return "datastore " + name + " is gone", nil
@@ -105,7 +104,7 @@ func (*simulation) Abandon(context.Context, string) ([]string, error) { return n
 // Repair brings the datastore back.
 func (v *simulation) Repair(_ context.Context, zone string) (string, error) {
 	name := datastore(zone)
-	if err := v.vcenter.RestoreDatastore(objects.Datacenter, name); err != nil {
+	if err := v.vcenter.RestoreDatastore(datacenterName, name); err != nil {
 		return "", fmt.Errorf("restoring datastore %s: %w", name, err)
 	}
 	return "datastore " + name + " is back", nil

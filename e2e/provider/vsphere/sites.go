@@ -15,7 +15,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/provider/vsphere/objects"
 	"github.com/faultline-io/faultline/e2e/workload"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
@@ -62,7 +61,7 @@ func (s *sites) AddCluster(ctx context.Context, in *managementcluster.Cluster, c
 		return err
 	}
 	labels := map[string]any{}
-	for key, value := range objects.ZoneLabels(name) {
+	for key, value := range zoneLabels(name) {
 		labels[key] = value
 	}
 	if err := unstructured.SetNestedMap(cluster.Object, labels, "spec", "failureDomainSelector", "matchLabels"); err != nil {
@@ -76,7 +75,7 @@ func (s *sites) AddCluster(ctx context.Context, in *managementcluster.Cluster, c
 		s.mu.Lock()
 		s.of[zone] = cluster.GetNamespace()
 		s.mu.Unlock()
-		domain, deployment := objects.Zone(&provider.Cluster{Name: name}, zone, s.vcenter, infrav1.VSphereFailureDomainSpec{
+		domain, deployment := newZone(&provider.Cluster{Name: name}, zone, s.vcenter, infrav1.VSphereFailureDomainSpec{
 			Region:   infrav1.FailureDomain{Name: simulator.RegionTag, Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
 			Zone:     infrav1.FailureDomain{Name: zone, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
 			Topology: infrav1.Topology{Datacenter: name, ComputeCluster: zone, Datastore: "datastore-" + zone, Networks: []string{"network-" + zone}},

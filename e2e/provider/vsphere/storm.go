@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/provider/vsphere/objects"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
@@ -74,8 +73,8 @@ func stormLayout() simulator.Layout {
 	dc.Datastores = append(dc.Datastores, simulator.Datastore{Name: "datastore-d", Clusters: []string{ownCluster}})
 	dc.Networks = append(dc.Networks, simulator.Network{Name: "network-d", Clusters: []string{ownCluster}})
 	layout.Tags = append(layout.Tags,
-		simulator.Tag{Category: simulator.RegionCategory, Name: "region-d", On: []string{"/" + objects.Datacenter}},
-		simulator.Tag{Category: simulator.ZoneCategory, Name: ownCluster, On: []string{"/" + objects.Datacenter + "/host/" + ownCluster}})
+		simulator.Tag{Category: simulator.RegionCategory, Name: "region-d", On: []string{"/" + datacenterName}},
+		simulator.Tag{Category: simulator.ZoneCategory, Name: ownCluster, On: []string{"/" + datacenterName + "/host/" + ownCluster}})
 	return layout
 }
 
@@ -83,7 +82,7 @@ func (v *target) layOut(ctx context.Context, cluster string) (err error) {
 	if v.tag, err = v.vcenter.TagID(simulator.RegionCategory + "/" + simulator.RegionTag); err != nil {
 		return err
 	}
-	if v.cluster, err = objects.CreateCluster(ctx, v.client, cluster, v.vcenter); err != nil {
+	if v.cluster, err = createCluster(ctx, v.client, cluster, v.vcenter); err != nil {
 		return err
 	}
 	for _, letter := range []string{"a", "b", "c"} {
@@ -92,7 +91,7 @@ func (v *target) layOut(ctx context.Context, cluster string) (err error) {
 			Region: infrav1.FailureDomain{Name: simulator.RegionTag, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.RegionCategory},
 			Zone:   infrav1.FailureDomain{Name: "zone-" + letter, Type: infrav1.HostGroupFailureDomain, TagCategory: simulator.ZoneCategory},
 			Topology: infrav1.Topology{
-				Datacenter: objects.Datacenter, ComputeCluster: rackCluster, Datastore: simulator.SharedDatastore,
+				Datacenter: datacenterName, ComputeCluster: rackCluster, Datastore: simulator.SharedDatastore,
 				Hosts: infrav1.FailureDomainHosts{VMGroupName: rack + "-vms", HostGroupName: rack + "-hosts"},
 			},
 		}); err != nil {
@@ -110,17 +109,17 @@ func ownZone() infrav1.VSphereFailureDomainSpec {
 	return infrav1.VSphereFailureDomainSpec{
 		Region:   infrav1.FailureDomain{Name: "region-d", Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
 		Zone:     infrav1.FailureDomain{Name: ownCluster, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
-		Topology: infrav1.Topology{Datacenter: objects.Datacenter, ComputeCluster: ownCluster, Datastore: "datastore-d", Networks: []string{"network-d"}},
+		Topology: infrav1.Topology{Datacenter: datacenterName, ComputeCluster: ownCluster, Datastore: "datastore-d", Networks: []string{"network-d"}},
 	}
 }
 
 // Add implements provider.Soaked: the cluster has a zone and an account of its own.
 func (v *target) Add(ctx context.Context, name string) (provider.Guest, error) {
-	c, err := objects.CreateCluster(ctx, v.client, name, v.vcenter)
+	c, err := createCluster(ctx, v.client, name, v.vcenter)
 	if err != nil {
 		return provider.Guest{}, err
 	}
-	domain, zone := objects.Zone(c, name, v.vcenter, ownZone())
+	domain, zone := newZone(c, name, v.vcenter, ownZone())
 	if err := provider.Create(ctx, v.client, domain, zone); err != nil {
 		return provider.Guest{}, err
 	}
@@ -129,7 +128,7 @@ func (v *target) Add(ctx context.Context, name string) (provider.Guest, error) {
 
 // Remove implements provider.Soaked.
 func (v *target) Remove(ctx context.Context, name string) error {
-	domain, zone := objects.Zone(v.cluster, name, v.vcenter, ownZone())
+	domain, zone := newZone(v.cluster, name, v.vcenter, ownZone())
 	return errors.Join(provider.Delete(ctx, v.client, zone), provider.Delete(ctx, v.client, domain))
 }
 
@@ -137,7 +136,7 @@ func (v *target) Remove(ctx context.Context, name string) error {
 func (v *target) Open() int { return v.vcenter.Sessions() }
 
 func (v *target) zone(ctx context.Context, name string, spec infrav1.VSphereFailureDomainSpec) error {
-	domain, zone := objects.Zone(v.cluster, name, v.vcenter, spec)
+	domain, zone := newZone(v.cluster, name, v.vcenter, spec)
 	v.zones = append(v.zones, name)
 	return provider.Create(ctx, v.client, domain, zone)
 }
@@ -163,7 +162,7 @@ func (v *target) Domains() []string { return v.zones }
 
 // Machine has a tag, which is one more step.
 func (v *target) Machine(meta metav1.ObjectMeta) client.Object {
-	machine := objects.Machine(meta)
+	machine := newMachine(meta)
 	machine.Spec.TagIDs = []string{v.tag}
 	return machine
 }
@@ -242,7 +241,7 @@ func (v *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 			faults = append(faults, provider.Fault{Object: "VM group " + group, What: fmt.Sprintf("still has %d members: %v", n, groups[group])})
 		}
 	}
-	left, more := provider.Left(ctx, v.client, v.cluster.Name, func(secret *corev1.Secret) bool { return secret.Name == objects.Account },
+	left, more := provider.Left(ctx, v.client, v.cluster.Name, func(secret *corev1.Secret) bool { return secret.Name == accountSecret },
 		&infrav1.VSphereMachineList{}, &infrav1.VSphereVMList{})
 	return append(faults, left...), errors.Join(err, more)
 }

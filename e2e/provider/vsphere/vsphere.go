@@ -12,7 +12,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/provider/vsphere/benchmarks"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
@@ -48,4 +47,4 @@ func (Provider) AddToScheme(scheme *runtime.Scheme) error { return infrav1.AddTo
 func (Provider) Objects() ([]*unstructured.Unstructured, error) { return nil, nil }
 
 // Benchmark implements benchmark.Provider.
-func (Provider) Benchmark() benchmark.Suite { return benchmarks.Suite() }
+func (Provider) Benchmark() benchmark.Suite { return suite() }

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package benchmarks measures what machines on bare metal cost, and what it costs to spread many over failure domains.
-package benchmarks
+package metal3
 
 import (
 	"context"
@@ -46,8 +45,8 @@ type Batch struct {
 	ServerPeak int64 `json:"serverPeakBytes"`
 }
 
-// Suite measures both.
-func Suite() benchmark.Suite {
+// suite measures both.
+func suite() benchmark.Suite {
 	return benchmark.Suite{Machines: []int{200, 1000}, Measure: measure, Scale: measureScale}
 }
 

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objects makes the clusters, zones and machines on a vCenter that storms and benchmarks have in common.
-package objects
+package vsphere
 
 import (
 	"context"
@@ -19,47 +18,47 @@ import (
 const (
 	// zoneLabel on zones names the cluster that they are for.
 	zoneLabel = "faultline.io/cluster"
-	// Datacenter is the one of the simulator's layouts.
-	Datacenter = "dc-1"
-	// Account is the Secret with the account for the vCenter.
-	Account = "account"
+	// datacenterName is the one of the simulator's layouts.
+	datacenterName = "dc-1"
+	// accountSecret is the Secret with the account for the vCenter.
+	accountSecret = "account"
 )
 
-// CreateCluster creates a cluster on a vCenter, without zones. Zones of its
+// createCluster creates a cluster on a vCenter, without zones. Zones of its
 // name's label become its failure domains.
-func CreateCluster(ctx context.Context, api client.Client, name string, vcenter *simulator.Server) (*provider.Cluster, error) {
+func createCluster(ctx context.Context, api client.Client, name string, vcenter *simulator.Server) (*provider.Cluster, error) {
 	c := &provider.Cluster{Name: name, Kind: "VSphere"}
 	if err := c.Create(ctx, api); err != nil {
 		return nil, err
 	}
 	infra := &infrav1.VSphereCluster{ObjectMeta: c.Meta(name), Spec: infrav1.VSphereClusterSpec{
 		Server: vcenter.Host(), Thumbprint: vcenter.Thumbprint(),
-		IdentityRef:           infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: Account},
+		IdentityRef:           infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: accountSecret},
 		ControlPlaneEndpoint:  infrav1.APIEndpoint{Host: provider.Endpoint().Host, Port: provider.Endpoint().Port},
-		FailureDomainSelector: &metav1.LabelSelector{MatchLabels: ZoneLabels(name)},
+		FailureDomainSelector: &metav1.LabelSelector{MatchLabels: zoneLabels(name)},
 	}}
 	infra.OwnerReferences = []metav1.OwnerReference{c.Owner}
-	credentials := &corev1.Secret{ObjectMeta: c.Meta(Account), StringData: map[string]string{
+	credentials := &corev1.Secret{ObjectMeta: c.Meta(accountSecret), StringData: map[string]string{
 		"username": vcenter.Username(), "password": vcenter.Password(),
 	}}
 	return c, provider.Create(ctx, api, credentials, infra)
 }
 
-// ZoneLabels are those of the zones of a cluster.
-func ZoneLabels(cluster string) map[string]string { return map[string]string{zoneLabel: cluster} }
+// zoneLabels are those of the zones of a cluster.
+func zoneLabels(cluster string) map[string]string { return map[string]string{zoneLabel: cluster} }
 
-// Zone is a VSphereDeploymentZone for a cluster and its VSphereFailureDomain, both to
+// newZone is a VSphereDeploymentZone for a cluster and its VSphereFailureDomain, both to
 // be created.
-func Zone(c *provider.Cluster, name string, vcenter *simulator.Server, domain infrav1.VSphereFailureDomainSpec) (*infrav1.VSphereFailureDomain, *infrav1.VSphereDeploymentZone) {
-	meta := metav1.ObjectMeta{Name: name, Labels: ZoneLabels(c.Name)}
+func newZone(c *provider.Cluster, name string, vcenter *simulator.Server, domain infrav1.VSphereFailureDomainSpec) (*infrav1.VSphereFailureDomain, *infrav1.VSphereDeploymentZone) {
+	meta := metav1.ObjectMeta{Name: name, Labels: zoneLabels(c.Name)}
 	return &infrav1.VSphereFailureDomain{ObjectMeta: meta, Spec: domain},
 		&infrav1.VSphereDeploymentZone{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.VSphereDeploymentZoneSpec{
 			Server: vcenter.Host(), FailureDomain: name,
 		}}
 }
 
-// Machine is one that is cloned from the simulator's template.
-func Machine(meta metav1.ObjectMeta) *infrav1.VSphereMachine {
+// newMachine is one that is cloned from the simulator's template.
+func newMachine(meta metav1.ObjectMeta) *infrav1.VSphereMachine {
 	return &infrav1.VSphereMachine{ObjectMeta: meta, Spec: infrav1.VSphereMachineSpec{
 		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
 			Template: simulator.TemplateName, Folder: "workload",

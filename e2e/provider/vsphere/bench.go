@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package benchmarks measures what machines on a vCenter cost, and what a large vCenter does.
-package benchmarks
+package vsphere
 
 import (
 	"context"
@@ -28,8 +27,8 @@ const (
 	disturbances = 5
 )
 
-// Suite measures both.
-func Suite() benchmark.Suite {
+// suite measures both.
+func suite() benchmark.Suite {
 	return benchmark.Suite{Machines: []int{1, 10, 100}, Measure: measure, Scale: measureScale}
 }
 

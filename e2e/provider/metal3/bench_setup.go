@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package benchmarks
+package metal3
 
 import (
 	"context"
@@ -14,17 +14,16 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/provider/metal3/objects"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// racks are the failure domains of a setup.
-const racks = 5
+// rackCount is how many failure domains a setup has.
+const rackCount = 5
 
-// setup is a number of hosts in racks and a cluster on them, in a namespace of its
+// benchSetup is a number of hosts in racks and a cluster on them, in a namespace of its
 // own. Its hosts do nothing before work is called.
-type setup struct {
+type benchSetup struct {
 	noCalls
 	in      scenario
 	name    string // of the namespace and of the cluster
@@ -33,14 +32,14 @@ type setup struct {
 }
 
 // setUp makes so many hosts, which are available, and a cluster without machines.
-func (l scenario) setUp(ctx context.Context, name string, hosts int) (*setup, error) {
-	y := &setup{in: l, name: name, racks: simulator.Racks(racks, hosts/racks)}
-	for i := range hosts % racks {
+func (l scenario) setUp(ctx context.Context, name string, hosts int) (*benchSetup, error) {
+	y := &benchSetup{in: l, name: name, racks: simulator.Racks(rackCount, hosts/rackCount)}
+	for i := range hosts % rackCount {
 		y.racks.Domains[i].Hosts++
 	}
 	y.racks.Ready = true
 	var err error
-	y.cluster, err = objects.CreateCluster(ctx, l.Client, name, y.racks)
+	y.cluster, err = createCluster(ctx, l.Client, name, y.racks)
 	return y, err
 }
 
@@ -56,26 +55,26 @@ func (noCalls) IsWork(string) bool { return true }
 // prepare makes n Machines with bootstrap data, spread over the racks, and answers
 // their Metal3Machines, which are still to be created. There is no workload cluster:
 // a Machine without a bootstrap configuration does not wait for its Node.
-func (y *setup) prepare(ctx context.Context, n int) ([]*infrav1.Metal3Machine, error) {
+func (y *benchSetup) prepare(ctx context.Context, n int) ([]*infrav1.Metal3Machine, error) {
 	made := make([]*infrav1.Metal3Machine, n)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(provider.CreateAtOnce)
 	for i := range made {
 		group.Go(func() (err error) {
-			made[i], err = y.prepareOne(ctx, fmt.Sprintf("%s-%04d", y.name, i), y.racks.Domains[i%racks].Name)
+			made[i], err = y.prepareOne(ctx, fmt.Sprintf("%s-%04d", y.name, i), y.racks.Domains[i%rackCount].Name)
 			return err
 		})
 	}
 	return made, group.Wait()
 }
 
-func (y *setup) prepareOne(ctx context.Context, name, rack string) (*infrav1.Metal3Machine, error) {
+func (y *benchSetup) prepareOne(ctx context.Context, name, rack string) (*infrav1.Metal3Machine, error) {
 	meta, err := y.cluster.CreateMachine(ctx, y.in.Client, name, rack)
-	return objects.Machine(meta), err
+	return newMachine(meta), err
 }
 
 // await answers how long it takes each machine from now until it is done.
-func (y *setup) await(ctx context.Context, all []*infrav1.Metal3Machine, done func(*infrav1.Metal3Machine) bool) (map[string]time.Time, error) {
+func (y *benchSetup) await(ctx context.Context, all []*infrav1.Metal3Machine, done func(*infrav1.Metal3Machine) bool) (map[string]time.Time, error) {
 	names := make([]string, 0, len(all))
 	for _, machine := range all {
 		names = append(names, machine.Name)
@@ -96,7 +95,7 @@ func provisioned(machine *infrav1.Metal3Machine) bool {
 
 // associate creates the Metal3Machines and answers the seconds it took each of them
 // from its creation to a host of its own.
-func (y *setup) associate(ctx context.Context, all []*infrav1.Metal3Machine) (took time.Duration, each []float64, err error) {
+func (y *benchSetup) associate(ctx context.Context, all []*infrav1.Metal3Machine) (took time.Duration, each []float64, err error) {
 	began := time.Now()
 	var seen map[string]time.Time
 	created := make([]time.Time, len(all))
@@ -123,7 +122,7 @@ func (y *setup) associate(ctx context.Context, all []*infrav1.Metal3Machine) (to
 }
 
 // check makes sure that each machine has one host, in its rack.
-func (y *setup) check(ctx context.Context, all []*infrav1.Metal3Machine) error {
+func (y *benchSetup) check(ctx context.Context, all []*infrav1.Metal3Machine) error {
 	placements, err := simulator.Placements(ctx, y.in.Client, y.name)
 	if err != nil {
 		return err
@@ -135,7 +134,7 @@ func (y *setup) check(ctx context.Context, all []*infrav1.Metal3Machine) error {
 		}
 	}
 	for i, machine := range all {
-		if want := y.racks.Domains[i%racks].Name; !slices.Equal(racksOf[machine.Name], []string{want}) {
+		if want := y.racks.Domains[i%rackCount].Name; !slices.Equal(racksOf[machine.Name], []string{want}) {
 			return fmt.Errorf("checking placement: machine %s has hosts in %v, not one in %s", machine.Name, racksOf[machine.Name], want)
 		}
 	}
@@ -143,7 +142,7 @@ func (y *setup) check(ctx context.Context, all []*infrav1.Metal3Machine) error {
 }
 
 // work lets the hosts do what they are told, in no time, until the scenario ends.
-func (y *setup) work(ctx context.Context) {
+func (y *benchSetup) work(ctx context.Context) {
 	operator := simulator.New(simulator.WithNamespace(y.name), simulator.WithoutEvents())
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package benchmarks
+package vsphere
 
 import (
 	"cmp"
@@ -21,7 +21,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/provider/vsphere/objects"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
@@ -104,7 +103,7 @@ func (l scenario) scale(ctx context.Context, size Scale, r *ScaleResults) error 
 	if err != nil {
 		return err
 	}
-	others, err := vcenter.PowerOnFolder("/" + objects.Datacenter + "/vm/" + foreignFolder) //nolint:contextcheck // The simulator works without.
+	others, err := vcenter.PowerOnFolder("/" + datacenterName + "/vm/" + foreignFolder) //nolint:contextcheck // The simulator works without.
 	if err != nil {
 		return err
 	}

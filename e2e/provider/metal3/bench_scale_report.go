@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package benchmarks
+package metal3
 
 import (
 	"fmt"
@@ -76,7 +76,7 @@ func (w *WorkerResults) rows() []benchmark.Row {
 	}
 	more := requests(spread.Cost, spread.Machines) - requests(named.Cost, named.Machines)
 	return []benchmark.Row{
-		{Name: fmt.Sprintf("%d workers of one MachineDeployment on %d hosts in %d failure domains", spread.Machines, spread.Hosts, racks)},
+		{Name: fmt.Sprintf("%d workers of one MachineDeployment on %d hosts in %d failure domains", spread.Machines, spread.Hosts, rackCount)},
 		both("seconds until all are created", "%.1f", spread.Created, named.Created),
 		assigned,
 		both("seconds until all have a host", "%.1f", spread.Associated, named.Associated),

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package alone
+package provider
 
 import (
 	"os"
@@ -11,12 +11,11 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-type installed struct{ provider.Installed }
+type installed struct{ Installed }
 
-func (installed) Describe() provider.Description { return provider.Description{Name: "some"} }
+func (installed) Describe() Description { return Description{Name: "some"} }
 
 func TestAnotherManagerRunsWithItsOwnReleaseInThePlaceOfOurs(t *testing.T) {
 	g := NewWithT(t)
@@ -29,11 +28,11 @@ func TestAnotherManagerRunsWithItsOwnReleaseInThePlaceOfOurs(t *testing.T) {
 	}
 	programs := binaries.Paths{binaries.Provider("some"): "ours"}
 	for _, tc := range []struct {
-		other            *Manager
+		other            *OtherManager
 		program, release string
 	}{
 		{nil, "ours", "../root/providers/some/config/default"},
-		{&Manager{Program: "theirs", Release: filepath.Join(dir, "release")}, "theirs", "../release"},
+		{&OtherManager{Program: "theirs", Release: filepath.Join(dir, "release")}, "theirs", "../release"},
 	} {
 		i.Other = tc.other
 		folder := filepath.Join(dir, "config")

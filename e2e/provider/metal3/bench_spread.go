@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package benchmarks
+package metal3
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/provider/metal3/objects"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
@@ -81,7 +80,7 @@ func (p *spreadCluster) layout() (simulator.Layout, []string) {
 		if !used {
 			return
 		}
-		image := objects.Machine(metav1.ObjectMeta{}).Spec.Image
+		image := newMachine(metav1.ObjectMeta{}).Spec.Image
 		host.Labels[clusterv1.ClusterNameLabel] = p.cluster.Name
 		host.Spec.Image = &bmov1alpha1.Image{URL: image.URL, Checksum: image.Checksum}
 		host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: p.cluster.Name, Name: machine}
@@ -101,7 +100,7 @@ func (p *spreadCluster) create(ctx context.Context, c client.Client) error {
 	}
 	p.cluster.Owner = metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: cluster.UID}
 	template := &infrav1.Metal3MachineTemplate{ObjectMeta: p.cluster.Meta(controlPlaneTemplate)}
-	template.Spec.Template.Spec = objects.Machine(metav1.ObjectMeta{}).Spec
+	template.Spec.Template.Spec = newMachine(metav1.ObjectMeta{}).Spec
 	template.OwnerReferences = []metav1.OwnerReference{p.cluster.Owner}
 	layout, hosts := p.layout()
 	if err := provider.Create(ctx, c, p.infrastructure(layout), template); err != nil {
@@ -146,7 +145,7 @@ func (p *spreadCluster) createMachine(ctx context.Context, c client.Client, numb
 	if err := provider.Create(ctx, c, machine); err != nil {
 		return err
 	}
-	infra := objects.Machine(p.cluster.Meta(name))
+	infra := newMachine(p.cluster.Meta(name))
 	infra.Labels[clusterv1.MachineControlPlaneLabel] = ""
 	infra.OwnerReferences = []metav1.OwnerReference{ownedBy(machine)}
 	infra.Finalizers = []string{infrav1.MachineFinalizer}

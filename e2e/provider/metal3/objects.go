@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objects makes the clusters and machines on bare metal that storms and benchmarks have in common.
-package objects
+package metal3
 
 import (
 	"context"
@@ -21,10 +20,10 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// CreateCluster creates a cluster and the hosts of a layout, whose domains are
+// createCluster creates a cluster and the hosts of a layout, whose domains are
 // the cluster's failure domains, and waits until the manager has counted all hosts as
 // free.
-func CreateCluster(ctx context.Context, api client.Client, name string, layout simulator.Layout) (*provider.Cluster, error) {
+func createCluster(ctx context.Context, api client.Client, name string, layout simulator.Layout) (*provider.Cluster, error) {
 	c := &provider.Cluster{Name: name, Kind: "Metal3"}
 	if err := c.Create(ctx, api); err != nil {
 		return nil, err
@@ -61,8 +60,8 @@ func counted(ctx context.Context, api client.Client, infra *infrav1.Metal3Cluste
 	return nil
 }
 
-// Machine is one that any host will do for.
-func Machine(meta metav1.ObjectMeta) *infrav1.Metal3Machine {
+// newMachine is one that any host will do for.
+func newMachine(meta metav1.ObjectMeta) *infrav1.Metal3Machine {
 	return &infrav1.Metal3Machine{ObjectMeta: meta, Spec: infrav1.Metal3MachineSpec{
 		Image: infrav1.Image{URL: "https://images.example.com/node.qcow2", Checksum: strings.Repeat("0", 64)},
 	}}

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package alone_test
+package provider_test
 
 import (
 	"context"
@@ -26,7 +26,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/alone"
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
@@ -41,7 +40,7 @@ type side struct {
 	*WithT
 	name         string
 	provider     provider.InStorm
-	installation *alone.Installation
+	installation *provider.Installation
 	client       client.Client
 	target       provider.Target
 }
@@ -59,7 +58,7 @@ func TestTwoProvidersInOneManagementClusterKeepToTheirOwn(t *testing.T) {
 		var err error
 		s.provider, err = all.Named[provider.InStorm](s.name)
 		g.Expect(err).NotTo(HaveOccurred())
-		s.installation, err = alone.Install(t.Context(), s.provider, os.Stderr)
+		s.installation, err = provider.Install(t.Context(), s.provider, os.Stderr)
 		g.Expect(err).NotTo(HaveOccurred())
 		maps.Copy(programs, s.installation.Programs)
 		component, err := s.installation.Component(s.installation.Programs, filepath.Join(dir, s.name))

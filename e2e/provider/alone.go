@@ -1,11 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package alone runs a provider's manager without Cluster API's controllers: its
-// real program against a real API server that has Cluster API's CRDs. It makes the
-// objects that those controllers would make, so that what happens is the provider's
-// doing alone.
-package alone
+package provider
 
 import (
 	"context"
@@ -27,28 +23,28 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
-	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// Installation is a provider with the programs and manifests that it takes to run
-// it. Any number of planes can be made of it.
+// Installation is a provider with the programs and manifests that it takes to run it without Cluster API's controllers: its real program
+// against a real API server that has Cluster API's CRDs. Benchmarks and storms make the objects that those controllers would make, so that
+// what happens is the provider's doing alone. Any number of planes can be made of it.
 type Installation struct {
-	Provider provider.Installed
+	Provider Installed
 	Programs binaries.Paths
 	// Assets is the folder with those that its simulation runs.
 	Assets string
 	// Root is the root folder of the repository.
 	Root string
 	// Other, unless nil, runs in the place of our manager.
-	Other *Manager
+	Other *OtherManager
 
 	// core and controlPlane are source folders of Cluster API.
 	core, controlPlane string
 	objects            []*unstructured.Unstructured
 }
 
-// Manager is one for a provider's kinds that is not ours.
-type Manager struct {
+// OtherManager is one for a provider's kinds that is not ours.
+type OtherManager struct {
 	// Program takes the arguments that ours does: one that does not needs a script which translates them.
 	Program string
 	// Release is the kustomize folder of its release.
@@ -56,7 +52,7 @@ type Manager struct {
 }
 
 // Install builds the programs that are missing or outdated.
-func Install(ctx context.Context, p provider.Installed, progress io.Writer) (*Installation, error) {
+func Install(ctx context.Context, p Installed, progress io.Writer) (*Installation, error) {
 	builder, err := binaries.New(progress)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package benchmarks
+package vsphere
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/provider/vsphere/objects"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
@@ -66,7 +65,7 @@ func (l scenario) vcenter(layout simulator.Layout, opts ...simulator.Option) (*s
 // setUpOn makes the cluster on a vCenter that has the zones.
 func (l scenario) setUpOn(ctx context.Context, name string, vcenter *simulator.Server) (_ *setup, err error) {
 	w := &setup{name: name, client: l.Client, vcenter: vcenter, foreign: len(vcenter.VMs())}
-	if w.cluster, err = objects.CreateCluster(ctx, l.Client, name, vcenter); err != nil {
+	if w.cluster, err = createCluster(ctx, l.Client, name, vcenter); err != nil {
 		return nil, err
 	}
 	for _, letter := range zoneLetters() {
@@ -93,11 +92,11 @@ const (
 )
 
 func (w *setup) makeZone(ctx context.Context, letter string) error {
-	domain, zone := objects.Zone(w.cluster, w.zone(letter), w.vcenter, infrav1.VSphereFailureDomainSpec{
+	domain, zone := newZone(w.cluster, w.zone(letter), w.vcenter, infrav1.VSphereFailureDomainSpec{
 		Region: infrav1.FailureDomain{Name: simulator.RegionTag, Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
 		Zone:   infrav1.FailureDomain{Name: "zone-" + letter, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
 		Topology: infrav1.Topology{
-			Datacenter: objects.Datacenter, ComputeCluster: "zone-" + letter, Datastore: "datastore-" + letter, Networks: []string{"network-" + letter},
+			Datacenter: datacenterName, ComputeCluster: "zone-" + letter, Datastore: "datastore-" + letter, Networks: []string{"network-" + letter},
 		},
 	})
 	w.zones = append(w.zones, zone)
@@ -158,7 +157,7 @@ func (w *setup) touchVMs(ctx context.Context) error {
 // disturb changes the inventory in a way that matters to no zone.
 func (w *setup) disturb(_ context.Context, round int) error {
 	names := []string{spareNetwork, spareNetwork + " (renamed)"}
-	return w.vcenter.RenameNetwork(objects.Datacenter, names[round%2], names[(round+1)%2])
+	return w.vcenter.RenameNetwork(datacenterName, names[round%2], names[(round+1)%2])
 }
 
 // prepare makes n Machines with bootstrap data, spread over the zones.
@@ -179,7 +178,7 @@ func (w *setup) prepare(ctx context.Context, n int) (machines, error) {
 
 func (w *setup) prepareOne(ctx context.Context, name, domain string) (*infrav1.VSphereMachine, error) {
 	meta, err := w.cluster.CreateMachine(ctx, w.client, name, domain)
-	return objects.Machine(meta), err
+	return newMachine(meta), err
 }
 
 // provision creates the VSphereMachines and answers how long it took until the

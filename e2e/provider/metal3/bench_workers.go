@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package benchmarks
+package metal3
 
 import (
 	"context"
@@ -17,7 +17,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/provider/metal3/objects"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
@@ -49,7 +48,7 @@ type WorkerResults struct {
 
 // measureWorkers makes so many workers in each of the two ways, with some more hosts in each failure domain than they need.
 func measureWorkers(ctx context.Context, b *benchmark.Runner, machines int) (*WorkerResults, error) {
-	of := Workers{Machines: machines, Hosts: machines + racks*(machines/(5*racks)+1)}
+	of := Workers{Machines: machines, Hosts: machines + rackCount*(machines/(5*rackCount)+1)}
 	r := &WorkerResults{Spread: of, Named: of}
 	for _, into := range []*Workers{&r.Named, &r.Spread} {
 		name, spread := "named", into == &r.Spread
@@ -98,7 +97,7 @@ func (l scenario) workers(ctx context.Context, into *Workers, spread bool) error
 }
 
 // deploy makes the MachineDeployment, and has the cluster spread it or not.
-func (y *setup) deploy(ctx context.Context, replicas int, spread bool) error {
+func (y *benchSetup) deploy(ctx context.Context, replicas int, spread bool) error {
 	md := &clusterv1.MachineDeployment{ObjectMeta: y.cluster.Meta(deployment), Spec: clusterv1.MachineDeploymentSpec{
 		ClusterName: y.name, Replicas: new(int32(replicas)), //nolint:gosec // It is a number of machines.
 		Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: deployment}},
@@ -117,12 +116,12 @@ func (y *setup) deploy(ctx context.Context, replicas int, spread bool) error {
 
 // prepareWorkers makes the Machines of the MachineDeployment with their bootstrap data, and returns their Metal3Machines, which are
 // still to be created. Machines that are not to be spread name their failure domains.
-func (y *setup) prepareWorkers(ctx context.Context, n int, spread bool) ([]*infrav1.Metal3Machine, error) {
+func (y *benchSetup) prepareWorkers(ctx context.Context, n int, spread bool) ([]*infrav1.Metal3Machine, error) {
 	made := make([]*infrav1.Metal3Machine, n)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(provider.CreateAtOnce)
 	for i := range made {
-		rack := y.racks.Domains[i%racks].Name
+		rack := y.racks.Domains[i%rackCount].Name
 		if spread {
 			rack = ""
 		}
@@ -134,20 +133,20 @@ func (y *setup) prepareWorkers(ctx context.Context, n int, spread bool) ([]*infr
 	return made, group.Wait()
 }
 
-func (y *setup) prepareWorker(ctx context.Context, name, rack string) (*infrav1.Metal3Machine, error) {
+func (y *benchSetup) prepareWorker(ctx context.Context, name, rack string) (*infrav1.Metal3Machine, error) {
 	machine, data := y.cluster.Machine(name, rack)
 	machine.Labels[clusterv1.MachineDeploymentNameLabel] = deployment
 	if err := provider.Create(ctx, y.in.Client, data, machine); err != nil {
 		return nil, err
 	}
-	infra := objects.Machine(y.cluster.Meta(name))
+	infra := newMachine(y.cluster.Meta(name))
 	infra.Labels[clusterv1.MachineDeploymentNameLabel] = deployment
 	infra.OwnerReferences = []metav1.OwnerReference{ownedBy(machine)}
 	return infra, nil
 }
 
 // makeWorkers creates the Metal3Machines and waits until each has its host, and its failure domain before if it is to be assigned one.
-func (y *setup) makeWorkers(ctx context.Context, into *Workers, all []*infrav1.Metal3Machine, spread bool) error {
+func (y *benchSetup) makeWorkers(ctx context.Context, into *Workers, all []*infrav1.Metal3Machine, spread bool) error {
 	began := time.Now()
 	group, groupCtx := errgroup.WithContext(ctx)
 	seen := func(done func(*infrav1.Metal3Machine) bool, after *float64) {
@@ -184,7 +183,7 @@ func ownedBy(machine *clusterv1.Machine) metav1.OwnerReference {
 }
 
 // checkSpread makes sure that the workers' hosts are spread evenly.
-func (y *setup) checkSpread(ctx context.Context, machines int) error {
+func (y *benchSetup) checkSpread(ctx context.Context, machines int) error {
 	placements, err := simulator.Placements(ctx, y.in.Client, y.name)
 	if err != nil {
 		return err
@@ -196,7 +195,7 @@ func (y *setup) checkSpread(ctx context.Context, machines int) error {
 		}
 	}
 	counts := slices.Sorted(maps.Values(in))
-	if len(counts) != min(racks, machines) || counts[len(counts)-1]-counts[0] > 1 {
+	if len(counts) != min(rackCount, machines) || counts[len(counts)-1]-counts[0] > 1 {
 		return fmt.Errorf("checking placement: %d workers are spread as %v", machines, in)
 	}
 	return nil

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package benchmarks
+package metal3
 
 import (
 	"fmt"
@@ -72,7 +72,7 @@ func (b Batch) rows() []benchmark.Row {
 		associated.Aim, associated.Verdict = fmt.Sprintf("< %.0f", aim), benchmark.Verdict(b.Associated < aim)
 	}
 	return []benchmark.Row{
-		{Name: fmt.Sprintf("%d machines on %d hosts in %d failure domains", b.Machines, b.Hosts, racks)},
+		{Name: fmt.Sprintf("%d machines on %d hosts in %d failure domains", b.Machines, b.Hosts, rackCount)},
 		associated,
 		benchmark.Line("seconds from a machine's creation to its host, median", fmt.Sprintf("%.2f", b.Median), benchmark.None, benchmark.None, ""),
 		benchmark.Line("the same, 99 of 100", fmt.Sprintf("%.2f", b.P99), benchmark.None, benchmark.None, ""),
