@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/offline/certmanager"
+	"github.com/faultline-io/faultline/e2e/offline"
 )
 
 // variants are values with which every object of a chart is made, in every form.
@@ -71,7 +71,7 @@ func certManagerKinds(t *testing.T) []*apiextensionsv1.CustomResourceDefinition 
 		t.Fatalf("finding cert-manager: %v: %s", err, out)
 	}
 	module := mustParse(t, string(out))
-	manifest, err := certmanager.Manifest(module["Dir"].(string), module["Version"].(string), "v1.36.0")
+	manifest, err := offline.CertManagerManifest(module["Dir"].(string), module["Version"].(string), "v1.36.0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/offline/certmanager"
-	"github.com/faultline-io/faultline/e2e/offline/engine"
-	"github.com/faultline-io/faultline/e2e/offline/nodeimage"
+	"github.com/faultline-io/faultline/e2e/offline"
 	"github.com/faultline-io/faultline/e2e/offline/programs"
 	"github.com/faultline-io/faultline/e2e/release"
 	"github.com/faultline-io/faultline/e2e/tool"
@@ -29,7 +27,7 @@ const (
 )
 
 func (e *Environment) startEngine(ctx context.Context, log io.Writer) error {
-	advice, err := engine.RaiseLimits()
+	advice, err := offline.RaiseLimits()
 	if err != nil {
 		return err
 	}
@@ -96,7 +94,7 @@ func (e *Environment) buildNode(ctx context.Context, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	node := nodeimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Kind: kindSource, Dir: e.shared}
+	node := offline.NodeImages{Docker: e.docker(log), Programs: e.found.programs, Kind: kindSource, Dir: e.shared}
 	e.found.node, err = node.Node(ctx)
 	return err
 }
@@ -204,8 +202,8 @@ func (e *Environment) theirImages(ctx context.Context) ([]docker.Image, error) {
 	}
 	var images []docker.Image
 	for _, part := range programs.CertManagerParts() {
-		images = append(images, docker.ProgramImage(certmanager.Image(part, certManager),
-			e.found.programs[programs.CertManager(part)], certmanager.Entrypoint(part), docker.NonRoot))
+		images = append(images, docker.ProgramImage(offline.CertManagerImage(part, certManager),
+			e.found.programs[programs.CertManager(part)], offline.CertManagerEntrypoint(part), docker.NonRoot))
 	}
 	for _, manager := range e.clusterAPIManagers() {
 		name := fmt.Sprintf("registry.k8s.io/cluster-api/%s:%s", manager.image, clusterAPI)

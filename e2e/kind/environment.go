@@ -21,7 +21,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/offline/engine"
+	"github.com/faultline-io/faultline/e2e/offline"
 	"github.com/faultline-io/faultline/e2e/offline/programs"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/release"
@@ -162,8 +162,8 @@ func (e *Environment) stepper() stepper {
 	return stepper{logs: filepath.Join(e.own, "log"), out: e.Out, clock: time.Now}
 }
 
-func (e *Environment) engine(log io.Writer) engine.Engine {
-	return engine.Engine{
+func (e *Environment) engine(log io.Writer) offline.Engine {
+	return offline.Engine{
 		Dir: e.shared, Run: tool.Runner{Log: log},
 		BoundedRunc: func(ctx context.Context) (string, error) {
 			paths, err := e.builder.Ensure(ctx, programs.BoundedRunc)

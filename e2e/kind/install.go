@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/offline/certmanager"
+	"github.com/faultline-io/faultline/e2e/offline"
 	"github.com/faultline-io/faultline/e2e/release"
 	"github.com/faultline-io/faultline/e2e/tool"
 )
@@ -116,7 +116,7 @@ func (e *Environment) certManager(ctx context.Context) (*release.CertManager, er
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := certmanager.Manifest(source, version, binaries.KubernetesVersion)
+	manifest, err := offline.CertManagerManifest(source, version, binaries.KubernetesVersion)
 	return &release.CertManager{Version: version, Manifest: manifest}, err
 }
 

@@ -5,9 +5,9 @@
 // Debian's packages, and nothing else. There Kubernetes and etcd cannot be downloaded and no image can be pulled, so they are made:
 //
 //   - build, programs: what is published elsewhere, built from Go modules
-//   - nodeimage: the node of a kind cluster, of Debian packages and those programs
-//   - certmanager: cert-manager's manifest, from the chart in its module
-//   - engine: a Docker engine where none runs, started without systemd, if need be with cmd/bounded-runc on a host that may not
+//   - NodeImages: the node of a kind cluster, of Debian packages and those programs
+//   - CertManagerManifest: cert-manager's manifest, from the chart in its module
+//   - Engine: a Docker engine where none runs, started without systemd, if need be with cmd/bounded-runc on a host that may not
 //     give away every capability
 //   - cmd/pause: what holds the namespaces of a pod open
 //

@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package engine sees to it that a Docker engine answers: it uses the one that is
-// there, or installs and starts one where that is possible.
-package engine
+package offline
 
 import (
 	"cmp"
@@ -134,11 +132,11 @@ func (e Engine) install(ctx context.Context) error {
 	if found("dockerd") && found("docker") {
 		return nil
 	}
-	return Install(ctx, e.Run, debianPackage)
+	return InstallPackages(ctx, e.Run, debianPackage)
 }
 
-// Install installs Debian packages without asking questions.
-func Install(ctx context.Context, run tool.Runner, packages ...string) error {
+// InstallPackages installs Debian packages without asking questions.
+func InstallPackages(ctx context.Context, run tool.Runner, packages ...string) error {
 	run.Env = append(run.Env, "DEBIAN_FRONTEND=noninteractive")
 	if _, err := run.Run(ctx, "apt-get", "update"); err != nil {
 		return err

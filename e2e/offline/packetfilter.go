@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodeimage
+package offline
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const (
 // packetFilter is what kube-proxy calls: iptables in its nftables form, which is
 // Debian's choice, with the libraries that it loads. They come from the node's own
 // packages, so that node and kube-proxy write the same kind of rules.
-func (b Builder) packetFilter(ctx context.Context, debian string) ([]docker.File, error) {
+func (b NodeImages) packetFilter(ctx context.Context, debian string) ([]docker.File, error) {
 	root, err := b.debootstrap(ctx, strings.TrimPrefix(debian, debianName))
 	if err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodeimage
+package offline
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/offline/engine"
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
@@ -58,7 +57,7 @@ func surplus() []string {
 
 // debian is the name of the image with Debian and the node's packages. It is made
 // once for a list of packages, and again when Docker has lost it.
-func (b Builder) debian(ctx context.Context) (string, error) {
+func (b NodeImages) debian(ctx context.Context) (string, error) {
 	sum, err := docker.SumFiles(nil, append(append(packages(), surplus()...), suite, runtime.GOARCH)...)
 	if err != nil {
 		return "", err
@@ -75,7 +74,7 @@ func (b Builder) debian(ctx context.Context) (string, error) {
 }
 
 // debootstrap installs Debian into a folder of the cache, which it answers.
-func (b Builder) debootstrap(ctx context.Context, sum string) (string, error) {
+func (b NodeImages) debootstrap(ctx context.Context, sum string) (string, error) {
 	root := filepath.Join(b.Dir, "debian-"+sum)
 	if _, err := os.Stat(root); err == nil {
 		return root, nil
@@ -84,7 +83,7 @@ func (b Builder) debootstrap(ctx context.Context, sum string) (string, error) {
 		return "", errors.New("this needs root: run it as root, or use published images")
 	}
 	if _, err := exec.LookPath("debootstrap"); err != nil {
-		if err := engine.Install(ctx, b.Docker.Runner, "debootstrap"); err != nil {
+		if err := InstallPackages(ctx, b.Docker.Runner, "debootstrap"); err != nil {
 			return "", err
 		}
 	}
@@ -119,7 +118,7 @@ func removeSurplus(root string) error {
 }
 
 // importFolder makes an image of a folder as it is, owners included.
-func (b Builder) importFolder(ctx context.Context, root, name string) error {
+func (b NodeImages) importFolder(ctx context.Context, root, name string) error {
 	reader, writer := io.Pipe()
 	go func() {
 		err := b.Docker.Stream(ctx, tool.Streams{Out: writer}, "tar", "-C", root, "--numeric-owner",

@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certmanager renders the manifest that installs cert-manager from the
-// chart in its module.
-package certmanager
+package offline
 
 import (
 	"bytes"
@@ -30,14 +28,14 @@ const (
 	unfinished = "Chart.template.yaml"
 )
 
-// Image is the image of a part of cert-manager, as the manifest names it.
-func Image(part, version string) string { return imagePrefix + part + ":" + version }
+// CertManagerImage is the image of a part of cert-manager, as the manifest names it.
+func CertManagerImage(part, version string) string { return imagePrefix + part + ":" + version }
 
-// Entrypoint is where the program of a part is in its image.
-func Entrypoint(part string) string { return path.Join("/app/cmd", part, part) }
+// CertManagerEntrypoint is where the program of a part is in its image.
+func CertManagerEntrypoint(part string) string { return path.Join("/app/cmd", part, part) }
 
-// Manifest renders the chart of cert-manager's module, with its CRDs, as a release does.
-func Manifest(source, version, kubernetes string) ([]byte, error) {
+// CertManagerManifest renders the chart of cert-manager's module, with its CRDs, as a release does.
+func CertManagerManifest(source, version, kubernetes string) ([]byte, error) {
 	files, err := chartFiles(source, version)
 	if err != nil {
 		return nil, fmt.Errorf("reading the chart of cert-manager: %w", err)

@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeimage builds the image of a kind node out of Debian packages and
-// programs built from their modules, where kind's own cannot be pulled.
-package nodeimage
+package offline
 
 import (
 	"context"
@@ -17,8 +15,8 @@ import (
 // nodeName is completed by the version of Kubernetes.
 const nodeName = "faultline/node:"
 
-// Builder builds images into Docker, each only when what it is made of has moved.
-type Builder struct {
+// NodeImages builds images into Docker, each only when what it is made of has moved.
+type NodeImages struct {
 	Docker docker.Docker
 	// Programs are those of programs.Node, by their names.
 	Programs map[string]string
@@ -29,7 +27,7 @@ type Builder struct {
 }
 
 // Node ensures the image of a kind node and answers its name.
-func (b Builder) Node(ctx context.Context) (string, error) {
+func (b NodeImages) Node(ctx context.Context) (string, error) {
 	version, err := b.version(ctx)
 	if err != nil {
 		return "", err
@@ -51,7 +49,7 @@ func (b Builder) Node(ctx context.Context) (string, error) {
 }
 
 // version of Kubernetes, as kubeadm says it.
-func (b Builder) version(ctx context.Context) (string, error) {
+func (b NodeImages) version(ctx context.Context) (string, error) {
 	out, err := b.Docker.Runner.Run(ctx, b.Programs[programs.Kubeadm], "version", "--output", "short")
 	return strings.TrimSpace(out), err
 }

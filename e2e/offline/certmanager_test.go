@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package certmanager
+package offline
 
 import (
 	"os"
@@ -40,7 +40,7 @@ func source(t *testing.T) string {
 func TestManifest(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	got, err := Manifest(source(t), "v1.11.5", "v1.36.3")
+	got, err := CertManagerManifest(source(t), "v1.11.5", "v1.36.3")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(got)).To(Equal(`apiVersion: v1
 kind: Namespace
@@ -61,6 +61,6 @@ func TestManifestNeedsCRDs(t *testing.T) {
 	g := NewWithT(t)
 	root := source(t)
 	g.Expect(os.Remove(filepath.Join(root, "deploy/crds/crd-issuers.yaml"))).To(Succeed())
-	_, err := Manifest(root, "v1.11.5", "v1.36.3")
+	_, err := CertManagerManifest(root, "v1.11.5", "v1.36.3")
 	g.Expect(err).To(MatchError(ContainSubstring("no CRDs")))
 }

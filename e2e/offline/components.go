@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodeimage
+package offline
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // components makes the images that kubeadm starts a node with, under the names that
 // this version of kubeadm has for them.
-func (b Builder) components(ctx context.Context, debian string) ([]string, error) {
+func (b NodeImages) components(ctx context.Context, debian string) ([]string, error) {
 	version, err := b.version(ctx)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (b Builder) components(ctx context.Context, debian string) ([]string, error
 
 // component makes one image. A component is known by the last part of its image's
 // name, which is that of its program too.
-func (b Builder) component(ctx context.Context, name, debian string) error {
+func (b NodeImages) component(ctx context.Context, name, debian string) error {
 	program, _, _ := strings.Cut(path.Base(name), ":")
 	binary, ok := b.Programs[program]
 	if !ok {

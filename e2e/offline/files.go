@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodeimage
+package offline
 
 import (
 	"context"
@@ -26,7 +26,7 @@ const (
 
 // files are what a kind node has over Debian: kind's own files, the programs, and
 // the services that are on.
-func (b Builder) files(ctx context.Context, version, pause string) ([]docker.File, error) {
+func (b NodeImages) files(ctx context.Context, version, pause string) ([]docker.File, error) {
 	files, err := b.kindFiles(pause)
 	if err != nil {
 		return nil, fmt.Errorf("reading kind's files: %w", err)
@@ -52,7 +52,7 @@ func (b Builder) files(ctx context.Context, version, pause string) ([]docker.Fil
 }
 
 // kindFiles are those of kind's base image, with its choice of modes.
-func (b Builder) kindFiles(pause string) ([]docker.File, error) {
+func (b NodeImages) kindFiles(pause string) ([]docker.File, error) {
 	root := filepath.Join(b.Kind, "images", "base", "files")
 	var files []docker.File
 	err := filepath.WalkDir(root, func(from string, entry fs.DirEntry, err error) error {
@@ -111,7 +111,7 @@ func replaceLines(text string, settings map[string]string) (string, error) {
 }
 
 // programs are where kubeadm, kind and the services look for them.
-func (b Builder) programs() []docker.File {
+func (b NodeImages) programs() []docker.File {
 	folders := map[string]string{}
 	for _, name := range []string{programs.Kubeadm, programs.Kubelet, programs.Kubectl} {
 		folders[name] = "/usr/bin/" + name
@@ -133,7 +133,7 @@ func (b Builder) programs() []docker.File {
 
 // containerBase is what the description of every container in a node starts from:
 // containerd's own, with kind's hook and no limits that a host may refuse.
-func (b Builder) containerBase(ctx context.Context) ([]byte, error) {
+func (b NodeImages) containerBase(ctx context.Context) ([]byte, error) {
 	out, err := b.Docker.Runner.Run(ctx, b.Programs[programs.Ctr], "oci", "spec")
 	if err != nil {
 		return nil, err

@@ -3,7 +3,7 @@
 
 //go:build unix
 
-package engine
+package offline
 
 import (
 	"context"
