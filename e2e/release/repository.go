@@ -4,7 +4,9 @@
 package release
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,7 +60,8 @@ type Repository struct {
 // Config is the path of the configuration to give to clusterctl.
 func (r Repository) Config() string { return filepath.Join(r.Dir, configFile) }
 
-// Write lays out the whole repository. Versions that are there and not named stay. Without a cert-manager clusterctl downloads one.
+// Write lays out the whole repository. Versions and providers that are there and not named stay: they may be installed, and clusterctl looks for every
+// provider that is. Without a cert-manager clusterctl downloads one.
 func (r Repository) Write(providers []Provider, certManager *CertManager) error {
 	for _, p := range providers {
 		if err := r.provider(p); err != nil {
@@ -161,16 +164,49 @@ func (r Repository) file(label, version, name string, content []byte) error {
 	return os.WriteFile(filepath.Join(folder, name), content, 0o644)
 }
 
-// config points clusterctl at the repository, and nowhere else but for a cert-manager that is not in it.
-func (r Repository) config(providers []Provider, certManager *CertManager) ([]byte, error) {
-	type entry struct {
-		Name string `json:"name"`
-		Type string `json:"type"`
-		URL  string `json:"url"`
-	}
+// entry is a provider in clusterctl's configuration.
+type entry struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	URL  string `json:"url"`
+}
+
+// entries of the providers, and of those that the configuration has had before.
+func (r Repository) entries(providers []Provider) ([]entry, error) {
 	var entries []entry
 	for _, p := range providers {
 		entries = append(entries, entry{p.Name, p.Type, filepath.Join(r.Dir, p.Label(), p.Version, p.components())})
+	}
+	var before struct {
+		Providers []entry `json:"providers"`
+	}
+	content, err := os.ReadFile(r.Config())
+	if err != nil {
+		return entries, ignoreNotExist(err)
+	}
+	if err := yaml.Unmarshal(content, &before); err != nil {
+		return nil, err
+	}
+	for _, old := range before.Providers {
+		if !slices.ContainsFunc(entries, func(e entry) bool { return e.Name == old.Name && e.Type == old.Type }) {
+			entries = append(entries, old)
+		}
+	}
+	return entries, nil
+}
+
+func ignoreNotExist(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// config points clusterctl at the repository, and nowhere else but for a cert-manager that is not in it.
+func (r Repository) config(providers []Provider, certManager *CertManager) ([]byte, error) {
+	entries, err := r.entries(providers)
+	if err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int { return slices.Index(order(), a.Type) - slices.Index(order(), b.Type) })
 	config := map[string]any{

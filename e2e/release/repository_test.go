@@ -107,6 +107,29 @@ func TestAReleaseThatWasWrittenBeforeStaysBesideTheOneThatIsTheDefault(t *testin
 	g.Expect(os.ReadFile(r.Config())).To(And(ContainSubstring("v2.0.0"), Not(ContainSubstring("v1.15.2"))))
 }
 
+func TestAProviderThatWasWrittenBeforeIsFoundByClusterctlBesideTheOthers(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	source := t.TempDir()
+	write(t, filepath.Join(source, "config/kustomization.yaml"), "resources: [namespace.yaml]\n")
+	write(t, filepath.Join(source, "config/namespace.yaml"), "apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n")
+	write(t, filepath.Join(source, "metadata.yaml"), "kind: Metadata\n")
+	r := Repository{Dir: t.TempDir()}
+	for _, name := range []string{"metal3", "harvester", "metal3"} {
+		g.Expect(r.Write([]Provider{{
+			Name: name, Type: Infrastructure, Version: "v2.0.0",
+			Config: filepath.Join(source, "config"), Metadata: filepath.Join(source, "metadata.yaml"),
+		}}, nil)).To(Succeed())
+	}
+	var config struct {
+		Providers []struct{ Name string } `json:"providers"`
+	}
+	content, err := os.ReadFile(r.Config())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(yaml.Unmarshal(content, &config)).To(Succeed())
+	g.Expect(config.Providers).To(ConsistOf(HaveField("Name", "metal3"), HaveField("Name", "harvester")))
+}
+
 func TestWithoutACertManagerClusterctlIsLeftToItsOwn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
