@@ -111,7 +111,7 @@ type MetaDataIndex struct {
 	// step is what the index is multiplied by.
 	// +optional
 	// +kubebuilder:default=1
-	Step int32 `json:"step,omitempty"`
+	Step *int32 `json:"step,omitempty"`
 
 	// prefix is put before the number.
 	// +optional

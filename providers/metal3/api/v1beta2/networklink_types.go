@@ -50,7 +50,7 @@ type NetworkDataLinkCommon struct {
 	// +optional
 	// +kubebuilder:default=1500
 	// +kubebuilder:validation:Maximum=9000
-	MTU int32 `json:"mtu,omitempty"`
+	MTU *int32 `json:"mtu,omitempty"`
 }
 
 // NetworkDataLinkEthernet is a network card.

@@ -44,12 +44,12 @@ func metaDataFromHub(src *infrav1.MetaData) *v1beta1.MetaData {
 
 func indexToHub(src v1beta1.MetaDataIndex) infrav1.MetaDataIndex {
 	return infrav1.MetaDataIndex{
-		Key: src.Key, Offset: ptr.Deref(src.Offset, 0), Step: ptr.Deref(src.Step, 0), Prefix: src.Prefix, Suffix: src.Suffix,
+		Key: src.Key, Offset: ptr.Deref(src.Offset, 0), Step: src.Step, Prefix: src.Prefix, Suffix: src.Suffix,
 	}
 }
 
 func indexFromHub(src infrav1.MetaDataIndex) v1beta1.MetaDataIndex {
-	return v1beta1.MetaDataIndex{Key: src.Key, Offset: notZero(src.Offset), Step: notZero(src.Step), Prefix: src.Prefix, Suffix: src.Suffix}
+	return v1beta1.MetaDataIndex{Key: src.Key, Offset: notZero(src.Offset), Step: src.Step, Prefix: src.Prefix, Suffix: src.Suffix}
 }
 
 func fromPoolToHub(src v1beta1.FromPool) infrav1.FromPool {

@@ -10,6 +10,7 @@ import (
 	"regexp"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
@@ -52,8 +53,8 @@ func newLink(kind string, common *infrav1.NetworkDataLinkCommon) entry {
 	if common.Name != "" {
 		link["name"] = common.Name
 	}
-	if common.MTU != 0 {
-		link["mtu"] = common.MTU
+	if mtu := ptr.Deref(common.MTU, 0); mtu != 0 {
+		link["mtu"] = mtu
 	}
 	return link
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -99,7 +100,7 @@ func poolValues(spec *infrav1.MetaData, in *Input, out map[string]string) error 
 
 func numbers(spec *infrav1.MetaData, in *Input, out map[string]string) error {
 	for _, entry := range spec.Indexes {
-		number := int64(entry.Offset) + int64(in.Index)*int64(cmp.Or(entry.Step, 1))
+		number := int64(entry.Offset) + int64(in.Index)*int64(cmp.Or(ptr.Deref(entry.Step, 0), 1))
 		out[entry.Key] = entry.Prefix + strconv.FormatInt(number, 10) + entry.Suffix
 	}
 	return nil

@@ -63,7 +63,7 @@ func drawNetworkData(t *rapid.T) *infrav1.NetworkData {
 	spec := &infrav1.NetworkData{}
 	for range rapid.IntRange(0, 3).Draw(t, "ethernets") {
 		link := infrav1.NetworkDataLinkEthernet{Type: "phy", MACAddress: mac}
-		link.ID, link.Name, link.MTU = drawText(t, "id"), drawText(t, "name"), rapid.Int32Range(0, 9000).Draw(t, "mtu")
+		link.ID, link.Name, link.MTU = drawText(t, "id"), drawText(t, "name"), ptr.To(rapid.Int32Range(0, 9000).Draw(t, "mtu"))
 		spec.Links.Ethernets = append(spec.Links.Ethernets, link)
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "networks") {
