@@ -16,6 +16,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/clustermodule"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // apart is a world without failure domains in which cluster "one" has cluster modules, a control plane "plane" and a MachineDeployment
@@ -243,4 +244,51 @@ func TestVCenterThatIsTooOldForModulesHoldsNothingUp(t *testing.T) {
 	w.provisioned(w.worker("node", memberOf("workers")))
 	message := w.condition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterModulesInvalidVCenterVersionReason)
 	w.Expect(message).To(And(ContainSubstring("6.7.3"), ContainSubstring("spec.disableClusterModule")))
+}
+
+// A VSphereCluster that was made of another's YAML has the modules of that one in its spec.
+func TestACopyOfAClusterLeavesTheModulesOfTheFirstAlone(t *testing.T) {
+	t.Parallel()
+	w, infra := apart(t)
+	w.provisioned(w.worker("node", memberOf("workers")))
+	w.Eventually(w.members).Should(HaveKeyWithValue("zone-a", ConsistOf("node")))
+	empty, err := w.vc.AddModule("zone-b")
+	w.Expect(err).NotTo(HaveOccurred())
+	update(w, infra, func(c *infrav1.VSphereCluster) {
+		c.Spec.ClusterModules = append(c.Spec.ClusterModules, clustermodule.Record(clustermodule.Target{Name: "workers"}, empty))
+	})
+	before := w.vc.Modules()
+	w.Expect(before).To(HaveLen(2))
+
+	w.account("account-two")
+	copied := w.cluster("two", func(c *infrav1.VSphereCluster) {
+		c.Spec = *infra.Spec.DeepCopy()
+		c.Spec.IdentityRef.Name = "account-two"
+	})
+	w.Eventually(func(g Gomega) {
+		w.get(copied)
+		g.Expect(copied.Spec.ClusterModules).To(BeEmpty(), "%s", testworld.Describe(copied))
+	}).Should(Succeed())
+	w.Expect(w.client.Delete(t.Context(), copied)).To(Succeed())
+	w.gone(copied)
+	w.Expect(w.vc.Modules()).To(ConsistOf(before))
+	w.get(infra)
+	w.Expect(infra.Spec.ClusterModules).To(HaveLen(2))
+}
+
+// The first may be in another management cluster.
+func TestAModuleWithMachinesOfOthersIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	w, infra := apart(t)
+	w.provisioned(w.worker("node", memberOf("workers")))
+	w.Eventually(w.members).Should(HaveKeyWithValue("zone-a", ConsistOf("node")))
+	w.Eventually(func() int { return len(w.get(infra).(*infrav1.VSphereCluster).Spec.ClusterModules) }).Should(Equal(1))
+	spec := *infra.Spec.DeepCopy()
+	w.stop()
+	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.ClusterModules = nil })
+	copied := w.cluster("two", func(c *infrav1.VSphereCluster) { c.Spec, c.Finalizers = spec, []string{infrav1.ClusterFinalizer} })
+	w.Expect(w.client.Delete(t.Context(), copied)).To(Succeed())
+	w.start()
+	w.gone(copied)
+	w.Expect(w.vc.Modules()).To(ContainElement(HaveField("UUID", spec.ClusterModules[0].ModuleUUID)))
 }

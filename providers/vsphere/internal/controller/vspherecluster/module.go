@@ -4,6 +4,7 @@
 package vspherecluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/clustermodule"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // creatingModuleAnnotation says that a cluster module is about to be made, and what there was before. A module has no name, so that
@@ -83,7 +85,7 @@ func (r *Reconciler) resumeModule(ctx context.Context, s *scope, session *vcente
 	if refused != nil {
 		return refused, nil
 	}
-	others, err := r.modulesOfAll(ctx)
+	others, err := r.modulesOf(ctx, func(*infrav1.VSphereCluster) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -119,14 +121,61 @@ func in(listed map[string]string, compute string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(listed)), func(uuid string) bool { return listed[uuid] != compute })
 }
 
-// modulesOfAll returns the modules that any cluster has.
-func (r *Reconciler) modulesOfAll(ctx context.Context) (map[string]bool, error) {
+// leaveModulesOfOthers takes modules off the record that an older VSphereCluster has, too: a copy of its YAML has them, and they are not the
+// copy's.
+func (r *Reconciler) leaveModulesOfOthers(ctx context.Context, s *scope) error {
+	if len(s.cluster.Spec.ClusterModules) == 0 {
+		return nil
+	}
+	others, err := r.modulesOf(ctx, func(other *infrav1.VSphereCluster) bool { return precedes(other, s.cluster) })
+	if err != nil {
+		return err
+	}
+	s.cluster.Spec.ClusterModules = slices.DeleteFunc(slices.Clone(s.cluster.Spec.ClusterModules), func(m infrav1.ClusterModule) bool {
+		return others[m.ModuleUUID]
+	})
+	return nil
+}
+
+// precedes reports whether a VSphereCluster is the older one of two.
+func precedes(a, b *infrav1.VSphereCluster) bool {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
+}
+
+// deleteModule deletes a module, but one with machines that are not the cluster's: its owner may be in another management cluster.
+func (r *Reconciler) deleteModule(ctx context.Context, s *scope, session *vcenter.Session, uuid string) error {
+	members, err := session.ModuleMembers(ctx, uuid)
+	if err != nil && !errors.Is(err, vcenter.ErrNotFound) {
+		return err
+	}
+	vms := &infrav1.VSphereVMList{}
+	if err := r.Client.List(ctx, vms, watch.OfInfrastructure(s.cluster), client.UnsafeDisableDeepCopy); err != nil { // they are only read
+		return fmt.Errorf("listing VSphereVMs: %w", err)
+	}
+	own := map[string]bool{}
+	for i := range vms.Items {
+		own[vms.Items[i].Status.VMRef] = true
+	}
+	for _, member := range members {
+		if !own[member] {
+			ctrl.LoggerFrom(ctx).Info("Cluster module has virtual machines of others and is left alone", "module", uuid, "virtualMachine", member)
+			return nil
+		}
+	}
+	return session.DeleteModule(ctx, uuid)
+}
+
+// modulesOf returns the modules that the chosen VSphereClusters have.
+func (r *Reconciler) modulesOf(ctx context.Context, chosen func(*infrav1.VSphereCluster) bool) (map[string]bool, error) {
 	list := &infrav1.VSphereClusterList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // they are only read
 		return nil, fmt.Errorf("listing VSphereClusters: %w", err)
 	}
 	recorded := map[string]bool{}
 	for i := range list.Items {
+		if !chosen(&list.Items[i]) {
+			continue
+		}
 		for _, module := range list.Items[i].Spec.ClusterModules {
 			recorded[module.ModuleUUID] = true
 		}

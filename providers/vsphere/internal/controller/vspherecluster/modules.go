@@ -44,6 +44,9 @@ func (r *Reconciler) ensureModules(ctx context.Context, s *scope, session *vcent
 			"vCenter %s is of version %s, and cluster modules need 7: upgrade it, or set spec.disableClusterModule", s.cluster.Spec.Server, session.Version()))
 		return 0, nil
 	}
+	if err := r.leaveModulesOfOthers(ctx, s); err != nil {
+		return 0, err
+	}
 	var targets []clustermodule.Target
 	var wanted []clustermodule.Wanted
 	if !off {
@@ -123,7 +126,7 @@ func (r *Reconciler) settleModules(
 	plan := clustermodule.Decide(s.cluster.Spec.ClusterModules, targets, wanted, where)
 	s.cluster.Spec.ClusterModules = plan.Keep
 	for _, module := range plan.Remove {
-		if err := session.DeleteModule(ctx, module.ModuleUUID); err != nil {
+		if err := r.deleteModule(ctx, s, session, module.ModuleUUID); err != nil {
 			refused = errors.Join(refused, err)
 			s.cluster.Spec.ClusterModules = append(s.cluster.Spec.ClusterModules, module) // so that it is not forgotten
 		}
@@ -167,6 +170,9 @@ func (r *Reconciler) presentModules(ctx context.Context, s *scope, session *vcen
 // removeModules deletes the modules of a cluster that goes, also those of another manager's. It waits for vCenter: nothing else would
 // ever delete them.
 func (r *Reconciler) removeModules(ctx context.Context, s *scope) (again time.Duration, done bool, err error) {
+	if err := r.leaveModulesOfOthers(ctx, s); err != nil {
+		return 0, false, err
+	}
 	if len(s.cluster.Spec.ClusterModules) == 0 && s.cluster.Annotations[creatingModuleAnnotation] == "" {
 		return 0, true, nil
 	}
