@@ -196,6 +196,26 @@ func TestDeleteAfterAClaimThatWasNeverRecorded(t *testing.T) {
 	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
 }
 
+// An API server is not even asked for such a host.
+func TestAMachineWhoseHostAnnotationIsNoNameGetsAHostAndCanBeDeleted(t *testing.T) {
+	t.Parallel()
+	for name, annotated := range map[string]string{"a path": "..", "a name that does not fit into a URL": "50%"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := emptyWorld(t)
+			w.hosts(simulator.Racks(1, 1))
+			w.cluster("one", "rack-1")
+			deleted, machine := w.machine("one", "cp-0", "rack-1"), w.machine("one", "cp-1", "rack-1")
+			w.intends(deleted, annotated)
+			w.intends(machine, annotated)
+			w.Expect(w.client.Delete(t.Context(), deleted)).To(Succeed())
+			w.start()
+			w.gone(deleted)
+			w.provisioned(machine)
+		})
+	}
+}
+
 // A manager that stops at any state of the host goes on from there.
 func TestRestartInEveryStateOfTheHost(t *testing.T) {
 	t.Parallel()
