@@ -111,6 +111,22 @@ func TestGivenSecretsNeedNoTemplate(t *testing.T) {
 	w.Expect(machine.Status.RenderedData).To(BeNil())
 }
 
+// The operator shows no error while it waits for a Secret.
+func TestMachineNamesTheSecretThatItsHostLacksAndGoesOnWhenThatIsCreated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+		metal3.Spec.NetworkData = &corev1.SecretReference{Name: "mine"}
+	})
+	w.Eventually(func() string {
+		return w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
+	}).Should(ContainSubstring("Secret " + w.name + "/mine (spec.networkData) does not exist: create it, or delete the Machine"))
+	w.Expect(w.host(rack1).Status.ErrorMessage).To(BeEmpty())
+	w.create(&corev1.Secret{ObjectMeta: w.meta("mine"), StringData: map[string]string{"networkData": "links: []"}})
+	w.provisioned(machine)
+}
+
 func TestDataClaimHasItsFinalizersFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	w := emptyWorld(t)

@@ -6,9 +6,15 @@ package metal3machine
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
@@ -60,7 +66,7 @@ const powerFailure = "its operator cannot reach the power of the machine (condit
 const delayed = "its operator works on as many other hosts as it may at a time (PROVISIONING_LIMIT of the bare-metal operator)"
 
 // observe shows how far the host is, and waits until it runs what it was given.
-func (r *Reconciler) observe(_ context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) observe(ctx context.Context, s *scope) (steps.Progress, error) {
 	if found := addresses(s.host); len(found) > 0 {
 		s.metal3.Status.Addresses = found
 	}
@@ -85,10 +91,52 @@ func (r *Reconciler) observe(_ context.Context, s *scope) (steps.Progress, error
 		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is not provisioned yet: %s", s.host.Name, delayed))
 		return steps.Wait, nil
 	case !hasBegun(state.Provisioning.State):
-		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is being provisioned", s.host.Name))
-		return steps.Wait, nil
+		return r.observeProvisioning(ctx, s)
 	}
 	return steps.Proceed, nil
+}
+
+// observeProvisioning names the Secrets that the host lacks: its operator waits for them and shows nothing.
+func (r *Reconciler) observeProvisioning(ctx context.Context, s *scope) (steps.Progress, error) {
+	missing, err := r.missingSecrets(ctx, s)
+	if err != nil {
+		return steps.Wait, err
+	}
+	if len(missing) > 0 {
+		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf(
+			"BareMetalHost %s is not provisioned: Secret %s does not exist: create it, or delete the Machine", s.host.Name, strings.Join(missing, ", Secret ")))
+		return steps.Retry(terminalerror.Check), nil
+	}
+	unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is being provisioned", s.host.Name))
+	return steps.Wait, nil
+}
+
+// missingSecrets names the Secrets of the host's spec that do not exist, each with its field. The API server is asked about those that are not
+// in the cache: they may have been rendered just now.
+func (r *Reconciler) missingSecrets(ctx context.Context, s *scope) ([]string, error) {
+	var missing []string
+	for _, given := range []struct {
+		field string
+		ref   *corev1.SecretReference
+	}{{"userData", s.host.Spec.UserData}, {"metaData", s.host.Spec.MetaData}, {"networkData", s.host.Spec.NetworkData}} {
+		if given.ref == nil || given.ref.Namespace != "" && given.ref.Namespace != s.host.Namespace { // one of the host's own may be anywhere
+			continue
+		}
+		secret := &metav1.PartialObjectMetadata{}
+		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+		key := client.ObjectKey{Namespace: s.host.Namespace, Name: given.ref.Name}
+		err := r.Client.Get(ctx, key, secret)
+		if apierrors.IsNotFound(err) && len(path.IsValidPathSegmentName(key.Name)) == 0 {
+			err = r.Hosts.Live.Get(ctx, key, secret)
+		}
+		switch {
+		case apierrors.IsNotFound(err):
+			missing = append(missing, fmt.Sprintf("%s (spec.%s)", key, given.field))
+		case err != nil:
+			return nil, fmt.Errorf("reading Secret %s: %w", key, err)
+		}
+	}
+	return missing, nil
 }
 
 // hasBegun reports whether a host in the state runs what it was given.
