@@ -99,6 +99,9 @@ func TestASpecThatCannotBeAVirtualMachineSaysWhichFieldIsWrong(t *testing.T) {
 			"name one of them by its own name (image-1, image-2)"},
 		"slashes": {func(s *infrav1.HarvesterMachineSpec) { s.SSHKeyPair = "a/b/c" }, infrav1.MachineSpecInvalidReason,
 			`spec.sshKeyPair: "a/b/c" is neither namespace/name nor a name`},
+		"percent": {func(s *infrav1.HarvesterMachineSpec) { s.Networks = []string{"50%"} }, infrav1.NetworkNotFoundReason,
+			"/50% (NetworkAttachmentDefinition) does not exist"},
+		"dots": {func(s *infrav1.HarvesterMachineSpec) { s.SSHKeyPair = ".." }, infrav1.KeyPairNotFoundReason, "does not exist in Harvester: create it"},
 		"none": {func(s *infrav1.HarvesterMachineSpec) { s.Networks = nil }, infrav1.NetworkMissingReason, "name a network in the template"},
 		"size": {func(s *infrav1.HarvesterMachineSpec) {
 			s.Volumes = []infrav1.Volume{{VolumeType: infrav1.VolumeTypeStorageClass, StorageClass: "harvester-longhorn"}}
