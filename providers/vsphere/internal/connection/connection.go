@@ -122,7 +122,11 @@ func (d *Dialer) open(cluster *infrav1.VSphereCluster, why, server, thumbprint s
 
 // endpoint is the account on the server, if the account may be sent there. However the server is spelled, its sessions are the same.
 func endpoint(server, thumbprint string, account identity.Account) (vcenter.Endpoint, error) {
-	return vcenter.Endpoint{Server: infrav1.ServerAddress(server), Thumbprint: thumbprint, Username: account.Username, Password: account.Password}, account.For(server)
+	address := infrav1.ServerAddress(server)
+	if address == "" && server != "" {
+		return vcenter.Endpoint{}, fmt.Errorf("%w: %q is not the host, or host:port, of a vCenter: correct spec.server", vcenter.ErrUnreachable, server)
+	}
+	return vcenter.Endpoint{Server: address, Thumbprint: thumbprint, Username: account.Username, Password: account.Password}, account.For(server)
 }
 
 // Condition says in a VCenterAvailable condition whether there is a session.

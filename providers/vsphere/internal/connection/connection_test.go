@@ -209,6 +209,27 @@ func TestFourSpellingsOfOneServerAreOneSession(t *testing.T) {
 	}
 }
 
+func TestAnAccountIsSentNowhereForWhatIsNoServer(t *testing.T) {
+	t.Parallel()
+	for _, spelling := range []string{
+		"https://http://vc.example.com", "http://vc.example.com", "vc.example.com:443@evil.example", "https://vc.example.com/ui", "fe80::1%@evil.example", " ",
+	} {
+		g := NewWithT(t)
+		cluster := newCluster("one", "", 0)
+		cluster.Spec.Server = spelling
+		d, opened := newDialer(t, cluster)
+		_, err := d.ForCluster(t.Context(), cluster)
+		g.Expect(err).To(MatchError(ContainSubstring("correct spec.server")), spelling)
+		g.Expect(connection.Condition(err).Reason).To(Equal(infrav1.VCenterUnreachableReason))
+		g.Expect(connection.Waits(err)).To(BeTrue())
+		vm := &infrav1.VSphereVM{}
+		vm.Spec.Server = spelling
+		_, err = d.ForVM(t.Context(), cluster, vm)
+		g.Expect(err).To(MatchError(ContainSubstring("correct spec.server")), spelling)
+		g.Expect(opened.asked).To(BeEmpty(), spelling)
+	}
+}
+
 func TestANamespaceWithTooManySessionsIsToldSoAndLooksAgain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

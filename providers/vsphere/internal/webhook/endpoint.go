@@ -4,13 +4,12 @@
 package webhook
 
 import (
-	"net"
-	"net/netip"
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
 // Lengths of certificate fingerprints, in bytes.
@@ -44,19 +43,7 @@ func validateHost(server string, path *field.Path) field.ErrorList {
 }
 
 func isHostPort(server string) bool {
-	host := server
-	if h, port, err := net.SplitHostPort(server); err == nil {
-		number, err := strconv.ParseUint(port, 10, 16)
-		if err != nil || number == 0 {
-			return false
-		}
-		host = h
-	}
-	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		return true
-	}
-	// Capital letters are fine in host names, and in certificates. Resolvers take an underscore where a hyphen may be.
-	return len(validation.IsDNS1123Subdomain(strings.ReplaceAll(strings.ToLower(host), "_", "-"))) == 0
+	return !strings.Contains(server, "/") && infrav1.ServerAddress(server) != ""
 }
 
 // validateThumbprint wants a SHA-1 or SHA-256 fingerprint in hexadecimal pairs.

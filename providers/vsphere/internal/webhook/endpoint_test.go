@@ -28,6 +28,7 @@ func TestValidateServer(t *testing.T) {
 		"http://vcenter.example.com", "vcenter.example.com/sdk", "https://vcenter.example.com/ui", "https://vcenter.example.com/", "https://", "v center", " ",
 		"https://user:secret@vcenter.example.com", "https://vcenter.example.com/sdk?a=b",
 		"vcenter:", "vcenter:port", "vcenter:0", "vcenter:65536", ":443", "user@vcenter", "_vcenter", "vcenter_.example.com",
+		"https://http://vcenter", "https://https://vcenter", "[vcenter]", "[vcenter", "::1%@evil.example", "fe80::1%eth0", "\u212Aey",
 	} {
 		t.Run("refuses "+server, func(t *testing.T) {
 			g := NewWithT(t)
