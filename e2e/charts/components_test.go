@@ -72,6 +72,7 @@ func installed(t *testing.T) map[string][]*unstructured.Unstructured {
 	all := map[string][]*unstructured.Unstructured{
 		"the load balancer's components":  components(t, "harvester/config/loadbalancer/default"),
 		"the load balancer's chart":       mustRender(t, load(t, loadBalancer), ``),
+		"the chart with cert-manager":     mustRender(t, load(t, loadBalancer), `certManager: {enabled: true}`),
 		"the cloud provider's chart":      mustRender(t, load(t, cloudProvider), `{replicasCount: 2, cloudConfig: {secretName: harvester}}`),
 		"the chart with a network policy": mustRender(t, load(t, loadBalancer), `networkPolicy: {enabled: true}`),
 	}
@@ -120,6 +121,38 @@ func TestAManagerOutlivesTheDrainOfANode(t *testing.T) {
 		g.Expect(selector.Matches(labels.Set(pod.Labels))).To(BeTrue(), what)
 		g.Expect(pod.Spec.PriorityClassName).To(Equal("system-cluster-critical"), what)
 		g.Expect(pod.Spec.Containers[0].Args).To(ContainElement(HavePrefix("--leader-elect")), "%s: one of two works", what)
+	}
+}
+
+func TestACertificateOfWebhooksIsRenewedWithoutChangingWhoIsTrusted(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for what, rendered := range installed(t) {
+		issuers, authorities := map[string]map[string]any{}, map[string]map[string]any{}
+		var serving map[string]any
+		for _, object := range rendered {
+			spec, _, err := unstructured.NestedMap(object.Object, "spec")
+			g.Expect(err).NotTo(HaveOccurred())
+			switch {
+			case object.GetKind() == "Issuer":
+				issuers[object.GetName()] = spec
+			case object.GetKind() != "Certificate":
+			case spec["isCA"] == true:
+				authorities[spec["secretName"].(string)] = spec
+			default:
+				serving = spec
+			}
+		}
+		if serving == nil {
+			continue // It has no webhooks, or a certificate that Helm makes.
+		}
+		g.Expect(serving["issuerRef"]).To(HaveKeyWithValue("kind", "Issuer"), what)
+		ca, isCA := issuers[serving["issuerRef"].(map[string]any)["name"].(string)]["ca"].(map[string]any)
+		g.Expect(isCA).To(BeTrue(), "%s: its certificate is signed by itself, so that a new one is trusted only where it is known already", what)
+		authority := authorities[ca["secretName"].(string)]
+		g.Expect(authority["privateKey"]).To(HaveKeyWithValue("rotationPolicy", "Never"), what)
+		g.Expect(issuers[authority["issuerRef"].(map[string]any)["name"].(string)]).To(HaveKey("selfSigned"), what)
+		g.Expect(ca["secretName"]).NotTo(Or(Equal(serving["secretName"]), ContainSubstring("SERVICE_NAME")), what)
 	}
 }
 
