@@ -27,14 +27,14 @@ func (s *scope) allocate(ctx context.Context) (wanted string, why problem, err e
 	if wrong := loadbalancer.Validate(s.lb.Spec); len(wrong) > 0 && s.lb.Status.AllocatedAddress.IP == "" {
 		return "", problem{reasonRefused, wrong.ToAggregate().Error()}, nil // one that has been accepted before goes on as well as it can
 	}
+	known := s.restore()
 	if wrong := modeChanged(s.lb); wrong != "" {
 		return s.lb.Status.AllocatedAddress.IPPool, problem{reasonModeChanged, wrong}, s.promise(ctx, "")
 	}
 	if isDHCP(s.lb) {
 		return "", problem{}, s.lease(ctx)
 	}
-	known := s.restore()
-	wanted, why, err = s.choose(ctx)
+	wanted, why, err = s.choose(ctx, known)
 	if err != nil || wanted == "" {
 		return "", why, err
 	}
@@ -60,8 +60,7 @@ func (s *scope) lease(ctx context.Context) error {
 	return nil
 }
 
-// bounded says that a pool is not for the load balancer, although that names it or shows an address of it. An address of it that is not announced
-// goes out of the status: somebody else has written it, and it would be announced.
+// bounded says that a pool is not for the load balancer, although that names it or shows an address of it.
 func (s *scope) bounded(ctx context.Context, name string) (problem, error) {
 	pool, err := reconcile.Find(ctx, s.Client, types.NamespacedName{Name: name}, &lbv1.IPPool{})
 	if err != nil || pool == nil {
@@ -70,13 +69,21 @@ func (s *scope) bounded(ctx context.Context, name string) (problem, error) {
 	if entitled, err := s.Addresses.Entitles(ctx, pool, s.lb); err != nil || entitled {
 		return problem{}, err
 	}
-	if announced, err := s.announced(ctx); err != nil {
-		return problem{}, err
-	} else if !announced {
-		s.lb.Status.AllocatedAddress = lbv1.AllocatedAddress{}
-	}
 	return problem{reasonNotInScope, fmt.Sprintf("IPPool %s is not for it: no scope of the pool has its namespace %s, project %q and guest cluster %q: add one to "+
 		"spec.selector.scope of the pool, or name another pool", name, s.lb.Namespace, s.lb.Annotations[lbv1.ProjectAnnotation], s.lb.Annotations[lbv1.ClusterAnnotation])}, nil
+}
+
+// prove takes an address out of the status that no pool has confirmed and that is not announced: anybody can write it, and it would be announced.
+func (s *scope) prove(ctx context.Context) error {
+	has := s.lb.Status.AllocatedAddress
+	if has == (lbv1.AllocatedAddress{}) || has.IPPool == "" && has.IP == lbv1.UnspecifiedAddress || s.restore() {
+		return nil
+	}
+	if announced, err := s.announced(ctx); err != nil || announced {
+		return err
+	}
+	take(s.lb, lbv1.AllocatedAddress{})
+	return nil
 }
 
 // announced reports whether traffic comes in by the address in the status: what announces it says so.
@@ -118,27 +125,32 @@ func (s *scope) confirm(address lbv1.AllocatedAddress) {
 }
 
 // choose is the pool that the load balancer is to have an address of: the one that it names, else the one that it has one of, else the one
-// that suits it best. Who has an address without saying of which pool keeps it: nobody's address changes because pools have come.
-func (s *scope) choose(ctx context.Context) (string, problem, error) {
+// that suits it best. Who has an address without saying of which pool keeps it: nobody's address changes because pools have come. Of a status that is
+// not known the address counts, not the name of the pool: anybody can write it.
+func (s *scope) choose(ctx context.Context, known bool) (string, problem, error) {
 	if named := s.lb.Spec.IPPool; named != "" {
 		if !ippools.IsName(named) { // it has an address, which it keeps
 			return "", problem{reasonRefused, loadbalancer.Validate(s.lb.Spec).ToAggregate().Error()}, nil
 		}
 		return named, problem{}, nil
 	}
-	if has := s.lb.Status.AllocatedAddress.IPPool; has != "" {
-		return has, problem{}, nil
+	has := s.lb.Status.AllocatedAddress
+	if known && has.IPPool != "" {
+		return has.IPPool, problem{}, nil
 	}
 	pools := &lbv1.IPPoolList{}
 	if err := s.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil { // they can be large, and are only looked at
 		return "", problem{}, fmt.Errorf("listing pools: %w", err)
 	}
-	if has := s.lb.Status.AllocatedAddress.IP; has != "" {
-		if pool := ippools.Covering(pools.Items, has); pool != nil {
-			return pool.Name, problem{}, nil
-		}
+	if pool := ippools.Covering(pools.Items, has.IP); pool != nil {
+		return pool.Name, problem{}, nil
+	}
+	switch {
+	case has.IPPool != "":
+		return has.IPPool, problem{}, nil
+	case has.IP != "":
 		return "", problem{reasonNoPool, fmt.Sprintf("it has address %s, which is in no IPPool: make one that has it, or name another pool in spec.ipPool, "+
-			"from which it gets another address", has)}, nil
+			"from which it gets another address", has.IP)}, nil
 	}
 	pool, err := ippools.Select(pools.Items, requirement(s.lb))
 	if err != nil {
@@ -185,14 +197,11 @@ func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
 	return problem{}, nil
 }
 
-// missing says that a pool does not exist. What the status says to be of it goes, so that it is not announced.
+// missing says that a pool does not exist.
 func (s *scope) missing(pool string) problem {
 	by := "named by spec.ipPool"
 	if s.lb.Spec.IPPool != pool {
 		by = "named by status.allocatedAddress"
-	}
-	if s.lb.Status.AllocatedAddress.IPPool == pool {
-		s.lb.Status.AllocatedAddress = lbv1.AllocatedAddress{}
 	}
 	return problem{reasonNoPool, fmt.Sprintf("IPPool %s, %s, does not exist: create it, or name another", pool, by)}
 }

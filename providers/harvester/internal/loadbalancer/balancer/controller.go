@@ -129,6 +129,9 @@ func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s
 // balance gives the load balancer its address and, for virtual machines, what leads to them.
 func (s *scope) balance(ctx context.Context) error {
 	wanted, why, err := s.allocate(ctx)
+	if err == nil {
+		err = s.prove(ctx)
+	}
 	if err != nil {
 		return s.failed(err)
 	}

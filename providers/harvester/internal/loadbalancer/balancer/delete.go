@@ -6,6 +6,8 @@ package balancer
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,22 +28,44 @@ func (s *scope) end(ctx context.Context) error {
 	if err != nil || !gone {
 		return err
 	}
-	slices, err := s.slices(ctx)
+	before, err := s.slices(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := s.lead(ctx, slices, nil); err != nil {
+	if _, err := s.lead(ctx, before, nil); err != nil {
 		return err
 	}
 	if there, err := s.stillThere(ctx); err != nil || !there {
 		return err
 	}
-	if err := s.giveBack(ctx, mayHold(s.lb)); err != nil {
+	pools, err := s.holding(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.giveBack(ctx, pools); err != nil {
 		return err
 	}
 	s.confirmed.Delete(s.key())
 	controllerutil.RemoveFinalizer(s.lb, lbv1.LoadBalancerFinalizer)
 	return nil
+}
+
+// holding are the pools in which the load balancer may hold an address, whatever its status and its annotations are: anybody can write these. What
+// is in blocks of a pool is known by what was confirmed alone.
+func (s *scope) holding(ctx context.Context) ([]string, error) {
+	s.restore()
+	names := mayHold(s.lb)
+	pools := &lbv1.IPPoolList{}
+	if err := s.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil { // they can be large, and are only looked at
+		return nil, fmt.Errorf("listing pools: %w", err)
+	}
+	for i := range pools.Items {
+		if slices.Contains(slices.Collect(maps.Values(pools.Items[i].Status.Allocated)), id(s.lb)) {
+			names = append(names, pools.Items[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // silence deletes the Service, and reports whether it is gone. What comes back as the event of that ends the wait.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
@@ -57,6 +58,7 @@ func TestALoadBalancerOfTheOlderVersionKeepsAnAddressThatNoPoolSaysIsItsOwn(t *t
 	lb := w.balancer("old", shows(first(other, 1)))
 	named := w.balancer("named", shows(first(other, 2)), from(other))
 	alone := w.balancer("alone", shows("10.251.7.9"))
+	w.announced(alone)
 	w.start(nil)
 	for _, one := range []*lbv1.LoadBalancer{lb, named} {
 		has := one.Status.Address
@@ -76,4 +78,15 @@ func TestALoadBalancerOfTheOlderVersionKeepsAnAddressThatNoPoolSaysIsItsOwn(t *t
 	w.eventually(alone, func(g Gomega) { g.Expect(alone.Status.AllocatedAddress.IPPool).To(Equal(later.Name)) })
 	w.Expect(alone.Status.AllocatedAddress.IP).To(Equal("10.251.7.9"))
 	w.Expect(w.allocated(later)).To(Equal(map[string]string{"10.251.7.9": w.holder("alone")}))
+}
+
+// announced makes the Service of a load balancer as an earlier manager has, with the address announced.
+func (w *world) announced(lb *lbv1.LoadBalancer) {
+	w.t.Helper()
+	service := &corev1.Service{ObjectMeta: w.meta(lb.Name), Spec: corev1.ServiceSpec{
+		Type: corev1.ServiceTypeLoadBalancer, LoadBalancerIP: lb.Status.AllocatedAddress.IP, Ports: []corev1.ServicePort{{Name: "http", Port: 80}},
+	}}
+	service.Labels = map[string]string{lbv1.ServiceLabel: "true"}
+	w.create(service)
+	w.announce(service, lb.Status.AllocatedAddress.IP)
 }

@@ -22,6 +22,7 @@ import (
 // The API server is a real one that all tests share. Every test has its own namespace and pools, and its own manager.
 var (
 	apiServer *rest.Config
+	server    *envtest.Environment
 	scheme    = runtime.NewScheme()
 	user      client.WithWatch // plays everybody but the managers
 )
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 		plane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.53.0.0/16,fd00:53::/112").
 			Set("service-node-port-range", "20000-60000")
 	}}, func(env *envtest.Environment) (err error) {
-		apiServer = rest.CopyConfig(env.Config)
+		server, apiServer = env, rest.CopyConfig(env.Config)
 		apiServer.QPS, apiServer.RateLimiter = -1, nil
 		user, err = client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
 		return err

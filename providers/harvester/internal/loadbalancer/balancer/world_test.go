@@ -61,14 +61,17 @@ func newWorld(t *testing.T) *world {
 // emptyWorld makes a namespace.
 func emptyWorld(t *testing.T) *world {
 	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	NewWithT(t).Expect(user.Create(t.Context(), namespace)).To(Succeed())
+	return worldIn(t, namespace.Name)
+}
+
+func worldIn(t *testing.T, namespace string) *world {
+	t.Helper()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)
 	g.SetDefaultEventuallyPollingInterval(glance)
-	w := &world{WithT: g, t: t}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	w.Expect(user.Create(t.Context(), namespace)).To(Succeed())
-	w.name = namespace.Name
-	return w
+	return &world{WithT: g, t: t, name: namespace}
 }
 
 // start runs a manager until stop or the end of the test. adjust may be nil.
