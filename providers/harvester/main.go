@@ -46,7 +46,7 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme,
 			infrav1.AddToScheme, v1alpha1.AddToScheme,
 		},
-		Cache: manager.StripObjects,
+		Cache: manager.StripObjects, Migrated: setup.Migrated(),
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {
 			if err := (webhooks.Webhooks{Consent: controllers.Consent}).SetupWithManager(mgr); err != nil {
 				return fmt.Errorf("adding webhooks: %w", err)

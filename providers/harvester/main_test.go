@@ -158,12 +158,15 @@ func TestVariablesOfTheComponentsReachTheManager(t *testing.T) {
 // usedElsewhere are the rights that the manager needs for what TestManager leaves out, or does on a slow machine only.
 func usedElsewhere() []string {
 	return []string{
-		"delete cluster.x-k8s.io/machines",                         // workers move to another domain
-		"patch cluster.x-k8s.io/clusters",                          // a move of control-plane machines
-		"patch cluster.x-k8s.io/machines",                          // a move
-		"patch configmaps",                                         // manifests of the cloud provider
-		"patch controlplane.cluster.x-k8s.io/kubeadmcontrolplanes", // a move of control-plane machines
-		"patch events.k8s.io/events",                               // an event that comes again
+		"delete cluster.x-k8s.io/machines",                                // workers move to another domain
+		"patch apiextensions.k8s.io/customresourcedefinitions/status",     // objects of an earlier version are migrated
+		"patch cluster.x-k8s.io/clusters",                                 // a move of control-plane machines
+		"patch cluster.x-k8s.io/machines",                                 // a move
+		"patch configmaps",                                                // manifests of the cloud provider
+		"patch controlplane.cluster.x-k8s.io/kubeadmcontrolplanes",        // a move of control-plane machines
+		"patch events.k8s.io/events",                                      // an event that comes again
+		"patch infrastructure.cluster.x-k8s.io/harvesterclustertemplates", // objects of an earlier version are migrated
+		"patch infrastructure.cluster.x-k8s.io/harvestermachinetemplates", // as above
 	}
 }
 

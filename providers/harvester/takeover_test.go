@@ -4,6 +4,7 @@
 package main
 
 import (
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/setup"
 	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
@@ -28,4 +30,21 @@ func TestDeploymentCanBeAppliedOverUpstreams(t *testing.T) {
 	g.Expect(components.Manager.Spec.Template.Labels).To(And(
 		HaveKeyWithValue("control-plane", "controller-manager"), HaveKeyWithValue("cluster.x-k8s.io/provider", "infrastructure-harvester")))
 	g.Expect(provider(&manager.Options{}, setup.Options{}).LeaderElectionID).To(Equal("1e1658d6.cluster.x-k8s.io"))
+}
+
+// TestObjectsOfAnEarlierVersionAreStoredAsTodayAndAReleaseMayDropThatVersion is kubectl apply of the components over upstream's.
+func TestObjectsOfAnEarlierVersionAreStoredAsTodayAndAReleaseMayDropThatVersion(t *testing.T) {
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	components, err := testenv.Render(t.Context(), "config", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	env, c := startAPIServer(t, nil)
+	components.InstallRights(t, c)
+	components.StoredIn(t, c, "v1alpha1", "v1beta1")
+	testenv.RunManager(t, env, components)
+	for _, object := range rulestest.Objects(t, filepath.Join("api", "v1beta1", "testdata")) {
+		object.SetNamespace(namespace)
+		g.Eventually(func() error { return c.Create(t.Context(), object.DeepCopy()) }).Should(Succeed(), object.GetKind())
+	}
+	components.AwaitStoredIn(t, c, patience, "v1beta1")
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	kubevirtv1 "kubevirt.io/api/core/v1"
@@ -44,8 +45,9 @@ func provider(controllers balancer.Options) manager.Provider {
 		// The lease has upstream's name.
 		Name: "harvester-load-balancer", Namespace: "harvester-system", LeaderElectionID: "harvester-load-balancer",
 		Scheme: []func(*runtime.Scheme) error{
-			clientgoscheme.AddToScheme, kubevirtv1.AddToScheme, networkv1.AddToScheme, lbv1.AddToScheme, v1alpha1.AddToScheme,
+			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, kubevirtv1.AddToScheme, networkv1.AddToScheme, lbv1.AddToScheme, v1alpha1.AddToScheme,
 		},
+		Migrated: balancer.Migrated(),
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {
 			if err := webhooks.SetupWithManager(mgr); err != nil {
 				return fmt.Errorf("adding webhooks: %w", err)

@@ -66,6 +66,10 @@ func TestManager(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "vlan" + network, Labels: map[string]string{networkv1.VLANLabel: network}},
 		})).To(Succeed())
 	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	g.Expect(c.Get(t.Context(), client.ObjectKey{Name: "loadbalancers." + lbv1.GroupVersion.Group}, definition)).To(Succeed())
+	definition.Status.StoredVersions = []string{"v1alpha1", "v1beta1"} // as an earlier release leaves it
+	g.Expect(c.Status().Update(t.Context(), definition)).To(Succeed())
 	// The proposal knows of no addresses that rest, nor do its samples show which ones do.
 	t.Run("with no rest for addresses", func(t *testing.T) {
 		testenv.RunManager(t, env, components, "--address-rest=0s")
@@ -74,6 +78,10 @@ func TestManager(t *testing.T) {
 	t.Run("as it is installed", func(t *testing.T) {
 		testenv.RunManager(t, env, components)
 		testInstalled(t, c)
+		g.Eventually(func(g Gomega) {
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(definition), definition)).To(Succeed())
+			g.Expect(definition.Status.StoredVersions).To(Equal([]string{"v1beta1"}), "a later release may drop v1alpha1")
+		}, patience).Should(Succeed())
 		testGuestCluster(t, c)
 	})
 	t.Run("with a watch filter", func(t *testing.T) {
