@@ -26,8 +26,10 @@ import (
 // claims before that goes.
 type Owner struct {
 	Client client.Client
-	Object client.Object
-	Kind   schema.GroupVersionKind
+	// Repeats pauses what somebody undoes of its claims. It may be nil.
+	Repeats *patch.Repeats
+	Object  client.Object
+	Kind    schema.GroupVersionKind
 	// Finalizer is on its claims.
 	Finalizer string
 	// User names who has been told the addresses, and would go on using them; "" for nobody yet.
@@ -57,15 +59,22 @@ func (o Owner) owns(claim client.Object) bool {
 
 // adopt makes a claim the owner's that somebody has made in advance, or that another manager made and protected otherwise.
 func (o Owner) adopt(ctx context.Context, claim client.Object) error {
-	p := patch.From(claim)
-	controllerutil.AddFinalizer(claim, o.Finalizer)
+	before := claim.DeepCopyObject().(client.Object)
+	changed := controllerutil.AddFinalizer(claim, o.Finalizer)
 	if !o.owns(claim) {
 		others := slices.DeleteFunc(claim.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
 			return ref.Name == o.Object.GetName() && schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == o.Kind.GroupKind()
 		})
 		claim.SetOwnerReferences(append(others, o.reference()))
+		changed = true
 	}
-	return p.Apply(ctx, o.Client, claim)
+	if !changed {
+		return nil
+	}
+	if err := o.Repeats.Write(ctx, o.Client, before, claim); err != nil {
+		return fmt.Errorf("patching claim %s: %w", claim.GetName(), err)
+	}
+	return nil
 }
 
 // Unusable returns why a claim of the right name cannot be used, "" when it can. It clears away what is left of an owner that is

@@ -135,7 +135,7 @@ func (r *Reconciler) label(ctx context.Context, s *scope) (wait time.Duration, e
 		return 0, nil
 	}
 	if err := r.nodes.Repeats.Write(ctx, workload, before, node); err != nil {
-		if undone, sent := patch.Sent(err); sent {
+		if undone, news := patch.News(err); news {
 			r.Recorder.Eventf(s.infra, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "LabelNode", "%s", undone)
 		}
 		return 0, fmt.Errorf("labelling Node %s: %w", node.Name, err)

@@ -6,11 +6,12 @@
 package patch
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -40,6 +41,15 @@ type Patch struct {
 // From starts a patch from the object as it is now.
 func From(obj client.Object) Patch {
 	return Patch{before: copyOf(obj)}
+}
+
+// GoOn returns nil for what somebody undoes of another object when the work goes on without it. Apply then shows it in the condition MetadataKept,
+// and the loop comes again when it may be written.
+func (p *Patch) GoOn(err error) error {
+	if err == nil || errors.As(err, &p.Undone) {
+		return nil
+	}
+	return err
 }
 
 // ApplySpec sends what differs in metadata and spec, as Apply does, and leaves the status for later.
@@ -135,13 +145,19 @@ func (p *Patch) showUndone(c client.Client, obj client.Object) bool {
 	if !ok || p.Repeats == nil {
 		return false
 	}
-	undone, shown := cmp.Or(p.Repeats.Undone(c, obj), p.Undone), conditions.Has(o, faultlinev1.MetadataKeptCondition)
-	if undone != nil {
-		status.False(o, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved, text.Cut(undone.Error(), longest))
+	var undone []string
+	for _, one := range []*RemovedError{p.Repeats.Undone(c, obj), p.Undone} {
+		if one != nil && !slices.Contains(undone, one.Error()) {
+			undone = append(undone, one.Error())
+		}
+	}
+	shown := conditions.Has(o, faultlinev1.MetadataKeptCondition)
+	if len(undone) > 0 {
+		status.False(o, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved, text.Cut(strings.Join(undone, "; "), longest))
 	} else if shown {
 		conditions.Delete(o, faultlinev1.MetadataKeptCondition)
 	}
-	return undone != nil || shown
+	return len(undone) > 0 || shown
 }
 
 // changed reports whether metadata or spec changed, and returns the status patch. The patch has no resource version: the first

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,7 +32,7 @@ const (
 	quarrel = 3
 )
 
-// RemovedError is the error of a write of annotations, labels or finalizers that are not kept.
+// RemovedError is the error of a write of annotations, labels, finalizers or owner references that are not kept.
 type RemovedError struct {
 	// Kind and Name are those of the object.
 	Kind, Name string
@@ -42,6 +43,8 @@ type RemovedError struct {
 	// Paused says that nothing was written this time. After is how long nothing will be.
 	Paused bool
 	After  time.Duration
+	// News says that it has not been returned since the last write. It is for whoever tells it by an event.
+	News bool
 	// Ends is how long this is worth telling if it does not happen again.
 	Ends time.Duration
 }
@@ -51,14 +54,20 @@ func (e *RemovedError) Error() string {
 	what := fmt.Sprintf("%s of %s %s", strings.Join(e.Removed, ", "), e.Kind, e.Name)
 	if e.ByOthers {
 		return "somebody removes or changes the " + what + " each time that it is written: find the controller, GitOps tool or person that does, and have it ignore " +
-			"annotations, labels and finalizers of Faultline and of Cluster API"
+			"annotations, labels, finalizers and owner references of Faultline and of Cluster API"
 	}
 	return "the API server does not keep the " + what + ": find the mutating admission policy or webhook that removes it, and have it pass over " +
-		"annotations, labels and finalizers of Faultline and of Cluster API"
+		"annotations, labels, finalizers and owner references of Faultline and of Cluster API"
 }
 
 // Again is when to write again what is not kept.
 func (e *RemovedError) Again() time.Duration { return max(e.After, CatchUp) }
+
+// News returns the RemovedError in err if an event is to tell it.
+func News(err error) (*RemovedError, bool) {
+	var removed *RemovedError
+	return removed, errors.As(err, &removed) && removed.News
+}
 
 // Sent returns the RemovedError in err if the write was sent. It reports false for every other error, and while the write is paused.
 func Sent(err error) (*RemovedError, bool) {
@@ -66,14 +75,20 @@ func Sent(err error) (*RemovedError, bool) {
 	return removed, errors.As(err, &removed) && !removed.Paused
 }
 
-// Repeats writes annotations, labels and finalizers, and remembers for a while what it wrote. What somebody undoes it writes again after growing
-// pauses for each object, however many events there are. The zero value is ready to use; nil writes, and remembers nothing.
+// Repeats writes annotations, labels, finalizers and owner references, and remembers for a while what it wrote. What somebody undoes it writes again
+// after growing pauses for each object, however many events there are. The zero value is ready to use; nil writes, and remembers nothing.
 type Repeats struct {
 	mu      sync.Mutex
 	objects map[object]*writes
 	pauses  workqueue.TypedRateLimiter[object]
 	// swept is how many objects were left when those that nobody remembers were dropped last.
 	swept int
+}
+
+// Writer is what objects are written with.
+type Writer interface {
+	Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error
+	Scheme() *runtime.Scheme
 }
 
 // object is the identity of one: of different types in one Repeats, and without a UID in tests.
@@ -92,11 +107,13 @@ type writes struct {
 	times    int
 	at       time.Time
 	pause    time.Duration
+	// returned says that what became of the last write has been returned.
+	returned bool
 }
 
 // Write sends what differs with the version of before. What is written is checked in the answer, which after has then. It returns an RemovedError
 // when it was not kept, or is not sent because it was undone too often, and ErrBehind when it is not sent because it was undone a moment ago.
-func (r *Repeats) Write(ctx context.Context, c client.Client, before, after client.Object) error {
+func (r *Repeats) Write(ctx context.Context, c Writer, before, after client.Object) error {
 	was, wanted := metadata(before), metadata(after)
 	set := changed(was, wanted)
 	undone, err := r.mayWrite(c, before, set)
@@ -119,11 +136,11 @@ func (r *Repeats) Write(ctx context.Context, c client.Client, before, after clie
 	if len(stripped) == 0 {
 		return nil
 	}
-	return &RemovedError{Kind: kindOf(c, after), Name: after.GetName(), Removed: stripped, After: pause}
+	return &RemovedError{Kind: kindOf(c, after), Name: after.GetName(), Removed: stripped, After: pause, News: true}
 }
 
 // Undone returns what is told of an object of which a write is undone; nil when there is no such thing.
-func (r *Repeats) Undone(c client.Client, o client.Object) *RemovedError {
+func (r *Repeats) Undone(c Writer, o client.Object) *RemovedError {
 	if r == nil {
 		return nil
 	}
@@ -137,7 +154,7 @@ func (r *Repeats) Undone(c client.Client, o client.Object) *RemovedError {
 }
 
 // mayWrite returns what of the set was written before and is not there any more, and an error while it may not be written again.
-func (r *Repeats) mayWrite(c client.Client, before client.Object, set map[string]string) ([]string, error) {
+func (r *Repeats) mayWrite(c Writer, before client.Object, set map[string]string) ([]string, error) {
 	if r == nil {
 		return nil, nil
 	}
@@ -163,7 +180,8 @@ func (r *Repeats) mayWrite(c client.Client, before client.Object, set map[string
 		return nil, ErrBehind
 	}
 	problem := w.problem(c, before)
-	problem.Paused = true
+	problem.Paused, problem.News = true, !w.returned
+	w.returned = true
 	return nil, problem
 }
 
@@ -198,7 +216,7 @@ func (r *Repeats) note(of object, is outcome) time.Duration {
 	case w.times > 0:
 		return w.pause // Something else was written: what is undone is as it was.
 	}
-	w.at = time.Now()
+	w.at, w.returned = time.Now(), len(is.stripped) > 0
 	return w.pause
 }
 
@@ -232,7 +250,7 @@ func (w *writes) told() bool {
 	return !w.forgotten() && (w.stripped || w.times >= quarrel)
 }
 
-func (w *writes) problem(c client.Client, o client.Object) *RemovedError {
+func (w *writes) problem(c Writer, o client.Object) *RemovedError {
 	since := time.Since(w.at)
 	return &RemovedError{
 		Kind: kindOf(c, o), Name: o.GetName(), Removed: w.undone, ByOthers: !w.stripped, After: max(w.pause-since, 0), Ends: max(remembered-since, 0),
@@ -243,7 +261,7 @@ func identify(o client.Object) object {
 	return object{fmt.Sprintf("%T", o), client.ObjectKeyFromObject(o), o.GetUID()}
 }
 
-func kindOf(c client.Client, o client.Object) string {
+func kindOf(c Writer, o client.Object) string {
 	gvk, err := apiutil.GVKForObject(o, c.Scheme())
 	if err != nil {
 		return fmt.Sprintf("%T", o)
@@ -262,6 +280,9 @@ func metadata(o client.Object) map[string]string {
 	}
 	for _, finalizer := range o.GetFinalizers() {
 		all["finalizer "+finalizer] = ""
+	}
+	for _, owner := range o.GetOwnerReferences() {
+		all["owner reference "+owner.Kind+" "+owner.Name] = string(owner.UID)
 	}
 	return all
 }

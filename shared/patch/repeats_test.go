@@ -12,6 +12,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -137,6 +138,62 @@ func TestWhatAnotherControllerUndoesAtOnceIsWrittenAgainAfterGrowingPausesHoweve
 		time.Sleep(10 * time.Minute) //nolint:forbidigo // the clock is the bubble's
 		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).To(BeZero())
 	})
+}
+
+func TestWhatIsUndoneIsNewsOnceForEachWrite(t *testing.T) {
+	t.Parallel()
+	for name, by := range map[string]func(*quarrel){
+		"a policy":           func(q *quarrel) { q.strips = strip },
+		"another controller": func(q *quarrel) { q.undoes = strip },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q, told := newQuarrel(t), 0
+				by(q)
+				for begun := time.Now(); time.Since(begun) < time.Minute; {
+					if _, news := patch.News(q.write(want)); news {
+						told++
+					}
+					time.Sleep(10 * time.Millisecond) //nolint:forbidigo // the clock is the bubble's
+				}
+				q.Expect(told).To(BeNumerically("~", q.sent, 3), "another controller is told of from the third time on")
+				q.Expect(told).To(BeNumerically(">", 5))
+			})
+		})
+	}
+}
+
+func TestOwnerReferencesThatAPolicyStripsAreNamedAndPaused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuarrel(t)
+		q.strips = func(machine *clusterv1.Machine) { machine.OwnerReferences = nil }
+		own := func(machine *clusterv1.Machine) {
+			machine.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "1"}}
+		}
+		q.Expect(q.write(own)).To(MatchError(ContainSubstring("does not keep the owner reference ConfigMap owner of Machine machine")))
+		for range 10 {
+			machine := stored(q.t, q.client)
+			p := patch.From(machine)
+			p.Repeats = &q.repeats
+			own(machine)
+			q.Expect(p.StoreSpec(t.Context(), q.client, machine)).To(HaveOccurred())
+			q.Expect(machine.OwnerReferences).To(BeEmpty())
+		}
+		q.Expect(q.sent).To(Equal(1), "no pause is over")
+	})
+}
+
+func TestWorkGoesOnWithoutWhatSomebodyUndoesOnly(t *testing.T) {
+	t.Parallel()
+	g, p, other := NewWithT(t), patch.Patch{}, errors.New("other")
+	g.Expect(p.GoOn(nil)).To(Succeed())
+	g.Expect(p.GoOn(other)).To(BeIdenticalTo(other))
+	g.Expect(p.GoOn(patch.ErrBehind)).To(MatchError(patch.ErrBehind), "it comes again at once")
+	g.Expect(p.Undone).To(BeNil())
+	g.Expect(p.GoOn(fmt.Errorf("writing: %w", &patch.RemovedError{Kind: "Secret"}))).To(Succeed())
+	g.Expect(p.Undone).To(HaveField("Kind", "Secret"))
 }
 
 func TestWhatTheControllerItselfChangesIsNotUndone(t *testing.T) {

@@ -21,6 +21,7 @@ func (p *Patch) StoreSpec(ctx context.Context, c client.Client, obj client.Objec
 		obj.SetAnnotations(maps.Clone(p.before.GetAnnotations()))
 		obj.SetLabels(maps.Clone(p.before.GetLabels()))
 		obj.SetFinalizers(slices.Clone(p.before.GetFinalizers()))
+		obj.SetOwnerReferences(slices.Clone(p.before.GetOwnerReferences()))
 	}
 	return err
 }

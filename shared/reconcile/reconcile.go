@@ -122,9 +122,15 @@ func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ct
 	}
 	work := l.work(obj, s)
 	defer func() {
-		_ = errors.As(reterr, &p.Undone)
-		settled, err := l.save(ctx, &p, obj, s, reterr != nil)
-		result, reterr = Outcome(sooner(result, settled), reterr, err)
+		var without error // what somebody undoes, and the work has gone on without
+		if p.Undone != nil {
+			without = p.Undone
+		}
+		for _, err := range parts(reterr) {
+			_ = errors.As(err, &p.Undone)
+		}
+		settled, err := l.save(ctx, &p, obj, s, reterr != nil || without != nil)
+		result, reterr = Outcome(sooner(result, settled), reterr, without, err)
 	}()
 	if work == nil {
 		return ctrl.Result{}, nil
@@ -236,7 +242,7 @@ func (l Loop[T, S]) tellUndone(obj client.Object, before *metav1.Condition, remo
 	case l.Recorder == nil:
 	case shows && now != nil && (before == nil || before.Message != now.Message):
 		l.Recorder.Eventf(obj, nil, corev1.EventTypeWarning, now.Reason, "Write", "%s", now.Message)
-	case !shows && removed != nil && !removed.Paused:
+	case !shows && removed != nil && removed.News:
 		l.Recorder.Eventf(obj, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "Write", "%s", removed)
 	}
 }
@@ -277,11 +283,12 @@ func ignoreGone(obj client.Object, err error) error {
 // cache has had time to show that. What is not written because somebody undoes it comes again when it may be.
 func Outcome(result ctrl.Result, errs ...error) (ctrl.Result, error) {
 	var failed []error
-	for _, err := range errs {
+	lost := false
+	for _, err := range parts(errs...) {
 		undone := &patch.RemovedError{}
 		switch {
 		case apierrors.IsConflict(err), errors.Is(err, patch.ErrBehind):
-			result = Again()
+			lost = true
 		case errors.As(err, &undone) && undone.Paused:
 			result = sooner(result, undone.Again())
 		case err != nil:
@@ -291,7 +298,33 @@ func Outcome(result ctrl.Result, errs ...error) (ctrl.Result, error) {
 	if len(failed) > 0 {
 		return ctrl.Result{}, kerrors.NewAggregate(failed)
 	}
+	if lost {
+		return Again(), nil
+	}
 	return result, nil
+}
+
+// parts takes errors apart that only list others: one of them may be a conflict, and the others not.
+func parts(errs ...error) (all []error) {
+	for _, err := range errs {
+		var listed []error
+		switch list := err.(type) { //nolint:errorlint // an error that wraps a list says more than the list
+		case nil:
+			continue
+		case kerrors.Aggregate:
+			listed = list.Errors()
+		case interface{ Unwrap() []error }:
+			if joined := list.Unwrap(); errors.Join(joined...).Error() == err.Error() {
+				listed = joined
+			}
+		}
+		if listed == nil {
+			all = append(all, err)
+			continue
+		}
+		all = append(all, parts(listed...)...)
+	}
+	return all
 }
 
 // Again is the result of a reconcile that is repeated after the next pause of its object in the queue, as after an error, but is none. The queue

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -396,6 +397,49 @@ func TestWhoeverLosesAgainstAnothersWriteComesAgainSoon(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(result).To(Equal(reconcile.Again()))
 	w.Expect(w.stored().Status.FailureDomains).To(HaveLen(1))
+}
+
+func TestAConflictAmongOtherErrorsIsNoErrorAndHidesNone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	lost := apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "s", errors.New("it was changed"))
+	paused := &patch.RemovedError{Paused: true, After: time.Minute}
+	for name, list := range map[string]func(...error) error{
+		"errors.Join":              errors.Join,
+		"kerrors.NewAggregate":     func(errs ...error) error { return kerrors.NewAggregate(errs) },
+		"one of them in the other": func(errs ...error) error { return errors.Join(kerrors.NewAggregate(errs)) },
+	} {
+		result, err := reconcile.Outcome(ctrl.Result{}, list(lost, paused))
+		g.Expect(err).NotTo(HaveOccurred(), name)
+		g.Expect(result).To(Equal(reconcile.Again()), name)
+		result, err = reconcile.Outcome(ctrl.Result{}, list(paused, paused))
+		g.Expect(err).NotTo(HaveOccurred(), name)
+		g.Expect(result).To(Equal(ctrl.Result{RequeueAfter: time.Minute}), name)
+		_, err = reconcile.Outcome(ctrl.Result{}, list(lost, paused, errors.New("disk full")))
+		g.Expect(err).To(MatchError("disk full"), name)
+	}
+	_, err := reconcile.Outcome(ctrl.Result{}, fmt.Errorf("a: %w, b: %w", errors.New("c"), errors.New("d")))
+	g.Expect(err).To(MatchError("a: c, b: d"))
+}
+
+func TestWorkThatGoesOnWithoutWhatIsUndoneIsRepeatedWhenThatMayBeWrittenAndTellsIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, cluster())
+	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
+		gather := l.Gather
+		l.Gather = func(ctx context.Context, c *providertest.Cluster, p *patch.Patch) (*scope, error) {
+			s, err := gather(ctx, c, p)
+			if err == nil {
+				err = p.GoOn(&patch.RemovedError{Kind: "Secret", Name: "s", Removed: []string{"finalizer f"}, ByOthers: true, Paused: true, After: time.Minute})
+			}
+			return s, err
+		}
+	}
+	result, err := w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result.RequeueAfter).To(Equal(time.Minute))
+	w.Expect(conditions.GetMessage(w.stored(), faultlinev1.MetadataKeptCondition)).To(ContainSubstring("finalizer f of Secret s"))
+	w.Expect(w.stored().Status.FailureDomains).To(HaveLen(1), "the work was done")
 }
 
 func TestAKindMayHaveWorkToDoForAnObjectThatDoesNotExist(t *testing.T) {
