@@ -6,11 +6,13 @@ package vspherecluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -103,7 +105,10 @@ func summarize(_ context.Context, s *scope) error {
 }
 
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
-	err := r.Secrets.Own(ctx, s.cluster)
+	err := s.patch.GoOn(r.Secrets.Own(ctx, s.cluster))
+	if apierrors.IsConflict(err) || errors.Is(err, patch.ErrBehind) {
+		return ctrl.Result{}, err // which says nothing of vCenter
+	}
 	var session *vcenter.Session
 	if err == nil {
 		session, err = r.VCenters.ForCluster(ctx, s.cluster)

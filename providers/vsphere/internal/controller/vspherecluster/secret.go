@@ -19,6 +19,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/identity"
+	"github.com/faultline-io/faultline/shared/patch"
 )
 
 // SecretOwner keeps the Secret of a cluster's account until the last machine is gone, and lets it go with the cluster.
@@ -27,10 +28,12 @@ type SecretOwner struct {
 	// Cache reads the metadata of Secrets.
 	Cache  client.Reader
 	Client client.Client
+
+	writes patch.Repeats
 }
 
 // Own puts the cluster's owner reference and finalizer on the Secret that spec.identityRef names, if it names one, and
-// takes them off those that it named before.
+// takes them off those that it named before. What somebody undoes is a patch.RemovedError.
 func (o *SecretOwner) Own(ctx context.Context, cluster *infrav1.VSphereCluster) error {
 	if err := o.releaseFormer(ctx, cluster); err != nil {
 		return err
@@ -124,7 +127,7 @@ func (o *SecretOwner) patch(ctx context.Context, secret, before *metav1.PartialO
 	if equality.Semantic.DeepEqual(before, secret) {
 		return nil
 	}
-	if err := o.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := o.writes.Write(ctx, o.Client, before, secret); err != nil {
 		return fmt.Errorf("patching Secret %s: %w", secret.Name, err)
 	}
 	return nil

@@ -47,6 +47,7 @@ type Reconciler struct {
 
 	filter  watchfilter.Filter
 	written patch.Written
+	secrets patch.Repeats
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusteridentities,verbs=get;list;watch;patch
@@ -63,10 +64,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // scope is the identity, which belongs to no Cluster.
 type scope struct {
 	identity *infrav1.VSphereClusterIdentity
+	patch    *patch.Patch
 }
 
-func gather(_ context.Context, identity *infrav1.VSphereClusterIdentity, _ *patch.Patch) (*scope, error) {
-	return &scope{identity: identity}, nil
+func gather(_ context.Context, identity *infrav1.VSphereClusterIdentity, p *patch.Patch) (*scope, error) {
+	return &scope{identity: identity, patch: p}, nil
 }
 
 // Owner is nil.
@@ -97,7 +99,7 @@ func (r *Reconciler) own(ctx context.Context, s *scope) (ctrl.Result, error) {
 	})
 	controllerutil.AddFinalizer(secret, infrav1.SecretIdentitySetFinalizer)
 	if !equality.Semantic.DeepEqual(before, secret) {
-		if err := r.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := s.patch.GoOn(r.secrets.Write(ctx, r.Client, before, secret)); err != nil {
 			return ctrl.Result{}, fmt.Errorf("patching Secret %s: %w", secret.Name, err)
 		}
 	}

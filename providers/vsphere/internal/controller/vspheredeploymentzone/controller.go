@@ -53,6 +53,7 @@ type Reconciler struct {
 
 	filter  watchfilter.Filter
 	written patch.Written
+	domains patch.Repeats
 }
 
 // VCenters gives the session with which a zone is to be judged.
@@ -114,7 +115,7 @@ func (r *Reconciler) check(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return ctrl.Result{}, nil
 	}
 	zone.Domain = domain
-	if err := r.own(ctx, object, domain); err != nil {
+	if err := s.patch.GoOn(r.own(ctx, object, domain)); err != nil {
 		return ctrl.Result{}, err
 	}
 	session, account, err := r.VCenters.ForZone(ctx, object)

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/shared/patch"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspherefailuredomains,verbs=get;list;watch;patch;delete
@@ -74,9 +73,9 @@ func (r *Reconciler) setOwners(ctx context.Context, domain *infrav1.VSphereFailu
 	if equality.Semantic.DeepEqual(domain.OwnerReferences, owners) {
 		return nil
 	}
-	p := patch.From(domain)
+	before := domain.DeepCopy()
 	domain.OwnerReferences = owners
-	if err := p.Apply(ctx, r.Client, domain); client.IgnoreNotFound(err) != nil {
+	if err := r.domains.Write(ctx, r.Client, before, domain); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing the owners of VSphereFailureDomain %s: %w", domain.Name, err)
 	}
 	return nil

@@ -29,6 +29,7 @@ type Reconciler struct {
 
 	filter  watchfilter.Filter
 	written patch.Written
+	others  patch.Repeats // VSphereVMs and Machines
 }
 
 type scope struct {

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
@@ -74,7 +73,7 @@ func (r *Reconciler) change(ctx context.Context, s *scope, want func(*infrav1.VS
 	if equality.Semantic.DeepEqual(before.ObjectMeta, s.vm.ObjectMeta) && equality.Semantic.DeepEqual(before.Spec, s.vm.Spec) {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, s.vm, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := s.patch.GoOn(r.others.Write(ctx, r.Client, before, s.vm)); err != nil {
 		return fmt.Errorf("updating VSphereVM %s: %w", s.vm.Name, err)
 	}
 	return nil

@@ -31,7 +31,7 @@ const vmKind = "VSphereVM"
 // claims are the virtual machine's. Its addresses are in use from the moment in which there may be a guest that was told.
 func (r *Reconciler) claims(s *scope) ipamclaim.Owner {
 	return ipamclaim.Owner{
-		Client: r.Client, Pools: r.Live, Object: s.vm, Kind: infrav1.GroupVersion.WithKind(vmKind), Finalizer: infrav1.IPAddressClaimFinalizer,
+		Client: r.Client, Repeats: &r.claimed, Pools: r.Live, Object: s.vm, Kind: infrav1.GroupVersion.WithKind(vmKind), Finalizer: infrav1.IPAddressClaimFinalizer,
 		User: func(context.Context) (string, error) {
 			if s.found || s.vm.Status.VMRef != "" || s.vm.Spec.BiosUUID != "" {
 				return "virtual machine " + s.vm.Name, nil

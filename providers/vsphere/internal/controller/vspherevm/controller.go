@@ -45,7 +45,8 @@ type Reconciler struct {
 	failures failures
 	written  patch.Written
 
-	filter watchfilter.Filter
+	filter  watchfilter.Filter
+	claimed patch.Repeats
 }
 
 // VCenters gives the session that a virtual machine is reached with. What for is decided with each use, so that what is corrected
