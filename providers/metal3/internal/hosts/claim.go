@@ -39,6 +39,7 @@ type Hosts struct {
 	Clock     clock.PassiveClock
 
 	refusals refusals
+	marks    patch.Repeats
 }
 
 // Claim is who takes a host, and what for.
@@ -118,7 +119,7 @@ func (h *Hosts) Adopt(ctx context.Context, host *bmov1alpha1.BareMetalHost, mach
 	if !held {
 		metav1.SetMetaDataAnnotation(&host.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "true")
 	}
-	return h.patch(ctx, host, before)
+	return h.mark(ctx, host, before)
 }
 
 // unlabelSecret takes the cluster's name off the Secret of the BMC of a host that its machine owns. Who makes a machine the owner also
@@ -144,6 +145,18 @@ func (h *Hosts) patch(ctx context.Context, host, before *bmov1alpha1.BareMetalHo
 		return fmt.Errorf("patching BareMetalHost %s: %w", before.Name, err)
 	}
 	h.Inventory.Put(Observe(host))
+	return nil
+}
+
+// mark is patch for marks that are to stay: what somebody undoes is a patch.RemovedError.
+func (h *Hosts) mark(ctx context.Context, host, before *bmov1alpha1.BareMetalHost) error {
+	err := h.marks.Write(ctx, h.Client, before, host)
+	if _, sent := patch.Sent(err); err == nil || sent {
+		h.Inventory.Put(Observe(host))
+	}
+	if err != nil {
+		return fmt.Errorf("patching BareMetalHost %s: %w", before.Name, err)
+	}
 	return nil
 }
 

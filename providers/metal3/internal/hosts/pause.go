@@ -77,7 +77,7 @@ func (h *Hosts) Resume(ctx context.Context, host *bmov1alpha1.BareMetalHost, clu
 		delete(host.Annotations, bmov1alpha1.StatusAnnotation)
 	}
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "true")
-	return h.patch(ctx, host, before)
+	return h.mark(ctx, host, before)
 }
 
 // labelSecret puts the cluster's name on the Secret of the host's BMC, or takes it off. The Secret is not read, and may be

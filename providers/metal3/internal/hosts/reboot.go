@@ -20,7 +20,7 @@ const hardReboot = `{"mode":"` + string(bmov1alpha1.RebootModeHard) + `"}`
 
 // KeepOff powers the host off until LetRun. Others that keep it off, with annotations of their own, are not disturbed.
 func (h *Hosts) KeepOff(ctx context.Context, host *bmov1alpha1.BareMetalHost, remediation types.UID) error {
-	return h.annotate(ctx, host, rebootAnnotation(remediation), hardReboot)
+	return h.annotate(ctx, host, rebootAnnotation(remediation), hardReboot, h.mark)
 }
 
 // LetRun ends what KeepOff began.
@@ -51,23 +51,26 @@ func KeptOffBy(host *bmov1alpha1.BareMetalHost) []string {
 
 // Restart asks for one reboot of a host that may not be powered off. The operator takes the annotation away when it is done.
 func (h *Hosts) Restart(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
-	return h.annotate(ctx, host, bmov1alpha1.RebootAnnotationPrefix, hardReboot)
+	return h.annotate(ctx, host, bmov1alpha1.RebootAnnotationPrefix, hardReboot, h.patch)
 }
 
 // MarkUnhealthy keeps machines off the host until somebody has looked at it and takes the mark away.
 func (h *Hosts) MarkUnhealthy(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
-	return h.annotate(ctx, host, infrav1.UnhealthyAnnotation, "")
+	return h.annotate(ctx, host, infrav1.UnhealthyAnnotation, "", h.mark)
 }
 
 // annotate leaves an annotation that is there as it is, unless a value is asked for that it has not.
-func (h *Hosts) annotate(ctx context.Context, host *bmov1alpha1.BareMetalHost, key, value string) error {
+func (h *Hosts) annotate(ctx context.Context, host *bmov1alpha1.BareMetalHost, key, value string, write writing) error {
 	if found, ok := host.Annotations[key]; ok && (value == "" || found == value) {
 		return nil
 	}
 	before := host.DeepCopy()
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, key, value)
-	return h.patch(ctx, host, before)
+	return write(ctx, host, before)
 }
+
+// writing is Hosts.patch or Hosts.mark.
+type writing func(ctx context.Context, host, before *bmov1alpha1.BareMetalHost) error
 
 func rebootAnnotation(remediation types.UID) string {
 	return infrav1.RemediationRebootAnnotationPrefix + string(remediation)

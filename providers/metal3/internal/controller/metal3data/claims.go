@@ -17,7 +17,7 @@ const dataKind = "Metal3Data"
 // claims are those of both APIs that the data owns. User may be nil for data that is being deleted.
 func (r *Reconciler) claims(data *infrav1.Metal3Data, user func(context.Context) (string, error)) ipamclaim.Owner {
 	return ipamclaim.Owner{
-		Client: r.Client, Object: data, Kind: infrav1.GroupVersion.WithKind(dataKind), Finalizer: infrav1.DataFinalizer, User: user,
+		Client: r.Client, Repeats: &r.claimed, Object: data, Kind: infrav1.GroupVersion.WithKind(dataKind), Finalizer: infrav1.DataFinalizer, User: user,
 	}
 }
 

@@ -36,6 +36,7 @@ type Reconciler struct {
 
 	filter  watchfilter.Filter
 	written patch.Written
+	claimed patch.Repeats
 	pools   []addressBook
 }
 

@@ -64,7 +64,7 @@ func (r *Reconciler) associate(ctx context.Context, s *scope) (steps.Progress, e
 			reason = infrav1.Metal3MachineAssociateBareMetalHostViaNodeReuseSuccessReason
 		}
 	}
-	if err := r.Hosts.Adopt(ctx, s.host, s.metal3.Name); err != nil {
+	if err := s.patch.GoOn(r.Hosts.Adopt(ctx, s.host, s.metal3.Name)); err != nil {
 		return steps.Wait, err
 	}
 	setHostAnnotation(s, s.host.Name)

@@ -46,7 +46,7 @@ func (r *Reconciler) resumeHost(ctx context.Context, s *scope) (steps.Progress, 
 	if s.host == nil || s.cluster == nil {
 		return steps.Proceed, nil
 	}
-	if err := r.Hosts.Resume(ctx, s.host, s.cluster.Name); err != nil {
+	if err := s.patch.GoOn(r.Hosts.Resume(ctx, s.host, s.cluster.Name)); err != nil {
 		unassociated(s, infrav1.Metal3MachineHostPauseAnnotationRemoveFailedReason, notWritten(s.host.Name, err))
 		return steps.Wait, err
 	}
