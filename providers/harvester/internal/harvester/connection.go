@@ -358,6 +358,9 @@ func (c *Connection) Patch(ctx context.Context, o client.Object, p client.Patch,
 	return c.client.Patch(ctx, o, p, opts...)
 }
 
+// Scheme has the kinds of what is on Harvester.
+func (c *Connection) Scheme() *runtime.Scheme { return c.client.Scheme() }
+
 // Delete asks for an object to go.
 func (c *Connection) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
 	return c.client.Delete(ctx, o, opts...)

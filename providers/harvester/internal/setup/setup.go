@@ -77,7 +77,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := addCluster(ctx, mgr, o, &harvestercluster.Reconciler{Connections: connections, Workloads: workloads, Consent: o.Consent}, metrics); err != nil {
 		return err
 	}
-	if err := (&identitysecret.Reconciler{Client: mgr.GetClient(), Namespace: o.Namespace}).SetupWithManager(ctx, mgr, watch.Workers(o.Clusters)); err != nil {
+	if err := (&identitysecret.Reconciler{Client: mgr.GetClient(), Namespace: o.Namespace, Recorder: recorder.For(mgr, "identitysecret")}).SetupWithManager(ctx, mgr, watch.Workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding the controller of identity Secrets: %w", err)
 	}
 	if err := (&harvestermachine.Reconciler{

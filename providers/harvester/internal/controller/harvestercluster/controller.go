@@ -41,9 +41,11 @@ type Reconciler struct {
 	// Consent is what a cluster may use in other namespaces.
 	Consent owned.Consent
 
-	filter   watchfilter.Filter
-	written  patch.Written
-	accounts sync.Map // by the keys of clusters, when the account of their cloud provider was last seen whole
+	filter  watchfilter.Filter
+	written patch.Written
+	// onHarvester are the writes of load balancers, Services and pools there.
+	onHarvester patch.Repeats
+	accounts    sync.Map // by the keys of clusters, when the account of their cloud provider was last seen whole
 }
 
 // scope is what one reconcile knows.

@@ -178,7 +178,7 @@ func (s *scope) changeLoadBalancer(ctx context.Context, lb, wanted *lbv1.LoadBal
 	if !loadbalancer.Change(lb, wanted, s.by) {
 		return nil
 	}
-	return s.conn.Patch(ctx, lb, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return s.patch.GoOn(s.onHarvester.Write(ctx, s.conn, before, lb))
 }
 
 // makeService makes the Service of the load balancer, or has the one that Harvester made announced before any machine is there. It
@@ -197,7 +197,7 @@ func (s *scope) makeService(ctx context.Context, lb *lbv1.LoadBalancer) (*corev1
 		return nil, nil
 	}
 	if before := service.DeepCopy(); err == nil && loadbalancer.MarkService(s.by, service) {
-		err = s.conn.Patch(ctx, service, client.MergeFrom(before))
+		err = s.patch.GoOn(s.onHarvester.Write(ctx, s.conn, before, service))
 	}
 	if err != nil {
 		return nil, s.refused(err, lbReady, infrav1.LoadBalancerRefusedReason, what)

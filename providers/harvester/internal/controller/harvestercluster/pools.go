@@ -149,5 +149,5 @@ func (s *scope) changePool(ctx context.Context, pool, wanted *lbv1.IPPool) error
 	if !owned.ChangePool(pool, wanted, s.by) {
 		return nil
 	}
-	return s.conn.Patch(ctx, pool, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return s.patch.GoOn(s.onHarvester.Write(ctx, s.conn, before, pool))
 }

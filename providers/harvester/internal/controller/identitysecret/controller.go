@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,8 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -29,12 +32,16 @@ type Reconciler struct {
 	Client client.Client
 	// Namespace is the only one whose HarvesterClusters are seen; "" for all. Of a Secret elsewhere it is not known who uses it.
 	Namespace string
+	Recorder  events.EventRecorder
+
+	writes patch.Repeats
 }
 
 // secretIndex finds HarvesterClusters by the Secret of their account.
 const secretIndex = "identitySecret"
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=get;list;watch
 
 // SetupWithManager adds the controller.
@@ -84,7 +91,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !changed {
 		return ctrl.Result{}, nil
 	}
-	err = r.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err = r.writes.Write(ctx, r.Client, before, secret)
+	if undone, news := patch.News(err); news {
+		r.Recorder.Eventf(secret, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "KeepSecret", "%s", undone)
+	}
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Outcome(ctrl.Result{}, fmt.Errorf("changing the finalizer of Secret %s: %w", req, err))
 	}
