@@ -97,8 +97,8 @@ func (m *Machines) see(ctx context.Context, vm client.Object) error {
 		}
 		before := lb.DeepCopy()
 		metav1.SetMetaDataAnnotation(&lb.ObjectMeta, lbv1.MachinesSeenAnnotation, "true")
-		if err := m.Client.Patch(ctx, lb, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("marking load balancer %s: %w", lb.Name, err)
+		if err := m.write(ctx, before, lb); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -10,13 +10,17 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
@@ -25,11 +29,15 @@ import (
 type Machines struct {
 	Client client.Client
 	// Filter drops the load balancers of other managers.
-	Filter watchfilter.Filter
+	Filter   watchfilter.Filter
+	Recorder events.EventRecorder
+
+	marks patch.Repeats
 }
 
 // +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile has the load balancers of the machine's guest cluster go with it, when the cluster is being removed and it is the last one: any
 // machine may announce their addresses as long as it runs. That they are to is written on them as soon as the machine says so: a machine that
@@ -148,7 +156,16 @@ func (m *Machines) goWith(ctx context.Context, lb *lbv1.LoadBalancer, name strin
 	if name == "" {
 		delete(lb.Annotations, lbv1.GoesWithAnnotation)
 	}
-	if err := m.Client.Patch(ctx, lb, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	return m.write(ctx, before, lb)
+}
+
+// write stores what is written on a load balancer, and tells when somebody undoes it.
+func (m *Machines) write(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
+	err := m.marks.Write(ctx, m.Client, before, lb)
+	if undone, news := patch.News(err); news {
+		m.Recorder.Eventf(lb, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "Mark", "%s", undone)
+	}
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("marking load balancer %s: %w", lb.Name, err)
 	}
 	return nil

@@ -22,6 +22,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
+	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
@@ -36,7 +37,7 @@ const (
 
 // SetupWithManager adds the controllers of virtual machines and of their instances.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, filter watchfilter.Filter, options controller.Options) error {
-	m := &Machines{Client: mgr.GetClient(), Filter: filter}
+	m := &Machines{Client: mgr.GetClient(), Filter: filter, Recorder: recorder.For(mgr, "loadbalancer-virtualmachine")}
 	if err := m.setup(ctx, mgr, options); err != nil {
 		return err
 	}
