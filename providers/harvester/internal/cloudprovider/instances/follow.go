@@ -5,7 +5,7 @@ package instances
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,15 +13,20 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -43,13 +48,19 @@ type follower struct {
 	*Instances
 	guest kubernetes.Interface
 	queue workqueue.TypedRateLimitingInterface[string]
+
+	events  record.EventRecorder
+	written patch.Repeats
 }
 
 // Follow writes zone and region of Nodes anew when their virtual machines have come to another host, or the labels of their host have changed. Nodes
 // are used all the while: the framework could do it for Nodes only that wait to be initialized. A Node that does wait, because nothing was
 // known of its virtual machine, is initialized when it is. Follow returns when ctx ends.
 func (i *Instances) Follow(ctx context.Context, guest kubernetes.Interface, nodes, instances, hosts Informer) error {
-	f := &follower{Instances: i, guest: guest, queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+	recording := record.NewBroadcaster(record.WithContext(ctx))
+	defer recording.Shutdown()
+	recording.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: guest.CoreV1().Events("")})
+	f := &follower{Instances: i, guest: guest, events: recording.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: "harvester-cloud-provider"}), queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 		watch.Backoff[string](),
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: "harvester-nodes"})}
 	// Nothing is known of hosts where the account may not see them, so nobody waits for them.
@@ -149,7 +160,7 @@ func (f *follower) next(ctx context.Context) bool {
 	}
 	defer f.queue.Done(name)
 	if err := f.follow(ctx, name); err != nil {
-		if !apierrors.IsConflict(err) {
+		if !apierrors.IsConflict(err) && !errors.Is(err, patch.ErrBehind) {
 			klog.FromContext(ctx).Info("Following a virtual machine failed", "node", name, "reason", err.Error())
 		}
 		f.queue.AddRateLimited(name)
@@ -199,8 +210,7 @@ func waits(node *corev1.Node) bool {
 
 // change is what of a Node is to be written anew; nil takes a key out.
 type change struct {
-	Labels      map[string]*string `json:"labels,omitempty"`
-	Annotations map[string]*string `json:"annotations,omitempty"`
+	Labels, Annotations map[string]*string
 }
 
 // changeOf is what a Node is to be told of its virtual machine and its place. It keeps what Harvester does not say, and takes out what it was
@@ -244,15 +254,54 @@ func (f *follower) write(ctx context.Context, node *corev1.Node, c change) error
 	if len(c.Labels)+len(c.Annotations) == 0 {
 		return nil
 	}
-	data, err := json.Marshal(map[string]any{"metadata": struct {
-		change `json:",inline"`
-		UID    types.UID `json:"uid"`
-	}{c, node.UID}})
-	if err != nil {
-		return err
+	err := f.written.Write(ctx, inGuest{f.guest}, node, c.of(node))
+	if undone, news := patch.News(err); news {
+		f.events.Event(node, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, undone.Error())
 	}
-	if _, err := f.guest.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, data, metav1.PatchOptions{}); client.IgnoreNotFound(err) != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing labels: %w", err)
 	}
 	return nil
 }
+
+// of is a Node with the change.
+func (c change) of(node *corev1.Node) *corev1.Node {
+	changed := node.DeepCopy()
+	for key, value := range c.Labels {
+		delete(changed.Labels, key)
+		if value != nil {
+			metav1.SetMetaDataLabel(&changed.ObjectMeta, key, *value)
+		}
+	}
+	for key, value := range c.Annotations {
+		delete(changed.Annotations, key)
+		if value != nil {
+			metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, *value)
+		}
+	}
+	return changed
+}
+
+// inGuest writes Nodes of the guest cluster.
+type inGuest struct{ kubernetes.Interface }
+
+// Patch changes a Node, which has then what the API server has made of it.
+func (g inGuest) Patch(ctx context.Context, o client.Object, p client.Patch, _ ...client.PatchOption) error {
+	node, ok := o.(*corev1.Node)
+	if !ok {
+		return fmt.Errorf("%T is no Node", o)
+	}
+	data, err := p.Data(o)
+	if err != nil {
+		return err
+	}
+	is, err := g.CoreV1().Nodes().Patch(ctx, node.Name, p.Type(), data, metav1.PatchOptions{})
+	if err != nil {
+		return err
+	}
+	is.DeepCopyInto(node)
+	return nil
+}
+
+// Scheme has the kind Node.
+func (g inGuest) Scheme() *runtime.Scheme { return clientgoscheme.Scheme }

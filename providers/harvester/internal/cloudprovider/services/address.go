@@ -6,7 +6,6 @@ package services
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -117,12 +116,7 @@ func (s *Services) address(ctx context.Context, service *corev1.Service, g given
 	if change == nil {
 		return nil
 	}
-	data, err := json.Marshal(change)
-	if err != nil {
-		return err
-	}
-	_, err = s.guest.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, data, metav1.PatchOptions{})
-	if err != nil {
+	if err := s.written.Write(ctx, inGuest{s.guest}, service, change.of(service)); err != nil {
 		return fmt.Errorf("writing the address: %w", err)
 	}
 	if asked := replaces(service, g.addresses); asked != "" {
@@ -151,8 +145,33 @@ func replaces(service *corev1.Service, addresses []string) string {
 	return ""
 }
 
-// changeOf is a merge patch; nil when nothing is to be changed. It fails on a Service that has changed meanwhile.
-func changeOf(service *corev1.Service, g given) map[string]any {
+// change is what of a Service is to be written; nil takes a key out.
+type change struct {
+	annotations, labels map[string]*string
+	loadBalancerIP      string
+}
+
+// of is a Service with the change.
+func (c *change) of(service *corev1.Service) *corev1.Service {
+	changed := service.DeepCopy()
+	for key, value := range c.annotations {
+		delete(changed.Annotations, key)
+		if value != nil {
+			metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, *value)
+		}
+	}
+	for key, value := range c.labels {
+		delete(changed.Labels, key)
+		if value != nil {
+			metav1.SetMetaDataLabel(&changed.ObjectMeta, key, *value)
+		}
+	}
+	changed.Spec.LoadBalancerIP = c.loadBalancerIP
+	return changed
+}
+
+// changeOf is nil when nothing is to be changed.
+func changeOf(service *corev1.Service, g given) *change {
 	if len(validation.IsValidLabelValue(g.shares)) > 0 {
 		g.shares = "" // It is for people, and does not fit.
 	}
@@ -160,31 +179,27 @@ func changeOf(service *corev1.Service, g given) map[string]any {
 	if len(g.addresses) > 0 {
 		first = g.addresses[0]
 	}
-	annotations, labels := map[string]any{}, map[string]any{}
+	annotations, labels := map[string]*string{}, map[string]*string{}
 	put(annotations, service.Annotations, lbv1.AddressesAnnotation, joined(g.addresses))
 	put(labels, service.Labels, primaryLabel, g.shares)
 	if was := service.Annotations[givenNICAnnotation]; g.nic != "" || was != "" && service.Annotations[nicAnnotation] == was {
 		put(annotations, service.Annotations, nicAnnotation, g.nic)
 	}
 	put(annotations, service.Annotations, givenNICAnnotation, g.nic)
-	metadata := map[string]any{"uid": service.UID, "resourceVersion": service.ResourceVersion, "annotations": annotations, "labels": labels}
-	change := map[string]any{"metadata": metadata}
-	if service.Spec.LoadBalancerIP != first {
-		change["spec"] = map[string]any{"loadBalancerIP": first}
-	} else if len(annotations)+len(labels) == 0 {
+	if service.Spec.LoadBalancerIP == first && len(annotations)+len(labels) == 0 {
 		return nil
 	}
-	return change
+	return &change{annotations, labels, first}
 }
 
 // put sets a value, or takes it out, if it is another.
-func put(in map[string]any, had map[string]string, key, value string) {
+func put(in map[string]*string, had map[string]string, key, value string) {
 	was, there := had[key]
 	switch {
 	case value == "" && there:
 		in[key] = nil
 	case value != "" && was != value:
-		in[key] = value
+		in[key] = &value
 	}
 }
 

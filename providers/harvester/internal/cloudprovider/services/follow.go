@@ -23,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -115,6 +117,7 @@ func (f *follower) next(ctx context.Context) bool {
 		err = f.follow(ctx, key, service)
 	}
 	var waits *waitError
+	var removed *patch.RemovedError
 	switch {
 	case err == nil:
 		f.say(key, service, f.remarks(ctx, key, service))
@@ -123,8 +126,11 @@ func (f *follower) next(ctx context.Context) bool {
 		f.say(key, service, append(f.remarks(ctx, key, service), remarkOf(waits)))
 		f.queue.Forget(key)
 		f.queue.AddAfter(key, patience)
+	case errors.As(err, &removed):
+		f.say(key, service, append(f.remarks(ctx, key, service), remark{faultlinev1.ReasonAnnotationsRemoved, removed.Error(), true}))
+		f.queue.AddRateLimited(key)
 	default:
-		if !apierrors.IsConflict(err) {
+		if !apierrors.IsConflict(err) && !errors.Is(err, patch.ErrBehind) {
 			klog.FromContext(ctx).Info("Going on with a Service failed", "service", key, "reason", err.Error())
 		}
 		f.queue.AddRateLimited(key)

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
 )
 
 // patience is after which time a Service is looked at again that waits for its address. An event is what it goes on with; this is for watches
@@ -47,6 +48,9 @@ type Services struct {
 	guest     kubernetes.Interface
 	known     toolscache.Indexer // the Services of the guest cluster
 	nics      NICs
+
+	balancers patch.Repeats // on Harvester
+	written   patch.Repeats // Services
 
 	mu       sync.Mutex
 	owner    string                          // which guest cluster it is; "" before that is known
@@ -88,10 +92,10 @@ func (s *Services) GetLoadBalancerName(_ context.Context, _ string, service *cor
 }
 
 // EnsureLoadBalancer gives the Service its address. To wait is no failure, of which the framework would warn: Follow says what for, and goes on.
-// Nor is that Follow, or somebody else, has just written it.
+// Nor is that Follow, or somebody else, has just written it, or undoes what is written.
 func (s *Services) EnsureLoadBalancer(ctx context.Context, _ string, service *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	err := s.ensure(ctx, service)
-	if waits := (&waitError{}); errors.As(err, &waits) || apierrors.IsConflict(err) {
+	if waits := (&waitError{}); errors.As(err, &waits) || apierrors.IsConflict(err) || errors.Is(err, patch.ErrBehind) || errors.As(err, new(*patch.RemovedError)) {
 		return nil, cloudprovider.ImplementedElsewhere
 	}
 	if err != nil {
@@ -269,7 +273,7 @@ func (s *Services) bring(ctx context.Context, service *corev1.Service, p part, l
 	if lb.DeletionTimestamp != nil || !unlike(lb, wanted) {
 		return lb, nil
 	}
-	if err := s.harvester.Update(ctx, wanted); err != nil {
+	if err := s.balancers.Write(ctx, onHarvester{s.harvester}, lb, wanted); err != nil {
 		return lb, fmt.Errorf("updating LoadBalancer %s/%s on Harvester: %w", lb.Namespace, lb.Name, err)
 	}
 	return wanted, nil
