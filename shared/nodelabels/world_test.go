@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,6 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/nodelabels"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/workloads"
@@ -136,7 +136,7 @@ func (w *world) start() {
 		}
 		connections.(interface{ SetConnectionCreationRetryInterval(time.Duration) }).SetConnectionCreationRetryInterval(100 * time.Millisecond)
 		return (&nodelabels.Reconciler{
-			Client: mgr.GetClient(), Provider: providertest.Provider{}, Workloads: counted{connections, w}, Source: w.source, Recorder: events.NewFakeRecorder(100),
+			Client: mgr.GetClient(), Provider: providertest.Provider{}, Workloads: counted{connections, w}, Source: w.source, Recorder: recorder.For(mgr, "nodelabels"),
 		}).SetupWithManager(ctx, mgr, "", watch.Workers(2))
 	})
 }

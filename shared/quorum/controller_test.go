@@ -274,10 +274,10 @@ func TestAPolicyThatRemovesHooksCostsFewRequestsIsToldOnceAndNotAnyMoreWhenItIsG
 	user := testworld.User{T: t, G: w.WithT, Client: w.client}
 	m0, infra := &clusterv1.Machine{ObjectMeta: w.meta("m0")}, &providertest.Cluster{ObjectMeta: w.meta("infra")}
 	keep := user.Strip(m0, faultlinev1.QuorumHookAnnotation)
-	writes, config := user.WritesOf(m0, apiServer)
+	writes, config := user.Writes(apiServer)
 	w.config = config
 	w.start()
-	writes.CalmDown(user)
+	writes.CalmDown(m0)
 	message := user.Condition(infra, faultlinev1.QuorumProtectedCondition, faultlinev1.ReasonAnnotationsRemoved)
 	w.Expect(message).To(ContainSubstring("does not keep the annotation " + faultlinev1.QuorumHookAnnotation))
 	w.Eventually(w.recorder.Events).Should(Receive(ContainSubstring(faultlinev1.ReasonAnnotationsRemoved)))
@@ -290,11 +290,12 @@ func TestHooksWhoseWritesLoseAreWrittenLessAndLessOften(t *testing.T) {
 	// Not beside other tests, whose objects wake its controller.
 	w := newWorld(t, 1, external)
 	user := testworld.User{T: t, G: w.WithT, Client: w.client}
-	writes, config := user.WritesOf(&clusterv1.Machine{ObjectMeta: w.meta("m0")}, apiServer)
+	m0 := &clusterv1.Machine{ObjectMeta: w.meta("m0")}
+	writes, config := user.Writes(apiServer)
 	w.config = config
-	writes.Lose(true)
+	writes.Lose(m0)
 	w.start()
-	writes.CalmDown(user)
-	writes.Lose(false)
+	writes.CalmDown(m0)
+	writes.Lose()
 	w.hooked("m0")
 }

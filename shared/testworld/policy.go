@@ -21,17 +21,20 @@ import (
 // probe is an annotation that shows whether a policy is in force.
 const probe = "example.com/probe"
 
-// Strip has a mutating admission policy remove annotations and finalizers that begin with one of the prefixes, from objects of the kind of the
-// example, in its namespace, where it is, or could be created. It returns when the API server does so, and keep when it does not any more.
+// Strip has a mutating admission policy remove annotations, labels and finalizers that begin with one of the prefixes, and owner references whose
+// kind and name do, from objects of the kind of the example, in its namespace, where it is, or could be created. It returns when the API server does so, and keep when it does not any more.
 func (u User) Strip(example client.Object, prefixes ...string) (keep func()) {
 	u.T.Helper()
 	mapping := u.mapping(example)
 	name := strings.Trim(example.GetNamespace()+"-"+mapping.Resource.Resource, "-")
-	var ours []string
-	for _, prefix := range append(slices.Clone(prefixes), probe) {
-		ours = append(ours, fmt.Sprintf("k.startsWith('%s')", prefix))
+	of := func(text string) string {
+		var ours []string
+		for _, prefix := range append(slices.Clone(prefixes), probe) {
+			ours = append(ours, fmt.Sprintf("%s.startsWith('%s')", text, prefix))
+		}
+		return strings.Join(ours, " || ")
 	}
-	which := strings.Join(ours, " || ")
+	which := of("k")
 	match := &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 		Rule: admissionv1.Rule{
@@ -49,8 +52,12 @@ func (u User) Strip(example client.Object, prefixes ...string) (keep func()) {
 		Mutations: []admissionv1.Mutation{
 			patch("has(object.metadata.annotations) ? object.metadata.annotations.filter(k, " + which +
 				").map(k, JSONPatch{op: 'remove', path: '/metadata/annotations/' + jsonpatch.escapeKey(k)}) : []"),
+			patch("has(object.metadata.labels) ? object.metadata.labels.filter(k, " + which +
+				").map(k, JSONPatch{op: 'remove', path: '/metadata/labels/' + jsonpatch.escapeKey(k)}) : []"),
 			patch("has(object.metadata.finalizers) ? [JSONPatch{op: 'replace', path: '/metadata/finalizers', value: object.metadata.finalizers.filter(k, !(" +
 				which + "))}] : []"),
+			patch("has(object.metadata.ownerReferences) ? [JSONPatch{op: 'replace', path: '/metadata/ownerReferences', " +
+				"value: object.metadata.ownerReferences.filter(o, !(" + of("(o.kind + ' ' + o.name)") + "))}] : []"),
 		},
 	}}
 	binding := &admissionv1.MutatingAdmissionPolicyBinding{

@@ -6,6 +6,7 @@ package testworld
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,64 +24,101 @@ const (
 	calm = 600 * time.Millisecond
 	// mostWrites are more than there are before such a pause, with all that happens to an object at first.
 	mostWrites = 40
+	// untilCalm are the writes before the first pause that is as long, when pauses grow from 20 ms.
+	untilCalm = 5
 )
 
-// Writes are the patches that a manager sends for one object but its status.
+// Writes are the patches and updates that a manager sends, by object; a status counts as its object.
 type Writes struct {
-	path string
+	user User
 
-	mu   sync.Mutex
-	lose bool
-	sent []time.Time
+	mu     sync.Mutex
+	losing []string
+	sent   map[string][]time.Time // by the end of the path
 }
 
-// WritesOf notes those of an object that are sent by whoever uses the configuration returned.
-func (u User) WritesOf(o client.Object, config *rest.Config) (*Writes, *rest.Config) {
-	u.T.Helper()
-	mapping := u.mapping(o)
-	path := mapping.Resource.Resource + "/" + o.GetName()
-	if o.GetNamespace() != "" {
-		path = "namespaces/" + o.GetNamespace() + "/" + path
-	}
-	w, config := &Writes{path: "/" + path}, rest.CopyConfig(config)
+// Writes notes those that are sent by whoever uses the configuration returned.
+func (u User) Writes(config *rest.Config) (*Writes, *rest.Config) {
+	w, config := &Writes{user: u, sent: map[string][]time.Time{}}, rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return noted{w, next} })
 	return w, config
 }
 
-// Lose has all of them lose against another's write, as they do while the watch lags.
-func (w *Writes) Lose(lose bool) {
+// path is the end of the path of an object.
+func (w *Writes) path(o client.Object) string {
+	w.user.T.Helper()
+	path := "/" + w.user.mapping(o).Resource.Resource + "/" + o.GetName()
+	if o.GetNamespace() != "" {
+		path = "/namespaces/" + o.GetNamespace() + path
+	}
+	return path
+}
+
+// Lose has all writes of these objects, and of no others, lose against another's write, as they do while the watch lags.
+func (w *Writes) Lose(objects ...client.Object) {
+	w.user.T.Helper()
+	var paths []string
+	for _, o := range objects {
+		paths = append(paths, w.path(o))
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lose = lose
+	w.losing = paths
+}
+
+// Forget forgets what was sent.
+func (w *Writes) Forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.sent)
 }
 
 // note reports whether the request loses.
 func (w *Writes) note(r *http.Request) bool {
-	if r.Method != http.MethodPatch || !strings.HasSuffix(r.URL.Path, w.path) {
+	if r.Method != http.MethodPatch && r.Method != http.MethodPut {
 		return false
 	}
+	path := strings.TrimSuffix(r.URL.Path, "/status")
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sent = append(w.sent, time.Now())
-	return w.lose
+	w.sent[path] = append(w.sent[path], time.Now())
+	return slices.ContainsFunc(w.losing, func(losing string) bool { return strings.HasSuffix(path, losing) })
 }
 
-// CalmDown waits until there is a long pause between two, and fails if there are many before.
-func (w *Writes) CalmDown(u User) {
-	u.T.Helper()
-	u.G.Eventually(func(g gomega.Gomega) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		g.Expect(len(w.sent)).To(gomega.BeNumerically(">", 5))
-		for i := 5; i < len(w.sent); i++ { // A reconcile may write twice.
-			if w.sent[i].Sub(w.sent[i-1]) >= calm {
+// of are the times of the writes of an object.
+func (w *Writes) of(path string) (sent []time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for each, times := range w.sent {
+		if strings.HasSuffix(each, path) {
+			sent = append(sent, times...)
+		}
+	}
+	return sent
+}
+
+// CalmDown waits until there is a long pause between two writes of an object that is written again and again, and fails if there are many before.
+func (w *Writes) CalmDown(o client.Object) {
+	w.user.T.Helper()
+	w.calmDown(o, untilCalm)
+}
+
+// calmDown is CalmDown where so many writes come before the first pause that counts: a reconcile may write twice.
+func (w *Writes) calmDown(o client.Object, first int) {
+	w.user.T.Helper()
+	path := w.path(o)
+	w.user.G.Eventually(func(g gomega.Gomega) {
+		sent := w.of(path)
+		g.Expect(len(sent)).To(gomega.BeNumerically(">", first), "writes of %s", path)
+		for i := first; i < len(sent); i++ {
+			if sent[i].Sub(sent[i-1]) >= calm {
 				return
 			}
 		}
-		if len(w.sent) > mostWrites {
-			gomega.StopTrying("the pauses between writes do not grow").Now()
+		if len(sent) > mostWrites {
+			gomega.StopTrying("the pauses between writes of " + path + " do not grow").Now()
 		}
-		g.Expect(w.sent).To(gomega.BeEmpty(), "no pause is long yet")
+		g.Expect(sent).To(gomega.BeEmpty(), "no pause between writes of %s is long yet", path)
 	}).Should(gomega.Succeed())
 }
 
@@ -97,7 +135,7 @@ func (n noted) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		_ = r.Body.Close()
 	}
-	lost := apierrors.NewConflict(schema.GroupResource{}, n.path, io.ErrUnexpectedEOF).Status()
+	lost := apierrors.NewConflict(schema.GroupResource{}, r.URL.Path, io.ErrUnexpectedEOF).Status()
 	lost.Kind, lost.APIVersion = "Status", "v1"
 	body, err := json.Marshal(lost)
 	if err != nil {

@@ -31,10 +31,10 @@ func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndG
 	w := idleWorld(t)
 	machine := w.machine("c", "m", "")
 	keep := w.user().Strip(machine, infrav1.MachineFinalizer)
-	writes, config := w.user().WritesOf(machine, w.config)
+	writes, config := w.user().Writes(w.config)
 	w.config = config
 	w.start()
-	writes.CalmDown(w.user())
+	writes.CalmDown(machine)
 	message := w.user().Condition(machine, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved)
 	w.Expect(message).To(ContainSubstring("does not keep the finalizer " + infrav1.MachineFinalizer))
 	hosts := &bmov1alpha1.BareMetalHostList{}
@@ -49,12 +49,12 @@ func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
 	// Not beside other tests, whose objects wake its controller.
 	w := idleWorld(t)
 	machine := w.machine("c", "m", "")
-	writes, config := w.user().WritesOf(machine, w.config)
+	writes, config := w.user().Writes(w.config)
 	w.config = config
-	writes.Lose(true)
+	writes.Lose(machine)
 	w.start()
-	writes.CalmDown(w.user())
-	writes.Lose(false)
+	writes.CalmDown(machine)
+	writes.Lose()
 	w.provisioned(machine)
 }
 

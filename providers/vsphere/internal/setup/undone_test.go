@@ -30,10 +30,10 @@ func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndG
 	w := idleWorld(t)
 	machine := w.worker("node")
 	keep := w.user().Strip(machine, infrav1.MachineFinalizer)
-	writes, config := w.user().WritesOf(machine, apiServer)
+	writes, config := w.user().Writes(apiServer)
 	w.config = config
 	w.start()
-	writes.CalmDown(w.user())
+	writes.CalmDown(machine)
 	message := w.user().Condition(machine, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved)
 	w.Expect(message).To(ContainSubstring("does not keep the finalizer " + infrav1.MachineFinalizer))
 	w.Expect(w.vms()).To(BeEmpty())
@@ -46,12 +46,12 @@ func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
 	// Not beside other tests, whose objects wake its controller.
 	w := idleWorld(t)
 	machine := w.worker("node")
-	writes, config := w.user().WritesOf(machine, apiServer)
+	writes, config := w.user().Writes(apiServer)
 	w.config = config
-	writes.Lose(true)
+	writes.Lose(machine)
 	w.start()
-	writes.CalmDown(w.user())
-	writes.Lose(false)
+	writes.CalmDown(machine)
+	writes.Lose()
 	w.provisioned(machine)
 }
 

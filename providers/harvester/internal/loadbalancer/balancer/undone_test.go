@@ -20,10 +20,10 @@ func TestALoadBalancerWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysS
 	pool := w.pool("pool", 10)
 	lb := w.balancer("lb", forCluster)
 	keep := person.Strip(lb, lbv1.LoadBalancerFinalizer)
-	writes, config := person.WritesOf(lb, apiServer)
+	writes, config := person.Writes(apiServer)
 	w.config = config
 	w.run(ctrl.Options{}, nil)
-	writes.CalmDown(person)
+	writes.CalmDown(lb)
 	w.says(lb, "does not keep the finalizer "+lbv1.LoadBalancerFinalizer)
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 	keep()
@@ -37,11 +37,11 @@ func TestWritesOfALoadBalancerThatLoseAreRepeatedLessAndLessOften(t *testing.T) 
 	w.pool("pool", 10)
 	lb := w.balancer("lb", forCluster)
 	person := testworld.User{T: t, G: w.WithT, Client: user}
-	writes, config := person.WritesOf(lb, apiServer)
+	writes, config := person.Writes(apiServer)
 	w.config = config
-	writes.Lose(true)
+	writes.Lose(lb)
 	w.run(ctrl.Options{}, nil)
-	writes.CalmDown(person)
-	writes.Lose(false)
+	writes.CalmDown(lb)
+	writes.Lose()
 	w.says(lb, "")
 }

@@ -1,0 +1,24 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodelabels_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+func TestLabelsOfANodeThatLoseAreUndoneOrStrippedAreWrittenLessAndLessOften(t *testing.T) {
+	// Not beside other tests, whose Nodes the policy changes.
+	w := newWorld(t)
+	quarrel, config := w.user().Quarrel(apiServer, "")
+	w.create(&corev1.Secret{ObjectMeta: w.meta("one-kubeconfig"), Data: map[string][]byte{"value": testworld.Kubeconfig(w.user(), config, "")}})
+	w.start()
+	w.join(asItIs)
+	w.Eventually(w.labels).Should(HaveKeyWithValue(corev1.LabelTopologyZone, "zone-a"))
+	quarrel.About(testworld.Marked{Object: w.node(), Mark: corev1.LabelTopologyZone})
+}
