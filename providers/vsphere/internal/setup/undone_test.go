@@ -7,12 +7,17 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // kept waits until nothing of the object is told to be removed.
@@ -61,4 +66,34 @@ func idleWorld(t *testing.T) *world {
 	w := workshop(t)
 	w.stop()
 	return w
+}
+
+// Of each kind of object that the manager writes.
+func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *testing.T) {
+	// Not beside other tests, whose objects wake its controllers, and whose zones and identities the policies change.
+	w := newWorld(t, simulator.ThreeZones())
+	w.stop()
+	quarrel, config := w.user().Quarrel(apiServer, "")
+	w.config = config
+	w.start()
+	zone := w.threeZones()[0]
+	w.cluster("c")
+	machine := w.machine("c", "node", zone.Name, fromPools("pool"))
+	identity := w.identity("all", &infrav1.AllowedNamespaces{})
+	w.gives(w.address("node-0-0", "10.0.0.10", 24, "10.0.0.1"))
+	w.provisioned(machine)
+	quarrel.About(
+		testworld.Marked{Object: &infrav1.VSphereCluster{ObjectMeta: w.meta("c")}, Mark: infrav1.ClusterFinalizer},
+		testworld.Marked{Object: machine, Mark: infrav1.MachineFinalizer},
+		testworld.Marked{Object: &infrav1.VSphereVM{ObjectMeta: w.meta("node")}, Mark: infrav1.VMFinalizer},
+		testworld.Marked{Object: zone, Mark: infrav1.DeploymentZoneFinalizer},
+		testworld.Marked{Object: identity, Mark: infrav1.VSphereClusterIdentityFinalizer},
+		testworld.Marked{Object: &corev1.Secret{ObjectMeta: w.meta(identity.Spec.SecretName)}, Mark: infrav1.SecretIdentitySetFinalizer},
+	)
+	quarrel.About(
+		testworld.Marked{Object: &corev1.Secret{ObjectMeta: w.meta("account")}, Mark: infrav1.SecretIdentitySetFinalizer},
+		testworld.Marked{Object: &clusterv1.Machine{ObjectMeta: w.meta("node")}, Mark: "node.cluster.x-k8s.io/esxi-host"},
+		testworld.Marked{Object: &ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta("node-0-0")}, Mark: infrav1.IPAddressClaimFinalizer},
+		testworld.Marked{Object: w.get(&infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Spec.FailureDomain}}), Mark: "VSphereDeploymentZone " + zone.Name},
+	)
 }

@@ -4,6 +4,7 @@
 package guests_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -60,6 +61,8 @@ type world struct {
 	t    *testing.T
 	name string // namespace
 	stop func()
+
+	config *rest.Config // of the manager, if it is not that of the tests
 }
 
 func newWorld(t *testing.T) *world {
@@ -82,7 +85,7 @@ func (w *world) start() {
 // startWith runs a manager with a watch filter.
 func (w *world) startWith(filter watchfilter.Filter) {
 	w.t.Helper()
-	w.stop = testworld.Start(w.t, apiServer, user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)},
+	w.stop = testworld.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)},
 		func(ctx context.Context, mgr ctrl.Manager) error {
 			return guests.SetupWithManager(ctx, mgr, filter, watch.Workers(2))
 		})

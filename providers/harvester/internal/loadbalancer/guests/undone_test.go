@@ -1,0 +1,28 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guests_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+func TestMarksOfLoadBalancersThatLoseAreUndoneOrStrippedAreWrittenLessAndLessOften(t *testing.T) {
+	// Not beside other tests, whose objects wake its controller.
+	w := newWorld(t)
+	quarrel, config := testworld.User{T: t, G: w.WithT, Client: user}.Quarrel(apiServer, "")
+	w.config = config
+	w.start()
+	w.machine("vm-1", "guest")
+	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.get(lb)).To(Succeed())
+		g.Expect(lb.Annotations).To(HaveKey(lbv1.MachinesSeenAnnotation))
+	}).Should(Succeed())
+	quarrel.About(testworld.Marked{Object: lb, Mark: lbv1.MachinesSeenAnnotation})
+}

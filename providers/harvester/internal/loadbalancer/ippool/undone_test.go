@@ -1,0 +1,36 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ippool_test
+
+import (
+	"context"
+	"testing"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
+	"github.com/faultline-io/faultline/shared/recorder"
+	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/watch"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+func TestWritesOfPoolsThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *testing.T) {
+	// Not beside other tests, whose pools the policy changes.
+	person := testworld.NewUser(t, user, patience)
+	quarrel, config := person.Quarrel(apiServer, "")
+	w := &world{WithT: person.G, t: t, name: "quarrel"}
+	testworld.Start(t, config, user.RESTMapper(), ctrl.Options{Scheme: scheme}, func(ctx context.Context, mgr ctrl.Manager) error {
+		r := &ippool.Reconciler{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()),
+			Recorder: recorder.For(mgr, "ippool"), Filter: watchfilter.Filter(w.name),
+		}
+		return r.SetupWithManager(ctx, mgr, watch.Workers(4))
+	})
+	pool := w.pool("quarrel", "10.61.0.0/24")
+	w.ready("quarrel", "")
+	quarrel.About(testworld.Marked{Object: pool, Mark: lbv1.IPPoolFinalizer})
+}
