@@ -143,8 +143,10 @@ kubevirt:
 		id=$$(docker create $(KUBEVIRT_IMAGES)/$$program:$(KUBEVIRT_VERSION)) && docker cp $$id:/usr/bin/$$program $(BIN)/kubevirt/ && docker rm $$id >/dev/null || \
 		{ echo "Cannot pull $(KUBEVIRT_IMAGES)/$$program:$(KUBEVIRT_VERSION): give the folder with the programs $(KUBEVIRT_PROGRAMS) of KubeVirt with KUBEVIRT=FOLDER" >&2; exit 1; }); done
 
+# What the kind environment lacks of Debian's packages is installed only where that is asked for, here or with CI=true.
+e2e images: export FAULTLINE_INSTALL := $(or $(INSTALL),$(FAULTLINE_INSTALL))
 .PHONY: e2e
-e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs, LABEL=long the longest. OPERATOR=real does without kind: PROVIDER=metal3 runs a cluster under upstream's bare-metal operator, PROVIDER=harvester our manager under the real virt-controller and virt-api (KUBEVIRT=FOLDER)
+e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs, LABEL=long the longest. INSTALL=1 installs docker.io and debootstrap from Debian where they are missing and needed. OPERATOR=real does without kind: PROVIDER=metal3 runs a cluster under upstream's bare-metal operator, PROVIDER=harvester our manager under the real virt-controller and virt-api (KUBEVIRT=FOLDER)
 ifneq ($(OPERATOR)$(KUBEVIRT),)
 ifeq ($(PROVIDER),harvester)
 e2e: kubevirt assets
@@ -296,7 +298,7 @@ COMMIT = $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porcel
 .PHONY: images
 images: export FAULTLINE_RELEASE := $(VERSION)
 images: export FAULTLINE_COMMIT = $(COMMIT)
-images: ## Build the images of providers and charts, with the names that `make release` writes: a static program in each, no registry needed
+images: ## Build the images of providers and charts, with the names that `make release` writes: a static program in each, no registry needed. INSTALL=1 installs docker.io from Debian where no Docker engine is there
 	cd e2e && go run ./cmd/e2e kind --providers=$(subst $(space),$(comma),$(PROVIDERS)) --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) managers
 comma := ,
 space := $(subst ,, )

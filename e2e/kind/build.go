@@ -44,7 +44,10 @@ func (e *Environment) findSource(ctx context.Context, log io.Writer) (err error)
 		_, _ = fmt.Fprintf(log, "asked %s: %v\n", registry, err)
 		return err
 	})
-	return err
+	if err != nil || e.found.published {
+		return err
+	}
+	return offline.NodeImages{Docker: e.docker(log), Dir: e.shared}.Prepare(ctx)
 }
 
 func (e *Environment) buildPrograms(ctx context.Context, _ io.Writer) (err error) {

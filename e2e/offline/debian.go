@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -23,6 +22,10 @@ const (
 	mirror = "http://deb.debian.org/debian"
 	// debianName is completed by what identifies its packages.
 	debianName = "faultline/debian:"
+	// debianFolder is what it is installed into, completed by the same.
+	debianFolder = "debian-"
+	// debootstrap is the program that does so, and its package.
+	debootstrap = "debootstrap"
 )
 
 // packages of a node, beside those that Debian cannot do without: an init system,
@@ -75,23 +78,21 @@ func (b NodeImages) debian(ctx context.Context) (string, error) {
 
 // debootstrap installs Debian into a folder of the cache, which it answers.
 func (b NodeImages) debootstrap(ctx context.Context, sum string) (string, error) {
-	root := filepath.Join(b.Dir, "debian-"+sum)
+	root := filepath.Join(b.Dir, debianFolder+sum)
 	if _, err := os.Stat(root); err == nil {
 		return root, nil
 	}
 	if os.Geteuid() != 0 {
 		return "", errors.New("this needs root: run it as root, or use published images")
 	}
-	if _, err := exec.LookPath("debootstrap"); err != nil {
-		if err := InstallPackages(ctx, b.Docker.Runner, "debootstrap"); err != nil {
-			return "", err
-		}
+	if err := b.installTools(ctx); err != nil {
+		return "", err
 	}
 	fresh := root + ".new"
 	if err := os.RemoveAll(fresh); err != nil {
 		return "", err
 	}
-	_, err := b.Docker.Runner.Run(ctx, "debootstrap", "--variant=minbase",
+	_, err := b.Docker.Runner.Run(ctx, debootstrap, "--variant=minbase",
 		"--include="+strings.Join(packages(), ","), suite, fresh, mirror)
 	if err != nil {
 		return "", err
@@ -100,6 +101,21 @@ func (b NodeImages) debootstrap(ctx context.Context, sum string) (string, error)
 		return "", err
 	}
 	return root, os.Rename(fresh, root)
+}
+
+// Prepare installs what Node installs Debian with, where that is allowed: a machine that does not allow it refuses before anything is built.
+func (b NodeImages) Prepare(ctx context.Context) error {
+	if made, err := filepath.Glob(filepath.Join(b.Dir, debianFolder+"*")); err != nil || len(made) > 0 {
+		return err
+	}
+	return b.installTools(ctx)
+}
+
+func (b NodeImages) installTools(ctx context.Context) error {
+	if found(debootstrap) {
+		return nil
+	}
+	return install(ctx, b.Docker.Runner, debootstrap)
 }
 
 func removeSurplus(root string) error {

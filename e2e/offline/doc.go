@@ -11,5 +11,7 @@
 //     give away every capability
 //   - cmd/pause: what holds the namespaces of a pod open
 //
+// Debian packages that are missing are installed only on a machine that asks for it, with FAULTLINE_INSTALL=1 or CI=true.
+//
 // On any other machine nothing of this is used: tool.Source decides, and published programs and images come first.
 package offline

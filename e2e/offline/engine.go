@@ -43,7 +43,7 @@ type Engine struct {
 	Run         tool.Runner
 }
 
-// Ensure starts an engine unless one answers, after installing it if need be.
+// Ensure starts an engine unless one answers, after installing it where that is allowed.
 func (e Engine) Ensure(ctx context.Context) error {
 	if e.answers(ctx) == nil {
 		return e.whole(ctx)
@@ -123,7 +123,7 @@ func startable(h host) error {
 	case !h.engine && !h.apt:
 		return errors.New("install Docker: https://docs.docker.com/engine/install/")
 	case !h.root:
-		return errors.New("install and start Docker, or run this as root to have that done")
+		return errors.New("install and start Docker, or run this as root, with INSTALL=1, to have that done")
 	}
 	return nil
 }
@@ -132,17 +132,7 @@ func (e Engine) install(ctx context.Context) error {
 	if found("dockerd") && found("docker") {
 		return nil
 	}
-	return InstallPackages(ctx, e.Run, debianPackage)
-}
-
-// InstallPackages installs Debian packages without asking questions.
-func InstallPackages(ctx context.Context, run tool.Runner, packages ...string) error {
-	run.Env = append(run.Env, "DEBIAN_FRONTEND=noninteractive")
-	if _, err := run.Run(ctx, "apt-get", "update"); err != nil {
-		return err
-	}
-	_, err := run.Run(ctx, "apt-get", append([]string{"install", "--yes", "--no-install-recommends"}, packages...)...)
-	return err
+	return install(ctx, e.Run, debianPackage)
 }
 
 // arguments of dockerd. Where the host may not give away every capability, a

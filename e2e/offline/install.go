@@ -1,0 +1,33 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package offline
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/faultline-io/faultline/e2e/tool"
+)
+
+const (
+	// InstallVariable is 1 where missing Debian packages may be installed on this machine. CI=true allows it too.
+	InstallVariable = "FAULTLINE_INSTALL"
+	ciVariable      = "CI"
+)
+
+// install installs Debian packages without asking questions, on a machine that allows it and on no other.
+func install(ctx context.Context, run tool.Runner, packages ...string) error {
+	if os.Getenv(InstallVariable) != "1" && os.Getenv(ciVariable) != "true" {
+		return fmt.Errorf("this machine lacks %[1]s, and nothing is installed where that is not asked for: run apt-get install %[1]s, "+
+			"or let make do it with INSTALL=1 (%[2]s=1, or %[3]s=true)", strings.Join(packages, " "), InstallVariable, ciVariable)
+	}
+	run.Env = append(run.Env, "DEBIAN_FRONTEND=noninteractive")
+	if _, err := run.Run(ctx, "apt-get", "update"); err != nil {
+		return err
+	}
+	_, err := run.Run(ctx, "apt-get", append([]string{"install", "--yes", "--no-install-recommends"}, packages...)...)
+	return err
+}
