@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rebalancing
+package chaos
 
 import (
 	"cmp"
@@ -24,8 +24,8 @@ const (
 	mostAborted = 2
 )
 
-// judge finds what must not be in a history. It knows nothing of how moves are made but the marks by which they show.
-func judge(h history) []string {
+// judgeHistory finds what must not be in a history. It knows nothing of how moves are made but the marks by which they show.
+func judgeHistory(h history) []string {
 	var faults []string
 	for i := range h {
 		faults = append(faults, oneMove(h[i])...)
@@ -39,7 +39,7 @@ func judge(h history) []string {
 	}
 	faults = append(faults, h.movesEnd()...)
 	if len(h) > 0 {
-		faults = append(faults, unsettled(h[len(h)-1])...)
+		faults = append(faults, unsettledControlPlane(h[len(h)-1])...)
 	}
 	return distinct(faults)
 }
@@ -206,8 +206,8 @@ func needs(m moment) int {
 	return len(plan.Moves)
 }
 
-// unsettled says what a control plane still lacks that is left alone.
-func unsettled(m moment) []string {
+// unsettledControlPlane says what a control plane still lacks that is left alone.
+func unsettledControlPlane(m moment) []string {
 	var faults []string
 	if !m.whole() && !m.crowded() || m.paused {
 		faults = append(faults, fmt.Sprintf("the control plane does not come to rest: %d machines of %d", len(m.machines), m.replicas))

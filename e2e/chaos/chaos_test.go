@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package storm
+package chaos
 
 import (
 	"bytes"
@@ -67,7 +67,7 @@ func TestClustersThatComeAndGoLeaveNothingInTheManager(t *testing.T) {
 			p, err := all.Named[provider.InStorm](name)
 			g.Expect(err).NotTo(HaveOccurred())
 			out := &bytes.Buffer{}
-			g.Expect(Soak(t.Context(), Options{Provider: p, Clusters: 4, Out: out, Progress: os.Stderr})).To(Succeed(), "%s", out)
+			g.Expect(Run(t.Context(), Options{Provider: p, Mode: SoakMode, Clusters: 4, Out: out, Progress: os.Stderr})).To(Succeed(), "%s", out)
 			g.Expect(out.String()).To(MatchRegexp(`soak: after 4 clusters, [0-9]+ s: [1-9][0-9]* goroutines, [0-9.]+ MiB of heap, [1-9][0-9]* watches`))
 			t.Log(out)
 		})

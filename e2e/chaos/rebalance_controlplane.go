@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rebalancing
+package chaos
 
 import (
 	"context"
@@ -97,7 +97,7 @@ func (g *environment) run(ctx context.Context, s script) outcome {
 		o.history = p.recorder.history()
 	}
 	if err == nil {
-		o.faults = judge(o.history)
+		o.faults = judgeHistory(o.history)
 	}
 	o.took = time.Since(began)
 	if len(o.faults) > 0 || err != nil {
@@ -188,7 +188,7 @@ func (p *controlPlane) tend(ctx context.Context, what string, holds func(moment)
 
 // rests reports whether nothing is left to be done. That there is no room must have stayed so for a while.
 func rests(m moment) bool {
-	return len(unsettled(m)) == 0 && (!excused(m) && !m.crowded() || time.Since(m.at) > tightLimit)
+	return len(unsettledControlPlane(m)) == 0 && (!excused(m) && !m.crowded() || time.Since(m.at) > tightLimit)
 }
 
 // await waits until the control plane is as it should be, unless nothing of it changes any more.
@@ -293,14 +293,14 @@ func machineKind(about provider.Description) string {
 	return strings.TrimSuffix(about.ClusterKind, "Cluster") + "Machine"
 }
 
-func (p *controlPlane) members(ctx context.Context) []member {
+func (p *controlPlane) members(ctx context.Context) []etcdMember {
 	known, err := p.environment.workload.Members(ctx, client.ObjectKey{Namespace: p.name(), Name: p.name()})
 	if err != nil {
 		return nil
 	}
-	members := make([]member, 0, len(known))
+	members := make([]etcdMember, 0, len(known))
 	for _, is := range known {
-		members = append(members, member{machine: is.Machine, healthy: is.Healthy})
+		members = append(members, etcdMember{machine: is.Machine, healthy: is.Healthy})
 	}
 	return members
 }

@@ -1,12 +1,12 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storm makes and deletes machines while the provider's manager is killed at
-// random moments, and judges what became of them by the outside system and by the
-// objects: nothing may be lost, doubled, misplaced or left behind. The manager is the
-// real program against a real API server; the outside system is simulated, and
-// disobeys in one way or another. What is random is drawn from a seed.
-package storm
+// Package chaos lets faults happen while a provider's manager works and is killed at random moments, and judges what became of machines by
+// the outside system and by the objects. Machines are made and deleted, and none may be lost, doubled, misplaced or left behind; or clusters come
+// and go, and the manager may keep nothing of them; or machines of control planes are moved between failure domains, with Cluster API's real
+// managers, and each control plane is judged by its history. The manager is the real program against a real API server; the outside system is
+// simulated, and disobeys in one way or another. What is random is drawn from a seed.
+package chaos
 
 import (
 	"context"
@@ -18,8 +18,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
@@ -30,32 +32,55 @@ import (
 type Options struct {
 	// Provider is the one whose manager is killed.
 	Provider provider.InStorm
-	// Kills is how often the manager is killed in each mode.
-	Kills int
+	// Mode is how the outside system behaves, RebalanceMode or SoakMode; "" is every way of the outside system in turn.
+	Mode string
 	// Seed is what the storm is drawn from; 0 draws one.
 	Seed uint64
-	// Mode is how the outside system behaves; "" is every way in turn.
-	Mode string
 	// APIServer has the names of the faults that the API server has for the manager, with commas between them; "" for none.
 	APIServer string
-	// Machines is about how many there are at a time.
-	Machines int
+	// Kills is how often the manager is killed in each mode, and Machines about how many there are at a time.
+	Kills, Machines int
 	// Clusters is how many come and go in SoakMode.
 	Clusters int
-	// Out receives a line for some kills, and one for each mode.
-	Out io.Writer
-	// Progress receives a line for each thing that takes time before the first kill.
-	Progress io.Writer
+	// Seeds is how many control planes there are in RebalanceMode, each with a seed of its own from Seed on, and AtOnce how many at a time.
+	Seeds, AtOnce int
+	// Out receives a line for some kills, for each mode and each control plane, Progress one for each thing that takes time before the first kill.
+	Out, Progress io.Writer
 }
+
+// RebalanceMode moves machines of control planes, in the place of those that are made and deleted.
+const RebalanceMode = "rebalance"
+
+// readyLimit bounds the start of a manager, on a machine that does other things too.
+const readyLimit = 2 * time.Minute
 
 // The numbers of make storm.
 const (
 	DefaultKills    = 200
 	DefaultMachines = 12
+	DefaultSeeds    = 200
+	DefaultAtOnce   = 16
 )
 
-// Run goes through the modes. Its error lists every fault that was found.
+// Run lets a storm blow. Its error lists every fault that was found.
 func Run(ctx context.Context, options Options) error {
+	ctrl.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	if options.Seed == 0 {
+		options.Seed = uint64(rand.Uint32()) + 1 // short enough to be typed
+	}
+	switch options.Mode {
+	case SoakMode:
+		return soakManager(ctx, options)
+	case RebalanceMode:
+		return rebalance(ctx, options)
+	}
+	options.Clusters = 0
+	return killInEachMode(ctx, options)
+}
+
+// killInEachMode goes through the ways in which the outside system behaves.
+func killInEachMode(ctx context.Context, options Options) error {
 	modes, err := options.check()
 	if err != nil {
 		return err
@@ -63,9 +88,6 @@ func Run(ctx context.Context, options Options) error {
 	installation, dir, err := options.install(ctx)
 	if err != nil {
 		return err
-	}
-	if options.Seed == 0 {
-		options.Seed = uint64(rand.Uint32()) + 1 // short enough to be typed
 	}
 	options.printf("seed %d: %d kills of the manager of %s in each mode, about %d machines at a time%s",
 		options.Seed, options.Kills, options.Provider.Describe().Name, options.Machines, behaving(options.APIServer))
@@ -99,24 +121,34 @@ func behaving(as string) string {
 	return ", API server " + as
 }
 
-// install builds what a storm runs, without logs of this process, and makes a folder for its logs.
-func (o Options) install(ctx context.Context) (*provider.Installation, string, error) {
-	ctrl.SetLogger(logr.Discard())
+// install builds what a storm runs, and makes a folder for its logs.
+func (o *Options) install(ctx context.Context) (*provider.Installation, string, error) {
 	installation, err := provider.Install(ctx, o.Provider, o.Progress)
 	if err != nil {
 		return nil, "", err
 	}
-	dir, err := folder()
+	dir, err := folder("storm")
 	return installation, dir, err
 }
 
 // folder makes one for the logs.
-func folder() (string, error) {
-	dir, err := os.MkdirTemp("", "faultline-storm-")
+func folder(of string) (string, error) {
+	dir, err := os.MkdirTemp("", "faultline-"+of+"-")
 	if err != nil {
-		return "", fmt.Errorf("making a folder for the storm: %w", err)
+		return "", fmt.Errorf("making a folder for the logs: %w", err)
 	}
 	return filepath.EvalSymlinks(dir)
+}
+
+// restart starts a manager again that was killed, and waits until it is ready.
+func restart(ctx context.Context, management *managementcluster.Cluster, name string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("not ready after %s", readyLimit))
+	defer cancel()
+	ready, err := management.Restart(ctx, name)
+	if err != nil {
+		return err
+	}
+	return ready(ctx)
 }
 
 // check looks up the modes, and completes what has a default.

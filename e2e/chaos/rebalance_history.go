@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rebalancing
+package chaos
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ type moment struct {
 	replicas int
 	paused   bool
 	machines []machine // by name
-	members  []member
+	members  []etcdMember
 	// rollout is the control plane's rollout.after, asked the one that a person has set last.
 	rollout, asked time.Time
 	// move is the one that is recorded, shown says that the status shows one.
@@ -66,8 +66,8 @@ type machine struct {
 // touched reports whether something of a move is on the machine.
 func (m machine) touched() bool { return m.marked || m.outdated }
 
-// member is a member of etcd.
-type member struct {
+// etcdMember is a member of etcd.
+type etcdMember struct {
 	machine string
 	healthy bool
 }

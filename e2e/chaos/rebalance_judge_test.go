@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rebalancing
+package chaos
 
 import (
 	"testing"
@@ -37,14 +37,14 @@ func called(i int) string { return "m" + string(rune('0'+i)) }
 
 func (*life) join(i int, domain string, m *moment) {
 	m.machines = append(m.machines, machine{name: called(i), uid: types.UID(called(i)), domain: domain, ready: true})
-	m.members = append(m.members, member{machine: called(i), healthy: true})
+	m.members = append(m.members, etcdMember{machine: called(i), healthy: true})
 }
 
 // then adds a moment.
 func (l *life) then(change func(*moment)) *life {
 	m := l.history[len(l.history)-1]
 	m.at = m.at.Add(time.Minute)
-	m.machines, m.members = append([]machine(nil), m.machines...), append([]member(nil), m.members...)
+	m.machines, m.members = append([]machine(nil), m.machines...), append([]etcdMember(nil), m.members...)
 	change(&m)
 	l.history = append(l.history, m)
 	return l
@@ -163,7 +163,7 @@ func TestTheJudgeFindsNothingInASoundHistory(t *testing.T) {
 		}(),
 		"a policy removes the record, and the mark is taken off when it is gone": begin("abc", "a", "b", "c").strip(4).record(0).mark(0).close().unmark(0),
 	} {
-		t.Run(scenario, func(t *testing.T) { NewWithT(t).Expect(judge(sound.history)).To(BeEmpty()) })
+		t.Run(scenario, func(t *testing.T) { NewWithT(t).Expect(judgeHistory(sound.history)).To(BeEmpty()) })
 	}
 }
 
@@ -226,7 +226,7 @@ func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 			for _, want := range test.want {
 				matchers = append(matchers, ContainSubstring(want))
 			}
-			NewWithT(t).Expect(judge(test.life.history)).To(ConsistOf(matchers...))
+			NewWithT(t).Expect(judgeHistory(test.life.history)).To(ConsistOf(matchers...))
 		})
 	}
 }
@@ -243,7 +243,7 @@ func TestTheJudgeFindsAControlPlaneThatReplacesNoUnhealthyMachine(t *testing.T) 
 		},
 		"that fails": {begin("abc", "a", "b", "c").each(0, func(is *machine) { is.failing = true }), "Machine m0 fails and is not replaced"},
 	} {
-		t.Run(scenario, func(t *testing.T) { NewWithT(t).Expect(judge(test.life.history)).To(Equal([]string{test.want})) })
+		t.Run(scenario, func(t *testing.T) { NewWithT(t).Expect(judgeHistory(test.life.history)).To(Equal([]string{test.want})) })
 	}
 }
 

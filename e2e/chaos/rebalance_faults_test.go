@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rebalancing
+package chaos
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func TestLittleRoomEndsWithTheFaultsWhereItIsNotCountedAndIsNoExcuseThen(t *test
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			p := &controlPlane{script: script{seed: 7, domains: 2, room: test.room}, environment: &environment{sites: test.sites}}
-			p.recorder = &recorder{state: newState(), look: func(context.Context) []member { return nil }, heed: func(moment, moment) {}}
+			p.recorder = &recorder{state: newState(), look: func(context.Context) []etcdMember { return nil }, heed: func(moment, moment) {}}
 			p.recorder.done(t.Context(), "begin", func(s *state) { s.moment.room = test.room % roomy })
 			g.Expect(p.widen(t.Context())).To(Succeed())
 			g.Expect(p.recorder.last().room).To(Equal(test.left))

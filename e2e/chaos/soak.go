@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package storm
+package chaos
 
 import (
 	"context"
@@ -84,8 +84,8 @@ type soak struct {
 	profiler string
 }
 
-// Soak has clusters come and go, and fails when the manager has not let go of what they took.
-func Soak(ctx context.Context, options Options) error {
+// soakManager has clusters come and go, and fails when the manager has not let go of what they took.
+func soakManager(ctx context.Context, options Options) error {
 	if options.Clusters < 1 {
 		return fmt.Errorf("the number of clusters must be 1 or more, not %d", options.Clusters)
 	}

@@ -1,56 +1,25 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rebalancing lets faults happen to control planes whose machines are moved between failure domains, and judges what became
-// of them by their history. The controllers are the real ones: Cluster API's, with its KubeadmControlPlane, and the provider's
-// manager, which is killed meanwhile. Machines and etcd are simulated. What happens is drawn from a seed, one for each control plane.
-package rebalancing
+package chaos
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
-	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
-// Options say how many control planes there are.
-type Options struct {
-	Provider provider.Installed
-	// Seeds is how many control planes there are, Seed the seed of the first one; 0 draws one. The others have those that follow.
-	Seeds int
-	Seed  uint64
-	// AtOnce is how many there are at a time.
-	AtOnce int
-	// APIServer has the names of the faults that the API server has for the manager, with commas between them; "" for none.
-	APIServer string
-	// Out receives a line for each control plane, Progress one for each thing that takes time before.
-	Out, Progress io.Writer
-}
-
-// Mode is what a storm of this kind is called.
-const Mode = "rebalance"
-
-// The numbers of make storm MODE=rebalance.
-const (
-	DefaultSeeds  = 200
-	DefaultAtOnce = 16
-)
-
-// Run goes through the seeds. Its error lists every fault that was found.
-func Run(ctx context.Context, options Options) error {
+// rebalance goes through the seeds. Its error lists every fault that was found.
+func rebalance(ctx context.Context, options Options) error {
 	sited, ok := options.Provider.(provider.InRebalance)
 	if !ok {
 		return fmt.Errorf("provider %s has no failure domains for many clusters at a time: choose PROVIDER=%s",
@@ -59,14 +28,9 @@ func Run(ctx context.Context, options Options) error {
 	if options.Seeds < 1 || options.AtOnce < 1 {
 		return fmt.Errorf("the numbers of seeds and of those at a time are to be 1 or more, not %d and %d", options.Seeds, options.AtOnce)
 	}
-	if options.Seed == 0 {
-		options.Seed = uint64(rand.Uint32()) + 1 // short enough to be typed
-	}
-	ctrl.SetLogger(logr.Discard())
-	klog.SetLogger(logr.Discard())
-	dir, err := os.MkdirTemp("", "faultline-rebalance-")
+	dir, err := folder(RebalanceMode)
 	if err != nil {
-		return fmt.Errorf("making a folder: %w", err)
+		return err
 	}
 	options.printf("seeds %d to %d, %d at a time", options.Seed, options.Seed+uint64(options.Seeds)-1, options.AtOnce)
 	g, ctx, err := prepare(ctx, options, sited, dir)
@@ -89,7 +53,7 @@ type results struct {
 	sum    counts
 }
 
-func (o Options) runAll(ctx context.Context, g *environment, dir string) error {
+func (o *Options) runAll(ctx context.Context, g *environment, dir string) error {
 	var r results
 	var group errgroup.Group
 	group.SetLimit(o.AtOnce)
@@ -114,7 +78,7 @@ func (o Options) runAll(ctx context.Context, g *environment, dir string) error {
 }
 
 // record counts an outcome, and keeps the history of one with faults.
-func (o Options) record(r *results, is outcome, dir string) {
+func (o *Options) record(r *results, is outcome, dir string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	faults := is.faults
@@ -180,8 +144,4 @@ func (c *counts) add(other counts) {
 
 func (c counts) String() string {
 	return fmt.Sprintf("%d moves, %d taken back, %d rollouts", c.moves, c.aborted, c.rollouts)
-}
-
-func (o Options) printf(format string, args ...any) {
-	_, _ = fmt.Fprintf(o.Out, format+"\n", args...)
 }

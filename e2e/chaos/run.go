@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package storm
+package chaos
 
 import (
 	"context"
@@ -27,8 +27,6 @@ const (
 	clusterName = "storm"
 	// settleLimit is how long it may take until something has come: a task that vCenter failed is tried again after a minute.
 	settleLimit = 4 * time.Minute
-	// readyLimit bounds the start of a manager, on a machine that does other things too.
-	readyLimit = time.Minute
 	// Most kills come shortly after something was asked for, so that they fall between
 	// the first steps of it; one of longOnes comes at any time up to longest, and one
 	// of earlyOnes before the manager has started to work.
@@ -172,7 +170,7 @@ func (r *run) rounds(ctx context.Context, kills int, act func(context.Context) e
 				return err
 			}
 		}
-		if err := r.restart(ctx); err != nil {
+		if err := restart(ctx, r.management, r.manager()); err != nil {
 			return err
 		}
 	}
@@ -211,16 +209,6 @@ func (r *run) killEarly(ctx context.Context) error {
 		return err
 	}
 	return r.kill(ctx)
-}
-
-func (r *run) restart(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("not ready after %s", readyLimit))
-	defer cancel()
-	ready, err := r.management.Restart(ctx, r.manager())
-	if err != nil {
-		return err
-	}
-	return ready(ctx)
 }
 
 func (r *run) manager() string { return binaries.Provider(r.options.Provider.Describe().Name) }

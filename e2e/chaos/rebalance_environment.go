@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rebalancing
+package chaos
 
 import (
 	"context"
@@ -20,12 +20,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
-const (
-	// breather is how long a manager that was started again works at least: those of all control planes wait for it.
-	breather = 3 * time.Second
-	// readyLimit bounds its start, on a machine that does other things too.
-	readyLimit = 2 * time.Minute
-)
+// breather is how long a manager that was started again works at least: those of all control planes wait for it.
+const breather = 3 * time.Second
 
 // environment is the management cluster that all control planes are in.
 type environment struct {
@@ -131,12 +127,7 @@ func (g *environment) kill(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	g.kills++
-	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("not ready after %s", readyLimit))
-	defer cancel()
-	ready, err := g.management.Restart(ctx, name)
-	if err == nil {
-		err = ready(ctx)
-	}
+	err := restart(ctx, g.management, name)
 	g.ready = time.Now()
 	return true, err
 }

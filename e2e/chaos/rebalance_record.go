@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rebalancing
+package chaos
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ type change struct {
 	what     string
 	// apply makes it.
 	apply   func(*state)
-	members []member
+	members []etcdMember
 }
 
 // state is what is known of a control plane.
@@ -76,7 +76,7 @@ type recorder struct {
 	client client.WithWatch
 	kinds  kinds
 	// look returns the members of etcd.
-	look func(context.Context) []member
+	look func(context.Context) []etcdMember
 	// heed is called after each change, in the order in which they are seen.
 	heed func(before, now moment)
 
