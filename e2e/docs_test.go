@@ -174,3 +174,17 @@ func anchors(page string) []string {
 	}
 	return all
 }
+
+func TestEveryFolderIsInTheLayout(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	readme, err := os.ReadFile("README.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	entries, err := os.ReadDir(".")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, entry := range entries {
+		if entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") {
+			g.Expect(string(readme)).To(MatchRegexp("(?m)^\\| [^|]*`" + entry.Name() + "`"))
+		}
+	}
+}
