@@ -9,7 +9,9 @@ PROVIDER ?= vsphere
 TEST_FLAGS ?=
 # Modules tested at the same time.
 JOBS ?= 2
-MODULES := shared kubectl-fd $(PROVIDERS:%=providers/%) e2e
+# Those that others import: docs/decisions/modules.md.
+APIS := shared/api $(PROVIDERS:%=providers/%/api)
+MODULES := $(APIS) shared kubectl-fd $(PROVIDERS:%=providers/%) e2e
 ifeq ($(filter $(PROVIDER),$(PROVIDERS)),)
 $(error There is no provider "$(PROVIDER)": PROVIDER is one of $(PROVIDERS))
 endif
@@ -73,20 +75,21 @@ PROVIDER_FLAGS := -parallel=6 -timeout=25m
 # The model of a control plane is one goroutine and most of the CPU.
 test/shared: assets ; cd shared && export KUBEBUILDER_ASSETS=$(ASSETS); status=0; \
 	$(RACED) -skip NoInterleaving $(TEST_FLAGS) ./... || status=1; $(TEST) -v -run NoInterleaving $(TEST_FLAGS) ./rebalance && exit $$status
+$(APIS:%=test/%): test/%: ; cd $* && $(TEST) $(TEST_FLAGS) ./...
 test/kubectl-fd: assets ; cd kubectl-fd && KUBEBUILDER_ASSETS=$(ASSETS) $(TEST) $(TEST_FLAGS) ./...
 test/providers/vsphere: PARTLY := ./internal/setup ./internal/vcenter ./simulator
-test/providers/vsphere: UNWATCHED := ./api/... ./internal/clustermodule ./internal/conversion ./internal/guestinfo ./internal/ipam ./internal/placement \
+test/providers/vsphere: UNWATCHED := ./internal/clustermodule ./internal/conversion ./internal/guestinfo ./internal/ipam ./internal/placement \
 	./internal/provider ./internal/webhook ./internal/vcenter/internal/configuration ./internal/vcenter/internal/hardware ./internal/vcenter/internal/lookup
 test/providers/vsphere: MEETINGS := FiftyMachines|SlowNeighbour|SessionsExpire|PasswordRotated|Restart|Another|Outage|WhileVCenterIsDown
 test/providers/vsphere: MEETINGS := $(MEETINGS)|JoinAGroup|JoinOneGroup|ManyTasks|ExpiredSession|IdleSession|CloseLogs|ChangesOfAShortTime
 test/providers/vsphere: MEETINGS := $(MEETINGS)|SideBySide|OneNameOneVM|WhileTasksCome|CloseWithHeldTask
 test/providers/vsphere: STOCK := COLLECTOR=stock $(TEST) $(PROVIDER_FLAGS) -run '$(MEETINGS)' $(TEST_FLAGS) ./internal/vcenter
 test/providers/metal3: PARTLY := ./internal/setup ./simulator
-test/providers/metal3: UNWATCHED := ./api/... ./internal/conversion ./internal/placement ./internal/render ./internal/webhook \
+test/providers/metal3: UNWATCHED := ./internal/conversion ./internal/placement ./internal/render ./internal/webhook \
 	./simulator/internal/lifecycle ./simulator/internal/operator
 test/providers/metal3: MEETINGS := TwoManagers|Restart|MachinesAreServed|ADomainIsLost|FaultsOfOneHost|AHostIsMoved
 test/providers/harvester: PARTLY := ./internal/setup ./internal/cloudprovider/guest ./internal/controller/harvestermachine
-test/providers/harvester: UNWATCHED := ./api/... ./internal/controller/harvestercluster ./internal/ipam/allocation ./internal/ipam/ipaddr \
+test/providers/harvester: UNWATCHED := ./internal/controller/harvestercluster ./internal/ipam/allocation ./internal/ipam/ipaddr \
 	./internal/ipam/ippools ./internal/loadbalancer ./internal/loadbalancer/webhook ./internal/owned ./internal/placement \
 	./internal/virtualmachine ./internal/webhook ./simulator ./simulator/internal/cluster ./simulator/internal/virtualmachines
 test/providers/harvester: MEETINGS := ComeAndGo|RunsInItsFailureDomain|HarvesterDisobeys
@@ -221,13 +224,13 @@ kubectl-fd: ## Build the kubectl plugin, out/bin/kubectl-fd
 ##@ Generated files
 .PHONY: generate
 generate: ## Write deepcopy functions, CRDs, RBAC and webhook manifests
-	cd shared && $(CONTROLLER_GEN) object paths=./api/...
+	cd shared/api && $(CONTROLLER_GEN) object paths=./...
 	@for each in $(PROVIDERS) $(BESIDE) charts templates; do $(MAKE) --no-print-directory generate/$$each || exit 1; done
 
 # Versions of the provider's own kinds are in api/v1*. What is beside them in api/ is other people's: their CRDs are not the provider's
 # to install. What is below internal/loadbalancer and internal/cloudprovider are programs of their own, with rights of their own.
 $(PROVIDERS:%=generate/%): generate/%:
-	cd providers/$* && $(CONTROLLER_GEN) object paths=./api/...
+	cd providers/$*/api && $(CONTROLLER_GEN) object paths=./...
 	cd providers/$* && $(CONTROLLER_GEN) crd:crdVersions=v1 rbac:roleName=system-manager-role webhook \
 		$$(printf 'paths=./%s/... ' api/v1*) $$(go list ./internal/... | grep -v -E '/internal/(loadbalancer|cloudprovider)/' | sed 's/^/paths=/') \
 		paths=github.com/faultline-io/faultline/shared/controllers paths=github.com/faultline-io/faultline/shared/workloads \

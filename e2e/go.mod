@@ -7,9 +7,13 @@ toolchain go1.26.10
 require (
 	github.com/blang/semver/v4 v4.0.0
 	github.com/faultline-io/faultline/providers/harvester v0.0.0
+	github.com/faultline-io/faultline/providers/harvester/api v0.1.0
 	github.com/faultline-io/faultline/providers/metal3 v0.0.0
+	github.com/faultline-io/faultline/providers/metal3/api v0.1.0
 	github.com/faultline-io/faultline/providers/vsphere v0.0.0
+	github.com/faultline-io/faultline/providers/vsphere/api v0.1.0
 	github.com/faultline-io/faultline/shared v0.0.0
+	github.com/faultline-io/faultline/shared/api v0.1.0
 	github.com/go-logr/logr v1.4.4
 	github.com/metal3-io/baremetal-operator/apis v0.13.2
 	github.com/onsi/ginkgo/v2 v2.32.0
@@ -230,9 +234,13 @@ require (
 
 replace (
 	github.com/faultline-io/faultline/providers/harvester => ../providers/harvester
+	github.com/faultline-io/faultline/providers/harvester/api => ../providers/harvester/api
 	github.com/faultline-io/faultline/providers/metal3 => ../providers/metal3
+	github.com/faultline-io/faultline/providers/metal3/api => ../providers/metal3/api
 	github.com/faultline-io/faultline/providers/vsphere => ../providers/vsphere
+	github.com/faultline-io/faultline/providers/vsphere/api => ../providers/vsphere/api
 	github.com/faultline-io/faultline/shared => ../shared
+	github.com/faultline-io/faultline/shared/api => ../shared/api
 )
 
 tool github.com/onsi/ginkgo/v2/ginkgo

@@ -31,9 +31,9 @@ func TestOneGoBuildsEverything(t *testing.T) {
 		return found[1]
 	}
 	want := version("shared/go.mod")
-	files := []string{"e2e/go.mod", "kubectl-fd/go.mod", "e2e/build/vulncheck/go.mod"}
+	files := []string{"e2e/go.mod", "kubectl-fd/go.mod", "shared/api/go.mod", "e2e/build/vulncheck/go.mod"}
 	for _, name := range providers(t) {
-		files = append(files, filepath.Join("providers", name, "go.mod"))
+		files = append(files, filepath.Join("providers", name, "go.mod"), filepath.Join("providers", name, "api", "go.mod"))
 	}
 	for _, file := range files {
 		g.Expect(version(file)).To(Equal(want), file)

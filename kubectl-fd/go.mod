@@ -6,9 +6,12 @@ toolchain go1.26.10
 
 require (
 	github.com/faultline-io/faultline/providers/harvester v0.0.0
+	github.com/faultline-io/faultline/providers/harvester/api v0.1.0
 	github.com/faultline-io/faultline/providers/metal3 v0.0.0
+	github.com/faultline-io/faultline/providers/metal3/api v0.1.0
 	github.com/faultline-io/faultline/providers/vsphere v0.0.0
 	github.com/faultline-io/faultline/shared v0.0.0
+	github.com/faultline-io/faultline/shared/api v0.1.0
 	github.com/go-logr/logr v1.4.4
 	github.com/onsi/gomega v1.42.1
 	github.com/prometheus/client_golang v1.23.2
@@ -40,6 +43,7 @@ require (
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
+	github.com/faultline-io/faultline/providers/vsphere/api v0.1.0 // indirect
 	github.com/felixge/httpsnoop v1.0.4 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
@@ -120,7 +124,11 @@ require (
 
 replace (
 	github.com/faultline-io/faultline/providers/harvester => ../providers/harvester
+	github.com/faultline-io/faultline/providers/harvester/api => ../providers/harvester/api
 	github.com/faultline-io/faultline/providers/metal3 => ../providers/metal3
+	github.com/faultline-io/faultline/providers/metal3/api => ../providers/metal3/api
 	github.com/faultline-io/faultline/providers/vsphere => ../providers/vsphere
+	github.com/faultline-io/faultline/providers/vsphere/api => ../providers/vsphere/api
 	github.com/faultline-io/faultline/shared => ../shared
+	github.com/faultline-io/faultline/shared/api => ../shared/api
 )

@@ -5,7 +5,10 @@ go 1.26.0
 toolchain go1.26.10
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
+	github.com/faultline-io/faultline/providers/harvester/api v0.1.0
 	github.com/faultline-io/faultline/shared v0.0.0
+	github.com/faultline-io/faultline/shared/api v0.1.0
 	github.com/google/uuid v1.6.0
 	github.com/onsi/gomega v1.42.1
 	github.com/prometheus/client_golang v1.23.2
@@ -33,7 +36,6 @@ require (
 	cel.dev/expr v0.25.2 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20230124172434-306776ec8161 // indirect
 	github.com/NYTimes/gziphandler v1.1.1 // indirect
-	github.com/anishathalye/porcupine v1.3.1
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
@@ -125,4 +127,8 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace github.com/faultline-io/faultline/shared => ../../shared
+replace (
+	github.com/faultline-io/faultline/providers/harvester/api => ./api
+	github.com/faultline-io/faultline/shared => ../../shared
+	github.com/faultline-io/faultline/shared/api => ../../shared/api
+)

@@ -6,7 +6,9 @@ toolchain go1.26.10
 
 require (
 	github.com/evanphx/json-patch/v5 v5.9.11
+	github.com/faultline-io/faultline/providers/metal3/api v0.1.0
 	github.com/faultline-io/faultline/shared v0.0.0
+	github.com/faultline-io/faultline/shared/api v0.1.0
 	github.com/go-logr/logr v1.4.4
 	github.com/google/uuid v1.6.0
 	github.com/metal3-io/baremetal-operator/apis v0.13.2
@@ -101,4 +103,8 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace github.com/faultline-io/faultline/shared => ../../shared
+replace (
+	github.com/faultline-io/faultline/providers/metal3/api => ./api
+	github.com/faultline-io/faultline/shared => ../../shared
+	github.com/faultline-io/faultline/shared/api => ../../shared/api
+)

@@ -5,7 +5,9 @@ go 1.26.0
 toolchain go1.26.10
 
 require (
+	github.com/faultline-io/faultline/providers/vsphere/api v0.1.0
 	github.com/faultline-io/faultline/shared v0.0.0
+	github.com/faultline-io/faultline/shared/api v0.1.0
 	github.com/fsnotify/fsnotify v1.9.0
 	github.com/go-logr/logr v1.4.4
 	github.com/google/uuid v1.6.0
@@ -100,4 +102,8 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace github.com/faultline-io/faultline/shared => ../../shared
+replace (
+	github.com/faultline-io/faultline/providers/vsphere/api => ./api
+	github.com/faultline-io/faultline/shared => ../../shared
+	github.com/faultline-io/faultline/shared/api => ../../shared/api
+)

@@ -20,7 +20,19 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// WireFormat tests the kinds of an API whose names have the prefix. For each there is an object in the folder testdata; together
+// Wire is a version of an API whose format is tested.
+type Wire struct {
+	Add     func(*runtime.Scheme) error
+	Version schema.GroupVersion
+	// Prefix is that of the names of kinds.
+	Prefix string
+	// Folder has an object of each kind.
+	Folder string
+	// NeverEmpty are kinds that always have some field.
+	NeverEmpty []string
+}
+
+// WireFormat tests the kinds of a version whose names have the prefix. For each there is an object in the folder; together
 // they have every field of the types, with zero values where those mean something, because they are the first to get lost. It
 // wants
 //
@@ -28,27 +40,27 @@ import (
 //   - nothing in an object that nobody put there, as what is written out cannot be told from what the user said; kinds that are
 //     never empty are left out;
 //   - conditions, where a kind has some, to be those of the status.
-func WireFormat(t *testing.T, add func(*runtime.Scheme) error, version schema.GroupVersion, prefix string, neverEmpty ...string) {
+func WireFormat(t *testing.T, wire Wire) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	g := gomega.NewWithT(t)
-	g.Expect(add(scheme)).To(gomega.Succeed())
-	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(scheme.KnownTypes(version))), func(kind string) bool {
-		return !strings.HasPrefix(kind, prefix) || strings.HasSuffix(kind, "List")
+	g.Expect(wire.Add(scheme)).To(gomega.Succeed())
+	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(scheme.KnownTypes(wire.Version))), func(kind string) bool {
+		return !strings.HasPrefix(kind, wire.Prefix) || strings.HasSuffix(kind, "List")
 	})
-	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(wire.Folder, "*.yaml"))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(files).To(gomega.HaveLen(len(kinds)))
 	g.Expect(kinds).NotTo(gomega.BeEmpty())
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
-			object, err := scheme.New(version.WithKind(kind))
+			object, err := scheme.New(wire.Version.WithKind(kind))
 			gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
-			if !slices.Contains(neverEmpty, kind) {
+			if !slices.Contains(wire.NeverEmpty, kind) {
 				staysEmpty(t, object)
 			}
 			keepsConditions(t, object.DeepCopyObject())
-			staysAsWritten(t, object, filepath.Join("testdata", strings.ToLower(kind)+".yaml"))
+			staysAsWritten(t, object, filepath.Join(wire.Folder, strings.ToLower(kind)+".yaml"))
 		})
 	}
 }
