@@ -20,8 +20,6 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/rules"
-	"github.com/faultline-io/faultline/shared/rules/affinity"
-	"github.com/faultline-io/faultline/shared/rules/naming"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvestermachines,verbs=get;list;watch
@@ -31,7 +29,7 @@ import (
 func validateDomains(spec infrav1.HarvesterClusterSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.FailureDomainTopologyKey != "" {
-		errs = append(errs, affinity.ValidateKey(spec.FailureDomainTopologyKey, path.Child("failureDomainTopologyKey"))...)
+		errs = append(errs, validateLabelKey(spec.FailureDomainTopologyKey, path.Child("failureDomainTopologyKey"))...)
 	}
 	taken := map[string]string{}
 	for i := range spec.FailureDomains {
@@ -53,13 +51,13 @@ func validateDomains(spec infrav1.HarvesterClusterSpec, path *field.Path) field.
 func validateDomain(domain *infrav1.HarvesterFailureDomain, path *field.Path) field.ErrorList {
 	errs := validateDomainName(domain.Name, path.Child("name"))
 	if domain.TopologyKey != "" {
-		errs = append(errs, affinity.ValidateKey(domain.TopologyKey, path.Child("topologyKey"))...)
+		errs = append(errs, validateLabelKey(domain.TopologyKey, path.Child("topologyKey"))...)
 	}
 	if len(validation.IsValidLabelValue(domain.TopologyValue)) > 0 {
 		errs = append(errs, field.Invalid(path.Child("topologyValue"), domain.TopologyValue, notALabel+"correct it"))
 	}
 	for i, network := range domain.Networks {
-		errs = append(errs, naming.ValidateReference(network, path.Child("networks").Index(i))...)
+		errs = append(errs, validateReference(network, path.Child("networks").Index(i))...)
 	}
 	if domain.VMNetworkConfig != nil {
 		errs = append(errs, validateVMNetworkWithoutPool(*domain.VMNetworkConfig, path.Child("vmNetworkConfig"))...)

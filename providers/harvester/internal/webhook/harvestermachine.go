@@ -16,8 +16,6 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/rules"
-	"github.com/faultline-io/faultline/shared/rules/affinity"
-	"github.com/faultline-io/faultline/shared/rules/naming"
 )
 
 // HarvesterMachine validates HarvesterMachines. Its Reader should be uncached: a
@@ -94,18 +92,18 @@ func validateMachine(spec infrav1.HarvesterMachineSpec, path *field.Path) field.
 	errs := validateMemory(spec.Memory, path.Child("memory"))
 	errs = append(errs, validateVolumes(spec.Volumes, path.Child("volumes"))...)
 	for i, network := range spec.Networks {
-		errs = append(errs, naming.ValidateReference(network, path.Child("networks").Index(i))...)
+		errs = append(errs, validateReference(network, path.Child("networks").Index(i))...)
 	}
 	if spec.SSHKeyPair != "" {
-		errs = append(errs, naming.ValidateReference(spec.SSHKeyPair, path.Child("sshKeyPair"))...)
+		errs = append(errs, validateReference(spec.SSHKeyPair, path.Child("sshKeyPair"))...)
 	}
 	errs = append(errs, validateMachineNetwork(spec, path)...)
 	errs = append(errs, validateHardware(spec, path)...)
 	if spec.NodeAffinity != nil {
-		errs = append(errs, affinity.ValidateNode(*spec.NodeAffinity, path.Child("nodeAffinity"))...)
+		errs = append(errs, validateNodeAffinity(*spec.NodeAffinity, path.Child("nodeAffinity"))...)
 	}
 	if spec.WorkloadAffinity != nil {
-		errs = append(errs, affinity.ValidatePod(*spec.WorkloadAffinity, path.Child("workloadAffinity"))...)
+		errs = append(errs, validatePodAffinity(*spec.WorkloadAffinity, path.Child("workloadAffinity"))...)
 	}
 	errs = append(errs, validateDomainName(spec.FailureDomain, path.Child("failureDomain"))...)
 	if id := spec.ProviderID; id != "" && !strings.HasPrefix(id, infrav1.ProviderIDPrefix) {

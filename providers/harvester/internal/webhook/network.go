@@ -12,7 +12,6 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/rules"
-	"github.com/faultline-io/faultline/shared/rules/naming"
 )
 
 // validateVMNetwork has the rules of addresses from pools.
@@ -33,7 +32,7 @@ func validateVMNetwork(config infrav1.VMNetworkConfig, path *field.Path) field.E
 		}
 	}
 	errs = append(errs, validateAddress(config.Gateway, path.Child("gateway"))...)
-	if !naming.IsSubnetMask(config.SubnetMask) {
+	if !isSubnetMask(config.SubnetMask) {
 		errs = append(errs, field.Invalid(path.Child("subnetMask"), config.SubnetMask, "is no mask of a subnet: use one such as 255.255.255.0"))
 	}
 	return append(errs, validateResolver(config.DNSServers, config.DNSSearch, path)...)
@@ -73,7 +72,7 @@ func validateVMNetworkWithoutPool(config infrav1.VMNetworkConfig, path *field.Pa
 
 // validatePool has the rules of a pool that is to be made.
 func validatePool(pool infrav1.IPPool, path *field.Path) field.ErrorList {
-	errs := naming.ValidateReference(pool.VMNetwork, path.Child("vmNetwork"))
+	errs := validateReference(pool.VMNetwork, path.Child("vmNetwork"))
 	subnet, err := netip.ParsePrefix(pool.Subnet)
 	if err != nil {
 		return append(errs, field.Invalid(path.Child("subnet"), pool.Subnet, "is no subnet: use one such as 172.17.1.0/24"))
@@ -105,7 +104,7 @@ func validateResolver(servers, search []string, path *field.Path) field.ErrorLis
 		errs = append(errs, validateAddress(server, path.Child("dnsServers").Index(i))...)
 	}
 	for i, domain := range search {
-		if !naming.IsSearchDomain(domain) {
+		if !isSearchDomain(domain) {
 			errs = append(errs, field.Invalid(path.Child("dnsSearch").Index(i), domain, "is no domain: use one such as example.com"))
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/rules/naming"
 )
 
 // validateVolumes has the rules of volumes, each and together.
@@ -34,7 +33,7 @@ func validateVolume(volume infrav1.Volume, path *field.Path) field.ErrorList {
 	case volume.VolumeType == infrav1.VolumeTypeImage && volume.ImageName == "":
 		errs = append(errs, field.Required(path.Child("imageName"), "name the image that the volume is filled from"))
 	case volume.VolumeType == infrav1.VolumeTypeImage:
-		errs = append(errs, naming.ValidateImage(volume.ImageName, path.Child("imageName"))...)
+		errs = append(errs, validateImageReference(volume.ImageName, path.Child("imageName"))...)
 	case volume.StorageClass == "":
 		errs = append(errs, field.Required(path.Child("storageClass"), "name the storage class of the volume"))
 	}

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package naming is about texts in specs that name something.
-package naming
+package webhook
 
 import (
 	"net"
@@ -12,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ValidateReference wants namespace/name, or the name of an object in the target namespace on Harvester.
-func ValidateReference(reference string, path *field.Path) field.ErrorList {
+// validateReference wants namespace/name, or the name of an object in the target namespace on Harvester.
+func validateReference(reference string, path *field.Path) field.ErrorList {
 	namespace, name, found := strings.Cut(reference, "/")
 	if !found {
 		namespace, name = "default", reference
@@ -24,8 +23,8 @@ func ValidateReference(reference string, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, reference, "names no object on Harvester: use namespace/name, or name in the target namespace")}
 }
 
-// ValidateImage wants namespace/name or name, where name can be a display name, which nearly any text is.
-func ValidateImage(reference string, path *field.Path) field.ErrorList {
+// validateImageReference wants namespace/name or name, where name can be a display name, which nearly any text is.
+func validateImageReference(reference string, path *field.Path) field.ErrorList {
 	namespace, name, found := strings.Cut(reference, "/")
 	if !found || len(validation.IsDNS1123Label(namespace)) == 0 && name != "" {
 		return nil
@@ -33,8 +32,8 @@ func ValidateImage(reference string, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, reference, "names no image: use namespace/name, or name in the target namespace")}
 }
 
-// IsSubnetMask reports whether a text is a mask with all its ones first, and some of them.
-func IsSubnetMask(mask string) bool {
+// isSubnetMask reports whether a text is a mask with all its ones first, and some of them.
+func isSubnetMask(mask string) bool {
 	ip := net.ParseIP(mask)
 	if four := ip.To4(); four != nil {
 		ip = four
@@ -43,7 +42,7 @@ func IsSubnetMask(mask string) bool {
 	return bits > 0 && ones > 0
 }
 
-// IsSearchDomain reports whether a resolver can search names in a domain, which may end with a dot.
-func IsSearchDomain(domain string) bool {
+// isSearchDomain reports whether a resolver can search names in a domain, which may end with a dot.
+func isSearchDomain(domain string) bool {
 	return len(validation.IsDNS1123Subdomain(strings.ToLower(strings.TrimSuffix(domain, ".")))) == 0
 }

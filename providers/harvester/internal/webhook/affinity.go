@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package affinity has the rules that Kubernetes has of the affinity of Pods, for those who accept one long before a Pod is made.
-package affinity
+package webhook
 
 import (
 	"strconv"
@@ -13,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ValidateNode returns what is wrong with an affinity to nodes.
-func ValidateNode(affinity corev1.NodeAffinity, path *field.Path) field.ErrorList {
+// validateNodeAffinity returns what is wrong with an affinity to nodes.
+func validateNodeAffinity(affinity corev1.NodeAffinity, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if required := affinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
 		path := path.Child("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
@@ -37,7 +36,7 @@ func validateNodeTerm(term corev1.NodeSelectorTerm, path *field.Path) field.Erro
 	var errs field.ErrorList
 	for i, requirement := range term.MatchExpressions {
 		path := path.Child("matchExpressions").Index(i)
-		errs = append(errs, ValidateKey(requirement.Key, path.Child("key"))...)
+		errs = append(errs, validateLabelKey(requirement.Key, path.Child("key"))...)
 		errs = append(errs, validateOperator(requirement, path)...)
 	}
 	for i, requirement := range term.MatchFields {
@@ -81,8 +80,8 @@ func validateOperator(requirement corev1.NodeSelectorRequirement, path *field.Pa
 	return nil
 }
 
-// ValidatePod returns what is wrong with an affinity to Pods.
-func ValidatePod(affinity corev1.PodAffinity, path *field.Path) field.ErrorList {
+// validatePodAffinity returns what is wrong with an affinity to Pods.
+func validatePodAffinity(affinity corev1.PodAffinity, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, term := range affinity.RequiredDuringSchedulingIgnoredDuringExecution {
 		errs = append(errs, validatePodTerm(term, path.Child("requiredDuringSchedulingIgnoredDuringExecution").Index(i))...)
@@ -96,7 +95,7 @@ func ValidatePod(affinity corev1.PodAffinity, path *field.Path) field.ErrorList 
 }
 
 func validatePodTerm(term corev1.PodAffinityTerm, path *field.Path) field.ErrorList {
-	errs := ValidateKey(term.TopologyKey, path.Child("topologyKey"))
+	errs := validateLabelKey(term.TopologyKey, path.Child("topologyKey"))
 	for name, selector := range map[string]*metav1.LabelSelector{"labelSelector": term.LabelSelector, "namespaceSelector": term.NamespaceSelector} {
 		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
 			errs = append(errs, field.Invalid(path.Child(name), metav1.FormatLabelSelector(selector), err.Error()+": correct it"))
@@ -112,8 +111,8 @@ func validateWeight(weight int32, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, weight, "is no weight: use one from 1 to 100")}
 }
 
-// ValidateKey returns what is wrong with the key of a label.
-func ValidateKey(key string, path *field.Path) field.ErrorList {
+// validateLabelKey returns what is wrong with the key of a label.
+func validateLabelKey(key string, path *field.Path) field.ErrorList {
 	if len(validation.IsQualifiedName(key)) == 0 {
 		return nil
 	}
