@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package shared_test
+package e2e_test
 
 import (
 	"go/ast"
@@ -113,7 +113,7 @@ func cmpErr(err, otherwise error) error {
 func TestEveryReasonOfAConditionIsInTheDocumentation(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	root := ".."
+	root := repository
 	clusterAPI, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api/api").Output()
 	g.Expect(err).NotTo(HaveOccurred())
 	providers, err := filepath.Glob(filepath.Join(root, "providers", "*"))
@@ -144,12 +144,15 @@ func TestEveryReasonOfAConditionIsInTheDocumentation(t *testing.T) {
 }
 
 // Whoever adds a provider looks there for what need not be written again.
-func TestTheReadmeHasEveryPackage(t *testing.T) {
+func TestTheReadmeOfSharedHasEveryPackage(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	readme, err := os.ReadFile("README.md")
+	shared := filepath.Join(repository, "shared")
+	readme, err := os.ReadFile(filepath.Join(shared, "README.md"))
 	g.Expect(err).NotTo(HaveOccurred())
-	packages, err := exec.CommandContext(t.Context(), "go", "list", "./...").Output()
+	list := exec.CommandContext(t.Context(), "go", "list", "./...")
+	list.Dir = shared
+	packages, err := list.Output()
 	g.Expect(err).NotTo(HaveOccurred())
 	for name := range strings.FieldsSeq(string(packages)) {
 		if folder, found := strings.CutPrefix(name, "github.com/faultline-io/faultline/shared/"); found {
