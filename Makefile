@@ -233,7 +233,7 @@ $(PROVIDERS:%=generate/%): generate/%:
 	cd providers/$*/api && $(CONTROLLER_GEN) object paths=./...
 	cd providers/$* && $(CONTROLLER_GEN) crd:crdVersions=v1 rbac:roleName=system-manager-role webhook \
 		$$(printf 'paths=./%s/... ' api/v1*) $$(go list ./internal/... | grep -v -E '/internal/(loadbalancer|cloudprovider)/' | sed 's/^/paths=/') \
-		paths=github.com/faultline-io/faultline/shared/controllers paths=github.com/faultline-io/faultline/shared/workloads \
+		paths=github.com/faultline-io/faultline/shared/controllers paths=github.com/faultline-io/faultline/shared/remote \
 		output:crd:dir=./config/crd/bases output:rbac:dir=./config/rbac output:webhook:dir=./config/webhook
 
 # Managers that run beside what a provider provides for. They are of the provider's module.

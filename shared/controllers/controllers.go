@@ -14,10 +14,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/quorum"
 	"github.com/faultline-io/faultline/shared/rebalance"
-	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/spread"
 	"github.com/faultline-io/faultline/shared/watch"
 )
@@ -57,17 +57,17 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 func Add(ctx context.Context, mgr ctrl.Manager, watchFilter string, of Of, o Options) error {
 	c, live, now := mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{}
 	if err := (&rebalance.Reconciler{
-		Client: c, Live: live, Provider: of.Provider, Recorder: recorder.For(mgr, "rebalance"), Clock: now, Metrics: of.Metrics,
+		Client: c, Live: live, Provider: of.Provider, Recorder: manager.Recorder(mgr, "rebalance"), Clock: now, Metrics: of.Metrics,
 		KubeadmVersion: o.KubeadmVersion,
 	}).SetupWithManager(ctx, mgr, watchFilter, watch.Workers(o.Rebalances)); err != nil {
 		return fmt.Errorf("adding rebalance controller: %w", err)
 	}
-	if err := (&quorum.Reconciler{Client: c, Live: live, Provider: of.Provider, Recorder: recorder.For(mgr, "quorum")}).
+	if err := (&quorum.Reconciler{Client: c, Live: live, Provider: of.Provider, Recorder: manager.Recorder(mgr, "quorum")}).
 		SetupWithManager(ctx, mgr, watchFilter, watch.Workers(o.Rebalances)); err != nil {
 		return fmt.Errorf("adding quorum controller: %w", err)
 	}
 	if err := (&spread.Reconciler{
-		Client: c, Live: live, Provider: of.Provider, Recorder: recorder.For(mgr, "spread"), Clock: now, Metrics: of.Metrics,
+		Client: c, Live: live, Provider: of.Provider, Recorder: manager.Recorder(mgr, "spread"), Clock: now, Metrics: of.Metrics,
 	}).SetupWithManager(ctx, mgr, watchFilter, watch.Workers(o.Spread)); err != nil {
 		return fmt.Errorf("adding controller that spreads workers: %w", err)
 	}

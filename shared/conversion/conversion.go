@@ -9,7 +9,7 @@
 // or with one that cannot be read, is what it says and nothing more: it can always be read, updated and deleted.
 //
 // A provider writes for each kind two functions, fromHub and toHub, with the helpers here, and tests them with package
-// conversiontest. Lossless makes converters of them where every field stands for itself. Where one that was kept must not come back
+// rulestest. Lossless makes converters of them where every field stands for itself. Where one that was kept must not come back
 // because it belongs to another that the writer has changed, as a thumbprint to its server, toHub says so itself, with Keep and Kept.
 package conversion
 

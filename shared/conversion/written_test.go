@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/faultline-io/faultline/shared/conversion"
-	"github.com/faultline-io/faultline/shared/conversion/conversiontest"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 // older and newer are a kind in two versions. The newer one has what the older cannot say.
@@ -62,12 +62,12 @@ const (
 	newerVersion = "example.com/v2"
 )
 
-func webhook(t *testing.T) conversiontest.Webhook {
+func webhook(t *testing.T) rulestest.Webhook {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(schema.FromAPIVersionAndKind(olderVersion, "Thing"), &older{})
 	scheme.AddKnownTypeWithName(schema.FromAPIVersionAndKind(newerVersion, "Thing"), &newer{})
-	return conversiontest.NewWebhook(t, scheme, &newer{}, conversion.LosslessPair("example.com/kept",
+	return rulestest.NewWebhook(t, scheme, &newer{}, conversion.LosslessPair("example.com/kept",
 		func(src *newer, dst *older) { dst.ObjectMeta, dst.Spec = src.ObjectMeta, src.Spec.olderSpec },
 		func(src *older, dst *newer) {
 			dst.ObjectMeta, dst.Spec.olderSpec = src.ObjectMeta, src.Spec

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 const claimKind = "IPAddressClaim"
@@ -33,7 +32,7 @@ type Answer struct {
 	RetryAfter time.Duration
 }
 
-// Address claims an address of the pool, under this name, unless that is done. An error is a terminalerror.Error where the API
+// Address claims an address of the pool, under this name, unless that is done. An error is a reconcile.RefusedError where the API
 // server refuses the claim. Changes of the claim and new addresses bring the owner back: it watches both.
 func (o Owner) Address(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (Answer, error) {
 	claim, err := o.find(ctx, o.Client, name)
@@ -41,7 +40,7 @@ func (o Owner) Address(ctx context.Context, name string, pool ipamclusterv1.IPPo
 		return Answer{}, err
 	}
 	if claim == nil {
-		return Answer{}, terminalerror.Create(ctx, o.Client, &ipamclusterv1.IPAddressClaim{
+		return Answer{}, reconcile.Create(ctx, o.Client, &ipamclusterv1.IPAddressClaim{
 			ObjectMeta: o.Meta(name),
 			Spec:       ipamclusterv1.IPAddressClaimSpec{ClusterName: o.Object.GetLabels()[clusterv1.ClusterNameLabel], PoolRef: pool},
 		}, claimKind)

@@ -23,7 +23,7 @@ import (
 
 	"github.com/faultline-io/faultline/shared/ipamclaim"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
-	"github.com/faultline-io/faultline/shared/terminalerror"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 const finalizer = "test.infrastructure.cluster.x-k8s.io/address"
@@ -132,7 +132,7 @@ func TestARefusedClaimIsATerminalError(t *testing.T) {
 		},
 	})
 	_, err := s.owner.Address(t.Context(), "m-p", pool())
-	var refused *terminalerror.Error
+	var refused *reconcile.RefusedError
 	s.Expect(errors.As(err, &refused)).To(BeTrue())
 	s.Expect(refused.Error()).To(And(HavePrefix("the API server refuses IPAddressClaim m-p: "), HaveSuffix("raise the ResourceQuota, or delete what is not needed")))
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package manager is what the mains of all providers have in common: the command line of a Cluster API manager and the
-// manager made from it.
+// manager made from it, with the recorders of its controllers, which store every event.
 package manager
 
 import (

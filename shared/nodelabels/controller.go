@@ -33,7 +33,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Reconciler labels the Nodes of a provider's machines. It reads infrastructure machines and clusters, Machines and Clusters; a
@@ -48,7 +48,7 @@ type Reconciler struct {
 	// Recorder tells of labels that somebody removes from Nodes.
 	Recorder events.EventRecorder
 
-	filter     watchfilter.Filter
+	filter     watch.Filter
 	machines   machines
 	controller controller.Controller
 	// nodes are the Nodes last written, of whatever cluster: one of the same name is forgotten.

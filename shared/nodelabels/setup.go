@@ -24,7 +24,6 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 const (
@@ -35,7 +34,7 @@ const (
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
-	r.filter = watchfilter.Filter(watchFilter)
+	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.Machine{}, nodeIndex, nodeOf); err != nil {
 		return fmt.Errorf("indexing Machines by Node: %w", err)

@@ -21,9 +21,9 @@ import (
 	"github.com/faultline-io/faultline/shared/nodelabels"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/recorder"
+	"github.com/faultline-io/faultline/shared/remote"
 	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/workloads"
 )
 
 // patience is only waited out by a test that fails.
@@ -130,7 +130,7 @@ func (w *world) start() {
 	w.t.Helper()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
 	w.stop = testworld.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
-		connections, err := workloads.Connect(ctx, mgr, providertest.Provider{}, workloads.Options{}, workloads.Contents{StripNode: nodelabels.StripNode})
+		connections, err := remote.Connect(ctx, mgr, providertest.Provider{}, remote.Options{}, remote.Contents{StripNode: nodelabels.StripNode})
 		if err != nil {
 			return err
 		}

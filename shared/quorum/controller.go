@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Reconciler sees to the hooks of the control-plane Machines of a provider's Clusters. It decides from caches; what is to be done it
@@ -34,7 +34,7 @@ type Reconciler struct {
 	Provider provider.Provider
 	Recorder events.EventRecorder
 
-	filter watchfilter.Filter
+	filter watch.Filter
 	// hooks writes them.
 	hooks                    patch.Repeats
 	clusterKind, machineKind schema.GroupKind

@@ -23,12 +23,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // SetupWithManager adds the controller. Control planes of a kind are watched from when the first Cluster has one and asks for it.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
-	r.filter, r.cached = watchfilter.Filter(watchFilter), source{mgr.GetClient(), mgr.GetCache()}
+	r.filter, r.cached = watch.Filter(watchFilter), source{mgr.GetClient(), mgr.GetCache()}
 	for _, of := range []struct {
 		object client.Object
 		kind   *schema.GroupKind

@@ -25,7 +25,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Reconciler spreads the control planes of a provider's clusters. It decides from Client, which may be a cache; what is to be done it
@@ -40,7 +40,7 @@ type Reconciler struct {
 	// KubeadmVersion is the version of the kubeadm control-plane provider where clusterctl's inventory does not say it; it may be "".
 	KubeadmVersion string
 
-	filter    watchfilter.Filter
+	filter    watch.Filter
 	written   patch.Written
 	installed installed
 	// follow begins to watch control planes; nil where nothing is watched.

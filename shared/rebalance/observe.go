@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/deletion"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/failuredomain"
 	"github.com/faultline-io/faultline/shared/provider"
@@ -266,7 +265,7 @@ func machineOfObject(machine *clusterv1.Machine) Machine {
 	m := Machine{
 		Name: machine.Name, UID: machine.UID, Created: machine.CreationTimestamp.Time, Asked: machine.Spec.FailureDomain, Observed: machine.Status.FailureDomain,
 		Ready: conditions.IsTrue(machine, clusterv1.MachineReadyCondition), HasNode: machine.Status.NodeRef.IsDefined(),
-		Deleting: !machine.DeletionTimestamp.IsZero(), Deletion: deletion.Phase(machine),
+		Deleting: !machine.DeletionTimestamp.IsZero(), Deletion: distribution.DeletionPhase(machine),
 		DeletingReason: conditions.GetReason(machine, clusterv1.MachineDeletingCondition),
 		Unhealthy:      remediate || isFalse(clusterv1.MachineHealthCheckSucceededCondition) || isFalse(clusterv1.MachineOwnerRemediatedCondition),
 		Outdated:       isFalse(clusterv1.MachineUpToDateCondition),

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package reconcile is what comes before and after the work of every reconciler. A controller that changes objects of its own kind
-// has a Loop for it; one that only reads its objects, and changes others', needs none.
+// has a Loop for it; one that only reads its objects, and changes others', needs none. A machine's life cycle is a list of steps in it. A
+// request that the API server refuses until its user does something is a RefusedError.
 package reconcile
 
 import (
@@ -25,7 +26,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Scope is what one reconcile knows. Its zero value means that there is nothing to be done.
@@ -50,7 +51,7 @@ type Scope interface {
 // time that it loses again.
 type Loop[T client.Object, S Scope] struct {
 	Client client.Client
-	Filter watchfilter.Filter
+	Filter watch.Filter
 	// Written remembers the loop's writes from one reconcile to the next.
 	Written *patch.Written
 	// Finalizer is on the object before Normal runs; "" for a kind that adds its own when there is something to hold.

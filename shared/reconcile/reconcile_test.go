@@ -32,7 +32,7 @@ import (
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 const finalizer = "test/finalizer"
@@ -51,7 +51,7 @@ type world struct {
 	client  client.Client
 	written patch.Written
 	owner   *clusterv1.Cluster
-	filter  watchfilter.Filter
+	filter  watch.Filter
 	idle    bool  // there is nothing to be done
 	fails   error // the work
 	get     error // reads

@@ -4,7 +4,8 @@
 // Package remote reads the kubeconfigs that users of the management cluster wrote, and bounds what the servers in them answer. Tools of
 // Kubernetes take a kubeconfig as their user's own: they read the files and run the programs that it names, and read as much as its server
 // sends. For a manager those are the manager's files, the token of its ServiceAccount among them, which it would send to the server of the
-// author, and the manager's memory, which it needs for others.
+// author, and the manager's memory, which it needs for others. Connect gives a manager the workload
+// clusters of its provider.
 package remote
 
 import (

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package simulation is what simulators have in common that run as controllers of an API server. It uses nothing of what they test: a
-// defect of the loop, the patches or the caches of our managers must not be one of the simulators too, where it would go unseen.
+// defect of the loop, the patches or the caches of our managers must not be one of the simulators too, where it would go unseen. A Proxy before an API server has that disobey: it
+// knows users by their tokens, counts what they ask for, and stands in their way.
 package simulation
 
 import (

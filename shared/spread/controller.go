@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // settle is how long assignments are collected before they are reported: five hundred machines that are made within seconds are a
@@ -37,7 +37,7 @@ type Reconciler struct {
 	Metrics  *distribution.Metrics
 	Provider provider.Provider
 
-	filter   watchfilter.Filter
+	filter   watch.Filter
 	clusters patch.Written // infrastructure clusters
 	machines patch.Written // Machines; it writes the metadata of infrastructure machines, too
 	assigned memory

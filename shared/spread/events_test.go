@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/recorder"
+	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/spread"
 	"github.com/faultline-io/faultline/shared/testworld"
 )
@@ -24,7 +24,7 @@ func (w *world) recording() *spread.Reconciler {
 	w.t.Helper()
 	r := w.reconciler(api)
 	testworld.Start(w.t, apiServer, nil, ctrl.Options{Scheme: scheme}, func(_ context.Context, mgr ctrl.Manager) error {
-		r.Recorder = recorder.For(mgr, "spread")
+		r.Recorder = manager.Recorder(mgr, "spread")
 		return nil
 	})
 	return r

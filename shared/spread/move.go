@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/deletion"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
@@ -155,7 +154,7 @@ func (s *scope) progress(md *clusterv1.MachineDeployment, move faultlinev1.Machi
 	move.Message = ""
 	switch {
 	case there && !at.machine.DeletionTimestamp.IsZero():
-		move.Phase = deletion.Phase(at.machine)
+		move.Phase = distribution.DeletionPhase(at.machine)
 	case there && move.Phase != faultlinev1.MoveStarted: // the cache shows it as it was before
 	case there && !g.deleteOne:
 		move.Phase, move.Message = faultlinev1.MoveAborted, "spec.distribution.workers.rebalance is not DeleteOne any more"

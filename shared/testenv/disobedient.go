@@ -11,20 +11,20 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/faultline-io/faultline/shared/simulation/front"
+	"github.com/faultline-io/faultline/shared/simulation"
 )
 
 // disobedient writes a kubeconfig for a user of the groups of ServiceAccounts, to whom the API server has every fault until the test ends.
 // The test fails if the user asks too often for an object.
 func disobedient(t *testing.T, env *envtest.Environment, name string) string {
 	t.Helper()
-	proxy, err := front.New(env.Config, front.Address{})
+	proxy, err := simulation.NewProxy(env.Config, simulation.Address{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	proxy.CountOnly()
 	const token = "user"
-	proxy.Admit(token, front.User{Name: name, Groups: accountGroups()})
+	proxy.Admit(token, simulation.User{Name: name, Groups: accountGroups()})
 	if err := proxy.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func disobedient(t *testing.T, env *envtest.Environment, name string) string {
 			t.Error(err)
 		}
 	})
-	for _, fault := range front.Faults() {
+	for _, fault := range simulation.ProxyFaults() {
 		if err := fault.Make(t.Context(), &proxy.Obstacles, true); err != nil {
 			t.Fatal(err)
 		}

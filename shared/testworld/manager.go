@@ -1,7 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testworld is for tests that share an API server and have a namespace and a manager each.
+// Package testworld is for tests that share an API server and have a namespace and a manager each. Its Rows are what
+// users get wrong about failure domains: what they do, what a condition then says, and that no machine is moved for it. Every provider plays
+// all rows in one World, with its own kinds and its manager.
 package testworld
 
 import (

@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watch is what controllers' watches have in common: which events matter, and whom they concern.
+// Package watch is what controllers' watches have in common: which events matter, whom they concern, and which objects are
+// another manager's.
 package watch
 
 import (

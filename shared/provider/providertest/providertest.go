@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package providertest is an infrastructure for tests of what works for all of them: its failure domains are what the test says
-// they are, and its machines are where the test puts them.
+// they are, and its machines are where the test puts them. Its ControlPlane plays a KubeadmControlPlane.
 package providertest
 
 import (

@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rulestest tests rules with tables of changes to an object that is valid.
+// Package rulestest tests rules with tables of changes to an object that is valid, the wire format of kinds, and that
+// nothing is lost when objects are converted between the versions of their kind.
 package rulestest
 
 import (

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deletion says how far the deletion of a Machine has come. Pure.
-package deletion
+package distribution
 
 import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -11,10 +10,10 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Phase returns how far the deletion of a Machine has come, from the reason of its condition Deleting: MoveDeleting until it may be
+// DeletionPhase returns how far the deletion of a Machine has come, from the reason of its condition Deleting: MoveDeleting until it may be
 // drained, MoveDrainable while it is, MoveDrained while volumes or a hook still hold it, MoveTerminable from the moment that its
 // infrastructure may go. It returns "" for a Machine that is not being deleted.
-func Phase(machine *clusterv1.Machine) faultlinev1.MovePhase {
+func DeletionPhase(machine *clusterv1.Machine) faultlinev1.MovePhase {
 	if machine.DeletionTimestamp.IsZero() {
 		return ""
 	}

@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workloads connects a manager with the workload clusters of its provider: with Cluster API's cluster cache, which keeps a
-// connection to each and looks every ten seconds whether it still answers.
-package workloads
+package remote
 
 import (
 	"context"
@@ -19,9 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/provider"
-	"github.com/faultline-io/faultline/shared/recorder"
-	"github.com/faultline-io/faultline/shared/remote"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -35,7 +32,7 @@ type Options struct {
 	QPS   float32
 	Burst int
 	// Remote is what kubeconfigs may name, and their servers answer.
-	Remote remote.Rules
+	Remote Rules
 }
 
 // AddFlags adds the flags of these options, by the names that they have in Cluster API's managers.
@@ -63,7 +60,7 @@ func Connect(ctx context.Context, mgr ctrl.Manager, infrastructure provider.Prov
 		return nil, fmt.Errorf("connecting with workload clusters: %w", err)
 	}
 	// A kubeconfig is read when a connection is made, which is no reason to remember every Secret.
-	kubeconfigs := remote.NewReader(mgr.GetAPIReader(), o.Remote, refusals(ctx, mgr))
+	kubeconfigs := NewReader(mgr.GetAPIReader(), o.Remote, refusals(ctx, mgr))
 	if err := forgetDeleted(ctx, mgr, kubeconfigs); err != nil {
 		return nil, fmt.Errorf("connecting with workload clusters: %w", err)
 	}
@@ -91,7 +88,7 @@ const RefusedReason = "KubeconfigRefused"
 
 // refusals tells of kubeconfigs that are refused on their Clusters.
 func refusals(ctx context.Context, mgr ctrl.Manager) func(client.ObjectKey, error) {
-	events := recorder.For(mgr, "clustercache")
+	events := manager.Recorder(mgr, "clustercache")
 	return func(key client.ObjectKey, why error) {
 		cluster := &clusterv1.Cluster{}
 		if err := mgr.GetClient().Get(ctx, key, cluster); err != nil {
@@ -102,7 +99,7 @@ func refusals(ctx context.Context, mgr ctrl.Manager) func(client.ObjectKey, erro
 }
 
 // forgetDeleted has the reader forget Clusters that are gone.
-func forgetDeleted(ctx context.Context, mgr ctrl.Manager, kubeconfigs *remote.Reader) error {
+func forgetDeleted(ctx context.Context, mgr ctrl.Manager, kubeconfigs *Reader) error {
 	clusters, err := mgr.GetCache().GetInformer(ctx, &clusterv1.Cluster{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return err

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recorder makes the recorders through which every controller tells of what happens, so that all that is told is stored.
-package recorder
+package manager
 
 import (
 	"fmt"
@@ -23,18 +22,18 @@ import (
 const (
 	// longestNote is what an API server takes of an event's note: it refuses a longer one, and client-go does not try again.
 	longestNote = 1024
-	// rest says where the rest is of a note that was too long.
-	rest = " ... (the rest is in the status)"
+	// cutNote says where the rest is of a note that was too long.
+	cutNote = " ... (the rest is in the status)"
 	// remembered is of how many events it is remembered what else was told of the same; client-go does so for a few minutes.
 	remembered = 4096
 	// mostNotes is how many events stay apart of which only the note differs.
 	mostNotes = 100
 )
 
-// For returns the recorder of a controller. Notes that are too long are cut, and events of which only the note differs stay apart:
+// Recorder returns the recorder of a controller. Notes that are too long are cut, and events of which only the note differs stay apart:
 // client-go would make them one, which says how often it happened and has the first note. Errors of a network are told in the words that each
 // attempt has, so that an outage is one event however often something is tried.
-func For(manager ctrlrecorder.Provider, name string) events.EventRecorder {
+func Recorder(manager ctrlrecorder.Provider, name string) events.EventRecorder {
 	return &recorder{EventRecorder: manager.GetEventRecorder(name), seed: maphash.MakeSeed(), told: lru.New(remembered)} //nolint:forbidigo // this is where they are made
 }
 
@@ -43,11 +42,11 @@ type recorder struct {
 
 	seed maphash.Seed
 	mu   sync.Mutex
-	told *lru.Cache // key -> sums of the notes that were told of it, in their order
+	told *lru.Cache // eventKey -> sums of the notes that were told of it, in their order
 }
 
-// key is what client-go knows events by that it makes one of.
-type key struct {
+// eventKey is what client-go knows events by that it makes one of.
+type eventKey struct {
 	regarding, related   types.UID
 	version              string
 	kind, reason, action string
@@ -56,14 +55,14 @@ type key struct {
 // Eventf tells of something.
 func (r *recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) { //nolint:revive // client-go has so many
 	note = text.Steady(fmt.Sprintf(note, args...))
-	if again := r.again(key{uid(regarding), uid(related), version(regarding), kind, reason, action}, note); again > 0 {
+	if again := r.again(eventKey{uid(regarding), uid(related), resourceVersion(regarding), kind, reason, action}, note); again > 0 {
 		action = fmt.Sprintf("%s-%d", action, again+1)
 	}
-	r.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", text.CutWith(note, longestNote, rest))
+	r.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", text.CutWith(note, longestNote, cutNote))
 }
 
 // again is how many other notes were told of the same before this one.
-func (r *recorder) again(of key, note string) int {
+func (r *recorder) again(of eventKey, note string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known, _ := r.told.Get(of)
@@ -85,7 +84,7 @@ func uid(o runtime.Object) types.UID {
 	return ""
 }
 
-func version(o runtime.Object) string {
+func resourceVersion(o runtime.Object) string {
 	if object, err := meta.Accessor(o); err == nil {
 		return object.GetResourceVersion()
 	}

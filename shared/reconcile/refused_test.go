@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package terminalerror_test
+package reconcile_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/faultline-io/faultline/shared/terminalerror"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 func TestARequestIsRefusedWhenSomebodyHasToDoSomethingFirst(t *testing.T) {
@@ -51,9 +51,9 @@ func TestARequestIsRefusedWhenSomebodyHasToDoSomethingFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			g.Expect(terminalerror.Is(tc.err)).To(Equal(tc.wayOut != ""))
+			g.Expect(reconcile.IsRefused(tc.err)).To(Equal(tc.wayOut != ""))
 			if tc.wayOut != "" {
-				g.Expect(terminalerror.Message("Secret", "s", tc.err)).To(And(
+				g.Expect(reconcile.RefusedMessage("Secret", "s", tc.err)).To(And(
 					HavePrefix("the API server refuses Secret s: "), ContainSubstring(tc.wayOut), Not(ContainSubstring("creating"))))
 			}
 		})
@@ -69,10 +69,10 @@ func TestCreateTellsARefusalFromAFailureAndFromWhatIsThere(t *testing.T) {
 	})
 	create := func(err error) error {
 		answer = err
-		return terminalerror.Create(t.Context(), c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, "Secret")
+		return reconcile.Create(t.Context(), c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, "Secret")
 	}
 	secrets := schema.GroupResource{Resource: "secrets"}
-	var refused *terminalerror.Error
+	var refused *reconcile.RefusedError
 	g.Expect(create(nil)).To(Succeed())
 	g.Expect(create(apierrors.NewAlreadyExists(secrets, "s"))).To(Succeed())
 	g.Expect(errors.As(create(apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: q"))), &refused)).To(BeTrue())
@@ -96,16 +96,16 @@ func TestAWebhookThatDoesNotAnswerHasRefusedNothing(t *testing.T) {
 			g := NewWithT(t)
 			err := fmt.Errorf("patching: %w", apierrors.NewInternalError(errors.New(
 				`failed calling webhook "baremetalhost.metal3.io": failed to call webhook: Post "https://s.n.svc:443/v?timeout=10s": `+why)))
-			g.Expect(terminalerror.Is(err)).To(BeFalse())
-			g.Expect(terminalerror.Unanswered(err)).To(BeTrue())
-			g.Expect(terminalerror.Message("BareMetalHost", "h", err)).To(And(
+			g.Expect(reconcile.IsRefused(err)).To(BeFalse())
+			g.Expect(reconcile.Unanswered(err)).To(BeTrue())
+			g.Expect(reconcile.RefusedMessage("BareMetalHost", "h", err)).To(And(
 				HavePrefix("the API server cannot ask about BareMetalHost h: "), ContainSubstring("asked again"),
 				Not(ContainSubstring("refuses")), Not(ContainSubstring("->"))))
-			g.Expect((&terminalerror.Error{Answer: err}).Again()).To(BeNumerically("<", terminalerror.Check))
+			g.Expect((&reconcile.RefusedError{Answer: err}).Again()).To(BeNumerically("<", reconcile.RefusedPause))
 		})
 	}
 	g := NewWithT(t)
-	g.Expect(terminalerror.Unanswered(errors.New("EOF"))).To(BeFalse(), "that is the API server itself")
-	g.Expect(terminalerror.Unanswered(apierrors.NewBadRequest(`admission webhook "w" denied the request: EOF`))).To(BeFalse())
-	g.Expect((&terminalerror.Error{Answer: apierrors.NewBadRequest("no")}).Again()).To(Equal(terminalerror.Check))
+	g.Expect(reconcile.Unanswered(errors.New("EOF"))).To(BeFalse(), "that is the API server itself")
+	g.Expect(reconcile.Unanswered(apierrors.NewBadRequest(`admission webhook "w" denied the request: EOF`))).To(BeFalse())
+	g.Expect((&reconcile.RefusedError{Answer: apierrors.NewBadRequest("no")}).Again()).To(Equal(reconcile.RefusedPause))
 }

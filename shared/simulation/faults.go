@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package front
+package simulation
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// Fault is a way in which an API server breaks a rule that its clients would like to rely on.
-type Fault = faults.Fault[*Obstacles, struct{}, struct{}]
+// ProxyFault is a way in which an API server breaks a rule that its clients would like to rely on.
+type ProxyFault = faults.Fault[*Obstacles, struct{}, struct{}]
 
 const (
 	// lateBy is how late the watches of an API server are that lags, shortly how long at most those last that are cut.
@@ -21,9 +21,9 @@ const (
 	some = 0.1
 )
 
-// Faults returns all there are. A further one is a further entry.
-func Faults() []Fault {
-	return []Fault{
+// ProxyFaults returns all there are. A further one is a further entry.
+func ProxyFaults() []ProxyFault {
+	return []ProxyFault{
 		{
 			Name: "lagging", Is: "watches bring changes seconds late", Breaks: "A client that has written finds in its cache what it has written.",
 			Set: set(func(o *Obstacles, on bool) { o.Lag(whole(on, lateBy)) }),

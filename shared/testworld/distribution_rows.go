@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package distributiontest
+package testworld
 
 import (
 	"maps"
@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // Row is one thing that a user gets wrong.
@@ -79,8 +78,8 @@ func (w *World) play(t *testing.T, row Row) *Objects {
 	o.createAll(t)
 	o.eventually(t, func(g gomega.Gomega) {
 		condition := conditions.Get(o.Infra, row.Condition)
-		g.Expect(condition).NotTo(gomega.BeNil(), "%s", testworld.Describe(o.Infra))
-		g.Expect(*condition).To(gomega.And(gomega.HaveField("Status", row.Status), gomega.HaveField("Reason", row.Reason)), "%s", testworld.Describe(o.Infra))
+		g.Expect(condition).NotTo(gomega.BeNil(), "%s", Describe(o.Infra))
+		g.Expect(*condition).To(gomega.And(gomega.HaveField("Status", row.Status), gomega.HaveField("Reason", row.Reason)), "%s", Describe(o.Infra))
 		for _, part := range row.Says {
 			g.Expect(condition.Message).To(gomega.ContainSubstring(w.named(part)))
 		}

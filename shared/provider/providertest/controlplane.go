@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rebalancetest plays a KubeadmControlPlane in tests: what its controller, and Cluster API's, would report. What they would
-// create and delete is the test's to do.
-package rebalancetest
+package providertest
 
 import (
 	"context"

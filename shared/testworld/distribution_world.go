@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package distributiontest
+package testworld
 
 import (
 	"maps"
@@ -19,7 +19,6 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/provider"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 const (
@@ -233,7 +232,7 @@ func (o *Objects) createAll(t *testing.T) {
 	}
 	o.eventually(t, func(g gomega.Gomega) {
 		_, known := o.Infra.Distribution()
-		g.Expect(known.FailureDomains).To(gomega.HaveLen(len(w.Domains)), "%s", testworld.Describe(o.Infra))
+		g.Expect(known.FailureDomains).To(gomega.HaveLen(len(w.Domains)), "%s", Describe(o.Infra))
 	})
 	cluster := &clusterv1.Cluster{ObjectMeta: o.Cluster.ObjectMeta}
 	before := cluster.DeepCopy()

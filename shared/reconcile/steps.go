@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package steps runs the life cycle of an object as a list of steps. Each looks, does what is missing, and says whether the next
-// may follow. All of them run again in every reconcile, so that nothing has to be remembered between two.
-package steps
+package reconcile
 
 import (
 	"context"
@@ -16,7 +14,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// Step is one phase of a life cycle. S is what a reconcile knows.
+// Step is one phase of a life cycle. It looks, does what is missing, and returns whether the next may follow. All of them run again in
+// every reconcile, so that nothing has to be remembered between two. S is what a reconcile knows.
 type Step[S any] func(ctx context.Context, scope S) (Progress, error)
 
 // Progress is what a step has led to: Proceed, Wait or Retry.
@@ -32,8 +31,8 @@ const (
 // Retry stops the steps behind for a while. It is for what no event ends.
 func Retry(after time.Duration) Progress { return Progress(max(after, 0)) }
 
-// Run runs steps up to the first that fails or does not proceed, and returns what that has led to. It logs which one that was at level 4.
-func Run[S any](ctx context.Context, scope S, steps ...Step[S]) (Progress, error) {
+// RunSteps runs steps up to the first that fails or does not proceed, and returns what that has led to. It logs which one that was at level 4.
+func RunSteps[S any](ctx context.Context, scope S, steps ...Step[S]) (Progress, error) {
 	for _, next := range steps {
 		if p, err := next(ctx, scope); err != nil || p != Proceed {
 			if log := ctrl.LoggerFrom(ctx).V(4); log.Enabled() {

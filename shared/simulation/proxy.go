@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package front stands before an API server. It knows users by their tokens, counts what they ask for, and can stand in
-// their way.
-package front
+package simulation
 
 import (
 	"cmp"
@@ -64,8 +62,8 @@ type Address struct {
 	Host string
 }
 
-// New makes a front for the API server of which config is an administrator's. It serves once Up is called.
-func New(config *rest.Config, at Address) (*Proxy, error) {
+// NewProxy makes a front for the API server of which config is an administrator's. It serves once Up is called.
+func NewProxy(config *rest.Config, at Address) (*Proxy, error) {
 	p := &Proxy{users: map[string]User{}}
 	if err := p.settle(at); err != nil {
 		return nil, err

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conversiontest tests that nothing is lost when objects are converted between the versions of their kind.
-package conversiontest
+package rulestest
 
 import (
 	"context"
@@ -18,8 +17,8 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// Case is a kind: how it is converted, and how its converter is made.
-type Case[hub, spoke client.Object] struct {
+// Conversion is a kind: how it is converted, and how its converter is made.
+type Conversion[hub, spoke client.Object] struct {
 	Scheme      *runtime.Scheme
 	FromHub     func(context.Context, hub, spoke) error
 	ToHub       func(context.Context, spoke, hub) error
@@ -30,7 +29,7 @@ type Case[hub, spoke client.Object] struct {
 
 // RoundTrips makes thousands of random objects of each version, converts them to the other and back, and wants the same.
 // Zero values that types leave out have to come back, too.
-func RoundTrips[H, S any, hub object[H], spoke object[S]](c Case[hub, spoke]) func(*testing.T) {
+func RoundTrips[H, S any, hub object[H], spoke object[S]](c Conversion[hub, spoke]) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Helper()
 		_, err := c.Constructor(c.Scheme)

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package deletion_test
+package distribution_test
 
 import (
 	"testing"
@@ -10,19 +10,19 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/deletion"
+	"github.com/faultline-io/faultline/shared/distribution"
 )
 
 func TestAMachineIsNotDeletedBeforeItsDeletionTimestamp(t *testing.T) {
 	t.Parallel()
 	machine := &clusterv1.Machine{}
-	if got := deletion.Phase(machine); got != "" {
+	if got := distribution.DeletionPhase(machine); got != "" {
 		t.Errorf("got %q for a Machine that is not being deleted", got)
 	}
 	machine.Status.Conditions = []metav1.Condition{{
 		Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue, Reason: clusterv1.MachineDeletingDrainingNodeReason,
 	}}
-	if got := deletion.Phase(machine); got != "" {
+	if got := distribution.DeletionPhase(machine); got != "" {
 		t.Errorf("got %q for a Machine without a deletionTimestamp", got)
 	}
 }
@@ -42,7 +42,7 @@ func TestEachReasonOfADeletionIsOnePhase(t *testing.T) {
 		clusterv1.MachineDeletingDeletingNodeReason:                     faultlinev1.MoveTerminable,
 		clusterv1.MachineDeletingDeletionCompletedReason:                faultlinev1.MoveTerminable,
 	} {
-		if got := deletion.Phase(deleting(reason, nil)); got != want {
+		if got := distribution.DeletionPhase(deleting(reason, nil)); got != want {
 			t.Errorf("%s: got %s, want %s", reason, got, want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestAnErrorLeavesTheLastPhaseThatIsKnownToHaveBegun(t *testing.T) {
 		"waiting for volumes":       {&clusterv1.MachineDeletionStatus{NodeDrainStartTime: now, WaitForNodeVolumeDetachStartTime: now}, faultlinev1.MoveDrained},
 		"held before it terminates": {&clusterv1.MachineDeletionStatus{WaitForPreTerminateHookStartTime: now}, faultlinev1.MoveDrained},
 	} {
-		if got := deletion.Phase(deleting(clusterv1.MachineDeletingInternalErrorReason, test.status)); got != test.want {
+		if got := distribution.DeletionPhase(deleting(clusterv1.MachineDeletingInternalErrorReason, test.status)); got != test.want {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package front
+package simulation
 
 import (
 	"crypto/tls"
@@ -28,7 +28,7 @@ func standing(t *testing.T, at Address) (*Proxy, *http.Client) {
 		}
 	}))
 	t.Cleanup(api.Close)
-	p, err := New(&rest.Config{Host: api.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, at)
+	p, err := NewProxy(&rest.Config{Host: api.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, at)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(p.Up(t.Context())).To(Succeed())
 	t.Cleanup(func() { g.Expect(p.Close()).To(Succeed()) })
@@ -79,6 +79,6 @@ func TestFrontIsCalledByTheNameThatItIsGiven(t *testing.T) {
 	transport.TLSClientConfig.ServerName = "harvester.example.com"
 	told(t, client, "https://"+net.JoinHostPort(ports.Host, port), "")
 
-	_, err = New(&rest.Config{Host: "https://127.0.0.1:1"}, Address{Listen: "nowhere"})
+	_, err = NewProxy(&rest.Config{Host: "https://127.0.0.1:1"}, Address{Listen: "nowhere"})
 	g.Expect(err).To(MatchError(ContainSubstring("address of the front")))
 }

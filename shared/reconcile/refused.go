@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package terminalerror tells requests that the API server refuses, until somebody does something, from those that only failed now.
-package terminalerror
+package reconcile
 
 import (
 	"context"
@@ -19,17 +18,17 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// Check is how often a refused request is made again. Nothing tells when a quota, a policy, a webhook or a right changes.
-const Check = time.Minute
+// RefusedPause is how often a refused request is made again. Nothing tells when a quota, a policy, a webhook or a right changes.
+const RefusedPause = time.Minute
 
 // restart is how often a request is made again for which a webhook has not answered. The program that serves it is back in seconds when it
 // is only being restarted.
 const restart = 5 * time.Second
 
-// Is reports whether somebody has to do something before the request can succeed. A webhook that cannot be called at all, because
+// IsRefused reports whether somebody has to do something before the request can succeed. A webhook that cannot be called at all, because
 // its service is gone or its certificate is not trusted, counts: it keeps objects out until it is repaired. One that only does not
 // answer does not count: nothing has been refused.
-func Is(err error) bool {
+func IsRefused(err error) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
 		return false
@@ -67,42 +66,42 @@ func webhookFailed(answer apierrors.APIStatus) bool {
 	return strings.Contains(answer.Status().Message, "failed calling webhook")
 }
 
-// Error is the error of a request that was refused, or for which a webhook has not answered. Its text is for the user.
-type Error struct {
+// RefusedError is the error of a request that was refused, or for which a webhook has not answered. Its text is for the user.
+type RefusedError struct {
 	// Kind and Name are those of the object that was refused.
 	Kind, Name string
 	// Answer is the API server's.
 	Answer error
 }
 
-// Error is Message.
-func (e *Error) Error() string { return Message(e.Kind, e.Name, e.Answer) }
+// Error is RefusedMessage.
+func (e *RefusedError) Error() string { return RefusedMessage(e.Kind, e.Name, e.Answer) }
 
 // Again is how long to wait before the request is made again.
-func (e *Error) Again() time.Duration {
+func (e *RefusedError) Again() time.Duration {
 	if Unanswered(e.Answer) {
 		return restart
 	}
-	return Check
+	return RefusedPause
 }
 
 // Unwrap returns the answer.
-func (e *Error) Unwrap() error { return e.Answer }
+func (e *RefusedError) Unwrap() error { return e.Answer }
 
-// Create creates an object that may be there already. An error is an Error where the user has to do something.
+// Create creates an object that may be there already. An error is a RefusedError where the user has to do something.
 func Create(ctx context.Context, c client.Client, o client.Object, kind string) error {
 	switch err := c.Create(ctx, o); {
 	case client.IgnoreAlreadyExists(err) == nil:
 		return nil
-	case Is(err), Unanswered(err):
-		return &Error{Kind: kind, Name: o.GetName(), Answer: err}
+	case IsRefused(err), Unanswered(err):
+		return &RefusedError{Kind: kind, Name: o.GetName(), Answer: err}
 	default:
 		return fmt.Errorf("creating %s %s: %w", kind, o.GetName(), err)
 	}
 }
 
-// Message names the object, the API server's words, and what to do.
-func Message(kind, name string, err error) string {
+// RefusedMessage names the object, the API server's words, and what to do.
+func RefusedMessage(kind, name string, err error) string {
 	if Unanswered(err) {
 		return fmt.Sprintf("the API server cannot ask about %s %s: %s: it is asked again; if that lasts, start what serves the webhook, or remove the webhook",
 			kind, name, words(err))

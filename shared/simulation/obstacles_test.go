@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package front
+package simulation
 
 import (
 	"bufio"
@@ -59,7 +59,7 @@ func before(t *testing.T) (a *api, p *Proxy, ask func(method, path string) answe
 	g := NewWithT(t)
 	a = &api{events: make(chan string)}
 	server := httptest.NewTLSServer(a)
-	p, err := New(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, Address{})
+	p, err := NewProxy(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, Address{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(p.Up(t.Context())).To(Succeed())
 	t.Cleanup(func() {
@@ -158,10 +158,10 @@ func TestWatchesEndBeforeTheirTime(t *testing.T) {
 
 func TestEachFaultIsMadeAndEnds(t *testing.T) {
 	t.Parallel()
-	for _, fault := range Faults() {
+	for _, fault := range ProxyFaults() {
 		g := NewWithT(t)
 		_, p, ask := before(t)
-		g.Expect(faults.Named(Faults(), fault.Name)).To(HaveField("Is", fault.Is))
+		g.Expect(faults.Named(ProxyFaults(), fault.Name)).To(HaveField("Is", fault.Is))
 		g.Expect(fault.Make(t.Context(), &p.Obstacles, true)).To(Succeed())
 		g.Expect(fault.Make(t.Context(), &p.Obstacles, false)).To(Succeed())
 		for range 50 {

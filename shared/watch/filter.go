@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watchfilter keeps managers that share an API server out of each other's objects.
-package watchfilter
+package watch
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"

@@ -1,0 +1,44 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// tester is a test. Simulators are programs too, which are not linked with what tests are made of.
+type tester interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
+// Described tests that each fault has a name of its own, a way to make it, and a row in the README.md of the folder of the test, which
+// has what happens and which rule that breaks.
+func Described[S, O, T any](t tester, all []Fault[S, O, T]) {
+	t.Helper()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Errorf("reading the faults that are described: %v", err)
+	}
+	rows := strings.Split(string(readme), "\n")
+	named := map[string]bool{}
+	for _, fault := range all {
+		if named[fault.Name] {
+			t.Errorf("two faults have the name %q", fault.Name)
+		}
+		named[fault.Name] = true
+		if fault.Set == nil && fault.Options == nil {
+			t.Errorf("fault %s does nothing", fault.Name)
+		}
+		if fault.Is == "" || fault.Breaks == "" {
+			t.Errorf("fault %s has no text for what happens, or for the rule that it breaks", fault.Name)
+		}
+		if row := fmt.Sprintf("| `%s` | %s | %s |", fault.Usage(), fault.Is, fault.Breaks); !slices.Contains(rows, row) {
+			t.Errorf("README.md lacks the row %s", row)
+		}
+	}
+}
