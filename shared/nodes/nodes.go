@@ -2,7 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package nodes ties machines to their Nodes in workload clusters: it finds Nodes, hears of them, and writes to them what a cloud
-// provider would.
+// provider would. Its Reconciler labels the Nodes of every provider with where their machines are: their zone and region, as labels that a
+// cloud provider would set, and their logical failure domain. A provider that has further labels for its Nodes is a LabelSource of them.
+//
+// Zone and region are those of the failure domain that the machine is observed to be in, and are only set where nobody else has: a
+// Node that a cloud provider has yet to initialize waits for it. What was set is noted on the Node, and corrected or taken off when
+// the machine is in another domain, as long as it is what was set. All labels of a Node are written in one request, which carries
+// the version that was read; a Node that has its labels costs no request.
 package nodes
 
 import (

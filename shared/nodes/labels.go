@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodelabels
+package nodes
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 	"github.com/faultline-io/faultline/shared/provider"
 )
 
-// Source knows labels of Nodes that only one provider has, such as those of a host.
-type Source interface {
+// LabelSource knows labels of Nodes that only one provider has, such as those of a host.
+type LabelSource interface {
 	// Labels are those of the Node of an infrastructure machine. nil means that they are not known now: then the Node stays as it
 	// is, and one of Watches brings the machine back.
 	Labels(ctx context.Context, cluster provider.Cluster, machine client.Object) (*Labels, error)
 	// Watches are what else the labels depend on.
-	Watches() []Watch
+	Watches() []LabelWatch
 }
 
 // Labels are labels that a Node gets whatever it has.
@@ -31,8 +31,8 @@ type Labels struct {
 	Owned func(key string) bool
 }
 
-// Watch is one kind of object in the management cluster that labels depend on.
-type Watch struct {
+// LabelWatch is one kind of object in the management cluster that labels depend on.
+type LabelWatch struct {
 	Object client.Object
 	// Machines names the infrastructure machines that an event concerns.
 	Machines handler.MapFunc

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodelabels_test
+package nodes_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/nodelabels"
+	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/testworld"
 )
@@ -170,19 +170,19 @@ func TestANodeThatHasItsLabelsCostsNoRequest(t *testing.T) {
 // racks are labels of a provider's own: the annotations of a ConfigMap with the name of the machine.
 type racks struct{ reader client.Reader }
 
-func (r racks) Labels(ctx context.Context, _ provider.Cluster, machine client.Object) (*nodelabels.Labels, error) {
+func (r racks) Labels(ctx context.Context, _ provider.Cluster, machine client.Object) (*nodes.Labels, error) {
 	described := &corev1.ConfigMap{}
 	if err := r.reader.Get(ctx, client.ObjectKeyFromObject(machine), described); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	return &nodelabels.Labels{
+	return &nodes.Labels{
 		Set:   labels.Set(described.Annotations),
 		Owned: func(key string) bool { return key == "example.com/rack" },
 	}, nil
 }
 
-func (racks) Watches() []nodelabels.Watch {
-	return []nodelabels.Watch{{
+func (racks) Watches() []nodes.LabelWatch {
+	return []nodes.LabelWatch{{
 		Object: &corev1.ConfigMap{}, Changed: predicate.Funcs{},
 		Machines: func(_ context.Context, o client.Object) []ctrl.Request {
 			return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}

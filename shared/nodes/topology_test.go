@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodelabels
+package nodes
 
 import (
 	"strings"
@@ -13,7 +13,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/nodes"
 )
 
 const region = corev1.LabelTopologyRegion
@@ -64,7 +63,7 @@ func TestAStrippedNodeIsLabelledAsTheWholeOneIs(t *testing.T) {
 	whole := node.DeepCopy()
 	StripNode(node)
 	g.Expect(read(node)).To(Equal(read(whole)))
-	g.Expect(nodes.Uninitialized(node)).To(BeTrue())
+	g.Expect(Uninitialized(node)).To(BeTrue())
 	g.Expect(node.Labels).To(Equal(whole.Labels))
 	g.Expect(node.Annotations).To(HaveLen(2))
 	g.Expect(node.Annotations).To(HaveKeyWithValue(faultlinev1.FailureDomainAnnotation, "rack-1"))

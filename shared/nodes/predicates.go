@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodelabels
+package nodes
 
 import (
 	"maps"
@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/provider"
 )
 
@@ -60,6 +59,6 @@ func redescribed() predicate.Predicate {
 func relabelled() predicate.Predicate {
 	return changed(func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*corev1.Node), e.ObjectNew.(*corev1.Node)
-		return !maps.Equal(before.Labels, after.Labels) || !read(before).equal(read(after)) || nodes.Uninitialized(before) != nodes.Uninitialized(after)
+		return !maps.Equal(before.Labels, after.Labels) || !read(before).equal(read(after)) || Uninitialized(before) != Uninitialized(after)
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodelabels_test
+package nodes_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/nodelabels"
+	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/remote"
@@ -38,7 +38,7 @@ type world struct {
 	infra  *providertest.Cluster
 	owner  *clusterv1.Machine
 	placed *providertest.Machine
-	source nodelabels.Source
+	source nodes.LabelSource
 	// patches counts what the manager has sent to change Nodes; before the first one it calls interfere.
 	patches   atomic.Int32
 	interfere func()
@@ -130,12 +130,12 @@ func (w *world) start() {
 	w.t.Helper()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
 	w.stop = testworld.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
-		connections, err := remote.Connect(ctx, mgr, providertest.Provider{}, remote.Options{}, remote.Contents{StripNode: nodelabels.StripNode})
+		connections, err := remote.Connect(ctx, mgr, providertest.Provider{}, remote.Options{}, remote.Contents{StripNode: nodes.StripNode})
 		if err != nil {
 			return err
 		}
 		connections.(interface{ SetConnectionCreationRetryInterval(time.Duration) }).SetConnectionCreationRetryInterval(100 * time.Millisecond)
-		return (&nodelabels.Reconciler{
+		return (&nodes.Reconciler{
 			Client: mgr.GetClient(), Provider: providertest.Provider{}, Workloads: counted{connections, w}, Source: w.source, Recorder: recorder.For(mgr, "nodelabels"),
 		}).SetupWithManager(ctx, mgr, "", watch.Workers(2))
 	})

@@ -1,15 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodelabels tells Nodes of workload clusters where their machines are: their zone and region, as labels that a cloud
-// provider would set, and their logical failure domain. One controller does it for every provider; a provider that has further
-// labels for its Nodes is a Source of them.
-//
-// Zone and region are those of the failure domain that the machine is observed to be in, and are only set where nobody else has: a
-// Node that a cloud provider has yet to initialize waits for it. What was set is noted on the Node, and corrected or taken off when
-// the machine is in another domain, as long as it is what was set. All labels of a Node are written in one request, which carries
-// the version that was read; a Node that has its labels costs no request.
-package nodelabels
+package nodes
 
 import (
 	"context"
@@ -29,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
@@ -44,7 +35,7 @@ type Reconciler struct {
 	// Workloads reaches the Nodes of workload clusters. Its cache must keep what StripNode keeps.
 	Workloads clustercache.ClusterCache
 	// Source has labels that only this provider knows; nil for none.
-	Source Source
+	Source LabelSource
 	// Recorder tells of labels that somebody removes from Nodes.
 	Recorder events.EventRecorder
 
@@ -157,7 +148,7 @@ func (r *Reconciler) own(ctx context.Context, s *scope) (*Labels, error) {
 func (s *scope) apply(node *corev1.Node, domain string, own Labels) bool {
 	before := read(node)
 	place := topology(*s.infraCluster.FailureDomains(), domain, before)
-	if nodes.Uninitialized(node) { // its cloud provider comes first; what is there already stays as it is
+	if Uninitialized(node) { // its cloud provider comes first; what is there already stays as it is
 		maps.DeleteFunc(place, func(key, _ string) bool { return !before.labels.Has(key) })
 	}
 	w := wish{suggested: place, imposed: labels.Set{}, owned: own.Owned}
