@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
-	"github.com/faultline-io/faultline/shared/simulation/front"
+	"github.com/faultline-io/faultline/shared/simulation"
 )
 
 // A short storm with each provider.
@@ -122,7 +122,7 @@ func TestEveryModeHasANameOfItsOwnAndASentence(t *testing.T) {
 			names = append(names, mode.Name)
 		}
 	}
-	for _, fault := range front.Faults() {
+	for _, fault := range simulation.ProxyFaults() {
 		NewWithT(t).Expect(string(readme)).To(ContainSubstring("| `%s` | %s |\n", fault.Name, fault.Is), "README.md")
 	}
 }

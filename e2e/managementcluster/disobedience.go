@@ -13,27 +13,27 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/faultline-io/faultline/shared/faults"
-	"github.com/faultline-io/faultline/shared/simulation/front"
+	"github.com/faultline-io/faultline/shared/simulation"
 )
 
 // Disobedience is what a manager has in the place of an API server that obeys. Others reach the API server itself. The zero value has no faults, and
 // counts.
 type Disobedience struct {
-	faults []front.Fault
+	faults []simulation.ProxyFault
 
 	mu    sync.Mutex
-	proxy *front.Proxy
+	proxy *simulation.Proxy
 	on    bool
 }
 
-// Disobey returns one with faults of front.Faults, by their names with commas between them; nil for none.
+// Disobey returns one with faults of simulation.ProxyFaults, by their names with commas between them; nil for none.
 func Disobey(names string) (*Disobedience, error) {
 	if names == "" {
 		return nil, nil
 	}
 	d := &Disobedience{}
 	for name := range strings.SplitSeq(names, ",") {
-		fault, err := faults.Named(front.Faults(), strings.TrimSpace(name))
+		fault, err := faults.Named(simulation.ProxyFaults(), strings.TrimSpace(name))
 		if err != nil {
 			return nil, fmt.Errorf("how the API server behaves: %w", err)
 		}
@@ -45,7 +45,7 @@ func Disobey(names string) (*Disobedience, error) {
 // Disobediences are the names of the faults.
 func Disobediences() []string {
 	var names []string
-	for _, fault := range front.Faults() {
+	for _, fault := range simulation.ProxyFaults() {
 		names = append(names, fault.Name)
 	}
 	return names
@@ -53,7 +53,7 @@ func Disobediences() []string {
 
 // between stands between a manager and the API server that config reaches, and returns how it is reached.
 func (d *Disobedience) between(ctx context.Context, config *rest.Config) (*rest.Config, error) {
-	proxy, err := front.New(config, front.Address{})
+	proxy, err := simulation.NewProxy(config, simulation.Address{})
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +86,11 @@ func (d *Disobedience) Set(ctx context.Context, on bool) error {
 }
 
 // Highest is the highest rate of requests for one object.
-func (d *Disobedience) Highest() front.Rate {
+func (d *Disobedience) Highest() simulation.Rate {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.proxy == nil {
-		return front.Rate{}
+		return simulation.Rate{}
 	}
 	return d.proxy.Highest()
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/setup"
 	webhooks "github.com/faultline-io/faultline/providers/harvester/internal/webhook"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/workloads"
+	"github.com/faultline-io/faultline/shared/remote"
 )
 
 func main() {
@@ -67,6 +67,6 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.IntVar(&o.Labels, "nodelabels-concurrency", 10, "Machines whose Nodes are labelled at the same time.")
 	o.Common.AddFlags(fs)
 	o.Consent.AddFlags(fs)
-	workloads.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
+	remote.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
 	o.Remote.AddFlags(fs)
 }

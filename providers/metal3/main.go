@@ -26,7 +26,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
 	webhooks "github.com/faultline-io/faultline/providers/metal3/internal/webhook"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/workloads"
+	"github.com/faultline-io/faultline/shared/remote"
 )
 
 func main() {
@@ -80,7 +80,7 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.BoolVar(&o.NameClaimsByHost, "enable-bmh-name-based-preallocation", false,
 		"Name claims for addresses of metal3 IPPools after the host, so that it gets the same addresses again.")
 	fs.BoolVar(&o.NameClaimsByHost, "enableBMHNameBasedPreallocation", false, "What --enable-bmh-name-based-preallocation was called once.")
-	workloads.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
+	remote.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
 	o.Remote.AddFlags(fs)
 }
 

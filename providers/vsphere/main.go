@@ -27,7 +27,7 @@ import (
 	webhooks "github.com/faultline-io/faultline/providers/vsphere/internal/webhook"
 	"github.com/faultline-io/faultline/providers/vsphere/validation"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/workloads"
+	"github.com/faultline-io/faultline/shared/remote"
 )
 
 func main() {
@@ -84,7 +84,7 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.BoolVar(&o.LabelNodes, "label-nodes", true,
 		"Give Nodes the zone and region of their machines where no cloud provider does. It takes a connection to each workload cluster.")
 	fs.IntVar(&o.Labels, "nodelabels-concurrency", 10, "Machines whose Nodes are labelled at the same time.")
-	workloads.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
+	remote.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
 	o.Remote.AddFlags(fs)
 }
 

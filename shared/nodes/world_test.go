@@ -20,7 +20,6 @@ import (
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
-	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/remote"
 	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
@@ -136,7 +135,7 @@ func (w *world) start() {
 		}
 		connections.(interface{ SetConnectionCreationRetryInterval(time.Duration) }).SetConnectionCreationRetryInterval(100 * time.Millisecond)
 		return (&nodes.Reconciler{
-			Client: mgr.GetClient(), Provider: providertest.Provider{}, Workloads: counted{connections, w}, Source: w.source, Recorder: recorder.For(mgr, "nodelabels"),
+			Client: mgr.GetClient(), Provider: providertest.Provider{}, Workloads: counted{connections, w}, Source: w.source, Recorder: manager.Recorder(mgr, "nodelabels"),
 		}).SetupWithManager(ctx, mgr, "", watch.Workers(2))
 	})
 }

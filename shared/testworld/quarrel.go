@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/simulation/front"
+	"github.com/faultline-io/faultline/shared/simulation"
 )
 
 const (
@@ -48,7 +48,7 @@ type Quarrel struct {
 	Events client.Reader
 
 	admin   *rest.Config
-	front   *front.Proxy
+	front   *simulation.Proxy
 	objects []Marked
 }
 
@@ -56,12 +56,12 @@ type Quarrel struct {
 // account, or all without one.
 func (u User) Quarrel(admin *rest.Config, account string) (*Quarrel, *rest.Config) {
 	u.T.Helper()
-	as := front.User{Name: account, Groups: []string{"system:authenticated"}}
+	as := simulation.User{Name: account, Groups: []string{"system:authenticated"}}
 	if account == "" {
-		as = front.User{Name: "manager", Groups: append(as.Groups, "system:masters")}
+		as = simulation.User{Name: "manager", Groups: append(as.Groups, "system:masters")}
 	}
 	writes, counted := u.Writes(admin)
-	proxy, err := front.New(counted, front.Address{})
+	proxy, err := simulation.NewProxy(counted, simulation.Address{})
 	u.G.Expect(err).NotTo(gomega.HaveOccurred())
 	const token = "manager"
 	proxy.Admit(token, as)

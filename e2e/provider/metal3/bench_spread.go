@@ -18,7 +18,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/rebalance/rebalancetest"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
 )
 
 const (
@@ -57,8 +57,8 @@ func (p *spreadCluster) machine(number int) string {
 	return fmt.Sprintf("%s-%d", p.cluster.Name, number)
 }
 
-func (p *spreadCluster) played(c client.Client) rebalancetest.ControlPlane {
-	return rebalancetest.ControlPlane{Client: c, Cluster: client.ObjectKey{Namespace: p.cluster.Name, Name: p.cluster.Name}}
+func (p *spreadCluster) played(c client.Client) providertest.ControlPlane {
+	return providertest.ControlPlane{Client: c, Cluster: client.ObjectKey{Namespace: p.cluster.Name, Name: p.cluster.Name}}
 }
 
 // layout are the hosts that the machines run on, and one that is free in each rack without any. It returns whose host is whose,

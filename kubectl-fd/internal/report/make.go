@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/deletion"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/spread"
 )
 
@@ -132,7 +132,7 @@ func machineOf(machine *clusterv1.Machine) Machine {
 	provisioned := machine.Status.Initialization.InfrastructureProvisioned
 	switch {
 	case !machine.DeletionTimestamp.IsZero():
-		m.Deleting, m.State = true, MachineState(deletion.Phase(machine))
+		m.Deleting, m.State = true, MachineState(distribution.DeletionPhase(machine))
 		m.explain(machine, clusterv1.MachineDeletingCondition)
 	case provisioned == nil || !*provisioned:
 		m.State = Waiting

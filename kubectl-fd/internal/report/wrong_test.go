@@ -23,13 +23,13 @@ import (
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	"github.com/faultline-io/faultline/shared/distribution"
-	"github.com/faultline-io/faultline/shared/distribution/distributiontest"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/rebalance"
 	"github.com/faultline-io/faultline/shared/spread"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // controllers are those that write what is shown, beside a provider's own.
@@ -84,7 +84,7 @@ func (c *controllers) look(t *testing.T, key client.ObjectKey) {
 }
 
 // shown is what kubectl fd plan prints for a cluster, in one line.
-func (c *controllers) shown(t *testing.T, o *distributiontest.Objects) string {
+func (c *controllers) shown(t *testing.T, o *testworld.Objects) string {
 	t.Helper()
 	g, machines := NewWithT(t), &clusterv1.MachineList{}
 	g.Expect(c.client.List(t.Context(), machines, client.MatchingLabels{clusterv1.ClusterNameLabel: o.Name})).To(Succeed())
@@ -103,7 +103,7 @@ func (c *controllers) shown(t *testing.T, o *distributiontest.Objects) string {
 func TestAPlanSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 	t.Parallel()
 	c := newControllers(t)
-	world := distributiontest.World{
+	world := testworld.World{
 		Client: c.client, Namespace: "ns", Provider: providertest.Provider{Seen: c.seen}, Domains: [3]string{"a", "b", "c"}, AcceptsAll: true,
 		Group: providertest.GroupVersion.Group, ClusterKind: "Cluster", MachineKind: "Machine",
 		Cluster: func(provider.Cluster) {}, Machine: func(client.Object) {},
@@ -111,7 +111,7 @@ func TestAPlanSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 			machine.(*providertest.Machine).Status = provider.Place{Domain: domain, Exists: true}
 		},
 		Look: c.look,
-		Shown: func(t *testing.T, o *distributiontest.Objects, says []string) {
+		Shown: func(t *testing.T, o *testworld.Objects, says []string) {
 			t.Helper()
 			text := c.shown(t, o)
 			for _, part := range says {
@@ -119,5 +119,5 @@ func TestAPlanSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 			}
 		},
 	}
-	world.Play(t, distributiontest.Rows())
+	world.Play(t, testworld.Rows())
 }

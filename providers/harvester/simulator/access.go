@@ -16,7 +16,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/faultline-io/faultline/shared/simulation/front"
+	"github.com/faultline-io/faultline/shared/simulation"
 )
 
 const (
@@ -27,16 +27,16 @@ const (
 )
 
 // Request is what somebody has asked of the API server.
-type Request = front.Request
+type Request = simulation.Request
 
 func (s *Simulator) startFront(ctx context.Context) error {
 	var err error
-	if s.front, err = front.New(s.config(), s.settings.address); err != nil {
+	if s.front, err = simulation.NewProxy(s.config(), s.settings.address); err != nil {
 		return err
 	}
 	s.closing(s.front.Close)
 	s.admin = rand.Text()
-	s.front.Admit(s.admin, front.User{Name: "admin", Groups: []string{masters, authenticated}})
+	s.front.Admit(s.admin, simulation.User{Name: "admin", Groups: []string{masters, authenticated}})
 	return s.front.Up(ctx)
 }
 
@@ -51,7 +51,7 @@ func (s *Simulator) Kubeconfig() []byte { return s.kubeconfig("admin", s.admin, 
 func (s *Simulator) KubeconfigFor(user string, rules []rbacv1.PolicyRule, namespace string) []byte {
 	s.Grant(user, rules, namespace)
 	token := rand.Text()
-	s.front.Admit(token, front.User{Name: user, Groups: []string{authenticated}})
+	s.front.Admit(token, simulation.User{Name: user, Groups: []string{authenticated}})
 	return s.kubeconfig(user, token, namespace)
 }
 

@@ -25,7 +25,7 @@ import (
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
-	"github.com/faultline-io/faultline/shared/faults/faultstest"
+	"github.com/faultline-io/faultline/shared/faults"
 )
 
 // user is a client with a kubeconfig of the simulator.
@@ -55,7 +55,7 @@ func (s *site) configMap(name string) *corev1.ConfigMap {
 }
 
 func TestEveryFaultIsNamedOnceAndSaysWhatRuleItBreaks(t *testing.T) {
-	faultstest.Described(t, simulator.Faults())
+	faults.Described(t, simulator.Faults())
 }
 
 func TestUnknownFaultsAndWrongArgumentsAreRefused(t *testing.T) {

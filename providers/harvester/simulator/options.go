@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/process"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/virtualmachines"
-	"github.com/faultline-io/faultline/shared/simulation/front"
+	"github.com/faultline-io/faultline/shared/simulation"
 )
 
 // Option adjusts a Simulator before it starts.
@@ -20,7 +20,7 @@ type Option func(*settings)
 
 type settings struct {
 	assets     string
-	address    front.Address
+	address    simulation.Address
 	layout     Layout
 	namespaces []string
 	networks   []Network
@@ -61,7 +61,7 @@ func WithAssets(folder string) Option { return func(s *settings) { s.assets = fo
 // WithAddress has the API server's front listen on an address, such as :6443, for others who call this machine by the name
 // or address host. The default is a port of the local host.
 func WithAddress(listen, host string) Option {
-	return func(s *settings) { s.address = front.Address{Listen: listen, Host: host} }
+	return func(s *settings) { s.address = simulation.Address{Listen: listen, Host: host} }
 }
 
 // WithNamespaces makes namespaces beside default.

@@ -34,7 +34,6 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/process"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/virtualmachines"
 	"github.com/faultline-io/faultline/shared/simulation"
-	"github.com/faultline-io/faultline/shared/simulation/front"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
@@ -51,7 +50,7 @@ type Simulator struct {
 	settings settings
 	env      *envtest.Environment
 	client   client.WithWatch
-	front    *front.Proxy
+	front    *simulation.Proxy
 	// admin is the token of Kubeconfig.
 	admin  string
 	leases *cluster.Leases

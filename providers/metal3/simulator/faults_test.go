@@ -11,7 +11,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
-	"github.com/faultline-io/faultline/shared/faults/faultstest"
+	"github.com/faultline-io/faultline/shared/faults"
 )
 
 func TestAHostObeysAgainAfterEveryFault(t *testing.T) {
@@ -48,7 +48,7 @@ func TestAHostObeysAgainAfterEveryFault(t *testing.T) {
 
 func TestEveryFaultIsNamedOnceAndSaysWhatRuleItBreaks(t *testing.T) {
 	t.Parallel()
-	faultstest.Described(t, simulator.Faults())
+	faults.Described(t, simulator.Faults())
 }
 
 func TestFaultsThatThereAreNotAreRefusedWithThoseThereAre(t *testing.T) {

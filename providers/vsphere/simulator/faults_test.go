@@ -10,7 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
-	"github.com/faultline-io/faultline/shared/faults/faultstest"
+	"github.com/faultline-io/faultline/shared/faults"
 )
 
 // arguments are those of faults that storms do not make, on the VM "vm" of ThreeZones.
@@ -55,7 +55,7 @@ func TestAVCenterObeysAgainAfterEveryFault(t *testing.T) {
 
 func TestEveryFaultIsNamedOnceAndSaysWhatRuleItBreaks(t *testing.T) {
 	t.Parallel()
-	faultstest.Described(t, simulator.Faults())
+	faults.Described(t, simulator.Faults())
 }
 
 func TestAServerIsStartedWithAFault(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/conversion/conversiontest"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 // TestNothingIsLostBetweenVersions makes thousands of random objects and converts them there and back, both ways.
@@ -25,7 +25,7 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	scheme := runtime.NewScheme()
 	g.Expect(lbv1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	conversiontest.RoundTrips(conversiontest.Case[*lbv1.LoadBalancer, *v1alpha1.LoadBalancer]{
+	rulestest.RoundTrips(rulestest.Conversion[*lbv1.LoadBalancer, *v1alpha1.LoadBalancer]{
 		Scheme: scheme, ToHub: toHub, Constructor: Converter(), Normal: []any{modes},
 		FromHub: func(ctx context.Context, hub *lbv1.LoadBalancer, spoke *v1alpha1.LoadBalancer) error {
 			err := fromHub(ctx, hub, spoke)
@@ -47,7 +47,7 @@ func TestWhateverIsInTheAnnotationALoadBalancerIsConverted(t *testing.T) {
 	older.Spec.IPAM = lbv1.IPAMPool
 	want := &lbv1.LoadBalancer{Spec: lbv1.LoadBalancerSpec{IPAM: lbv1.IPAMPool}}
 	want.Status.Address, want.Status.AllocatedAddress.IP = "10.0.0.5", "10.0.0.5"
-	conversiontest.SurvivesBadAnnotations(t, want, func(annotations map[string]string) (*lbv1.LoadBalancer, error) {
+	rulestest.SurvivesBadAnnotations(t, want, func(annotations map[string]string) (*lbv1.LoadBalancer, error) {
 		spoke, hub := older.DeepCopy(), &lbv1.LoadBalancer{}
 		spoke.Annotations = annotations
 		return hub, toHub(t.Context(), spoke, hub)

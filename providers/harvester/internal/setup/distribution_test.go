@@ -12,14 +12,14 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
-	"github.com/faultline-io/faultline/shared/distribution/distributiontest"
 	seam "github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 func TestWhatUsersGetWrongAboutFailureDomainsIsSaidAndMovesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3, 2)
-	played := distributiontest.World{
+	played := testworld.World{
 		Client: w.client, Namespace: w.name, Provider: placement.Harvester{}, Domains: [3]string{zoneName(1), zoneName(2), zoneName(3)},
 		Group: infrav1.GroupVersion.Group, ClusterKind: "HarvesterCluster", MachineKind: "HarvesterMachine",
 		Cluster: func(cluster seam.Cluster) {
@@ -37,5 +37,5 @@ func TestWhatUsersGetWrongAboutFailureDomainsIsSaidAndMovesNothing(t *testing.T)
 			})
 		},
 	}
-	played.Play(t, distributiontest.Rows())
+	played.Play(t, testworld.Rows())
 }

@@ -23,12 +23,11 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/shared/controllers"
 	"github.com/faultline-io/faultline/shared/distribution"
-	"github.com/faultline-io/faultline/shared/nodelabels"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/publish"
-	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/remote"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/workloads"
 )
 
 // Options are what the command line decides.
@@ -68,28 +67,28 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	of := placement.Harvester{Client: mgr.GetClient(), Connections: connections}
-	workloads, err := workloads.Connect(ctx, mgr, of, workloads.Options{
+	workloads, err := remote.Connect(ctx, mgr, of, remote.Options{
 		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst, Remote: o.Remote,
-	}, workloads.Contents{StripNode: harvestermachine.StripNode, Indexes: harvestermachine.NodeIndexes()})
+	}, remote.Contents{StripNode: harvestermachine.StripNode, Indexes: harvestermachine.NodeIndexes()})
 	if err != nil {
 		return err
 	}
 	if err := addCluster(ctx, mgr, o, &harvestercluster.Reconciler{Connections: connections, Workloads: workloads, Consent: o.Consent}, metrics); err != nil {
 		return err
 	}
-	if err := (&identitysecret.Reconciler{Client: mgr.GetClient(), Namespace: o.Namespace, Recorder: recorder.For(mgr, "identitysecret")}).SetupWithManager(ctx, mgr, watch.Workers(o.Clusters)); err != nil {
+	if err := (&identitysecret.Reconciler{Client: mgr.GetClient(), Namespace: o.Namespace, Recorder: manager.Recorder(mgr, "identitysecret")}).SetupWithManager(ctx, mgr, watch.Workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding the controller of identity Secrets: %w", err)
 	}
 	if err := (&harvestermachine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Connections: connections, Addresses: &ipam.Claimer{}, Workloads: workloads,
-		Recorder: recorder.For(mgr, "harvestermachine"),
+		Recorder: manager.Recorder(mgr, "harvestermachine"),
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding HarvesterMachine controller: %w", err)
 	}
 	if err := controllers.Add(ctx, mgr, o.WatchFilter, controllers.Of{Provider: of, Metrics: metrics}, o.Common); err != nil {
 		return err
 	}
-	if err := (&nodelabels.Reconciler{Client: mgr.GetClient(), Provider: of, Workloads: workloads, Recorder: recorder.For(mgr, "nodelabels")}).
+	if err := (&nodes.Reconciler{Client: mgr.GetClient(), Provider: of, Workloads: workloads, Recorder: manager.Recorder(mgr, "nodelabels")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
 		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
 	}
@@ -109,7 +108,7 @@ func connect(ctx context.Context, mgr ctrl.Manager, mode owned.ConsentMode, rule
 
 // addCluster adds the controller, which has its connections already.
 func addCluster(ctx context.Context, mgr ctrl.Manager, o Options, r *harvestercluster.Reconciler, metrics *distribution.Metrics) error {
-	c, tells := mgr.GetClient(), recorder.For(mgr, "harvestercluster")
+	c, tells := mgr.GetClient(), manager.Recorder(mgr, "harvestercluster")
 	r.Client, r.Live, r.Recorder = c, mgr.GetAPIReader(), tells
 	r.Domains = &publish.Publisher{Client: c, Recorder: tells, Clock: clock.RealClock{}, Metrics: metrics}
 	if err := r.SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/conversion"
-	"github.com/faultline-io/faultline/shared/conversion/conversiontest"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 func TestNothingIsLostBetweenVersions(t *testing.T) {
@@ -22,10 +22,10 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	t.Run("HarvesterCluster", conversiontest.Lossless(scheme, keptAnnotation, clusterFromHub, clusterToHub, normal()...))
-	t.Run("HarvesterClusterTemplate", conversiontest.Lossless(scheme, keptAnnotation, clusterTemplateFromHub, clusterTemplateToHub, normal()...))
-	t.Run("HarvesterMachine", conversiontest.Lossless(scheme, keptAnnotation, machineFromHub, machineToHub, normal()...))
-	t.Run("HarvesterMachineTemplate", conversiontest.Lossless(scheme, keptAnnotation, machineTemplateFromHub, machineTemplateToHub, normal()...))
+	t.Run("HarvesterCluster", rulestest.Lossless(scheme, keptAnnotation, clusterFromHub, clusterToHub, normal()...))
+	t.Run("HarvesterClusterTemplate", rulestest.Lossless(scheme, keptAnnotation, clusterTemplateFromHub, clusterTemplateToHub, normal()...))
+	t.Run("HarvesterMachine", rulestest.Lossless(scheme, keptAnnotation, machineFromHub, machineToHub, normal()...))
+	t.Run("HarvesterMachineTemplate", rulestest.Lossless(scheme, keptAnnotation, machineTemplateFromHub, machineTemplateToHub, normal()...))
 }
 
 // normal leaves out what says nothing: a struct for deprecated status that has none.
@@ -60,7 +60,7 @@ func TestWhatAnOlderClientWritesCountsBesideWhatWasKept(t *testing.T) {
 
 func TestAnAnnotationThatSomebodyEditedBlocksNothing(t *testing.T) {
 	_, to := conversion.Lossless(keptAnnotation, clusterFromHub, clusterToHub)
-	conversiontest.SurvivesBadAnnotations(t, &infrav1.HarvesterCluster{Spec: infrav1.HarvesterClusterSpec{TargetNamespace: "workloads"}},
+	rulestest.SurvivesBadAnnotations(t, &infrav1.HarvesterCluster{Spec: infrav1.HarvesterClusterSpec{TargetNamespace: "workloads"}},
 		func(annotations map[string]string) (*infrav1.HarvesterCluster, error) {
 			got := &infrav1.HarvesterCluster{}
 			err := to(t.Context(), &v1alpha1.HarvesterCluster{

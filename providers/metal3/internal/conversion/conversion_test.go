@@ -11,7 +11,7 @@ import (
 
 	"github.com/faultline-io/faultline/providers/metal3/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/shared/conversion/conversiontest"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 // TestNothingIsLostBetweenVersions makes thousands of random objects of each
@@ -21,13 +21,13 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1beta1.AddToScheme(scheme)).To(Succeed())
-	t.Run("Metal3Cluster", conversiontest.Lossless(scheme, KeptAnnotation, clusterFromHub, clusterToHub))
-	t.Run("Metal3ClusterTemplate", conversiontest.Lossless(scheme, KeptAnnotation, clusterTemplateFromHub, clusterTemplateToHub))
-	t.Run("Metal3Data", conversiontest.Lossless(scheme, KeptAnnotation, dataFromHub, dataToHub))
-	t.Run("Metal3DataClaim", conversiontest.Lossless(scheme, KeptAnnotation, dataClaimFromHub, dataClaimToHub))
-	t.Run("Metal3DataTemplate", conversiontest.Lossless(scheme, KeptAnnotation, dataTemplateFromHub, dataTemplateToHub))
-	t.Run("Metal3Machine", conversiontest.Lossless(scheme, KeptAnnotation, machineFromHub, machineToHub))
-	t.Run("Metal3MachineTemplate", conversiontest.Lossless(scheme, KeptAnnotation, machineTemplateFromHub, machineTemplateToHub))
-	t.Run("Metal3Remediation", conversiontest.Lossless(scheme, KeptAnnotation, remediationFromHub, remediationToHub))
-	t.Run("Metal3RemediationTemplate", conversiontest.Lossless(scheme, KeptAnnotation, remediationTemplateFromHub, remediationTemplateToHub))
+	t.Run("Metal3Cluster", rulestest.Lossless(scheme, KeptAnnotation, clusterFromHub, clusterToHub))
+	t.Run("Metal3ClusterTemplate", rulestest.Lossless(scheme, KeptAnnotation, clusterTemplateFromHub, clusterTemplateToHub))
+	t.Run("Metal3Data", rulestest.Lossless(scheme, KeptAnnotation, dataFromHub, dataToHub))
+	t.Run("Metal3DataClaim", rulestest.Lossless(scheme, KeptAnnotation, dataClaimFromHub, dataClaimToHub))
+	t.Run("Metal3DataTemplate", rulestest.Lossless(scheme, KeptAnnotation, dataTemplateFromHub, dataTemplateToHub))
+	t.Run("Metal3Machine", rulestest.Lossless(scheme, KeptAnnotation, machineFromHub, machineToHub))
+	t.Run("Metal3MachineTemplate", rulestest.Lossless(scheme, KeptAnnotation, machineTemplateFromHub, machineTemplateToHub))
+	t.Run("Metal3Remediation", rulestest.Lossless(scheme, KeptAnnotation, remediationFromHub, remediationToHub))
+	t.Run("Metal3RemediationTemplate", rulestest.Lossless(scheme, KeptAnnotation, remediationTemplateFromHub, remediationTemplateToHub))
 }

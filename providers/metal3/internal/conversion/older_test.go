@@ -18,7 +18,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/conversion"
-	"github.com/faultline-io/faultline/shared/conversion/conversiontest"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 func TestV1Beta1SaysTheSameInItsOwnWords(t *testing.T) {
@@ -140,7 +140,7 @@ func TestAnObjectThatBothVersionsCanSayCarriesNoAnnotation(t *testing.T) {
 func TestAnAnnotationThatCannotBeReadIsNone(t *testing.T) {
 	_, to := conversion.Lossless(KeptAnnotation, clusterFromHub, clusterToHub)
 	want := &infrav1.Metal3Cluster{Spec: infrav1.Metal3ClusterSpec{ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "a", Port: 1}}}
-	conversiontest.SurvivesBadAnnotations(t, want, func(annotations map[string]string) (*infrav1.Metal3Cluster, error) {
+	rulestest.SurvivesBadAnnotations(t, want, func(annotations map[string]string) (*infrav1.Metal3Cluster, error) {
 		older := &v1beta1.Metal3Cluster{Spec: v1beta1.Metal3ClusterSpec{ControlPlaneEndpoint: v1beta1.APIEndpoint{Host: "a", Port: 1}}}
 		older.Annotations = annotations
 		got := &infrav1.Metal3Cluster{}

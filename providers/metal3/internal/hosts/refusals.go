@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/faultline-io/faultline/shared/terminalerror"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // ErrRefused is returned for a host whose claim the API server will not have: the host is not valid any more, or a policy
@@ -46,7 +46,7 @@ func (r *refusals) note(who pair, version string, cause error, now time.Time) {
 	if r.byPair == nil {
 		r.byPair = map[pair]Refusal{}
 	}
-	r.byPair[who] = Refusal{Version: version, Message: terminalerror.Message("BareMetalHost", who.host.Name, cause), until: now.Add(terminalerror.Check)}
+	r.byPair[who] = Refusal{Version: version, Message: reconcile.RefusedMessage("BareMetalHost", who.host.Name, cause), until: now.Add(reconcile.RefusedPause)}
 }
 
 // of lists what a machine is not to try now, by the name of the host.
@@ -75,7 +75,7 @@ func (h *Hosts) Ask(wants Wants) (Host, Reasons, bool) {
 
 // refused sets a host aside whose claim has ended with an error, if that is a refusal. Otherwise the machine has to ask again.
 func (h *Hosts) refused(host Host, machine types.NamespacedName, cause error) error {
-	if !terminalerror.Is(cause) {
+	if !reconcile.IsRefused(cause) {
 		h.Inventory.Forget(machine)
 		return cause
 	}

@@ -13,14 +13,14 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
-	"github.com/faultline-io/faultline/shared/distribution/distributiontest"
 	seam "github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 func TestWhatUsersGetWrongAboutFailureDomainsIsSaidAndMovesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(3, 2))
-	played := distributiontest.World{
+	played := testworld.World{
 		Client: w.client, Namespace: w.name, Provider: placement.Metal3{}, Domains: [3]string{"rack-1", "rack-2", "rack-3"},
 		Group: infrav1.GroupVersion.Group, ClusterKind: "Metal3Cluster", MachineKind: "Metal3Machine",
 		Cluster: func(cluster seam.Cluster) {
@@ -39,5 +39,5 @@ func TestWhatUsersGetWrongAboutFailureDomainsIsSaidAndMovesNothing(t *testing.T)
 			metal3.Status.FailureDomain = domain
 		},
 	}
-	played.Play(t, distributiontest.Rows())
+	played.Play(t, testworld.Rows())
 }

@@ -17,7 +17,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
-	"github.com/faultline-io/faultline/shared/nodelabels"
+	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watch"
@@ -28,10 +28,10 @@ type LabelSource struct {
 	Client client.Reader
 }
 
-var _ nodelabels.Source = LabelSource{}
+var _ nodes.LabelSource = LabelSource{}
 
 // Labels are those of the machine's host; nil while it has none.
-func (s LabelSource) Labels(ctx context.Context, cluster provider.Cluster, machine client.Object) (*nodelabels.Labels, error) {
+func (s LabelSource) Labels(ctx context.Context, cluster provider.Cluster, machine client.Object) (*nodes.Labels, error) {
 	_, name, _ := strings.Cut(machine.GetAnnotations()[infrav1.HostAnnotation], "/")
 	if name == "" {
 		return nil, nil
@@ -47,8 +47,8 @@ func (s LabelSource) Labels(ctx context.Context, cluster provider.Cluster, machi
 }
 
 // Watches are the labels of hosts, the prefixes that clusters list, and which host a machine has.
-func (s LabelSource) Watches() []nodelabels.Watch {
-	return []nodelabels.Watch{
+func (s LabelSource) Watches() []nodes.LabelWatch {
+	return []nodes.LabelWatch{
 		{Object: &bmov1alpha1.BareMetalHost{}, Machines: machineOfHost, Changed: updates(func(before, after client.Object) bool {
 			return !maps.Equal(before.GetLabels(), after.GetLabels())
 		})},

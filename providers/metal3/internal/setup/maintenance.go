@@ -15,8 +15,8 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3remediation"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
-	"github.com/faultline-io/faultline/shared/nodelabels"
-	"github.com/faultline-io/faultline/shared/recorder"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -27,13 +27,13 @@ func addMaintenance(ctx context.Context, mgr ctrl.Manager, o Options, workloads 
 		return fmt.Errorf("adding Metal3MachineTemplate controller: %w", err)
 	}
 	c := mgr.GetClient()
-	if err := (&nodelabels.Reconciler{Client: c, Provider: placement.Metal3{Client: c}, Workloads: workloads, Source: LabelSource{Client: c}, Recorder: recorder.For(mgr, "nodelabels")}).
+	if err := (&nodes.Reconciler{Client: c, Provider: placement.Metal3{Client: c}, Workloads: workloads, Source: LabelSource{Client: c}, Recorder: manager.Recorder(mgr, "nodelabels")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
 		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
 	}
 	if err := (&metal3remediation.Reconciler{
 		Client: mgr.GetClient(), Hosts: ours, Workloads: workloads, Clock: clock.RealClock{},
-		Recorder: recorder.For(mgr, "metal3remediation"),
+		Recorder: manager.Recorder(mgr, "metal3remediation"),
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Remediations)); err != nil {
 		return fmt.Errorf("adding Metal3Remediation controller: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/rebalance/rebalancetest"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
@@ -27,7 +27,7 @@ func TestOneControlPlaneMachineMovesToARackThatIsAdded(t *testing.T) {
 		}}
 	}, "rack-1", "rack-2")
 	w.machineTemplate("template", false, "")
-	plane := rebalancetest.ControlPlane{Client: w.client, Cluster: client.ObjectKeyFromObject(infra)}
+	plane := providertest.ControlPlane{Client: w.client, Cluster: client.ObjectKeyFromObject(infra)}
 	w.Expect(plane.Create(t.Context(), 3, clusterv1.ContractVersionedObjectReference{
 		APIGroup: infrav1.GroupVersion.Group, Kind: "Metal3MachineTemplate", Name: "template",
 	})).To(Succeed())

@@ -26,10 +26,8 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/publish"
-	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/remote"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/workloads"
 )
 
 // Options are what the command line decides.
@@ -78,7 +76,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	c, source := mgr.GetClient(), hosts.NewSource(mgr.GetCache())
 	ours := &hosts.Hosts{Client: c, Live: mgr.GetAPIReader(), Inventory: source.Inventory, FastTrack: o.FastTrack, Clock: clock.RealClock{}}
-	tells := recorder.For(mgr, "metal3cluster")
+	tells := manager.Recorder(mgr, "metal3cluster")
 	if err := (&metal3cluster.Reconciler{
 		Client: c, Hosts: ours, Recorder: tells, Provider: placement.Metal3{Client: c},
 		Domains: &publish.Publisher{Client: c, Recorder: tells, Clock: clock.RealClock{}, Metrics: domainMetrics},
@@ -86,7 +84,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("adding Metal3Cluster controller: %w", err)
 	}
 	if err := (&metal3machine.Reconciler{
-		Client: c, Hosts: ours, Workloads: connections, Recorder: recorder.For(mgr, "metal3machine"),
+		Client: c, Hosts: ours, Workloads: connections, Recorder: manager.Recorder(mgr, "metal3machine"),
 	}).SetupWithManager(ctx, mgr, source, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding Metal3Machine controller: %w", err)
 	}
@@ -101,12 +99,12 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 // addData adds what renders metadata and network data.
 func addData(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	if err := (&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder.For(mgr, "metal3datatemplate")}).
+	if err := (&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: manager.Recorder(mgr, "metal3datatemplate")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.DataTemplates)); err != nil {
 		return fmt.Errorf("adding Metal3DataTemplate controller: %w", err)
 	}
 	if err := (&metal3data.Reconciler{
-		Client: mgr.GetClient(), Cache: mgr.GetCache(), Recorder: recorder.For(mgr, "metal3data"), NameClaimsByHost: o.NameClaimsByHost,
+		Client: mgr.GetClient(), Cache: mgr.GetCache(), Recorder: manager.Recorder(mgr, "metal3data"), NameClaimsByHost: o.NameClaimsByHost,
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Data)); err != nil {
 		return fmt.Errorf("adding Metal3Data controller: %w", err)
 	}
@@ -116,9 +114,9 @@ func addData(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // addWorkloads keeps a connection to the workload cluster of every Cluster on bare metal. Of Nodes it remembers what tells
 // them apart and what they are marked with.
 func addWorkloads(ctx context.Context, mgr ctrl.Manager, o Options) (clustercache.ClusterCache, error) {
-	return workloads.Connect(ctx, mgr, placement.Metal3{Client: mgr.GetClient()}, workloads.Options{
+	return remote.Connect(ctx, mgr, placement.Metal3{Client: mgr.GetClient()}, remote.Options{
 		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst, Remote: o.Remote,
-	}, workloads.Contents{
+	}, remote.Contents{
 		StripNode: func(node *corev1.Node) { node.ManagedFields, node.Status.Images = nil, nil },
 		Indexes:   metal3machine.NodeIndexes(),
 	})

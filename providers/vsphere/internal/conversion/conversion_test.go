@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/conversion/conversiontest"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 // An older client that changes one field changes that, and nothing that it cannot see.
@@ -111,7 +111,7 @@ func TestCredentialsAreSentNoFartherAfterAnOlderWriter(t *testing.T) {
 }
 
 func TestAnAnnotationThatSomebodyEditedBlocksNothing(t *testing.T) {
-	conversiontest.SurvivesBadAnnotations(t, &infrav1.VSphereCluster{Spec: infrav1.VSphereClusterSpec{Server: "vc"}},
+	rulestest.SurvivesBadAnnotations(t, &infrav1.VSphereCluster{Spec: infrav1.VSphereClusterSpec{Server: "vc"}},
 		func(annotations map[string]string) (*infrav1.VSphereCluster, error) {
 			got := &infrav1.VSphereCluster{}
 			err := clusterToHub(t.Context(), &v1beta1.VSphereCluster{
@@ -119,7 +119,7 @@ func TestAnAnnotationThatSomebodyEditedBlocksNothing(t *testing.T) {
 			}, got)
 			return got, err
 		})
-	conversiontest.SurvivesBadAnnotations(t, &infrav1.VSphereVM{Spec: infrav1.VSphereVMSpec{BiosUUID: "1"}},
+	rulestest.SurvivesBadAnnotations(t, &infrav1.VSphereVM{Spec: infrav1.VSphereVMSpec{BiosUUID: "1"}},
 		func(annotations map[string]string) (*infrav1.VSphereVM, error) {
 			got := &infrav1.VSphereVM{}
 			err := vmToHub(t.Context(), &v1beta1.VSphereVM{

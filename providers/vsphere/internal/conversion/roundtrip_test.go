@@ -20,7 +20,7 @@ import (
 
 	"github.com/faultline-io/faultline/providers/vsphere/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/shared/conversion/conversiontest"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 func TestNothingIsLostBetweenVersions(t *testing.T) {
@@ -29,28 +29,28 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1beta1.AddToScheme(scheme)).To(Succeed())
 	normal := slices.Concat(normalHub(), normalSpoke(), normalShared())
-	t.Run("VSphereCluster", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereCluster, *v1beta1.VSphereCluster]{
+	t.Run("VSphereCluster", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereCluster, *v1beta1.VSphereCluster]{
 		Scheme: scheme, FromHub: clusterFromHub, ToHub: clusterToHub, Constructor: Cluster, Normal: normal,
 	}))
-	t.Run("VSphereClusterIdentity", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereClusterIdentity, *v1beta1.VSphereClusterIdentity]{
+	t.Run("VSphereClusterIdentity", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereClusterIdentity, *v1beta1.VSphereClusterIdentity]{
 		Scheme: scheme, FromHub: identityFromHub, ToHub: identityToHub, Constructor: ClusterIdentity, Normal: normal,
 	}))
-	t.Run("VSphereClusterTemplate", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereClusterTemplate, *v1beta1.VSphereClusterTemplate]{
+	t.Run("VSphereClusterTemplate", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereClusterTemplate, *v1beta1.VSphereClusterTemplate]{
 		Scheme: scheme, FromHub: clusterTemplateFromHub, ToHub: clusterTemplateToHub, Constructor: ClusterTemplate, Normal: normal,
 	}))
-	t.Run("VSphereDeploymentZone", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereDeploymentZone, *v1beta1.VSphereDeploymentZone]{
+	t.Run("VSphereDeploymentZone", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereDeploymentZone, *v1beta1.VSphereDeploymentZone]{
 		Scheme: scheme, FromHub: zoneFromHub, ToHub: zoneToHub, Constructor: DeploymentZone, Normal: normal,
 	}))
-	t.Run("VSphereFailureDomain", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereFailureDomain, *v1beta1.VSphereFailureDomain]{
+	t.Run("VSphereFailureDomain", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereFailureDomain, *v1beta1.VSphereFailureDomain]{
 		Scheme: scheme, FromHub: domainFromHub, ToHub: domainToHub, Constructor: FailureDomain, Normal: normal,
 	}))
-	t.Run("VSphereMachine", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereMachine, *v1beta1.VSphereMachine]{
+	t.Run("VSphereMachine", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereMachine, *v1beta1.VSphereMachine]{
 		Scheme: scheme, FromHub: machineFromHub, ToHub: machineToHub, Constructor: Machine, Normal: normal,
 	}))
-	t.Run("VSphereMachineTemplate", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereMachineTemplate, *v1beta1.VSphereMachineTemplate]{
+	t.Run("VSphereMachineTemplate", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereMachineTemplate, *v1beta1.VSphereMachineTemplate]{
 		Scheme: scheme, FromHub: machineTemplateFromHub, ToHub: machineTemplateToHub, Constructor: MachineTemplate, Normal: normal,
 	}))
-	t.Run("VSphereVM", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereVM, *v1beta1.VSphereVM]{
+	t.Run("VSphereVM", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereVM, *v1beta1.VSphereVM]{
 		Scheme: scheme, FromHub: vmFromHub, ToHub: vmToHub, Constructor: VM, Normal: normal,
 	}))
 }

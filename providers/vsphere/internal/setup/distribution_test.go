@@ -15,15 +15,15 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/provider"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
-	"github.com/faultline-io/faultline/shared/distribution/distributiontest"
 	seam "github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 func TestWhatUsersGetWrongAboutFailureDomainsIsSaidAndMovesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
 	zones := w.threeZones()
-	played := distributiontest.World{
+	played := testworld.World{
 		Client: w.client, Namespace: w.name, Labels: map[string]string{clusterv1.WatchLabel: w.name}, Provider: provider.VSphere{},
 		Domains: [3]string{zones[0].Name, zones[1].Name, zones[2].Name},
 		Group:   infrav1.GroupVersion.Group, ClusterKind: "VSphereCluster", MachineKind: "VSphereMachine",
@@ -37,5 +37,5 @@ func TestWhatUsersGetWrongAboutFailureDomainsIsSaidAndMovesNothing(t *testing.T)
 			})
 		},
 	}
-	played.Play(t, distributiontest.Rows())
+	played.Play(t, testworld.Rows())
 }

@@ -14,7 +14,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/rebalance/rebalancetest"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
 )
 
 func TestOneControlPlaneMachineMovesToAZoneThatIsAdded(t *testing.T) {
@@ -32,7 +32,7 @@ func TestOneControlPlaneMachineMovesToAZoneThatIsAdded(t *testing.T) {
 	}
 	a, b := zone("a"), zone("b")
 	w.publishes(infra, a, b)
-	plane := rebalancetest.ControlPlane{Client: w.client, Cluster: client.ObjectKeyFromObject(infra)}
+	plane := providertest.ControlPlane{Client: w.client, Cluster: client.ObjectKeyFromObject(infra)}
 	w.Expect(plane.Create(t.Context(), 3, clusterv1.ContractVersionedObjectReference{
 		APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereMachineTemplate", Name: "template",
 	})).To(Succeed())

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/controller/vspherecluster"
@@ -31,12 +31,11 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/controllers"
 	"github.com/faultline-io/faultline/shared/distribution"
-	"github.com/faultline-io/faultline/shared/nodelabels"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/publish"
-	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/remote"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/workloads"
 )
 
 // Options are what the command line decides.
@@ -91,7 +90,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		OnEvent: hub.Publish, OnCall: calls.observe, OnServerGone: calls.forget, UserAgent: "faultline-vsphere-manager", SkipVerify: options.SkipVerify,
 		KeepNotes: virtualmachine.Marks, Log: options.Log, MaxAnswer: options.Remote.Answer,
 	})
-	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+	if err := mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		logout, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
 		defer cancel()
@@ -121,28 +120,28 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	c, now := mgr.GetClient(), clock.RealClock{}
 	if err := (&vspherecluster.Reconciler{
 		Client: c, VCenters: dialer, Secrets: &vspherecluster.SecretOwner{Cache: mgr.GetCache(), Client: c}, Provider: provider.VSphere{Client: c},
-		Domains: &publish.Publisher{Client: c, Recorder: recorder.For(mgr, "vspherecluster"), Clock: now, Metrics: domainMetrics}, ClusterModules: o.ClusterModules,
+		Domains: &publish.Publisher{Client: c, Recorder: manager.Recorder(mgr, "vspherecluster"), Clock: now, Metrics: domainMetrics}, ClusterModules: o.ClusterModules,
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding VSphereCluster controller: %w", err)
 	}
-	if err := (&vspheremachine.Reconciler{Client: c, Live: mgr.GetAPIReader(), Recorder: recorder.For(mgr, "vspheremachine")}).
+	if err := (&vspheremachine.Reconciler{Client: c, Live: mgr.GetAPIReader(), Recorder: manager.Recorder(mgr, "vspheremachine")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding VSphereMachine controller: %w", err)
 	}
 	if err := (&vspherevm.Reconciler{
 		ClusterModules: o.ClusterModules,
-		Client:         c, Secrets: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), VCenters: dialer, Recorder: recorder.For(mgr, "vspherevm"),
+		Client:         c, Secrets: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), VCenters: dialer, Recorder: manager.Recorder(mgr, "vspherevm"),
 		Clock: now, RetryAfter: o.RetryAfter,
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.VMs)); err != nil {
 		return fmt.Errorf("adding VSphereVM controller: %w", err)
 	}
 	if err := (&vspheredeploymentzone.Reconciler{
-		Client: c, VCenters: dialer, Recorder: recorder.For(mgr, "vspheredeploymentzone"), Clock: now, Namespace: o.Namespace,
+		Client: c, VCenters: dialer, Recorder: manager.Recorder(mgr, "vspheredeploymentzone"), Clock: now, Namespace: o.Namespace,
 		Live: mgr.GetAPIReader(), Here: &origin.Here{Reader: mgr.GetAPIReader()}, RetryAfter: o.RetryAfter,
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.Zones)); err != nil {
 		return fmt.Errorf("adding VSphereDeploymentZone controller: %w", err)
 	}
-	if err := (&vsphereclusteridentity.Reconciler{Client: c, Cache: mgr.GetCache(), Namespace: o.Namespace, Recorder: recorder.For(mgr, "vsphereclusteridentity")}).
+	if err := (&vsphereclusteridentity.Reconciler{Client: c, Cache: mgr.GetCache(), Namespace: o.Namespace, Recorder: manager.Recorder(mgr, "vsphereclusteridentity")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Identities)); err != nil {
 		return fmt.Errorf("adding VSphereClusterIdentity controller: %w", err)
 	}
@@ -157,13 +156,13 @@ func addNodeLabels(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return nil
 	}
 	ours := provider.VSphere{Client: mgr.GetClient()}
-	connections, err := workloads.Connect(ctx, mgr, ours, workloads.Options{
+	connections, err := remote.Connect(ctx, mgr, ours, remote.Options{
 		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst, Remote: o.Remote,
-	}, workloads.Contents{StripNode: nodelabels.StripNode})
+	}, remote.Contents{StripNode: nodes.StripNode})
 	if err != nil {
 		return err
 	}
-	if err := (&nodelabels.Reconciler{Client: mgr.GetClient(), Provider: ours, Workloads: connections, Recorder: recorder.For(mgr, "nodelabels")}).
+	if err := (&nodes.Reconciler{Client: mgr.GetClient(), Provider: ours, Workloads: connections, Recorder: manager.Recorder(mgr, "nodelabels")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
 		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
 	}

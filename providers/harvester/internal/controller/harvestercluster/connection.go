@@ -17,8 +17,8 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // connect gets the connection of the cluster's Harvester, and says how it is.
@@ -83,10 +83,10 @@ func unlessReading(err error) error {
 // refused sets a condition to False if err is an answer of Harvester that somebody has to do something about, and then returns nil. The
 // same is tried again now and then: nothing tells when a right is granted, or a webhook changes its mind. what is the object.
 func (s *scope) refused(err error, condition, reason, what string) error {
-	if !terminalerror.Is(err) {
+	if !reconcile.IsRefused(err) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	s.again = terminalerror.Check
+	s.again = reconcile.RefusedPause
 	if problem := harvester.Denied(err); problem != nil {
 		status.False(s.cluster, condition, problem.Reason, problem.Message)
 		return nil //nolint:nilerr // the user reads it in the condition

@@ -25,7 +25,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Reconciler drives HarvesterClusters.
@@ -41,7 +41,7 @@ type Reconciler struct {
 	// Consent is what a cluster may use in other namespaces.
 	Consent owned.Consent
 
-	filter  watchfilter.Filter
+	filter  watch.Filter
 	written patch.Written
 	// onHarvester are the writes of load balancers, Services and pools there.
 	onHarvester patch.Repeats

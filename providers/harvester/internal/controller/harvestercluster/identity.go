@@ -15,8 +15,8 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // identify gives the cluster its id, which is stored before anything is made on Harvester: by it that is found again. It reports false for a
@@ -33,7 +33,7 @@ func (s *scope) identify(ctx context.Context) (bool, error) {
 			"the id in the annotation %s is that of HarvesterCluster %s, of which this one is a copy: remove these annotations from this one or, if its "+
 				"HarvesterClusterTemplate has them, from that, too: %s",
 			infrav1.ClusterIDAnnotation, of, strings.Join(owned.ClusterAnnotations(), ", ")))
-		s.again = terminalerror.Check // the other may be deleted
+		s.again = reconcile.RefusedPause // the other may be deleted
 		return false, nil
 	}
 	id := s.cluster.ID()

@@ -22,13 +22,13 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // record writes down, before anything exists on Harvester, by what it is found again: the machine's id, the pools that an address may
 // be taken from, and the finalizer.
-func (r *Reconciler) record(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) record(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	// An address that was given before Faultline need not be noted with its pool.
 	unnoted := s.infra.Status.AllocatedIPAddress != "" && s.infra.Status.AllocatedPoolRef == ""
 	if s.vm == nil || unnoted {
@@ -45,7 +45,7 @@ func (r *Reconciler) record(ctx context.Context, s *scope) (steps.Progress, erro
 		}
 		metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IPPoolsAnnotation, strings.Join(all, ","))
 	}
-	return steps.Proceed, s.patch.StoreSpec(ctx, r.Client, s.infra)
+	return reconcile.Proceed, s.patch.StoreSpec(ctx, r.Client, s.infra)
 }
 
 // identify gives the machine an id, unless it has one, and notes that it is the machine's. One that something has removed is still on the
@@ -110,19 +110,19 @@ func union(a, b []string) []string {
 }
 
 // takeAddress gives the machine the address that it is to have before it boots. Asking again gives the same one.
-func (r *Reconciler) takeAddress(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) takeAddress(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	switch given := s.infra.Spec.NetworkConfig; {
 	case s.vm != nil:
-		return steps.Proceed, s.recallAddress(ctx)
+		return reconcile.Proceed, s.recallAddress(ctx)
 	case given != nil:
 		static, err := virtualmachine.Given(given, s.network())
 		if err != nil {
 			return r.unless(s, refuse(infrav1.MachineSpecInvalidReason, "spec.%s: correct it in the template, and delete the Machine", err))
 		}
 		s.wanted.Static = static
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	case len(s.pools) == 0:
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	claimed, err := r.Addresses.Claim(ctx, s.conn, s.pools, s.holder(), s.wanted.Networks)
 	var none *ipam.NoAddressError
@@ -131,7 +131,7 @@ func (r *Reconciler) takeAddress(ctx context.Context, s *scope) (steps.Progress,
 		return r.hold(s, metav1.Condition{Reason: infrav1.WaitingForAddressReason, Message: none.Error()}), nil
 	}
 	if err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	s.showAddress(claimed)
 	static, err := virtualmachine.FromPool(claimed.IP, claimed.Subnet, claimed.Gateway, s.network())
@@ -139,7 +139,7 @@ func (r *Reconciler) takeAddress(ctx context.Context, s *scope) (steps.Progress,
 		return r.unless(s, refuse(infrav1.MachineSpecInvalidReason, "%s: correct it", err))
 	}
 	s.wanted.Static = static
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 func (s *scope) showAddress(claimed ipam.Claimed) {

@@ -18,8 +18,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/patch"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/terminalerror"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 const (
@@ -31,7 +30,7 @@ const (
 
 // notDeleted tells what keeps the machine: at once what somebody has to do something about, and what passes by itself as a rule when it
 // has not. Only then is anything left behind that may be.
-func (r *Reconciler) notDeleted(ctx context.Context, s *scope, err error) (steps.Progress, error) {
+func (r *Reconciler) notDeleted(ctx context.Context, s *scope, err error) (reconcile.Progress, error) {
 	failed := r.failedFor(s.key(), time.Now())
 	problem, is := harvester.Denied(err), metav1.ConditionUnknown
 	removed := (*patch.RemovedError)(nil)
@@ -39,19 +38,19 @@ func (r *Reconciler) notDeleted(ctx context.Context, s *scope, err error) (steps
 	case problem != nil:
 	case errors.As(err, &removed):
 		problem = &harvester.Problem{Message: removed.Error()}
-	case terminalerror.Is(err):
+	case reconcile.IsRefused(err):
 		problem, is = &harvester.Problem{Message: fmt.Sprintf("%v: change what Harvester objects to", err)}, metav1.ConditionFalse
 	case failed >= failing:
 		problem = &harvester.Problem{Message: err.Error()}
 	default:
 		s.showBegun()
 		p, err := s.explain(err)
-		if p == steps.Wait && err == nil {
-			p = steps.Retry(terminalerror.Check)
+		if p == reconcile.Wait && err == nil {
+			p = reconcile.Retry(reconcile.RefusedPause)
 		}
 		return p, err
 	}
-	again := steps.Retry(min(max(failed, time.Second), terminalerror.Check))
+	again := reconcile.Retry(min(max(failed, time.Second), reconcile.RefusedPause))
 	if s.abandoned() && failed < refusing {
 		s.showBegun()
 		return again, nil
@@ -74,7 +73,7 @@ func (s *scope) abandoned() bool {
 
 // blocked keeps a machine of which something cannot be removed, until its user lets go of what is there. Nothing is let go of while the
 // connection to Harvester is being made.
-func (r *Reconciler) blocked(ctx context.Context, s *scope, problem *harvester.Problem, is metav1.ConditionStatus) (steps.Progress, error) {
+func (r *Reconciler) blocked(ctx context.Context, s *scope, problem *harvester.Problem, is metav1.ConditionStatus) (reconcile.Progress, error) {
 	switch {
 	case problem.Pending:
 	case s.abandoned():
@@ -87,7 +86,7 @@ func (r *Reconciler) blocked(ctx context.Context, s *scope, problem *harvester.P
 			Type: infrav1.InfrastructureReadyCondition, Status: is, Reason: infrav1.DeletionBlockedReason, Message: message,
 		})
 	}
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // left is what of the machine may be on Harvester.

@@ -20,33 +20,33 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // prepare waits for what must be there before anything is made. Before that the machine has nothing that its deletion would have
 // to remove.
-func (r *Reconciler) prepare(_ context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) prepare(_ context.Context, s *scope) (reconcile.Progress, error) {
 	switch {
 	case s.infraCluster == nil && s.begun():
 		unknown(s, infrav1.InfrastructureReadyCondition, infrav1.WaitingForHarvesterClusterReason,
 			"The HarvesterCluster, which says where the virtual machine is, does not exist: create it again")
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	case s.infraCluster == nil:
 		notCreated(s, infrav1.WaitingForHarvesterClusterReason, "Waiting for the HarvesterCluster to exist")
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	case s.begun():
 	case s.unidentified() != "":
 		notCreated(s, infrav1.AnnotationsRemovedReason, s.unidentified())
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false), s.infraCluster.ID() == "":
 		notCreated(s, infrav1.WaitingForClusterInfrastructureReadyReason, "Waiting for the Cluster's infrastructure to be provisioned")
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	case s.machine.Spec.Bootstrap.DataSecretName == nil:
 		notCreated(s, infrav1.WaitingForBootstrapDataReason, "Waiting for the Machine to have bootstrap data")
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // unidentified says why nothing is made for the HarvesterCluster, of whose metadata something is removed by which it is found again; "" when
@@ -61,31 +61,31 @@ func (s *scope) unidentified() string {
 
 // connect gets the connection to Harvester. While there is none, or what it knows may be old, nothing is decided. What the account may not
 // see matters to a machine when it reads that.
-func (r *Reconciler) connect(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) connect(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	conn, problem := r.Connections.Get(ctx, harvester.TargetOf(s.infraCluster), s.asker())
 	if problem == nil {
 		problem = conn.Stale()
 	}
 	if problem != nil {
 		s.unseen(problem)
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	s.conn = conn
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // enter lets the reconcile send requests to Harvester until leave, if there is room: the machine is woken when there is. What is in memory
 // can be looked at without.
-func (s *scope) enter() steps.Progress {
+func (s *scope) enter() reconcile.Progress {
 	if s.exit != nil {
-		return steps.Proceed
+		return reconcile.Proceed
 	}
 	exit, entered := s.conn.Enter(s.asker())
 	if s.queued = !entered; s.queued {
-		return steps.Wait
+		return reconcile.Wait
 	}
 	s.exit = exit
-	return steps.Proceed
+	return reconcile.Proceed
 }
 
 // leave makes room for other machines on the same Harvester.
@@ -96,18 +96,18 @@ func (s *scope) leave() {
 }
 
 // find looks for the virtual machine, which may have been made and not noted, and for the hosts of Harvester.
-func (r *Reconciler) find(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) find(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.infra.Spec.ProviderID == "" {
 		s.conn.Await(s.asker()) // before anything is looked at: what comes in the meantime wakes the machine too
 	}
 	nodes := &corev1.NodeList{}
 	if err := s.conn.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil { // they are only looked at
-		return steps.Wait, fmt.Errorf("listing hosts of Harvester: %w", err)
+		return reconcile.Wait, fmt.Errorf("listing hosts of Harvester: %w", err)
 	}
 	s.hosts = placement.Hosts(nodes.Items)
 	vm, p, err := s.get(ctx)
 	switch {
-	case err != nil || p != steps.Proceed:
+	case err != nil || p != reconcile.Proceed:
 		return p, err
 	case vm == nil && s.infra.Spec.ProviderID != "":
 		message := fmt.Sprintf("VirtualMachine %s was deleted in Harvester: delete the Machine", s.place())
@@ -122,11 +122,11 @@ func (r *Reconciler) find(ctx context.Context, s *scope) (steps.Progress, error)
 	s.vm = vm
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	if err := s.conn.Get(ctx, s.place(), vmi); client.IgnoreNotFound(err) != nil {
-		return steps.Wait, fmt.Errorf("reading VirtualMachineInstance %s: %w", s.place(), err)
+		return reconcile.Wait, fmt.Errorf("reading VirtualMachineInstance %s: %w", s.place(), err)
 	} else if err == nil && metav1.IsControlledBy(vmi, vm) {
 		s.vmi = vmi
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // arrives is how long the informer may take to bring a virtual machine that has been made.
@@ -135,26 +135,26 @@ const arrives = 5 * time.Second
 // get returns the virtual machine of the machine's name; nil when there is none. One that has been made is looked for on Harvester
 // itself before it is called gone: the informer may not have it, but then it is given a moment, because its event wakes the machine. So
 // is one without an id, of which the informer has the name only.
-func (s *scope) get(ctx context.Context) (*kubevirtv1.VirtualMachine, steps.Progress, error) {
+func (s *scope) get(ctx context.Context) (*kubevirtv1.VirtualMachine, reconcile.Progress, error) {
 	vm := &kubevirtv1.VirtualMachine{}
 	err := s.conn.Get(ctx, s.place(), vm)
 	if s.infra.Spec.ProviderID != "" && (apierrors.IsNotFound(err) || err == nil && vm.Labels[infrav1.MachineIDLabel] == "") {
 		if wait := s.arriving(time.Now()); apierrors.IsNotFound(err) && wait > 0 {
-			return nil, steps.Retry(wait), nil
+			return nil, reconcile.Retry(wait), nil
 		}
-		if p := s.enter(); p != steps.Proceed {
+		if p := s.enter(); p != reconcile.Proceed {
 			return nil, p, nil
 		}
 		vm = &kubevirtv1.VirtualMachine{}
 		err = s.conn.Live().Get(ctx, s.place(), vm)
 	}
 	if apierrors.IsNotFound(err) {
-		return nil, steps.Proceed, nil
+		return nil, reconcile.Proceed, nil
 	}
 	if err != nil {
-		return nil, steps.Wait, fmt.Errorf("reading VirtualMachine %s: %w", s.place(), err)
+		return nil, reconcile.Wait, fmt.Errorf("reading VirtualMachine %s: %w", s.place(), err)
 	}
-	return vm, steps.Proceed, nil
+	return vm, reconcile.Proceed, nil
 }
 
 // arriving is how long a virtual machine that has just been made is still waited for.

@@ -24,8 +24,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Reconciler drives HarvesterMachines.
@@ -39,7 +38,7 @@ type Reconciler struct {
 	Workloads clustercache.ClusterCache
 	Recorder  events.EventRecorder
 
-	filter     watchfilter.Filter
+	filter     watch.Filter
 	written    patch.Written
 	controller controller.Controller
 	failing    sync.Map // by the keys of machines, since when nothing of their deletion succeeds
@@ -118,7 +117,7 @@ func (r *Reconciler) forget(key client.ObjectKey) {
 // provision runs the steps to a Node. Those up to create do nothing once there is a virtual machine.
 func (r *Reconciler) provision(ctx context.Context, s *scope) (ctrl.Result, error) {
 	defer s.leave()
-	p, err := steps.Run(ctx, s, r.prepare, r.checkID, r.connect, r.find, r.choosePlace, r.resolve, r.record, r.keepAddress, r.takeAddress, r.create,
+	p, err := reconcile.RunSteps(ctx, s, r.prepare, r.checkID, r.connect, r.find, r.choosePlace, r.resolve, r.record, r.keepAddress, r.takeAddress, r.create,
 		r.takeOver, r.observe, r.locate, r.linkNode)
 	if err != nil {
 		p, err = s.explain(err)

@@ -18,19 +18,17 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // ignition is the format of bootstrap data that are not for cloud-init.
 const ignition = "ignition"
 
 // create makes the virtual machine, and what it reads when it boots before.
-func (r *Reconciler) create(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) create(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.vm != nil {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
-	if p, err := r.readBootstrap(ctx, s); p != steps.Proceed || err != nil {
+	if p, err := r.readBootstrap(ctx, s); p != reconcile.Proceed || err != nil {
 		return p, err
 	}
 	s.wanted.Machine, s.wanted.ID = s.infra, s.infra.Annotations[infrav1.MachineIDAnnotation]
@@ -42,7 +40,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (steps.Progress, erro
 	switch theirs, p, err := r.createSecret(ctx, s, secret); {
 	case theirs != nil:
 		return r.taken(ctx, s, theirs, r.create)
-	case p != steps.Proceed || err != nil:
+	case p != reconcile.Proceed || err != nil:
 		return p, err
 	}
 	switch err := s.conn.Create(ctx, vm); {
@@ -51,11 +49,11 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (steps.Progress, erro
 	case isRefusal(err):
 		return r.refused(s, "VirtualMachine", vm.Name, err)
 	case err != nil:
-		return steps.Wait, fmt.Errorf("creating VirtualMachine %s: %w", s.place(), err)
+		return reconcile.Wait, fmt.Errorf("creating VirtualMachine %s: %w", s.place(), err)
 	}
 	s.vm = vm
 	r.tellCreated(s)
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // tellCreated tells also of what is not as it was asked for.
@@ -70,55 +68,55 @@ func (r *Reconciler) tellCreated(s *scope) {
 	}
 }
 
-func (r *Reconciler) adopt(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) adopt(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	vm, err := reconcile.Find(ctx, s.conn.Live(), s.place(), &kubevirtv1.VirtualMachine{})
 	switch {
 	case err != nil:
-		return steps.Wait, err
+		return reconcile.Wait, err
 	case vm == nil:
-		return steps.Wait, fmt.Errorf("VirtualMachine %s came and went", s.place())
+		return reconcile.Wait, fmt.Errorf("VirtualMachine %s came and went", s.place())
 	case !virtualmachine.Ours(vm, s.infra):
 		return r.taken(ctx, s, vm, r.create)
 	}
 	s.vm = vm
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
-func (r *Reconciler) readBootstrap(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) readBootstrap(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	name := s.machine.Spec.Bootstrap.DataSecretName
 	if name == nil {
 		notCreated(s, infrav1.WaitingForBootstrapDataReason, "Waiting for the Machine to have bootstrap data")
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	key := client.ObjectKey{Namespace: s.machine.Namespace, Name: *name}
 	secret, err := reconcile.Find(ctx, r.Live, key, &corev1.Secret{})
 	if err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	if secret == nil || len(secret.Data["value"]) == 0 {
 		r.hold(s, metav1.Condition{Reason: infrav1.WaitingForBootstrapDataReason, Message: fmt.Sprintf(
 			"Secret %s of the Machine's bootstrap data, or its key value, does not exist: delete the Machine", key)})
-		return steps.Retry(terminalerror.Check), nil
+		return reconcile.Retry(reconcile.RefusedPause), nil
 	}
 	s.wanted.Bootstrap = virtualmachine.Bootstrap{Data: secret.Data["value"], Ignition: string(secret.Data["format"]) == ignition}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // createSecret makes what the virtual machine reads when it boots. One that was left by an attempt before is brought up to date:
 // nothing has read it. It answers with one of its name that is not the machine's.
-func (r *Reconciler) createSecret(ctx context.Context, s *scope, secret *corev1.Secret) (theirs *corev1.Secret, _ steps.Progress, _ error) {
+func (r *Reconciler) createSecret(ctx context.Context, s *scope, secret *corev1.Secret) (theirs *corev1.Secret, _ reconcile.Progress, _ error) {
 	wanted := secret.DeepCopy()
 	err := s.conn.Create(ctx, secret)
 	if apierrors.IsAlreadyExists(err) {
 		key := client.ObjectKeyFromObject(wanted)
 		if secret, err = reconcile.Find(ctx, s.conn.Live(), key, &corev1.Secret{}); err != nil || secret == nil {
-			return nil, steps.Retry(terminalerror.Check), err
+			return nil, reconcile.Retry(reconcile.RefusedPause), err
 		}
 		if !virtualmachine.Marked(secret, s.infra) {
-			return secret, steps.Wait, nil
+			return secret, reconcile.Wait, nil
 		}
 		if equality.Semantic.DeepEqual(secret.Data, wanted.Data) {
-			return nil, steps.Proceed, nil
+			return nil, reconcile.Proceed, nil
 		}
 		secret.Data = wanted.Data
 		err = s.conn.Update(ctx, secret)
@@ -128,18 +126,18 @@ func (r *Reconciler) createSecret(ctx context.Context, s *scope, secret *corev1.
 		return nil, p, err
 	}
 	if err != nil {
-		return nil, steps.Wait, fmt.Errorf("creating Secret %s/%s on Harvester: %w", wanted.Namespace, wanted.Name, err)
+		return nil, reconcile.Wait, fmt.Errorf("creating Secret %s/%s on Harvester: %w", wanted.Namespace, wanted.Name, err)
 	}
-	return nil, steps.Proceed, nil
+	return nil, reconcile.Proceed, nil
 }
 
 // isRefusal reports whether Harvester objects to the object, rather than to who asks.
 func isRefusal(err error) bool {
-	return terminalerror.Is(err) && harvester.Denied(err) == nil && !apierrors.IsUnauthorized(err)
+	return reconcile.IsRefused(err) && harvester.Denied(err) == nil && !apierrors.IsUnauthorized(err)
 }
 
 // refused shows what Harvester objects to. Nothing tells when it does no longer.
-func (r *Reconciler) refused(s *scope, kind, name string, err error) (steps.Progress, error) {
-	r.hold(s, metav1.Condition{Reason: infrav1.VirtualMachineRefusedReason, Message: "Harvester: " + terminalerror.Message(kind, name, err)})
-	return steps.Retry(terminalerror.Check), nil
+func (r *Reconciler) refused(s *scope, kind, name string, err error) (reconcile.Progress, error) {
+	r.hold(s, metav1.Condition{Reason: infrav1.VirtualMachineRefusedReason, Message: "Harvester: " + reconcile.RefusedMessage(kind, name, err)})
+	return reconcile.Retry(reconcile.RefusedPause), nil
 }

@@ -22,14 +22,12 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // delete runs the steps that leave nothing behind. None of them looks at a failure domain or at bootstrap data, which may be gone.
 func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	defer s.leave()
-	p, err := steps.Run(ctx, s, r.connectToDelete, r.keepAddress, r.deleteVirtualMachine, r.deleteRest, r.letGo)
+	p, err := reconcile.RunSteps(ctx, s, r.connectToDelete, r.keepAddress, r.deleteVirtualMachine, r.deleteRest, r.letGo)
 	switch {
 	case err != nil:
 		p, err = r.notDeleted(ctx, s, err)
@@ -54,7 +52,7 @@ func (s *scope) showDeleting() {
 }
 
 // connectToDelete gets the connection to Harvester, unless nothing of the machine can be there.
-func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if !s.begun() {
 		return r.letGo(ctx, s)
 	}
@@ -74,32 +72,32 @@ func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (steps.Progr
 }
 
 // deleteVirtualMachine waits until nothing of the machine runs any more. Whatever else has its name is left alone.
-func (r *Reconciler) deleteVirtualMachine(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) deleteVirtualMachine(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	vm, err := s.own(ctx)
 	if err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	if vm == nil {
 		return s.awaitInstance(ctx)
 	}
 	if err := r.markBeforeDeletion(ctx, s, vm); err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	if vm.DeletionTimestamp.IsZero() {
 		err := s.conn.Delete(ctx, vm, client.Preconditions{UID: &vm.UID})
 		if client.IgnoreNotFound(err) != nil {
-			return steps.Wait, fmt.Errorf("deleting VirtualMachine %s: %w", s.place(), err)
+			return reconcile.Wait, fmt.Errorf("deleting VirtualMachine %s: %w", s.place(), err)
 		}
 	}
 	vmi, err := s.instance(ctx)
 	if err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	return s.awaitGone(ctx, "VirtualMachine", vm, vmi), nil
 }
 
 // awaitGone shows what the deletion waits for. That is all which hosts are looked at for, so that it does not matter if they cannot be.
-func (s *scope) awaitGone(ctx context.Context, kind string, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) steps.Progress {
+func (s *scope) awaitGone(ctx context.Context, kind string, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) reconcile.Progress {
 	leaving := virtualmachine.Leaving{VM: vm, VMI: vmi}
 	nodes := &corev1.NodeList{}
 	if err := s.conn.List(ctx, nodes, client.UnsafeDisableDeepCopy); err == nil {
@@ -111,9 +109,9 @@ func (s *scope) awaitGone(ctx context.Context, kind string, vm *kubevirtv1.Virtu
 	}
 	status.False(s.infra, infrav1.VMRunningCondition, infrav1.DeletingReason, fmt.Sprintf("Waiting for %s %s to be gone%s", kind, s.place(), why))
 	if again > 0 {
-		return steps.Retry(again)
+		return reconcile.Retry(again)
 	}
-	return steps.Wait
+	return reconcile.Wait
 }
 
 // markBeforeDeletion has what belongs to the virtual machine found again when that is gone.
@@ -151,13 +149,13 @@ func (s *scope) own(ctx context.Context) (*kubevirtv1.VirtualMachine, error) {
 }
 
 // awaitInstance waits for the instance of a virtual machine that is gone.
-func (s *scope) awaitInstance(ctx context.Context) (steps.Progress, error) {
+func (s *scope) awaitInstance(ctx context.Context) (reconcile.Progress, error) {
 	vmi, err := s.instance(ctx)
 	if vmi != nil {
 		return s.awaitGone(ctx, "VirtualMachineInstance", nil, vmi), nil
 	}
 	s.stopped = err == nil
-	return steps.Proceed, err
+	return reconcile.Proceed, err
 }
 
 // instance is that of the machine's virtual machine, which may be gone; nil when there is none.
@@ -174,16 +172,16 @@ func (s *scope) instance(ctx context.Context) (*kubevirtv1.VirtualMachineInstanc
 
 // deleteRest deletes volumes and boot data, and gives the address back, now that nothing answers to it any more. What Harvester does not
 // let go of is no reason to keep the others.
-func (r *Reconciler) deleteRest(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) deleteRest(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	var all []func() error
 	for _, step := range []func(context.Context, *scope) error{r.deleteVolumes, deleteSecret, r.releaseAddress} {
 		all = append(all, func() error { return step(ctx, s) })
 	}
 	err := eachOf(all)
-	if err != nil && !terminalerror.Is(err) {
-		return steps.Wait, err
+	if err != nil && !reconcile.IsRefused(err) {
+		return reconcile.Wait, err
 	}
-	return steps.Proceed, err
+	return reconcile.Proceed, err
 }
 
 // eachOf goes on after what Harvester refuses, and returns the first refusal.
@@ -192,7 +190,7 @@ func eachOf(all []func() error) error {
 	for _, run := range all {
 		switch err := run(); {
 		case err == nil:
-		case !terminalerror.Is(err):
+		case !reconcile.IsRefused(err):
 			return err
 		case refused == nil:
 			refused = err
@@ -227,8 +225,8 @@ func (s *scope) deleteIf(ctx context.Context, o client.Object, kind string, ours
 }
 
 // letGo ends the deletion.
-func (r *Reconciler) letGo(_ context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) letGo(_ context.Context, s *scope) (reconcile.Progress, error) {
 	controllerutil.RemoveFinalizer(s.infra, infrav1.MachineFinalizer)
 	controllerutil.RemoveFinalizer(s.infra, infrav1.MachineFinalizerLegacy)
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // formerHolder is who a machine was in a pool before its id was part of it, and is for upstream. Machines of other management clusters may
@@ -52,36 +52,36 @@ func (s *scope) addressPools() []string {
 
 // keepAddress has the address that the machine was given under its former holder be held by its own, once, and so released for this
 // machine only. What another has by then is left to that.
-func (r *Reconciler) keepAddress(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) keepAddress(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.isHolder() || len(s.addressPools()) == 0 {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	addr, err := s.usedAddress(ctx)
 	if err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	if !addr.IsValid() {
-		return steps.Proceed, r.beginAnew(ctx, s)
+		return reconcile.Proceed, r.beginAnew(ctx, s)
 	}
-	if p := s.enter(); p != steps.Proceed {
+	if p := s.enter(); p != reconcile.Proceed {
 		return p, nil
 	}
 	if err := r.ensureID(ctx, s); err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	kept, err := r.Addresses.Adopt(ctx, s.conn, s.addressPools(), addr, s.holder())
 	if errors.Is(err, allocation.ErrHeld) {
 		s.dispute(addr)
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	if err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	s.noteHolder()
 	if kept.Pool != "" {
 		s.showAddress(kept)
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // ensureID stores the id before the address is held by it. One that is to be made, or goes on, has it stored already.

@@ -13,22 +13,21 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/terminalerror"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // checkID holds up a machine whose id is another's: it is a copy of that one's YAML, or both are made from a template that has an id in its
 // annotations. By the id it would take the MAC addresses, the pools and the name of the other.
-func (r *Reconciler) checkID(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) checkID(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	of, err := r.idOf(ctx, s.infra)
 	if err != nil || of == "" {
-		return steps.Proceed, err
+		return reconcile.Proceed, err
 	}
 	r.hold(s, metav1.Condition{Reason: infrav1.IDNotOursReason, Message: fmt.Sprintf(
 		"the id in the annotation %s is that of HarvesterMachine %s, of which this one is a copy: remove these annotations from this one or, if its "+
 			"HarvesterMachineTemplate has them, from that, and delete the Machine: %s",
 		infrav1.MachineIDAnnotation, of, strings.Join(owned.MachineAnnotations(), ", "))})
-	return steps.Retry(terminalerror.Check), nil
+	return reconcile.Retry(reconcile.RefusedPause), nil
 }
 
 // idOf names the machine whose id this one has; "" for its own.

@@ -22,7 +22,7 @@ import (
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
-	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // refusal is why a virtual machine cannot be made as its spec has it. The message names the field and the way out.
@@ -48,21 +48,21 @@ func await(reason, format string, args ...any) error {
 }
 
 // resolve looks up what the spec refers to on Harvester. What is missing is waited for.
-func (r *Reconciler) resolve(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) resolve(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.vm != nil {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	return r.unless(s, s.lookUp(ctx))
 }
 
 // unless holds the machine up for a refusal.
-func (r *Reconciler) unless(s *scope, err error) (steps.Progress, error) {
+func (r *Reconciler) unless(s *scope, err error) (reconcile.Progress, error) {
 	var why *refusal
 	if errors.As(err, &why) {
 		r.hold(s, metav1.Condition{Reason: why.reason, Message: why.message})
-		return steps.Retry(why.again), nil
+		return reconcile.Retry(why.again), nil
 	}
-	return steps.Proceed, err
+	return reconcile.Proceed, err
 }
 
 func (s *scope) lookUp(ctx context.Context) error {

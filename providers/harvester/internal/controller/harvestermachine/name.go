@@ -14,16 +14,14 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // taken is for a machine whose name somebody else's object has on Harvester. Where that is another machine's, such as one of another management
 // cluster, this one is called otherwise there, and goes on with the step. Else it is held up: a person's object may be there for a reason.
-func (r *Reconciler) taken(ctx context.Context, s *scope, by client.Object, step func(context.Context, *scope) (steps.Progress, error)) (steps.Progress, error) {
+func (r *Reconciler) taken(ctx context.Context, s *scope, by client.Object, step func(context.Context, *scope) (reconcile.Progress, error)) (reconcile.Progress, error) {
 	another, p, err := s.ofAnotherMachine(ctx, by)
 	switch {
-	case err != nil || p != steps.Proceed:
+	case err != nil || p != reconcile.Proceed:
 		return p, err
 	case !another:
 		return r.notOurs(s, by)
@@ -32,7 +30,7 @@ func (r *Reconciler) taken(ctx context.Context, s *scope, by client.Object, step
 	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.VirtualMachineNameAnnotation, virtualmachine.NameApart(s.infra))
 	// It is stored before anything has the name, and with the id that it follows from.
 	if err := s.patch.StoreSpec(ctx, r.Client, s.infra); err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	r.event(s, "NamedApart", "Create", "%s %s on Harvester is another machine's: VirtualMachine and Node of this one are called %s",
 		kindOf(by), by.GetName(), s.place().Name)
@@ -41,29 +39,29 @@ func (r *Reconciler) taken(ctx context.Context, s *scope, by client.Object, step
 
 // ofAnotherMachine reports whether the machine can leave its name to what has it. One that has been made cannot, and a second name is not
 // taken by chance. What an informer has of a virtual machine without an id does not tell.
-func (s *scope) ofAnotherMachine(ctx context.Context, by client.Object) (bool, steps.Progress, error) {
+func (s *scope) ofAnotherMachine(ctx context.Context, by client.Object) (bool, reconcile.Progress, error) {
 	if s.infra.Spec.ProviderID != "" || s.infra.Annotations[infrav1.VirtualMachineNameAnnotation] != "" {
-		return false, steps.Proceed, nil
+		return false, reconcile.Proceed, nil
 	}
 	if by.GetLabels()[infrav1.MachineIDLabel] != "" {
-		return true, steps.Proceed, nil
+		return true, reconcile.Proceed, nil
 	}
 	if _, isVM := by.(*kubevirtv1.VirtualMachine); !isVM {
-		return false, steps.Proceed, nil
+		return false, reconcile.Proceed, nil
 	}
-	if p := s.enter(); p != steps.Proceed {
+	if p := s.enter(); p != reconcile.Proceed {
 		return false, p, nil
 	}
 	vm, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKeyFromObject(by), &kubevirtv1.VirtualMachine{})
-	return vm != nil && virtualmachine.OfAnotherMachine(vm, s.cluster.Name), steps.Proceed, err
+	return vm != nil && virtualmachine.OfAnotherMachine(vm, s.cluster.Name), reconcile.Proceed, err
 }
 
 // notOurs holds the machine up because what has the name that it needs is somebody else's, whose events do not wake it.
-func (r *Reconciler) notOurs(s *scope, by client.Object) (steps.Progress, error) {
+func (r *Reconciler) notOurs(s *scope, by client.Object) (reconcile.Progress, error) {
 	r.hold(s, metav1.Condition{Reason: infrav1.VirtualMachineNotOursReason, Message: fmt.Sprintf(
 		"%s %s on Harvester is not this machine's: it has another label %s or annotation %s, or none; delete the Machine, so that one of another "+
 			"name is made, or remove what is in the way", kindOf(by), client.ObjectKeyFromObject(by), infrav1.MachineIDLabel, infrav1.OwnerAnnotation)})
-	return steps.Retry(terminalerror.Check), nil
+	return reconcile.Retry(reconcile.RefusedPause), nil
 }
 
 func kindOf(o client.Object) string {

@@ -14,15 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/nodelabels"
 	"github.com/faultline-io/faultline/shared/nodes"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -34,35 +33,35 @@ func NodeIndexes() []clustercache.CacheOptionsIndex {
 // StripNode drops from a Node what is not read, for the cache of workload clusters.
 func StripNode(node *corev1.Node) {
 	id, addresses := node.Spec.ProviderID, node.Status.Addresses
-	nodelabels.StripNode(node)
+	nodes.StripNode(node)
 	node.Spec.ProviderID, node.Status.Addresses = id, addresses
 }
 
 // linkNode makes the Node of the virtual machine that of the Machine. A machine that has had its Node is not held up by it again, but is
 // not ready while it does not run.
-func (r *Reconciler) linkNode(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if !s.provisioned() {
 		status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureProvisioningInProgressReason, s.missing())
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	waiting, err := r.initializeNode(ctx, s)
 	linked := s.machine.Status.NodeRef.IsDefined()
 	switch {
 	case err != nil && !errors.Is(err, clustercache.ErrClusterNotConnected):
-		return steps.Wait, err
+		return reconcile.Wait, err
 	case linked:
 	case err != nil:
 		waiting = &refusal{reason: infrav1.WaitingForNodeReason, message: "Waiting for a connection to the workload cluster"}
 	}
 	if s.showStill() {
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	if waiting != nil && !linked {
 		status.False(s.infra, infrav1.InfrastructureReadyCondition, waiting.reason, waiting.message)
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	status.True(s.infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // showStill shows and reports that the virtual machine does not run, or that this is not known, with the words that say so.
@@ -163,7 +162,7 @@ func (r *Reconciler) watchNodes(ctx context.Context, cluster client.ObjectKey) e
 }
 
 func (r *Reconciler) machineOfNode(namespace string) handler.MapFunc {
-	return func(ctx context.Context, node client.Object) []reconcile.Request {
+	return func(ctx context.Context, node client.Object) []ctrl.Request {
 		return watch.Requests[*infrav1.HarvesterMachine](ctx, r.Client, &infrav1.HarvesterMachineList{}, nil,
 			client.InNamespace(namespace), client.MatchingFields{nameIndex: node.GetName()})
 	}

@@ -18,11 +18,10 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // observe shows how far the virtual machine is. The machine is provisioned once it runs and has an address, and stays so.
-func (r *Reconciler) observe(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	noted := conditions.IsTrue(s.infra, infrav1.MachineCreatedCondition)
 	if !noted {
 		status.True(s.infra, infrav1.MachineCreatedCondition, infrav1.MachineCreatedReason)
@@ -32,7 +31,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (steps.Progress, err
 	if mayLack {
 		var err error
 		if about.Bound, err = s.bound(ctx); err != nil {
-			return steps.Wait, err
+			return reconcile.Wait, err
 		}
 	}
 	o := virtualmachine.Observe(s.vm, s.vmi, about)
@@ -50,9 +49,9 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (steps.Progress, err
 		}
 	}
 	if mayLack && !about.Bound {
-		return steps.Retry(lookAgain), nil // no claim is watched
+		return reconcile.Retry(lookAgain), nil // no claim is watched
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // bound reports whether the claims of the virtual machine's disks exist and are bound.

@@ -13,13 +13,13 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
-	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // choosePlace finds out where the virtual machine has to be. A machine that names a failure domain goes there, or waits.
-func (r *Reconciler) choosePlace(_ context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) choosePlace(_ context.Context, s *scope) (reconcile.Progress, error) {
 	if s.vm != nil {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	domain, wait := s.asked()
 	switch why := s.unidentified(); {
@@ -47,7 +47,7 @@ func (r *Reconciler) choosePlace(_ context.Context, s *scope) (steps.Progress, e
 	wants, note := placement.WantsOf(s.infraCluster, s.hosts, s.infra, controlPlane, topology)
 	s.note, s.wanted.ControlPlane = note, controlPlane
 	s.wanted.Labels, s.wanted.Affinity = placement.Labels(wants), placement.Affinity(wants)
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // declared is what the cluster says of the machine's failure domain; the zero value when it says nothing.
@@ -63,14 +63,14 @@ func (s *scope) declared() infrav1.HarvesterFailureDomain {
 
 // locate shows in which failure domain the machine is, by the host that it runs on: it may have been migrated. While it has no host, or
 // its host is not known, it is where it was.
-func (r *Reconciler) locate(_ context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) locate(_ context.Context, s *scope) (reconcile.Progress, error) {
 	domain, _ := s.asked()
 	s.tellUnlisted(domain)
 	if s.vmi == nil || !slices.ContainsFunc(s.hosts, func(h placement.Host) bool { return h.Name == s.vmi.Status.NodeName }) {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	s.infra.Status.FailureDomain = placement.Observed(s.infraCluster, s.hosts, s.vmi.Status.NodeName, domain)
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // tellUnlisted shows that the machine names a failure domain which its cluster does not list. It is kept to it all the same.

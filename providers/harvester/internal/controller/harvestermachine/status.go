@@ -14,9 +14,8 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // notCreated shows why there is no virtual machine.
@@ -29,7 +28,7 @@ func unknown(s *scope, condition, reason, message string) {
 }
 
 // hold shows why there is no virtual machine, and waits. An event tells of a reason that is new.
-func (r *Reconciler) hold(s *scope, why metav1.Condition) steps.Progress {
+func (r *Reconciler) hold(s *scope, why metav1.Condition) reconcile.Progress {
 	if conditions.GetReason(s.infra, infrav1.MachineCreatedCondition) != why.Reason {
 		r.warn(s, why.Reason, "Create", "%s", why.Message)
 	}
@@ -37,7 +36,7 @@ func (r *Reconciler) hold(s *scope, why metav1.Condition) steps.Progress {
 	if conditions.IsUnknown(s.infra, infrav1.InfrastructureReadyCondition) { // it was about the connection, which there is
 		conditions.Delete(s.infra, infrav1.InfrastructureReadyCondition)
 	}
-	return steps.Wait
+	return reconcile.Wait
 }
 
 // unseen shows that Harvester cannot be asked, of a machine that is not in service yet. Nothing else changes: what is known of it may be as
@@ -62,14 +61,14 @@ func (s *scope) notStored(removed *patch.RemovedError) {
 }
 
 // explain turns what is no failure into a condition: what is still being read, a right that is missing, and what the API server does not keep.
-func (s *scope) explain(err error) (steps.Progress, error) {
+func (s *scope) explain(err error) (reconcile.Progress, error) {
 	if errors.Is(err, harvester.ErrSyncing) {
 		s.queued = true
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	if removed := (*patch.RemovedError)(nil); errors.As(err, &removed) {
 		s.notStored(removed)
-		return steps.Retry(removed.Again()), nil
+		return reconcile.Retry(removed.Again()), nil
 	}
 	if problem := harvester.Denied(err); problem != nil {
 		if harvester.DeniedSight(err) {
@@ -77,9 +76,9 @@ func (s *scope) explain(err error) (steps.Progress, error) {
 		} else { // nothing but the machine shows it
 			unknown(s, infrav1.InfrastructureReadyCondition, problem.Reason, problem.Message)
 		}
-		return steps.Retry(terminalerror.Check), nil
+		return reconcile.Retry(reconcile.RefusedPause), nil
 	}
-	return steps.Wait, err
+	return reconcile.Wait, err
 }
 
 const (

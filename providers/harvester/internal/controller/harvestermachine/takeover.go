@@ -20,27 +20,26 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // takeOver marks a virtual machine that was made before Faultline, and what belongs to it, as the machine's. Nothing of it is made anew, and
 // it goes on running.
-func (r *Reconciler) takeOver(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) takeOver(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	s.infra.Spec.ProviderID = virtualmachine.ProviderID(s.vm)
-	if p, err := r.noteVolumes(ctx, s, s.vm); p != steps.Proceed || err != nil {
+	if p, err := r.noteVolumes(ctx, s, s.vm); p != reconcile.Proceed || err != nil {
 		return p, err
 	}
 	if !virtualmachine.Unmarked(s.vm, s.infra) {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
-	if p := s.enter(); p != steps.Proceed {
+	if p := s.enter(); p != reconcile.Proceed {
 		return p, nil
 	}
 	if err := s.markAll(ctx, s.vm); err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	r.event(s, "TakenOver", "TakeOver", "Took over VirtualMachine %s, by its provider ID", s.place())
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // markAll marks the virtual machine last, so that all of one that is marked is. Its volumes have been marked when they were noted.

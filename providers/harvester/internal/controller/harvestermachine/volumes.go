@@ -20,31 +20,30 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // noteVolumes notes the names of the machine's disks where they do not follow from its spec, because only a claim whose name is known goes with
 // the machine. A virtual machine that was made before Faultline has such disks, and one that Harvester has restored from a backup. Earlier
 // releases have marked volumes of workloads that were plugged in, too: these lose the marks.
-func (r *Reconciler) noteVolumes(ctx context.Context, s *scope, vm *kubevirtv1.VirtualMachine) (steps.Progress, error) {
+func (r *Reconciler) noteVolumes(ctx context.Context, s *scope, vm *kubevirtv1.VirtualMachine) (reconcile.Progress, error) {
 	known, disks := virtualmachine.KnownClaims(s.infra), virtualmachine.Disks(vm)
 	unknown := slices.DeleteFunc(slices.Clone(disks), func(name string) bool { return slices.Contains(known, name) })
 	if len(unknown) == 0 {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
-	if p := s.enter(); p != steps.Proceed {
+	if p := s.enter(); p != reconcile.Proceed {
 		return p, nil
 	}
 	own, err := s.ownDisks(ctx, vm, unknown)
 	if err != nil || len(own) == 0 {
-		return steps.Proceed, err
+		return reconcile.Proceed, err
 	}
 	if err := s.unmarkPlugged(ctx, vm); err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	kept := slices.DeleteFunc(known, func(name string) bool { return !slices.Contains(disks, name) })
 	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.VolumesAnnotation, strings.Join(append(kept, own...), ","))
-	return steps.Proceed, s.patch.StoreSpec(ctx, r.Client, s.infra)
+	return reconcile.Proceed, s.patch.StoreSpec(ctx, r.Client, s.infra)
 }
 
 // ownDisks are those of the claims that are the machine's. Of a virtual machine that is taken over they are marked now.

@@ -42,7 +42,6 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/testenv"
 	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
@@ -162,7 +161,7 @@ func (w *world) start() (stop func()) {
 		}
 		return (&harvestermachine.Reconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Connections: connections, Addresses: &ipam.Claimer{},
-			Workloads: w.workload, Recorder: recorder.For(mgr, "harvestermachine"),
+			Workloads: w.workload, Recorder: manager.Recorder(mgr, "harvestermachine"),
 		}).SetupWithManager(ctx, mgr, "", watch.Workers(10))
 	})
 }

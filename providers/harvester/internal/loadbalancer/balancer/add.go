@@ -18,9 +18,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/migration"
-	"github.com/faultline-io/faultline/shared/recorder"
+	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // Options are what the command line decides.
@@ -47,13 +46,13 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if !o.AnyPool {
 		addresses = addresses.WithScopes()
 	}
-	takeover := migration.New(mgr.GetClient(), mgr.GetAPIReader(), addresses, recorder.For(mgr, "migration"))
+	takeover := migration.New(mgr.GetClient(), mgr.GetAPIReader(), addresses, manager.Recorder(mgr, "migration"))
 	if err := mgr.Add(takeover); err != nil {
 		return fmt.Errorf("adding the migration: %w", err)
 	}
 	if err := (&ippool.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Recorder: recorder.For(mgr, "ippool"),
-		Filter: watchfilter.Filter(o.WatchFilter),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Recorder: manager.Recorder(mgr, "ippool"),
+		Filter: watch.Filter(o.WatchFilter),
 	}).SetupWithManager(ctx, mgr, watch.Workers(o.Pools)); err != nil {
 		return fmt.Errorf("adding IPPool controller: %w", err)
 	}
@@ -66,8 +65,8 @@ func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses Ad
 		return err
 	}
 	if err := (&Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Health: checker, Recorder: recorder.For(mgr, "loadbalancer"),
-		Filter: watchfilter.Filter(o.WatchFilter),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Health: checker, Recorder: manager.Recorder(mgr, "loadbalancer"),
+		Filter: watch.Filter(o.WatchFilter),
 	}).SetupWithManager(ctx, mgr, watch.Workers(o.LoadBalancers)); err != nil {
 		return fmt.Errorf("adding LoadBalancer controller: %w", err)
 	}
@@ -76,7 +75,7 @@ func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses Ad
 			return err
 		}
 	}
-	if err := guests.SetupWithManager(ctx, mgr, watchfilter.Filter(o.WatchFilter), watch.Workers(o.LoadBalancers)); err != nil {
+	if err := guests.SetupWithManager(ctx, mgr, watch.Filter(o.WatchFilter), watch.Workers(o.LoadBalancers)); err != nil {
 		return fmt.Errorf("adding controllers of virtual machines: %w", err)
 	}
 	return nil

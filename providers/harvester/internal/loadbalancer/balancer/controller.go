@@ -30,7 +30,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Addresses gives addresses of pools.
@@ -57,7 +57,7 @@ type Reconciler struct {
 	Health    *health.Checker
 	Recorder  events.EventRecorder
 	// Filter drops the load balancers of other managers.
-	Filter watchfilter.Filter
+	Filter watch.Filter
 
 	written patch.Written
 	// confirmed is which address each load balancer has according to its pool, by its name. What a status says beside that has been written

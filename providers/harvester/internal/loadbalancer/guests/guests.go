@@ -22,14 +22,14 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Machines drives virtual machines, of which it reads the metadata only.
 type Machines struct {
 	Client client.Client
 	// Filter drops the load balancers of other managers.
-	Filter   watchfilter.Filter
+	Filter   watch.Filter
 	Recorder events.EventRecorder
 
 	marks patch.Repeats

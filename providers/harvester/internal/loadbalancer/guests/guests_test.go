@@ -31,7 +31,6 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // patience is for a machine that does other things too; it is only waited out by a test that fails.
@@ -83,7 +82,7 @@ func (w *world) start() {
 }
 
 // startWith runs a manager with a watch filter.
-func (w *world) startWith(filter watchfilter.Filter) {
+func (w *world) startWith(filter watch.Filter) {
 	w.t.Helper()
 	w.stop = testworld.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)},
 		func(ctx context.Context, mgr ctrl.Manager) error {

@@ -22,9 +22,8 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
-	"github.com/faultline-io/faultline/shared/recorder"
+	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // Fields that objects are found by.
@@ -36,8 +35,8 @@ const (
 )
 
 // SetupWithManager adds the controllers of virtual machines and of their instances.
-func SetupWithManager(ctx context.Context, mgr ctrl.Manager, filter watchfilter.Filter, options controller.Options) error {
-	m := &Machines{Client: mgr.GetClient(), Filter: filter, Recorder: recorder.For(mgr, "loadbalancer-virtualmachine")}
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager, filter watch.Filter, options controller.Options) error {
+	m := &Machines{Client: mgr.GetClient(), Filter: filter, Recorder: manager.Recorder(mgr, "loadbalancer-virtualmachine")}
 	if err := m.setup(ctx, mgr, options); err != nil {
 		return err
 	}

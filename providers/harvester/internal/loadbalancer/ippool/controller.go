@@ -26,7 +26,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Reasons of the condition Ready that is not true.
@@ -49,7 +49,7 @@ type Reconciler struct {
 	Addresses *ipam.Allocator
 	Recorder  events.EventRecorder
 	// Filter drops the pools of other managers.
-	Filter watchfilter.Filter
+	Filter watch.Filter
 
 	// settled is when each pool was settled last.
 	settled sync.Map

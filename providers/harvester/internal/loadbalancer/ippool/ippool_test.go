@@ -32,7 +32,6 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // The API server is a real one that all tests share. Every test has addresses and pools of its own, and its own manager, which leaves those of
@@ -80,7 +79,7 @@ func newWorld(t *testing.T, disturb ...interceptor.Funcs) *world {
 	options := ctrl.Options{Scheme: scheme, NewClient: testworld.Disturbed(disturb...)}
 	testworld.Start(t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		w.addresses = ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader())
-		r := &ippool.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: w.addresses, Recorder: w.events, Filter: watchfilter.Filter(w.name)}
+		r := &ippool.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: w.addresses, Recorder: w.events, Filter: watch.Filter(w.name)}
 		return r.SetupWithManager(ctx, mgr, watch.Workers(4))
 	})
 	return w

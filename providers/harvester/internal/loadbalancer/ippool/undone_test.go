@@ -12,10 +12,9 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
-	"github.com/faultline-io/faultline/shared/recorder"
+	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 func TestWritesOfPoolsThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *testing.T) {
@@ -26,7 +25,7 @@ func TestWritesOfPoolsThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *
 	testworld.Start(t, config, user.RESTMapper(), ctrl.Options{Scheme: scheme}, func(ctx context.Context, mgr ctrl.Manager) error {
 		r := &ippool.Reconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()),
-			Recorder: recorder.For(mgr, "ippool"), Filter: watchfilter.Filter(w.name),
+			Recorder: manager.Recorder(mgr, "ippool"), Filter: watch.Filter(w.name),
 		}
 		return r.SetupWithManager(ctx, mgr, watch.Workers(4))
 	})

@@ -28,7 +28,7 @@ import (
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Reconciler drives Metal3Clusters.
@@ -39,7 +39,7 @@ type Reconciler struct {
 	Domains  *publish.Publisher
 	Recorder events.EventRecorder
 
-	filter  watchfilter.Filter
+	filter  watch.Filter
 	written patch.Written
 }
 

@@ -24,12 +24,11 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
-	r.filter = watchfilter.Filter(watchFilter)
+	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
 	ours := watch.Collect(watch.InfraClusters(r.Client, &infrav1.Metal3ClusterList{}))
 	return ctrl.NewControllerManagedBy(mgr).

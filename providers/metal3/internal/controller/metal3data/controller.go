@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Reconciler drives Metal3Datas.
@@ -34,7 +34,7 @@ type Reconciler struct {
 	// addresses whichever machine it is, and that pools can have them set aside.
 	NameClaimsByHost bool
 
-	filter  watchfilter.Filter
+	filter  watch.Filter
 	written patch.Written
 	claimed patch.Repeats
 	pools   []addressBook

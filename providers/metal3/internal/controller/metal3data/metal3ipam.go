@@ -17,7 +17,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 	"github.com/faultline-io/faultline/shared/ipamclaim"
-	"github.com/faultline-io/faultline/shared/terminalerror"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 const ipClaimKind = "IPClaim"
@@ -97,7 +97,7 @@ func (m metal3Pools) claim(ctx context.Context, s *scope, pool render.Pool) erro
 		}
 		claim.Labels[infrav1.DataNameLabel], claim.Labels[infrav1.PoolNameLabel] = s.data.Name, pool.Name
 	}
-	return refusedFor(infrav1.Metal3DataAddressClaimRefusedReason, terminalerror.Create(ctx, m.Client, claim, ipClaimKind))
+	return refusedFor(infrav1.Metal3DataAddressClaimRefusedReason, reconcile.Create(ctx, m.Client, claim, ipClaimKind))
 }
 
 // claimProblem tells why the claim has no address: what the IP address manager says, or that there is no pool.

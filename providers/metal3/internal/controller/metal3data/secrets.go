@@ -16,7 +16,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
-	"github.com/faultline-io/faultline/shared/terminalerror"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // Keys of the Secrets; the bare-metal operator looks for these.
@@ -130,7 +130,7 @@ func (r *Reconciler) store(ctx context.Context, s *scope, secrets []*corev1.Secr
 			return false, "", err
 		case existing == nil:
 			// The cache may be late. Then it is the data's own, of a moment ago: other data's would be older than this one.
-			if err := terminalerror.Create(ctx, r.Client, secret, "Secret"); err != nil {
+			if err := reconcile.Create(ctx, r.Client, secret, "Secret"); err != nil {
 				return false, "", refusedFor(infrav1.Metal3DataSecretRefusedReason, err)
 			}
 		case foreign(existing, s.data):

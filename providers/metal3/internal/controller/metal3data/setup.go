@@ -25,7 +25,6 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/ipamclaim"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // Indexes of data: by the claim it is for, which has the machine's name, and by the Secrets that it names.
@@ -36,7 +35,7 @@ const (
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
-	r.filter = watchfilter.Filter(watchFilter)
+	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err

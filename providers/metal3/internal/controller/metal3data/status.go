@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // show brings into the status whether the data is rendered, or what the user has to solve first. Data that only waits for
@@ -43,7 +43,7 @@ type refused struct {
 
 // refusedFor gives a reason to an error that says that the API server has refused something.
 func refusedFor(reason string, err error) error {
-	var answer *terminalerror.Error
+	var answer *reconcile.RefusedError
 	if errors.As(err, &answer) {
 		return &refused{answer, reason, answer.Again()}
 	}

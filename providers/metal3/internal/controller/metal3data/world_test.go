@@ -24,7 +24,6 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3data"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
@@ -68,7 +67,7 @@ func (w *world) start(changes ...func(*ctrl.Options, *metal3data.Reconciler)) ct
 	}
 	mgr, err := ctrl.NewManager(apiServer, options)
 	w.Expect(err).NotTo(HaveOccurred())
-	reconciler.Client, reconciler.Cache, reconciler.Recorder = mgr.GetClient(), mgr.GetCache(), recorder.For(mgr, "metal3data")
+	reconciler.Client, reconciler.Cache, reconciler.Recorder = mgr.GetClient(), mgr.GetCache(), manager.Recorder(mgr, "metal3data")
 	w.Expect(reconciler.SetupWithManager(w.t.Context(), mgr, "", controller.Options{MaxConcurrentReconciles: 5})).To(Succeed())
 	w.run(mgr)
 	return mgr

@@ -21,7 +21,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 	"github.com/faultline-io/faultline/shared/patch"
-	"github.com/faultline-io/faultline/shared/terminalerror"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // allocate writes the name of the data into the claim and then creates it. In this order a claim can never have two: the
@@ -113,8 +113,8 @@ func (r *Reconciler) create(ctx context.Context, s *scope, a *assignment, machin
 			return "", nil // another template's, by whatever accident
 		}
 		return data.Spec.Claim.Name, nil
-	case terminalerror.Is(err), terminalerror.Unanswered(err): // by a quota, say, whose end is no event
-		return "", kerrors.NewAggregate([]error{err, r.refuse(ctx, a.claim, terminalerror.Message("Metal3Data", data.Name, err))})
+	case reconcile.IsRefused(err), reconcile.Unanswered(err): // by a quota, say, whose end is no event
+		return "", kerrors.NewAggregate([]error{err, r.refuse(ctx, a.claim, reconcile.RefusedMessage("Metal3Data", data.Name, err))})
 	default:
 		return "", fmt.Errorf("creating Metal3Data %s: %w", data.Name, err)
 	}

@@ -25,7 +25,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // parallel is how many claims of one template are served at a time. They wait for the API server, not for each other.
@@ -43,7 +43,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 
 	clock     clock.PassiveClock
-	filter    watchfilter.Filter
+	filter    watch.Filter
 	templates patch.Written
 	claims    patch.Written
 	created   patch.Written

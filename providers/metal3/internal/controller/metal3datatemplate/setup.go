@@ -21,7 +21,6 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // templateIndex finds claims and data by the name of their template.
@@ -29,7 +28,7 @@ const templateIndex = "spec.template.name"
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
-	r.filter, r.clock = watchfilter.Filter(watchFilter), clock.RealClock{}
+	r.filter, r.clock = watch.Filter(watchFilter), clock.RealClock{}
 	log := ctrl.LoggerFrom(ctx)
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err

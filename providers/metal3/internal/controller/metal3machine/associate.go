@@ -21,9 +21,8 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // attempts is how many hosts are tried in one reconcile when others take them first, or the API server refuses them.
@@ -31,33 +30,33 @@ const attempts = 3
 
 // prepare waits for what must be there before a host is taken. Before that the machine holds nothing that its deletion would
 // have to release.
-func (r *Reconciler) prepare(_ context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) prepare(_ context.Context, s *scope) (reconcile.Progress, error) {
 	switch {
 	case s.host != nil:
 	case s.infraCluster == nil:
 		r.Hosts.Inventory.Forget(s.key())
 		unassociated(s, infrav1.Metal3MachineWaitingForMetal3ClusterReason, "Waiting for the Metal3Cluster to exist")
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		r.Hosts.Inventory.Forget(s.key())
 		unassociated(s, infrav1.Metal3MachineWaitingForClusterInfrastructureReadyReason, "Waiting for the Cluster's infrastructure to be provisioned")
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	case s.machine.Spec.Bootstrap.DataSecretName == nil:
 		r.Hosts.Inventory.Forget(s.key())
 		unassociated(s, infrav1.Metal3MachineWaitingForBootstrapDataReason, "Waiting for the Machine to have bootstrap data")
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	s.metal3.Spec.FailureDomain, _ = s.asked()
 	controllerutil.AddFinalizer(s.metal3, infrav1.MachineFinalizer)
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // associate makes sure that the machine has a host, and shows where it is.
-func (r *Reconciler) associate(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) associate(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	reason := infrav1.Metal3MachineAssociateBareMetalHostSuccessReason
 	if s.host == nil {
 		reused, p, err := r.findOrTakeHost(ctx, s)
-		if err != nil || p != steps.Proceed {
+		if err != nil || p != reconcile.Proceed {
 			return p, err
 		}
 		if reused {
@@ -65,33 +64,33 @@ func (r *Reconciler) associate(ctx context.Context, s *scope) (steps.Progress, e
 		}
 	}
 	if err := s.patch.GoOn(r.Hosts.Adopt(ctx, s.host, s.metal3.Name)); err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	setHostAnnotation(s, s.host.Name)
 	s.metal3.Status.FailureDomain = s.host.Labels[infrav1.FailureDomainLabel]
 	if !conditions.IsTrue(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition) {
 		status.True(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition, reason)
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // findOrTakeHost gives a machine that is not known to have a host the one it had tried to claim, or a new one.
-func (r *Reconciler) findOrTakeHost(ctx context.Context, s *scope) (reused bool, _ steps.Progress, err error) {
+func (r *Reconciler) findOrTakeHost(ctx context.Context, s *scope) (reused bool, _ reconcile.Progress, err error) {
 	if name := annotatedHost(s.metal3); name != "" {
 		if s.host, err = r.Hosts.Recover(ctx, s.key(), name); err != nil || s.host != nil {
-			return false, steps.Proceed, err
+			return false, reconcile.Proceed, err
 		}
 		if s.mayRun() {
 			unassociated(s, infrav1.Metal3MachineHostNotFoundReason, fmt.Sprintf(
 				"BareMetalHost %s is gone, or has another consumer: delete the Machine", name))
-			return false, steps.Wait, nil
+			return false, reconcile.Wait, nil
 		}
 	}
 	wants, unplaced := s.wants()
 	if unplaced.Reason != "" {
 		r.Hosts.Inventory.Forget(s.key()) // what it asked for before may have been something else
 		r.waitForHost(s, unplaced)
-		return false, steps.Wait, nil
+		return false, reconcile.Wait, nil
 	}
 	return r.takeHost(ctx, s, wants)
 }
@@ -141,7 +140,7 @@ func (s *scope) wants() (hosts.Wants, metav1.Condition) {
 
 // takeHost claims a host. Its name is written on the machine before, together with the finalizer: whatever happens between
 // the two requests, the machine knows which host it may have, and looks there before it takes another.
-func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) (reused bool, _ steps.Progress, _ error) {
+func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) (reused bool, _ reconcile.Progress, _ error) {
 	for range attempts {
 		chosen, why, found := r.Hosts.Ask(wants)
 		switch {
@@ -149,19 +148,19 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 			r.waitForHost(s, metav1.Condition{
 				Reason: infrav1.Metal3MachineHostRefusedReason, Message: fmt.Sprintf("%s; no other host is free: %s", why.Refusal, why),
 			})
-			return false, steps.Retry(terminalerror.Check), nil
+			return false, reconcile.Retry(reconcile.RefusedPause), nil
 		case !found:
 			r.waitForHost(s, placement.Waiting(s.infraCluster, why))
-			return false, steps.Wait, nil
+			return false, reconcile.Wait, nil
 		}
 		setHostAnnotation(s, chosen.Name)
 		if err := s.patch.StoreSpec(ctx, r.Client, s.metal3); err != nil {
 			r.Hosts.Inventory.Forget(s.key())
 			if removed := (*patch.RemovedError)(nil); errors.As(err, &removed) {
 				r.waitForHost(s, metav1.Condition{Reason: infrav1.Metal3MachineAnnotationsRemovedReason, Message: "no host is taken: " + removed.Error()})
-				return false, steps.Retry(removed.Again()), nil
+				return false, reconcile.Retry(removed.Again()), nil
 			}
-			return false, steps.Wait, err
+			return false, reconcile.Wait, err
 		}
 		host, err := r.Hosts.Claim(ctx, chosen, s.claim(chosen.Domain))
 		if errors.Is(err, hosts.ErrTaken) || errors.Is(err, hosts.ErrRefused) {
@@ -169,13 +168,13 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 		}
 		if err != nil {
 			unassociated(s, infrav1.Metal3MachineAssociateBareMetalHostFailedReason, notWritten(chosen.Name, err))
-			return false, steps.Wait, err
+			return false, reconcile.Wait, err
 		}
 		s.host = host
 		r.event(s, "Associated", "Associate", "Got BareMetalHost %s%s", chosen.Name, where(chosen.Domain, wants.Domain))
-		return chosen.Reuse != "", steps.Proceed, nil
+		return chosen.Reuse != "", reconcile.Proceed, nil
 	}
-	return false, steps.Wait, patch.ErrBehind
+	return false, reconcile.Wait, patch.ErrBehind
 }
 
 // claim leaves out what the host is to run as long as its data has to be rendered first.

@@ -21,8 +21,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Reconciler drives Metal3Machines.
@@ -33,7 +32,7 @@ type Reconciler struct {
 	Workloads clustercache.ClusterCache
 	Recorder  events.EventRecorder
 
-	filter     watchfilter.Filter
+	filter     watch.Filter
 	written    patch.Written
 	controller controller.Controller
 }
@@ -95,8 +94,8 @@ func (r *Reconciler) pause(ctx context.Context, s *scope) (ctrl.Result, error) {
 }
 
 // provisioning lists the steps to a Node. Each is a look when it has nothing to do.
-func (r *Reconciler) provisioning() []steps.Step[*scope] {
-	return []steps.Step[*scope]{
+func (r *Reconciler) provisioning() []reconcile.Step[*scope] {
+	return []reconcile.Step[*scope]{
 		r.prepare, r.tellUnlisted, r.awaitTemplate, r.associate, r.resumeHost, r.noteHosts, r.noteLabels,
 		r.claimData, r.awaitData, r.configure, r.observe, r.linkNode,
 	}
@@ -104,12 +103,12 @@ func (r *Reconciler) provisioning() []steps.Step[*scope] {
 
 // deletion lists the steps that leave nothing behind. None of them looks at a failure domain, a cluster or a Secret, which
 // may be gone.
-func (r *Reconciler) deletion() []steps.Step[*scope] {
-	return []steps.Step[*scope]{r.findHost, r.resumeHost, r.deprovision, r.releaseData, r.releaseHost}
+func (r *Reconciler) deletion() []reconcile.Step[*scope] {
+	return []reconcile.Step[*scope]{r.findHost, r.resumeHost, r.deprovision, r.releaseData, r.releaseHost}
 }
 
-func run(ctx context.Context, s *scope, all ...steps.Step[*scope]) (ctrl.Result, error) {
-	p, err := steps.Run(ctx, s, all...)
+func run(ctx context.Context, s *scope, all ...reconcile.Step[*scope]) (ctrl.Result, error) {
+	p, err := reconcile.RunSteps(ctx, s, all...)
 	return p.Result(), err
 }
 

@@ -16,9 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // useGivenSecrets takes over what needs no rendering: the Machine's bootstrap data, and Secrets of the user's.
@@ -39,38 +38,38 @@ func (s *scope) useGivenSecrets() {
 }
 
 // claimData asks for the Metal3Data of the machine. Which template it is made from depends on where the host is.
-func (r *Reconciler) claimData(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) claimData(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	s.useGivenSecrets()
 	if conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	template := s.dataTemplate(s.metal3.Status.FailureDomain)
 	if template == nil {
 		status.True(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataSuccessReason)
 		status.True(s.metal3, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineSecretsSetExternallyReason)
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	claim, err := r.dataClaim(ctx, s)
 	if err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	if claim == nil {
 		switch err := r.createDataClaim(ctx, s, template.Name); {
-		case terminalerror.Is(err):
+		case reconcile.IsRefused(err):
 			status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason,
-				terminalerror.Message("Metal3DataClaim", s.metal3.Name, err))
-			return steps.Retry(terminalerror.Check), nil
+				reconcile.RefusedMessage("Metal3DataClaim", s.metal3.Name, err))
+			return reconcile.Retry(reconcile.RefusedPause), nil
 		case err != nil:
 			status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason, err.Error())
-			return steps.Wait, err
+			return reconcile.Wait, err
 		}
 	} else if !metav1.IsControlledBy(claim, s.metal3) {
 		status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason, fmt.Sprintf(
 			"Metal3DataClaim %s belongs to another Metal3Machine: waiting for it to go", claim.Name))
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	status.True(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataSuccessReason)
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // dataClaim returns the claim of the machine's name, nil when there is none.
@@ -109,27 +108,27 @@ func (r *Reconciler) createDataClaim(ctx context.Context, s *scope, template str
 }
 
 // awaitData waits for the Secrets with metadata and network data.
-func (r *Reconciler) awaitData(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) awaitData(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	claim, err := r.dataClaim(ctx, s)
 	if err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	if claim == nil || claim.Status.RenderedData == nil {
 		waitForData(s, claim, nil)
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	s.metal3.Status.RenderedData = &infrav1.Metal3ObjectRef{Name: claim.Status.RenderedData.Name, Namespace: s.metal3.Namespace}
 	data := &infrav1.Metal3Data{}
 	key := client.ObjectKey{Namespace: s.metal3.Namespace, Name: claim.Status.RenderedData.Name}
 	if err := r.Client.Get(ctx, key, data); client.IgnoreNotFound(err) != nil {
-		return steps.Wait, fmt.Errorf("reading Metal3Data %s: %w", key, err)
+		return reconcile.Wait, fmt.Errorf("reading Metal3Data %s: %w", key, err)
 	}
 	if !data.Status.Ready {
 		waitForData(s, claim, data)
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	if s.metal3.Status.MetaData == nil {
 		s.metal3.Status.MetaData = data.Spec.MetaData
@@ -138,7 +137,7 @@ func (r *Reconciler) awaitData(ctx context.Context, s *scope) (steps.Progress, e
 		s.metal3.Status.NetworkData = data.Spec.NetworkData
 	}
 	status.True(s.metal3, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataSecretsReadyReason)
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // waitForData reports the error of the claim or of the data; either may be nil.

@@ -18,43 +18,42 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/terminalerror"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // findHost makes sure that no claim is overlooked: one of just before the deletion, or of before a restart, may not be in
 // the cache.
-func (r *Reconciler) findHost(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) findHost(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	r.Hosts.Inventory.Forget(s.key())
 	if name := annotatedHost(s.metal3); s.host == nil && name != "" {
 		var err error
 		if s.host, err = r.Hosts.Recover(ctx, s.key(), name); err != nil {
-			return steps.Wait, err
+			return reconcile.Wait, err
 		}
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // deprovision waits until nothing of the machine runs on the host any more.
-func (r *Reconciler) deprovision(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) deprovision(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.host == nil {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	unassociated(s, infrav1.Metal3MachineDeletingReason, "Deprovisioning BareMetalHost "+s.host.Name)
 	changed, err := r.Hosts.Deprovision(ctx, s.host, s.brought())
 	if client.IgnoreNotFound(err) != nil {
-		if terminalerror.Is(err) || terminalerror.Unanswered(err) {
+		if reconcile.IsRefused(err) || reconcile.Unanswered(err) {
 			unassociated(s, infrav1.Metal3MachineDeletingReason, notWritten(s.host.Name, err))
 		}
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	if stuck := notDeprovisioned(s.host); stuck != "" {
 		unassociated(s, infrav1.Metal3MachineDeletingReason, fmt.Sprintf("BareMetalHost %s is not deprovisioned: %s", s.host.Name, stuck))
 	}
 	if changed || !hosts.Vacant(s.host) {
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // brought are the Secrets that the machine has given its host, as far as it can be known: after a move or a restore the status may be empty
@@ -106,43 +105,43 @@ func notDeprovisioned(host *bmov1alpha1.BareMetalHost) string {
 }
 
 // releaseData gives addresses back only now that the host is off: another machine may get them at once.
-func (r *Reconciler) releaseData(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) releaseData(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	claim, err := r.dataClaim(ctx, s)
 	if err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	if claim == nil || !metav1.IsControlledBy(claim, s.metal3) {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	if claim.DeletionTimestamp.IsZero() {
 		if err := r.Client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
-			return steps.Wait, fmt.Errorf("deleting Metal3DataClaim %s: %w", claim.Name, err)
+			return reconcile.Wait, fmt.Errorf("deleting Metal3DataClaim %s: %w", claim.Name, err)
 		}
 	}
 	before := claim.DeepCopy()
 	if controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer) {
 		// Deletion has changed the version, and others' finalizers may come and go: say which ones are meant to be left.
 		if err := r.Client.Patch(ctx, claim, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-			return steps.Wait, fmt.Errorf("releasing Metal3DataClaim %s: %w", claim.Name, err)
+			return reconcile.Wait, fmt.Errorf("releasing Metal3DataClaim %s: %w", claim.Name, err)
 		}
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // releaseHost gives the host up, for the next machine of the same owner where the template says so, and lets the machine go.
-func (r *Reconciler) releaseHost(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) releaseHost(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.host != nil {
 		reuse, err := r.keepsHost(ctx, s)
 		if err != nil {
-			return steps.Wait, err
+			return reconcile.Wait, err
 		}
 		if err := r.Hosts.Release(ctx, s.host, hosts.Leave{Machine: s.metal3.Name, Reuse: reuse, Failed: s.failed()}); client.IgnoreNotFound(err) != nil {
-			return steps.Wait, err
+			return reconcile.Wait, err
 		}
 		r.event(s, "Released", "Delete", "Released BareMetalHost %s", s.host.Name)
 	}
 	controllerutil.RemoveFinalizer(s.metal3, infrav1.MachineFinalizer)
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // failed reports whether the machine goes because it had no luck with its host: the host was in error or refused what it is to

@@ -17,18 +17,18 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
-	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // noteLabels shows the labels of the host that its Node should get and must not, as long as that is so.
-func (r *Reconciler) noteLabels(_ context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) noteLabels(_ context.Context, s *scope) (reconcile.Progress, error) {
 	var refused []string
 	if s.infraCluster != nil {
 		refused = placement.RefusedLabels(s.infraCluster.Annotations[infrav1.LabelSyncPrefixesAnnotation], s.host.Labels)
 	}
 	if len(refused) == 0 {
 		conditions.Delete(s.metal3, infrav1.Metal3MachineHostLabelsRefusedCondition)
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	conditions.Set(s.metal3, metav1.Condition{
 		Type: infrav1.Metal3MachineHostLabelsRefusedCondition, Status: metav1.ConditionTrue, Reason: infrav1.LabelPrefixRefusedReason,
@@ -36,7 +36,7 @@ func (r *Reconciler) noteLabels(_ context.Context, s *scope) (steps.Progress, er
 			"or their prefix from the annotation %s of Metal3Cluster %s",
 			s.host.Name, strings.Join(refused, ", "), infrav1.LabelSyncPrefixesAnnotation, s.infraCluster.Name),
 	})
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // prefixesChanged passes Metal3Clusters that want other labels copied than before.

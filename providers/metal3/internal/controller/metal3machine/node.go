@@ -16,8 +16,8 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/nodes"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // NodeUUIDIndex is the index of the Nodes of a workload cluster by the UID of their host. The ClusterCache that the
@@ -41,24 +41,24 @@ func NodeIndexes() []clustercache.CacheOptionsIndex {
 }
 
 // linkNode makes the Node of the host that of the machine. A machine that has had its Node is not held up by it again.
-func (r *Reconciler) linkNode(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	linked := ptr.Deref(s.metal3.Status.Initialization.Provisioned, false)
 	id, waiting, err := r.nodeProviderID(ctx, s)
 	switch {
 	case err != nil && !errors.Is(err, clustercache.ErrClusterNotConnected):
-		return steps.Wait, err
+		return reconcile.Wait, err
 	case err != nil && !linked:
 		unprovisioned(s, infrav1.Metal3MachineWaitingForNodeReason, "Waiting for a connection to the workload cluster")
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	case waiting.reason != "" && !linked:
 		unprovisioned(s, waiting.reason, waiting.message)
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	case err == nil && waiting.reason == "":
 		s.metal3.Spec.ProviderID = id
 	}
 	s.metal3.Status.Initialization.Provisioned = ptr.To(true)
 	status.True(s.metal3, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisionedReason)
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // holdup is why a machine has no Node yet; its reason is "" when it has.

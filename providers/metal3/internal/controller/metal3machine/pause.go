@@ -15,19 +15,18 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // pauseHost stops the host's operator too when the whole cluster is paused, as it is for a move to another management
 // cluster. The condition says so only afterwards.
-func (r *Reconciler) pauseHost(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) pauseHost(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	r.Hosts.Inventory.Forget(s.key())
 	if s.host != nil && s.cluster != nil && ptr.Deref(s.cluster.Spec.Paused, false) {
 		if err := r.Hosts.Pause(ctx, s.host); err != nil {
 			unassociated(s, infrav1.Metal3MachineHostPauseAnnotationSetFailedReason, notWritten(s.host.Name, err))
-			return steps.Wait, err
+			return reconcile.Wait, err
 		}
 	}
 	status.Paused(s.metal3, true)
@@ -38,25 +37,25 @@ func (r *Reconciler) pauseHost(ctx context.Context, s *scope) (steps.Progress, e
 				s.host.Name, bmov1alpha1.PausedAnnotation),
 		})
 	}
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // resumeHost ends the pause of the host, if it is this provider's.
-func (r *Reconciler) resumeHost(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) resumeHost(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.host == nil || s.cluster == nil {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	if err := s.patch.GoOn(r.Hosts.Resume(ctx, s.host, s.cluster.Name)); err != nil {
 		unassociated(s, infrav1.Metal3MachineHostPauseAnnotationRemoveFailedReason, notWritten(s.host.Name, err))
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // notWritten is why a host could not be written, with what to do where somebody has to do something.
 func notWritten(host string, err error) string {
-	if terminalerror.Is(err) || terminalerror.Unanswered(err) {
-		return terminalerror.Message("BareMetalHost", host, err)
+	if reconcile.IsRefused(err) || reconcile.Unanswered(err) {
+		return reconcile.RefusedMessage("BareMetalHost", host, err)
 	}
 	return err.Error()
 }

@@ -18,21 +18,20 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/terminalerror"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // configure gives the host what it is to run.
-func (r *Reconciler) configure(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) configure(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	err := r.Hosts.Configure(ctx, s.host, s.config())
-	if terminalerror.Is(err) {
-		unprovisioned(s, infrav1.Metal3MachineHostRefusedReason, terminalerror.Message("BareMetalHost", s.host.Name, err))
-		return steps.Retry(terminalerror.Check), nil
+	if reconcile.IsRefused(err) {
+		unprovisioned(s, infrav1.Metal3MachineHostRefusedReason, reconcile.RefusedMessage("BareMetalHost", s.host.Name, err))
+		return reconcile.Retry(reconcile.RefusedPause), nil
 	}
-	if terminalerror.Unanswered(err) {
-		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, terminalerror.Message("BareMetalHost", s.host.Name, err))
+	if reconcile.Unanswered(err) {
+		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, reconcile.RefusedMessage("BareMetalHost", s.host.Name, err))
 	}
-	return steps.Proceed, err
+	return reconcile.Proceed, err
 }
 
 // config is what the machine's host is to run.
@@ -66,7 +65,7 @@ const powerFailure = "its operator cannot reach the power of the machine (condit
 const delayed = "its operator works on as many other hosts as it may at a time (PROVISIONING_LIMIT of the bare-metal operator)"
 
 // observe shows how far the host is, and waits until it runs what it was given.
-func (r *Reconciler) observe(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if found := addresses(s.host); len(found) > 0 {
 		s.metal3.Status.Addresses = found
 	}
@@ -74,41 +73,41 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (steps.Progress, err
 	switch {
 	case !s.host.DeletionTimestamp.IsZero():
 		unprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf("BareMetalHost %s is being deleted: delete the Machine", s.host.Name))
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	case state.ErrorMessage != "":
 		unprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf(
 			"BareMetalHost %s, %s: %s: repair the host, or delete the Machine", s.host.Name, state.Provisioning.State, state.ErrorMessage))
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	case hosts.WithoutPower(s.host):
 		unprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf(
 			"BareMetalHost %s, %s: %s: restore the power, or delete the Machine", s.host.Name, state.Provisioning.State, powerFailure))
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	case !hasBegun(state.Provisioning.State) && hosts.LeftAlone(s.host) != "":
 		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf(
 			"BareMetalHost %s is not provisioned: its operator leaves it alone: remove the annotation %s", s.host.Name, hosts.LeftAlone(s.host)))
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	case !hasBegun(state.Provisioning.State) && hosts.Delayed(s.host):
 		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is not provisioned yet: %s", s.host.Name, delayed))
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	case !hasBegun(state.Provisioning.State):
 		return r.observeProvisioning(ctx, s)
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // observeProvisioning names the Secrets that the host lacks: its operator waits for them and shows nothing.
-func (r *Reconciler) observeProvisioning(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) observeProvisioning(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	missing, err := r.missingSecrets(ctx, s)
 	if err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	if len(missing) > 0 {
 		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf(
 			"BareMetalHost %s is not provisioned: Secret %s does not exist: create it, or delete the Machine", s.host.Name, strings.Join(missing, ", Secret ")))
-		return steps.Retry(terminalerror.Check), nil
+		return reconcile.Retry(reconcile.RefusedPause), nil
 	}
 	unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is being provisioned", s.host.Name))
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // missingSecrets names the Secrets of the host's spec that do not exist, each with its field. The API server is asked about those that are not

@@ -22,7 +22,6 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // hostUIDIndex is the cache index of BareMetalHosts by what their Nodes know of them.
@@ -30,7 +29,7 @@ const hostUIDIndex = "metadata.uid"
 
 // SetupWithManager adds the controller. It starts when the inventory that the source writes knows all hosts.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, source *hosts.Source, watchFilter string, options controller.Options) error {
-	r.filter = watchfilter.Filter(watchFilter)
+	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &bmov1alpha1.BareMetalHost{}, hostUIDIndex, func(o client.Object) []string {
 		return []string{string(o.GetUID())}

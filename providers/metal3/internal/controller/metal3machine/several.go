@@ -13,21 +13,21 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // noteHosts shows the hosts that name the machine as their consumer beside the one that it has, as long as there are any.
 // Nothing is done with them: what runs there is not known.
-func (r *Reconciler) noteHosts(_ context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) noteHosts(_ context.Context, s *scope) (reconcile.Progress, error) {
 	others := slices.DeleteFunc(r.Hosts.Inventory.HeldBy(s.key()), func(name string) bool { return name == s.host.Name })
 	if len(others) == 0 {
 		conditions.Delete(s.metal3, infrav1.Metal3MachineSeveralHostsCondition)
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	conditions.Set(s.metal3, metav1.Condition{
 		Type: infrav1.Metal3MachineSeveralHostsCondition, Status: metav1.ConditionTrue, Reason: infrav1.Metal3MachineSeveralHostsReason,
 		Message: fmt.Sprintf("The machine has BareMetalHost %s, but %s too has it as spec.consumerRef: "+
 			"see what runs there, power it off and remove the field", s.host.Name, strings.Join(others, ", ")),
 	})
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }

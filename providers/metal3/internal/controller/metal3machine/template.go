@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // machineTemplateKind is the kind of templates of this provider.
@@ -33,12 +33,12 @@ const templateCheck = time.Minute
 
 // awaitTemplate holds up a machine whose template is gone before its data has been claimed: whether its failure domain has a
 // data template of its own was said there only. The template that its owner makes machines from now will do.
-func (r *Reconciler) awaitTemplate(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) awaitTemplate(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.lostTemplate == "" || conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	if claim, err := r.dataClaim(ctx, s); err != nil || claim != nil {
-		return steps.Proceed, err
+		return reconcile.Proceed, err
 	}
 	var err error
 	// The cache may be behind a template that is as new as the machine.
@@ -46,7 +46,7 @@ func (r *Reconciler) awaitTemplate(ctx context.Context, s *scope) (steps.Progres
 		s.template, err = r.currentTemplate(ctx, s)
 	}
 	if err != nil || s.template != nil {
-		return steps.Proceed, err
+		return reconcile.Proceed, err
 	}
 	message := fmt.Sprintf("Metal3MachineTemplate %s, which may name a data template for the machine's failure domain, is gone: "+
 		"create it again, or delete the Machine", s.lostTemplate)
@@ -56,7 +56,7 @@ func (r *Reconciler) awaitTemplate(ctx context.Context, s *scope) (steps.Progres
 	} else {
 		status.False(s.metal3, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineTemplateNotFoundReason, message)
 	}
-	return steps.Retry(templateCheck), nil
+	return reconcile.Retry(templateCheck), nil
 }
 
 // readTemplate finds what the machine was made from: node reuse and the data templates of failure domains are only there. A

@@ -11,24 +11,24 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
-	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // tellUnlisted shows that the machine names a failure domain which its cluster does not list. It is kept to it all the same.
-func (r *Reconciler) tellUnlisted(_ context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) tellUnlisted(_ context.Context, s *scope) (reconcile.Progress, error) {
 	if s.infraCluster == nil {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	const condition, reason = infrav1.Metal3MachineFailureDomainUnlistedCondition, infrav1.FailureDomainUnlistedReason
 	domain, _ := s.asked()
 	message := placement.Unlisted(s.infraCluster, domain)
 	if message == "" {
 		conditions.Delete(s.metal3, condition)
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	if !conditions.Has(s.metal3, condition) {
 		r.warn(s, reason, "Associate", "%s", message)
 	}
 	conditions.Set(s.metal3, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: message})
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }

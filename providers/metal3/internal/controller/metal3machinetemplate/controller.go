@@ -17,14 +17,14 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Reconciler drives the Metal3Machines of Metal3MachineTemplates.
 type Reconciler struct {
 	Client client.Client
 
-	filter  watchfilter.Filter
+	filter  watch.Filter
 	written patch.Written
 }
 

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // templateIndex is the cache index of Metal3Machines by the Metal3MachineTemplate they were made from.
@@ -28,7 +28,7 @@ const templateIndex = "metadata.annotations[" + clusterv1.TemplateClonedFromName
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
-	r.filter = watchfilter.Filter(watchFilter)
+	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.Metal3Machine{}, templateIndex, func(o client.Object) []string {
 		if name := templateOf(o); name != "" {

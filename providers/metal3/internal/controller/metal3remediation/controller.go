@@ -26,7 +26,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Reconciler drives Metal3Remediations.
@@ -38,7 +38,7 @@ type Reconciler struct {
 	Clock     clock.PassiveClock
 	Recorder  events.EventRecorder
 
-	filter     watchfilter.Filter
+	filter     watch.Filter
 	written    patch.Written
 	controller controller.Controller
 }

@@ -25,7 +25,6 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 const (
@@ -37,7 +36,7 @@ const (
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
-	r.filter = watchfilter.Filter(watchFilter)
+	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &bmov1alpha1.BareMetalHost{}, keptOffIndex, func(o client.Object) []string {
 		return hosts.KeptOffBy(o.(*bmov1alpha1.BareMetalHost))

@@ -29,7 +29,7 @@ import (
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Reconciler drives VSphereClusters.
@@ -43,7 +43,7 @@ type Reconciler struct {
 	ClusterModules bool
 
 	made    sync.Map // cluster modules, and the VSphereClusters that they were made for
-	filter  watchfilter.Filter
+	filter  watch.Filter
 	written patch.Written
 }
 

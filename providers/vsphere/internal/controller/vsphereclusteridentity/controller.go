@@ -32,7 +32,6 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // Reconciler drives VSphereClusterIdentities.
@@ -45,7 +44,7 @@ type Reconciler struct {
 	// Recorder tells of writes that are not kept.
 	Recorder events.EventRecorder
 
-	filter  watchfilter.Filter
+	filter  watch.Filter
 	written patch.Written
 	secrets patch.Repeats
 }
@@ -203,7 +202,7 @@ func unavailable(identity *infrav1.VSphereClusterIdentity, reason, message strin
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
-	r.filter = watchfilter.Filter(watchFilter)
+	r.filter = watch.Filter(watchFilter)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.VSphereClusterIdentity{}, builder.WithPredicates(
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}),

@@ -29,7 +29,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // recheck is how soon a zone is looked at again when something is wrong that no event need tell the end of: tags are not in
@@ -51,7 +51,7 @@ type Reconciler struct {
 	// RetryAfter is the pause after vCenter has refused to make something.
 	RetryAfter time.Duration
 
-	filter  watchfilter.Filter
+	filter  watch.Filter
 	written patch.Written
 	domains patch.Repeats
 }

@@ -26,12 +26,11 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub *events.Hub, watchFilter string, options controller.Options) error {
-	r.filter = watchfilter.Filter(watchFilter)
+	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.VSphereDeploymentZone{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).

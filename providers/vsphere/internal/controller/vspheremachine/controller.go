@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/conversion"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Reconciler drives VSphereMachines.
@@ -27,7 +27,7 @@ type Reconciler struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 
-	filter  watchfilter.Filter
+	filter  watch.Filter
 	written patch.Written
 	others  patch.Repeats // VSphereVMs and Machines
 }

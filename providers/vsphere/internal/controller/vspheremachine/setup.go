@@ -25,12 +25,11 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
-	r.filter = watchfilter.Filter(watchFilter)
+	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
 	clusterMachines, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.VSphereMachineList{}, mgr.GetScheme())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
-	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // recognise finds the virtual machine. One that is not recorded yet is recorded before anything is done to it: from then on
@@ -79,7 +79,7 @@ func (r *Reconciler) booted(ctx context.Context, s *scope, vms []vcenter.VM) (ma
 
 // absent proceeds when there is no virtual machine and one may be made: none was, or what was made has gone before it was
 // ready. Otherwise it says why there is none to work on.
-func (r *Reconciler) absent(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) absent(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if len(s.verdict.Rivals) > 0 {
 		return r.ambiguous(s), nil
 	}
@@ -99,12 +99,12 @@ func (r *Reconciler) absent(ctx context.Context, s *scope) (steps.Progress, erro
 		return r.notFound(s), nil
 	case s.vm.Status.VMRef != "":
 		s.vm.Status.VMRef = ""
-		return steps.Proceed, r.save(ctx, s) // a deletion must not take the one that is made next for the one that has gone
+		return reconcile.Proceed, r.save(ctx, s) // a deletion must not take the one that is made next for the one that has gone
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
-func (r *Reconciler) notFound(s *scope) steps.Progress {
+func (r *Reconciler) notFound(s *scope) reconcile.Progress {
 	s.vm.Status.Ready = ptr.To(false)
 	message := fmt.Sprintf("vCenter %s has no virtual machine with BIOS UUID %s: it was deleted outside Cluster API and is not recreated; delete the Machine",
 		s.vm.Spec.Server, s.vm.Spec.BiosUUID)
@@ -113,31 +113,31 @@ func (r *Reconciler) notFound(s *scope) steps.Progress {
 			s.vm.Status.VMRef, s.vm.Spec.BiosUUID, virtualmachine.Paths(s.verdict.Strangers))
 	}
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason, message)
-	return steps.Wait
+	return reconcile.Wait
 }
 
 // ambiguous ends with the event that one of the virtual machines has gone, or is known by something else.
-func (r *Reconciler) ambiguous(s *scope) steps.Progress {
+func (r *Reconciler) ambiguous(s *scope) reconcile.Progress {
 	r.fail(s, infrav1.VSphereVMVirtualMachineAmbiguousReason, fmt.Sprintf(
 		"Each of %s may be this VSphereVM's virtual machine, and none is touched: remove the copies from vCenter's inventory, or give them other BIOS UUIDs",
 		virtualmachine.Paths(s.verdict.Rivals)))
-	return steps.Wait
+	return reconcile.Wait
 }
 
 // notIdentified ends with the event that the notes have changed.
-func (r *Reconciler) notIdentified(s *scope) steps.Progress {
+func (r *Reconciler) notIdentified(s *scope) reconcile.Progress {
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotIdentifiedReason, fmt.Sprintf(
 		"Nothing shows that %s is this VSphereVM's virtual machine, and it is left alone: if it is, write the line %q into its notes in vCenter",
 		virtualmachine.Paths(s.verdict.Strangers), virtualmachine.Marker(s.vm)))
-	return steps.Wait
+	return reconcile.Wait
 }
 
 // outOfReach is reached when vCenter has the recorded reference, but shows nothing under it, or somebody else's machine.
-func (r *Reconciler) outOfReach(s *scope) steps.Progress {
+func (r *Reconciler) outOfReach(s *scope) reconcile.Progress {
 	if _, shown := s.session.VMByRef(s.vm.Status.VMRef); shown {
 		return r.notIdentified(s)
 	}
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotVisibleReason, fmt.Sprintf(
 		"vCenter has virtual machine %s but shows it in no folder: give the account read permission on it, or take it out of its vApp", s.vm.Status.VMRef))
-	return steps.Retry(r.RetryAfter)
+	return reconcile.Retry(r.RetryAfter)
 }

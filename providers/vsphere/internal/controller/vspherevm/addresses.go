@@ -17,9 +17,8 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/ipam"
 	"github.com/faultline-io/faultline/shared/ipamclaim"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 const vmKind = "VSphereVM"
@@ -87,7 +86,7 @@ func allocate(ctx context.Context, vm *infrav1.VSphereVM, ask asking) (*allocati
 		for j, pool := range device.AddressesFromPools {
 			name := ipam.ClaimName(vm.Name, i, j)
 			answer, err := ask(ctx, name, ipamclusterv1.IPPoolReference{APIGroup: pool.APIGroup, Kind: pool.Kind, Name: pool.Name})
-			var refused *terminalerror.Error
+			var refused *reconcile.RefusedError
 			switch {
 			case errors.As(err, &refused):
 				a.problems = append(a.problems, refused.Error())
@@ -144,46 +143,46 @@ func (r *Reconciler) network(ctx context.Context, s *scope, hasThem bool) (*infr
 }
 
 // awaitAddresses claims the addresses before there is a virtual machine, so that none stands in vCenter that cannot go on.
-func (r *Reconciler) awaitAddresses(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) awaitAddresses(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if fromPools(s.vm) {
 		if err := s.patch.StoreSpec(ctx, r.Client, s.vm); err != nil { // its finalizer is there before it claims anything
-			return steps.Wait, err
+			return reconcile.Wait, err
 		}
 	}
 	network, a, err := r.network(ctx, s, false)
 	if err != nil || network != nil {
-		return steps.Proceed, err
+		return reconcile.Proceed, err
 	}
 	return r.unaddressed(s, a), nil
 }
 
 // unaddressed says what keeps the addresses from coming. An event ends the wait.
-func (r *Reconciler) unaddressed(s *scope, a *allocation) steps.Progress {
+func (r *Reconciler) unaddressed(s *scope, a *allocation) reconcile.Progress {
 	const reason = infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason
 	if len(a.problems) > 0 {
 		r.fail(s, reason, a.message())
 	} else {
 		setProvisioned(s.vm, reason, a.message())
 	}
-	return steps.Retry(a.retryAfter)
+	return reconcile.Retry(a.retryAfter)
 }
 
 // addressed is the network that the guest is to be told. A guest that runs is told nothing as long as an address is missing; the
 // condition says so.
-func (r *Reconciler) addressed(ctx context.Context, s *scope, runs, hasThem bool) (*infrav1.NetworkSpec, steps.Progress, error) {
+func (r *Reconciler) addressed(ctx context.Context, s *scope, runs, hasThem bool) (*infrav1.NetworkSpec, reconcile.Progress, error) {
 	network, a, err := r.network(ctx, s, hasThem)
 	switch {
 	case err != nil:
-		return nil, steps.Wait, err
+		return nil, reconcile.Wait, err
 	case network != nil:
-		return network, steps.Proceed, nil
+		return network, reconcile.Proceed, nil
 	case !runs:
 		return nil, r.unaddressed(s, a), nil
 	}
 	if a.retryAfter > 0 && (s.later == 0 || a.retryAfter < s.later) {
 		s.later = a.retryAfter
 	}
-	return nil, steps.Proceed, nil
+	return nil, reconcile.Proceed, nil
 }
 
 // releaseAddresses gives everything back that was claimed. There is no guest any more that would use it.

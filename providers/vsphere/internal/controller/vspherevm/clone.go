@@ -16,28 +16,28 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
-	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // ensureVM clones the template unless the virtual machine exists.
-func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.found {
 		return r.awaitWhole(s), nil
 	}
-	if p, err := r.absent(ctx, s); err != nil || p != steps.Proceed {
+	if p, err := r.absent(ctx, s); err != nil || p != reconcile.Proceed {
 		return p, err
 	}
 	if device, missing := virtualmachine.WithoutAddress(s.vm.Spec.Network.Devices); missing {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForStaticIPAllocationReason, fmt.Sprintf(
 			"spec.network.devices[%d] has neither dhcp4, dhcp6, ipAddrs, addressesFromPools nor skipIPAllocation", device))
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
-	if p, err := r.awaitAddresses(ctx, s); err != nil || p != steps.Proceed {
+	if p, err := r.awaitAddresses(ctx, s); err != nil || p != reconcile.Proceed {
 		return p, err
 	}
 	extraConfig, ready, err := r.bootstrap(ctx, s)
 	if err != nil || !ready {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	spec, err := cloneSpec(ctx, s, extraConfig)
 	if err != nil {
@@ -51,29 +51,29 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (steps.Progress, er
 
 // invalid handles a specification that cannot be carried out as it is. Most of it depends on the inventory, of which events
 // tell; vCenter's storage policies do not, and are looked at again with growing pauses.
-func (r *Reconciler) invalid(s *scope, err error) (steps.Progress, error) {
+func (r *Reconciler) invalid(s *scope, err error) (reconcile.Progress, error) {
 	switch {
 	case errors.Is(err, vcenter.ErrUnavailable):
 		return r.busy(s, fmt.Errorf("preparing to clone virtual machine %s: %w", s.vm.Name, err)), nil
 	case !virtualmachine.UserMistake(err):
-		return steps.Wait, err
+		return reconcile.Wait, err
 	case virtualmachine.Untold(err):
 		return r.again(s, virtualmachine.InvalidReason(err), err.Error()), nil
 	}
 	r.fail(s, virtualmachine.InvalidReason(err), err.Error())
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // awaitWhole waits until vCenter knows all of a machine that is new.
-func (r *Reconciler) awaitWhole(s *scope) steps.Progress {
+func (r *Reconciler) awaitWhole(s *scope) reconcile.Progress {
 	if s.vm.Spec.BiosUUID != "" || s.observed.Whole() {
-		return steps.Proceed
+		return reconcile.Proceed
 	}
 	return r.unfinished(s, s.observed)
 }
 
 // nameHeld is reached when the folder has the name. A machine without UUIDs may be our own, by a clone that nobody recorded.
-func (r *Reconciler) nameHeld(s *scope, namesake vcenter.VM) (steps.Progress, error) {
+func (r *Reconciler) nameHeld(s *scope, namesake vcenter.VM) (reconcile.Progress, error) {
 	if namesake.Whole() {
 		return r.nameTaken(s)
 	}
@@ -81,15 +81,15 @@ func (r *Reconciler) nameHeld(s *scope, namesake vcenter.VM) (steps.Progress, er
 }
 
 // unfinished waits for the UUIDs of a virtual machine that is, or may be, the VSphereVM's.
-func (r *Reconciler) unfinished(s *scope, vm vcenter.VM) steps.Progress {
+func (r *Reconciler) unfinished(s *scope, vm vcenter.VM) reconcile.Progress {
 	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForCloneReason, fmt.Sprintf(
 		"vCenter shows virtual machine %s without its UUIDs: if that lasts, its files cannot be read", virtualmachine.Paths([]vcenter.VM{vm})))
-	return steps.Retry(r.RetryAfter)
+	return reconcile.Retry(r.RetryAfter)
 }
 
 // clone writes down that there is going to be a virtual machine before there can be one. A manager that dies between
 // the two finds it again by its instance UUID, and a deletion knows that it has to look.
-func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec) (steps.Progress, error) {
+func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec) (reconcile.Progress, error) {
 	mode := infrav1.FullClone
 	if spec.Linked {
 		mode = infrav1.LinkedClone
@@ -100,10 +100,10 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 	if s.vm.Status.CloneMode != mode || s.vm.Status.TemplateRef != spec.Template.Ref {
 		s.vm.Status.CloneMode, s.vm.Status.Snapshot, s.vm.Status.TemplateRef = mode, spec.Snapshot, spec.Template.Ref
 		if err := s.patch.StoreSpec(ctx, r.Client, s.vm); err != nil { // without its finalizer nothing deletes the virtual machine
-			return steps.Wait, err
+			return reconcile.Wait, err
 		}
 		if err := r.save(ctx, s); err != nil {
-			return steps.Wait, err
+			return reconcile.Wait, err
 		}
 	}
 	task, err := s.session.CloneVM(ctx, spec)
@@ -121,13 +121,13 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 				"placementConstraint.resourcePool of the VSphereDeploymentZone, or correct the VSphereMachineTemplate", s.vm.Spec.Placement.ComputeCluster, why)
 		}
 	}
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // refused handles a call that vCenter did not accept. What cannot work is reported, and tried again with growing pauses
 // because somebody may repair it where no event tells; what vCenter had no time for is tried again soon. Everything else is
 // tried again by the queue.
-func (r *Reconciler) refused(s *scope, doing string, err error) (steps.Progress, error) {
+func (r *Reconciler) refused(s *scope, doing string, err error) (reconcile.Progress, error) {
 	err = fmt.Errorf("%s virtual machine %s: %w", doing, s.vm.Name, err)
 	switch {
 	case errors.Is(err, vcenter.ErrUnavailable):
@@ -135,14 +135,14 @@ func (r *Reconciler) refused(s *scope, doing string, err error) (steps.Progress,
 	case errors.Is(err, vcenter.ErrDuplicateName) && !s.found:
 		return r.nameTaken(s)
 	case virtualmachine.Already(s.doing, err):
-		return steps.Retry(r.RetryAfter), nil // the event that the inventory shows it follows
+		return reconcile.Retry(r.RetryAfter), nil // the event that the inventory shows it follows
 	case virtualmachine.UserMistake(err):
 		if why, ok := virtualmachine.HardwareRefused(s.vm.Spec, s.observed.Cluster, s.doing, err); ok {
 			return r.again(s, why.Reason, why.Message), nil
 		}
 		return r.again(s, virtualmachine.InvalidReason(err), err.Error()), nil
 	}
-	return steps.Wait, err
+	return reconcile.Wait, err
 }
 
 // bootstrap returns what the machine boots with. No bootstrapRef means that the template brings all it needs.

@@ -16,45 +16,45 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // connect finds the session and the virtual machine in its inventory.
-func (r *Reconciler) connect(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) connect(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	session, err := r.VCenters.ForVM(ctx, s.cluster, s.vm)
 	if err != nil {
 		status.Unseen(s.vm, connection.Condition(err))
 		if connection.Waits(err) {
-			return steps.Retry(connection.AskAgain(err)), nil
+			return reconcile.Retry(connection.AskAgain(err)), nil
 		}
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	conditions.Set(s.vm, connection.Condition(nil))
 	s.session = session
 	if err := r.recognise(ctx, s); err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // settleTask waits for the task in flight, and forgets it when it has ended.
-func (r *Reconciler) settleTask(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) settleTask(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if left := r.pausing(s); left > 0 {
-		return steps.Retry(left), r.observeInService(ctx, s)
+		return reconcile.Retry(left), r.observeInService(ctx, s)
 	}
 	if s.vm.Status.TaskRef == "" {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	s.doing = s.vm.Status.TaskOperation
 	task, err := r.task(ctx, s)
 	if errors.Is(err, vcenter.ErrNotFound) {
 		// vCenter forgets old tasks. What the task did, if anything, is in the inventory.
 		r.settled(s)
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	if err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	switch task.State {
 	case vcenter.TaskSuccess:
@@ -68,12 +68,12 @@ func (r *Reconciler) settleTask(ctx context.Context, s *scope) (steps.Progress, 
 		}
 		r.failures.forget(client.ObjectKeyFromObject(s.vm))
 		r.settled(s)
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	case vcenter.TaskError:
 		r.settled(s)
 		return r.taskFailed(s, task)
 	default:
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 }
 
@@ -134,7 +134,7 @@ func (r *Reconciler) task(ctx context.Context, s *scope) (vcenter.Task, error) {
 
 // taskFailed records the failure and tries again after a pause, because a full datastore or a host in trouble sends no
 // event when it is repaired.
-func (r *Reconciler) taskFailed(s *scope, task vcenter.Task) (steps.Progress, error) {
+func (r *Reconciler) taskFailed(s *scope, task vcenter.Task) (reconcile.Progress, error) {
 	if errors.Is(task.Err, vcenter.ErrDuplicateName) {
 		return r.nameTaken(s)
 	}
@@ -156,9 +156,9 @@ func failureOf(task vcenter.Task) string {
 // nameTaken is reached when the folder has the name already, be it seen in the inventory or said by vCenter, which knows
 // also what this account does not see. If that is our own clone, started before a restart that lost its task, the next look
 // at the inventory finds it.
-func (r *Reconciler) nameTaken(s *scope) (steps.Progress, error) {
+func (r *Reconciler) nameTaken(s *scope) (reconcile.Progress, error) {
 	if s.found {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	return r.again(s, infrav1.VSphereVMVirtualMachineNameConflictReason, fmt.Sprintf(
 		"folder %s has something of the name %s that is not this VSphereVM's: rename or remove it, or delete this Machine",

@@ -22,8 +22,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/watchfilter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Reconciler drives VSphereVMs.
@@ -45,7 +44,7 @@ type Reconciler struct {
 	failures failures
 	written  patch.Written
 
-	filter  watchfilter.Filter
+	filter  watch.Filter
 	claimed patch.Repeats
 }
 
@@ -88,9 +87,9 @@ type scope struct {
 
 // waitForInventory ends by the event with which the inventory reports the effect of a task that is done. What a clone made
 // may never come into sight.
-func (r *Reconciler) waitForInventory(s *scope) steps.Progress {
+func (r *Reconciler) waitForInventory(s *scope) reconcile.Progress {
 	s.waitsForInventory = true
-	return steps.Retry(r.RetryAfter)
+	return reconcile.Retry(r.RetryAfter)
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspherevms,verbs=get;list;watch;create;patch;delete
@@ -145,18 +144,18 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 }
 
 // provisioning lists the steps to a running machine. Each is a look at the inventory when it has nothing to do.
-func (r *Reconciler) provisioning() []steps.Step[*scope] {
-	return []steps.Step[*scope]{
+func (r *Reconciler) provisioning() []reconcile.Step[*scope] {
+	return []reconcile.Step[*scope]{
 		r.connect, r.settleTask, r.ensureVM, r.ensureHardware, r.ensureDevices, r.ensureGroup, r.ensureModule, r.ensureMetadata, r.ensurePower, r.observe, r.ensureTags, r.ensureReady,
 	}
 }
 
-func (r *Reconciler) run(ctx context.Context, s *scope, all []steps.Step[*scope]) (ctrl.Result, error) {
-	p, err := steps.Run(ctx, s, all...)
+func (r *Reconciler) run(ctx context.Context, s *scope, all []reconcile.Step[*scope]) (ctrl.Result, error) {
+	p, err := reconcile.RunSteps(ctx, s, all...)
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
-	case p != steps.Proceed:
+	case p != reconcile.Proceed:
 		return ctrl.Result{RequeueAfter: r.unlessDone(s, p.After())}, nil
 	}
 	return ctrl.Result{RequeueAfter: s.later}, nil

@@ -17,20 +17,20 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // defaultSoftPowerOffTimeout is upstream's, for powerOffMode trySoft.
 const defaultSoftPowerOffTimeout = 5 * time.Minute
 
 // deletion lists the steps that leave nothing behind. None of them looks at a failure domain or a zone, which may be gone.
-func (r *Reconciler) deletion() []steps.Step[*scope] {
-	return []steps.Step[*scope]{r.releaseUnattempted, r.connectToDelete, r.settleDeletion, r.settleIdentity, r.awaitHost, r.powerOff, r.leaveModule, r.destroy, r.release}
+func (r *Reconciler) deletion() []reconcile.Step[*scope] {
+	return []reconcile.Step[*scope]{r.releaseUnattempted, r.connectToDelete, r.settleDeletion, r.settleIdentity, r.awaitHost, r.powerOff, r.leaveModule, r.destroy, r.release}
 }
 
 // releaseUnattempted lets a VSphereVM go that no clone was ever started for: its vCenter may never have been reachable.
-func (r *Reconciler) releaseUnattempted(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) releaseUnattempted(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	s.vm.Status.Ready = ptr.To(false)
 	if !r.failing(s, powerOff) && !r.failing(s, destroy) { // else that stays to be read
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "")
@@ -38,36 +38,36 @@ func (r *Reconciler) releaseUnattempted(ctx context.Context, s *scope) (steps.Pr
 	if s.vm.Status.CloneMode == "" && s.vm.Status.TaskRef == "" && s.vm.Spec.BiosUUID == "" && s.vm.Status.VMRef == "" {
 		return r.letGo(ctx, s)
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
-func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.cluster == nil {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason,
 			"VSphereCluster is gone and with it the account for vCenter: destroy the virtual machine by hand, then remove this object's finalizer")
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	return r.connect(ctx, s)
 }
 
 // settleDeletion lets the task in flight end first: a clone that is destroyed half-way leaves files behind. Whether it
 // ended well does not matter any more.
-func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if left := r.pausing(s); left > 0 {
-		return steps.Retry(left), nil
+		return reconcile.Retry(left), nil
 	}
 	if s.vm.Status.TaskRef == "" {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	s.doing = s.vm.Status.TaskOperation
 	task, err := r.task(ctx, s)
 	switch {
 	case errors.Is(err, vcenter.ErrNotFound):
 	case err != nil:
-		return steps.Wait, err
+		return reconcile.Wait, err
 	case !task.Done():
 		showTask(s)
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	case task.State == vcenter.TaskSuccess:
 		if again := s.adopt(task); !r.visible(s, task) && !again {
 			return r.waitForInventory(s), nil
@@ -77,7 +77,7 @@ func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (steps.Progre
 		return r.failed(ctx, s, task)
 	}
 	r.settled(s)
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // showTask shows that the deletion waits for the task in flight.
@@ -87,7 +87,7 @@ func showTask(s *scope) {
 
 // failed handles a task that failed and left the machine in the inventory, which may show it a moment longer than vCenter has it. What
 // a task that destroys does not find need not be the machine: vCenter is asked.
-func (r *Reconciler) failed(ctx context.Context, s *scope, task vcenter.Task) (steps.Progress, error) {
+func (r *Reconciler) failed(ctx context.Context, s *scope, task vcenter.Task) (reconcile.Progress, error) {
 	if s.doing == destroy && virtualmachine.Already(destroy, task.Err) {
 		exists, err := s.session.Exists(ctx, s.observed.Ref)
 		if err != nil {
@@ -101,7 +101,7 @@ func (r *Reconciler) failed(ctx context.Context, s *scope, task vcenter.Task) (s
 }
 
 // undone reports a task that failed and left the machine there, and has it tried again after a pause.
-func (r *Reconciler) undone(s *scope, task vcenter.Task) steps.Progress {
+func (r *Reconciler) undone(s *scope, task vcenter.Task) reconcile.Progress {
 	r.settled(s)
 	reason, message := infrav1.VSphereVMVirtualMachineDeletingReason, failureOf(task)
 	if unmanaged, why := virtualmachine.Unmanageable(s.observed); !s.observed.Connected() && unmanaged == infrav1.VSphereVMVirtualMachineUnmanageableReason {
@@ -111,31 +111,31 @@ func (r *Reconciler) undone(s *scope, task vcenter.Task) steps.Progress {
 }
 
 // settleIdentity stops a deletion that does not know what to delete.
-func (r *Reconciler) settleIdentity(_ context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) settleIdentity(_ context.Context, s *scope) (reconcile.Progress, error) {
 	if len(s.verdict.Rivals) > 0 && !s.found && !s.destroyed {
 		return r.ambiguous(s), nil
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // awaitHost waits while vCenter has lost the machine's host: nothing can be done to the machine, which may even run. It ends
 // with the event that the host is back.
-func (r *Reconciler) awaitHost(_ context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) awaitHost(_ context.Context, s *scope) (reconcile.Progress, error) {
 	if !s.found || s.observed.Connected() {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	reason, why := virtualmachine.Unmanageable(s.observed)
 	if reason != infrav1.VSphereVMVirtualMachineWaitingForHostReason {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	setProvisioned(s.vm, reason, why+": it is destroyed when the host is back")
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // powerOff stops the machine in the way of powerOffMode.
-func (r *Reconciler) powerOff(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) powerOff(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if !s.found || s.observed.Power != vcenter.PoweredOn || s.observed.Connection == vcenter.Orphaned {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	if !s.observed.Connected() {
 		return r.powerOffUnmanageable(ctx, s)
@@ -152,11 +152,11 @@ func (r *Reconciler) powerOff(ctx context.Context, s *scope) (steps.Progress, er
 	}
 	r.started(s, task, powerOff)
 	showTask(s)
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // shutDownGuest asks the guest to shut down and waits for it. It is done when the machine is to be powered off hard.
-func (r *Reconciler) shutDownGuest(ctx context.Context, s *scope) (p steps.Progress, done bool, err error) {
+func (r *Reconciler) shutDownGuest(ctx context.Context, s *scope) (p reconcile.Progress, done bool, err error) {
 	soft := s.vm.Spec.PowerOffMode == infrav1.VirtualMachinePowerOpModeSoft
 	asked := conditions.Get(s.vm, infrav1.VSphereVMGuestSoftPowerOffSucceededCondition)
 	if asked == nil {
@@ -167,24 +167,24 @@ func (r *Reconciler) shutDownGuest(ctx context.Context, s *scope) (p steps.Progr
 		status.False(s.vm, infrav1.VSphereVMGuestSoftPowerOffSucceededCondition, infrav1.VSphereVMGuestSoftPowerOffInProgressReason, "")
 	}
 	if soft {
-		return steps.Wait, false, nil
+		return reconcile.Wait, false, nil
 	}
 	if left := asked.LastTransitionTime.Add(softTimeout(s)).Sub(r.Clock.Now()); left > 0 {
-		return steps.Retry(left), false, nil
+		return reconcile.Retry(left), false, nil
 	}
 	r.warn(s, "SoftPowerOffTimedOut", "Delete", "Guest did not shut down within %s, powering off", softTimeout(s))
-	return steps.Proceed, true, nil
+	return reconcile.Proceed, true, nil
 }
 
 // notAsked decides what becomes of a guest that vCenter did not ask to shut down. Only one that cannot is powered off for
 // it; what else kept vCenter from asking may pass, and is waited for as long as for a guest.
-func (r *Reconciler) notAsked(s *scope, soft bool, err error) (p steps.Progress, done bool, _ error) {
+func (r *Reconciler) notAsked(s *scope, soft bool, err error) (p reconcile.Progress, done bool, _ error) {
 	s.doing = powerOff
 	unable := errors.Is(err, vcenter.ErrNoTools)
 	switch overdue := s.vm.DeletionTimestamp.Add(softTimeout(s)).Before(r.Clock.Now()); {
 	case !soft && (unable || overdue):
 		r.warn(s, "SoftPowerOffFailed", "Delete", "Guest cannot shut down, powering off: %v", err)
-		return steps.Proceed, true, nil
+		return reconcile.Proceed, true, nil
 	case unable:
 		return r.again(s, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf(
 			"guest cannot shut down: %v: start VMware Tools or set powerOffMode to trySoft or hard", err)), false, nil
@@ -201,9 +201,9 @@ func softTimeout(s *scope) time.Duration {
 }
 
 // destroy removes the virtual machine and its disks.
-func (r *Reconciler) destroy(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) destroy(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if !s.found {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	s.doing = destroy
 	if !s.observed.Connected() {
@@ -216,12 +216,12 @@ func (r *Reconciler) destroy(ctx context.Context, s *scope) (steps.Progress, err
 	r.started(s, task, destroy)
 	showTask(s)
 	r.event(s, "Destroying", "Delete", "Destroying virtual machine %s", s.observed.Path)
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // release drops the finalizer when nothing is left: the recorded machine was destroyed, or vCenter says that it does not have
 // it. Where none is recorded, a clone whose task was lost in a crash may still be on its way: its end wakes this object.
-func (r *Reconciler) release(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) release(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	switch {
 	case s.destroyed:
 	case s.vm.Status.VMRef != "":
@@ -233,7 +233,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (steps.Progress, err
 			return r.outOfReach(s), nil
 		}
 	case unidentified(s.vm):
-		if p, err := r.awaitLostClone(ctx, s); err != nil || p != steps.Proceed {
+		if p, err := r.awaitLostClone(ctx, s); err != nil || p != reconcile.Proceed {
 			return p, err
 		}
 	}
@@ -244,22 +244,22 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (steps.Progress, err
 }
 
 // letGo is the end of a deletion.
-func (r *Reconciler) letGo(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) letGo(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if err := r.releaseAddresses(ctx, s); err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	controllerutil.RemoveFinalizer(s.vm, infrav1.VMFinalizer)
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // awaitLostClone waits for a virtual machine that may be on its way: a clone of the template that runs, or a machine of the
 // name that has no UUIDs yet.
-func (r *Reconciler) awaitLostClone(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) awaitLostClone(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if unfinished := s.session.Unfinished(s.vm.Name); len(unfinished) > 0 {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf(
 			"Waiting for the UUIDs of %s, which may be this virtual machine: if they do not come, remove it from vCenter's inventory, or rename it if it is another",
 			virtualmachine.Paths(unfinished)))
-		return steps.Retry(r.RetryAfter), nil
+		return reconcile.Retry(r.RetryAfter), nil
 	}
 	cloning, err := s.session.Cloning(ctx, vcenter.LostClone{
 		TemplateRef: s.vm.Status.TemplateRef, InstanceUUID: string(s.vm.UID), Before: s.vm.DeletionTimestamp.Time,
@@ -270,7 +270,7 @@ func (r *Reconciler) awaitLostClone(ctx context.Context, s *scope) (steps.Progre
 	if cloning {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason,
 			"Waiting for running clones of the template, or for a virtual machine that vCenter does not show yet: one of them may be this virtual machine")
-		return steps.Retry(r.RetryAfter), nil
+		return reconcile.Retry(r.RetryAfter), nil
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }

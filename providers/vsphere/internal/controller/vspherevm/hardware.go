@@ -12,15 +12,15 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
-	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // ensureHardware upgrades the virtual hardware of a machine that is off to the version of the spec. It never goes back to an
 // older one, which vCenter cannot do.
-func (r *Reconciler) ensureHardware(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) ensureHardware(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	wanted := s.vm.Spec.HardwareVersion
 	if wanted == "" || !s.settling() || s.finishedOperation == upgrade {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	s.doing = upgrade
 	has, err := s.session.Hardware(ctx, s.observed.Ref)
@@ -32,7 +32,7 @@ func (r *Reconciler) ensureHardware(ctx context.Context, s *scope) (steps.Progre
 		return r.refused(s, "upgrading the hardware of", err)
 	}
 	if !older {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	task, err := s.session.UpgradeHardware(ctx, s.observed.Ref, wanted)
 	if err != nil {
@@ -40,7 +40,7 @@ func (r *Reconciler) ensureHardware(ctx context.Context, s *scope) (steps.Progre
 	}
 	r.started(s, task, upgrade)
 	r.underWay(s, upgrade, infrav1.VSphereVMVirtualMachineUpgradingHardwareReason, fmt.Sprintf("Upgrading from %s to %s", has.Version, wanted))
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // settling reports whether the machine is off, and can be changed.
@@ -50,18 +50,18 @@ func (s *scope) settling() bool {
 
 // ensureDevices adds the host devices of the spec to a machine that is off. What a host has of them is vCenter's to find out
 // when the machine is powered on.
-func (r *Reconciler) ensureDevices(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) ensureDevices(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	wanted := virtualmachine.DevicesOf(s.vm.Spec.PciDevices)
 	if len(wanted) == 0 {
 		conditions.Delete(s.vm, infrav1.VSphereVMPCIDevicesDetachedCondition)
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	if s.observed.Power == vcenter.PoweredOn {
 		r.observeDevices(ctx, s, wanted)
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	if !s.settling() || s.finishedOperation == addDevice {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	s.doing = addDevice
 	has, err := s.session.Hardware(ctx, s.observed.Ref)
@@ -70,7 +70,7 @@ func (r *Reconciler) ensureDevices(ctx context.Context, s *scope) (steps.Progres
 	}
 	missing := vcenter.MissingDevices(has.PCI, wanted)
 	if len(missing) == 0 {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	task, err := s.session.AddPCIDevices(ctx, s.observed.Ref, has, missing)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *Reconciler) ensureDevices(ctx context.Context, s *scope) (steps.Progres
 	}
 	r.started(s, task, addDevice)
 	r.underWay(s, addDevice, infrav1.VSphereVMVirtualMachineAddingPCIDevicesReason, "Adding "+virtualmachine.Listed(missing))
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // observeDevices says which devices a machine that runs lacks. They can be added only while it is off, which nobody but its

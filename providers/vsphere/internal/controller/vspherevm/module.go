@@ -19,20 +19,20 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/clustermodule"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
-	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // ensureModule puts the machine into the cluster module of its owner before it is powered on, because a host is chosen then. The
 // VSphereCluster's controller makes the module, for which a machine waits unless that controller says that it cannot be. One that
 // runs joins whenever there is one, and is not worse for the lack of it.
-func (r *Reconciler) ensureModule(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) ensureModule(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if !r.ClusterModules {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	target, has := clustermodule.TargetOf(s.vm, s.cluster, s.controlPlane())
 	if !has || ptr.Deref(s.cluster.Spec.DisableClusterModule, false) || !clustermodule.CanBe(s.observed.ClusterRef) {
 		s.vm.Status.ModuleUUID = nil
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	s.doing = joinModule
 	uuid, there, err := s.module(ctx, target)
@@ -43,7 +43,7 @@ func (r *Reconciler) ensureModule(ctx context.Context, s *scope) (steps.Progress
 		s.vm.Status.ModuleUUID = nil
 		return r.awaitModule(ctx, s, target)
 	case ptr.Deref(s.vm.Status.ModuleUUID, "") == uuid:
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	switch err := s.session.JoinModule(ctx, uuid, s.observed.Ref); {
 	case errors.Is(err, vcenter.ErrNotFound):
@@ -53,7 +53,7 @@ func (r *Reconciler) ensureModule(ctx context.Context, s *scope) (steps.Progress
 		return r.withoutModule(s, "adding to cluster module "+uuid+" the", err)
 	}
 	s.vm.Status.ModuleUUID = &uuid
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 func (s *scope) controlPlane() string {
@@ -79,44 +79,44 @@ func (s *scope) module(ctx context.Context, target clustermodule.Target) (uuid s
 
 // awaitModule ends by the event that the VSphereCluster has a module for the machine, or says why it has none. There will be none for
 // a MachineDeployment that is gone, whose name the machines of an orphaned MachineSet still have.
-func (r *Reconciler) awaitModule(ctx context.Context, s *scope, target clustermodule.Target) (steps.Progress, error) {
+func (r *Reconciler) awaitModule(ctx context.Context, s *scope, target clustermodule.Target) (reconcile.Progress, error) {
 	runs := s.observed.Power == vcenter.PoweredOn
 	if runs || conditions.IsFalse(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition) {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	if !target.ControlPlane {
 		key := client.ObjectKey{Namespace: s.vm.Namespace, Name: target.Name}
 		if err := r.Client.Get(ctx, key, &clusterv1.MachineDeployment{}); apierrors.IsNotFound(err) {
-			return steps.Proceed, nil
+			return reconcile.Proceed, nil
 		} else if err != nil {
-			return steps.Wait, fmt.Errorf("reading what the cluster module is for: %w", err)
+			return reconcile.Wait, fmt.Errorf("reading what the cluster module is for: %w", err)
 		}
 	}
 	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForClusterModuleReason, fmt.Sprintf(
 		"VSphereCluster %s has no cluster module for machines of %s in compute cluster %s yet", s.cluster.Name, target.Name, s.observed.Cluster))
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // withoutModule lets a machine that runs go on without its module, and join later.
-func (r *Reconciler) withoutModule(s *scope, doing string, err error) (steps.Progress, error) {
+func (r *Reconciler) withoutModule(s *scope, doing string, err error) (reconcile.Progress, error) {
 	if s.observed.Power != vcenter.PoweredOn {
 		return r.refused(s, doing, err)
 	}
 	s.later = r.putOff(s, false)
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // leaveModule takes the machine out of its module before it is destroyed. vCenter forgets members that it does not have any more,
 // so nothing waits for it.
-func (r *Reconciler) leaveModule(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) leaveModule(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.vm.Status.ModuleUUID == nil || !s.found {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	if err := s.session.LeaveModule(ctx, *s.vm.Status.ModuleUUID, s.observed.Ref); err != nil {
 		r.warn(s, "ClusterModuleNotLeft", "Delete", "%v", err)
 	}
 	s.vm.Status.ModuleUUID = nil
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // modulesChanged passes VSphereClusters that say now, or do not say any more, why they have no modules. Those that are recorded are in

@@ -14,27 +14,27 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // observe reports what the inventory shows, and waits for the guest's first address. A machine that had one keeps the last
 // it had: a guest that restarts reports none for a while.
-func (r *Reconciler) observe(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	s.vm.Status.Host = s.observed.Host
 	if err := r.observeDomain(ctx, s); err != nil {
-		return steps.Wait, err
+		return reconcile.Wait, err
 	}
 	reachable := virtualmachine.Addresses(s.observed.Guest)
 	if len(reachable) == 0 && len(s.vm.Status.Addresses) > 0 {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	s.vm.Status.Network, s.vm.Status.Addresses = virtualmachine.NetworkStatus(s.observed.Guest), reachable
 	if len(reachable) == 0 {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForIPAllocationReason, "VMware Tools of the guest report no address yet")
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }
 
 // observeInService goes on to report a running machine while something else about it has to wait.
@@ -47,11 +47,11 @@ func (r *Reconciler) observeInService(ctx context.Context, s *scope) error {
 }
 
 // ensureReady reports that the machine is provisioned.
-func (r *Reconciler) ensureReady(_ context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) ensureReady(_ context.Context, s *scope) (reconcile.Progress, error) {
 	if s.vm.Spec.BiosUUID == "" {
 		hash, err := guestinfo.Hash(s.vm.Name, s.vm.Spec.Network)
 		if err != nil {
-			return steps.Wait, err
+			return reconcile.Wait, err
 		}
 		s.vm.Spec.BiosUUID = s.observed.BiosUUID
 		metav1.SetMetaDataAnnotation(&s.vm.ObjectMeta, metadataHashAnnotation, hash)
@@ -62,5 +62,5 @@ func (r *Reconciler) ensureReady(_ context.Context, s *scope) (steps.Progress, e
 	}
 	s.vm.Status.Ready = ptr.To(true)
 	status.True(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
-	return steps.Proceed, nil
+	return reconcile.Proceed, nil
 }

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
-	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // The pause after a failure doubles from Reconciler.RetryAfter to longestPause times that: a datastore that is full stays so
@@ -71,13 +71,13 @@ func (f *failures) last(key client.ObjectKey) (failure, bool) {
 }
 
 // on lists the objects of a vCenter that something went wrong with.
-func (f *failures) on(server string) []reconcile.Request {
+func (f *failures) on(server string) []ctrl.Request {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var requests []reconcile.Request
+	var requests []ctrl.Request
 	for key, last := range f.known {
 		if infrav1.SameServer(last.server, server) {
-			requests = append(requests, reconcile.Request{NamespacedName: key})
+			requests = append(requests, ctrl.Request{NamespacedName: key})
 		}
 	}
 	return requests
@@ -90,11 +90,11 @@ func (f *failures) forget(key client.ObjectKey) {
 }
 
 // again reports a failure and puts the next attempt off.
-func (r *Reconciler) again(s *scope, reason, message string) steps.Progress {
+func (r *Reconciler) again(s *scope, reason, message string) reconcile.Progress {
 	r.fail(s, reason, message)
 	pause := r.putOff(s, false)
 	s.vm.Status.RetryAfter.Time = r.Clock.Now().Add(pause)
-	return steps.Retry(pause)
+	return reconcile.Retry(pause)
 }
 
 // putOff remembers a failure and returns the pause after it.
@@ -109,12 +109,12 @@ func (r *Reconciler) putOff(s *scope, busy bool) time.Duration {
 }
 
 // busy tries again soon what vCenter had no time for. No event tells when it has.
-func (r *Reconciler) busy(s *scope, err error) steps.Progress {
+func (r *Reconciler) busy(s *scope, err error) reconcile.Progress {
 	if !conditions.IsTrue(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition) && !r.failing(s, s.doing) {
 		reason := conditions.GetReason(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
 		setProvisioned(s.vm, cmp.Or(reason, infrav1.VSphereVMVirtualMachineNotProvisionedReason), err.Error())
 	}
-	return steps.Retry(r.putOff(s, true))
+	return reconcile.Retry(r.putOff(s, true))
 }
 
 func doubled(first time.Duration, times int, most time.Duration) time.Duration {

@@ -15,8 +15,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // metadataHashAnnotation tells which network configuration the guest was given last.
@@ -26,10 +26,10 @@ const metadataHashAnnotation = "vspherevm.infrastructure.cluster.x-k8s.io/metada
 // the group to hosts acts when a host is chosen. It looks again in every reconcile, that after power-on above all: vCenter
 // replaces the members of a group as a whole, so another management cluster's write may have taken the machine out. One
 // that runs already is where it is: that its group is missing has a condition of its own, and does not make it fail.
-func (r *Reconciler) ensureGroup(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) ensureGroup(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	group := s.vm.Spec.Placement.VMGroupName
 	if group == "" {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	s.doing = join
 	runs := s.observed.Power == vcenter.PoweredOn
@@ -37,27 +37,27 @@ func (r *Reconciler) ensureGroup(ctx context.Context, s *scope) (steps.Progress,
 		message := withoutGroup(s, group)
 		r.outOfGroup(s, infrav1.VSphereVMVMGroupNotFoundReason, message)
 		if runs {
-			return steps.Proceed, nil
+			return reconcile.Proceed, nil
 		}
 		r.fail(s, infrav1.VSphereVMVirtualMachineVMGroupNotFoundReason, message)
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	joined, err := s.session.JoinGroup(ctx, s.observed.ClusterRef, group, s.observed.Ref)
 	switch {
 	case joined:
 		status.True(s.vm, infrav1.VSphereVMVMGroupJoinedCondition, infrav1.VSphereVMVMGroupJoinedReason)
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	case err != nil && runs:
 		r.outOfGroup(s, groupReason(err), fmt.Sprintf("VM group %s: %v", group, err))
 		s.later = r.putOff(s, false)
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	case err != nil:
 		return r.refused(s, fmt.Sprintf("adding to VM group %s", group), err)
 	case !runs:
 		r.underWay(s, join, infrav1.VSphereVMVirtualMachineWaitingForVMGroupReason, fmt.Sprintf("Joining VM group %s", group))
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
-	return steps.Proceed, nil // the event that it is in, or could not join, follows
+	return reconcile.Proceed, nil // the event that it is in, or could not join, follows
 }
 
 func withoutGroup(s *scope, group string) string {
@@ -79,20 +79,20 @@ func (r *Reconciler) outOfGroup(s *scope, reason, message string) {
 
 // ensureMetadata hands the guest its name and network. A machine that has never run gets it in any case: nothing tells
 // after a crash whether it has it, and giving it twice does no harm.
-func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	hash, err := guestinfo.Hash(s.vm.Name, s.vm.Spec.Network)
 	if err != nil {
 		r.fail(s, infrav1.VSphereVMVirtualMachineInvalidSpecReason, err.Error())
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	neverRan := s.neverRan()
 	hasIt := s.hasMetadata(hash)
 	network, p, err := r.addressed(ctx, s, !neverRan, hasIt)
-	if err != nil || p != steps.Proceed {
+	if err != nil || p != reconcile.Proceed {
 		return p, err
 	}
 	if hasIt || network == nil || s.finishedReason == infrav1.VSphereVMVirtualMachineConfiguringReason {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	if p, err := r.writeMetadata(ctx, s, network); err != nil || s.vm.Status.TaskRef == "" {
 		return p, err
@@ -100,7 +100,7 @@ func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (steps.Progre
 	if !neverRan {
 		metav1.SetMetaDataAnnotation(&s.vm.ObjectMeta, metadataHashAnnotation, hash)
 	}
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 func (s *scope) neverRan() bool {
@@ -115,7 +115,7 @@ func (s *scope) hasMetadata(hash string) bool {
 }
 
 // writeMetadata starts the task that does; there is none when it cannot be done.
-func (r *Reconciler) writeMetadata(ctx context.Context, s *scope, network *infrav1.NetworkSpec) (steps.Progress, error) {
+func (r *Reconciler) writeMetadata(ctx context.Context, s *scope, network *infrav1.NetworkSpec) (reconcile.Progress, error) {
 	s.doing = configure
 	nics, err := s.session.NICs(ctx, s.observed.Ref)
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *Reconciler) writeMetadata(ctx context.Context, s *scope, network *infra
 	metadata, err := guestinfo.Metadata(s.vm.Name, *network, virtualmachine.MACs(nics))
 	if err != nil {
 		r.fail(s, infrav1.VSphereVMVirtualMachineInvalidSpecReason, err.Error())
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	task, err := s.session.SetExtraConfig(ctx, s.observed.Ref, metadata)
 	if err != nil {
@@ -132,23 +132,23 @@ func (r *Reconciler) writeMetadata(ctx context.Context, s *scope, network *infra
 	}
 	r.started(s, task, configure)
 	r.underWay(s, configure, infrav1.VSphereVMVirtualMachineConfiguringReason, "")
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // ensurePower powers the machine on, also when somebody has powered it off.
-func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.observed.Power == vcenter.PoweredOn {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	if !s.observed.Connected() {
 		reason, why := virtualmachine.Unmanageable(s.observed)
 		r.fail(s, reason, fmt.Sprintf("%s: the virtual machine is off, and is powered on when that is repaired; or delete the Machine", why))
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	if why := s.session.StrandedOutside(s.observed, s.vm.Spec.Placement.HostGroupName); why != "" {
 		r.fail(s, infrav1.VSphereVMVirtualMachineOutsideHostGroupReason, fmt.Sprintf(
 			"Virtual machine %s: migrate it to a host of the group, or delete the Machine", why))
-		return steps.Wait, nil
+		return reconcile.Wait, nil
 	}
 	s.doing = powerOn
 	task, err := s.session.PowerOn(ctx, s.observed.Ref)
@@ -157,20 +157,20 @@ func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (steps.Progress,
 	}
 	r.started(s, task, powerOn)
 	r.underWay(s, powerOn, infrav1.VSphereVMVirtualMachinePoweringOnReason, "")
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // ensureTags attaches the tags of the spec once: what an administrator detaches later stays detached.
-func (r *Reconciler) ensureTags(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) ensureTags(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if len(s.vm.Spec.TagIDs) == 0 || s.vm.Spec.BiosUUID != "" {
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	}
 	s.doing = tag
 	err := s.session.AttachTags(ctx, s.observed.Ref, s.vm.Spec.TagIDs)
 	ids := strings.Join(s.vm.Spec.TagIDs, ", ")
 	switch {
 	case err == nil:
-		return steps.Proceed, nil
+		return reconcile.Proceed, nil
 	case errors.Is(err, vcenter.ErrNotFound):
 		return r.again(s, infrav1.VSphereVMVirtualMachineTagNotFoundReason, fmt.Sprintf(
 			"spec.tagIDs: %v: create the tag or take it off the VSphereMachineTemplate", err)), nil

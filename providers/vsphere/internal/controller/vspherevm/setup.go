@@ -23,12 +23,11 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
 	"github.com/faultline-io/faultline/shared/ipamclaim"
 	"github.com/faultline-io/faultline/shared/watch"
-	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub *events.Hub, watchFilter string, options controller.Options) error {
-	r.filter = watchfilter.Filter(watchFilter)
+	r.filter = watch.Filter(watchFilter)
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.VSphereVM{}, wakeIndex, wakenBy); err != nil {
 		return err
 	}

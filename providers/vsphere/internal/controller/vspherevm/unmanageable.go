@@ -10,39 +10,39 @@ import (
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
-	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // powerOffUnmanageable ends a machine that may run on although its files cannot be read; its guest is not asked.
-func (r *Reconciler) powerOffUnmanageable(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) powerOffUnmanageable(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	s.doing = powerOff
 	task, err := s.session.PowerOff(ctx, s.observed.Ref)
 	if err != nil {
 		return r.refusedUnmanageable(s, "powering off", err)
 	}
 	r.started(s, task, powerOff)
-	return steps.Wait, nil
+	return reconcile.Wait, nil
 }
 
 // unregister removes a machine that cannot be destroyed, because its host does not know it or its files cannot be read.
-func (r *Reconciler) unregister(ctx context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) unregister(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	err := s.session.Unregister(ctx, s.observed.Ref)
 	if errors.Is(err, vcenter.ErrNotFound) {
-		return steps.Retry(r.RetryAfter), nil // that was done, and the inventory does not show it yet
+		return reconcile.Retry(r.RetryAfter), nil // that was done, and the inventory does not show it yet
 	}
 	if err != nil {
 		return r.refusedUnmanageable(s, "unregistering", err)
 	}
 	_, why := virtualmachine.Unmanageable(s.observed)
 	r.warn(s, "Unregistered", "Delete", "%s: it was removed from vCenter's inventory; files that are left at %s have to be deleted by hand", why, s.observed.File)
-	return steps.Retry(r.RetryAfter), nil
+	return reconcile.Retry(r.RetryAfter), nil
 }
 
-func (r *Reconciler) refusedUnmanageable(s *scope, doing string, err error) (steps.Progress, error) {
+func (r *Reconciler) refusedUnmanageable(s *scope, doing string, err error) (reconcile.Progress, error) {
 	if !virtualmachine.UserMistake(err) {
 		return r.refused(s, doing, err)
 	}
 	reason, why := virtualmachine.Unmanageable(s.observed)
 	r.fail(s, reason, fmt.Sprintf("%s; %s it: %v: %s", why, doing, err, virtualmachine.ByHand(s.observed)))
-	return steps.Retry(r.RetryAfter), nil
+	return reconcile.Retry(r.RetryAfter), nil
 }
