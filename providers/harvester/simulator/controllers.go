@@ -42,11 +42,12 @@ func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error 
 // addKubeVirt adds what looks after virtual machines: all of it, or what there is no program for.
 func (s *Simulator) addKubeVirt(set *controllers.Set, clock *controllers.Clock, inside *virtualmachines.Guests) error {
 	if s.kubeVirt == nil {
+		s.handler = s.client
 		return virtualmachines.Add(set, clock, s.settings.delays, inside)
 	}
-	handler, err := client.New(s.kubeVirt.Handler(), client.Options{Scheme: s.env.Scheme})
-	if err != nil {
+	var err error
+	if s.handler, err = client.New(s.kubeVirt.Handler(), client.Options{Scheme: s.env.Scheme}); err != nil {
 		return fmt.Errorf("connecting as virt-handler: %w", err)
 	}
-	return virtualmachines.AddBeside(set, clock, s.settings.delays, inside, handler)
+	return virtualmachines.AddBeside(set, clock, s.settings.delays, inside, s.handler)
 }

@@ -13,12 +13,12 @@ import (
 
 // AddVolume plugs a volume into a virtual machine while it runs, as the CSI driver of a guest cluster does. It is attached to it until RemoveVolume.
 func (s *Simulator) AddVolume(ctx context.Context, vm client.ObjectKey, claim string) error {
-	return virtualmachines.Plug(ctx, s.client, vm, claim)
+	return virtualmachines.Plug(ctx, s.client, s.handler, vm, claim)
 }
 
 // RemoveVolume takes a volume out of a virtual machine again.
 func (s *Simulator) RemoveVolume(ctx context.Context, vm client.ObjectKey, claim string) error {
-	return virtualmachines.Unplug(ctx, s.client, vm, claim)
+	return virtualmachines.Unplug(ctx, s.client, s.handler, vm, claim)
 }
 
 // Clone makes a virtual machine of this name that is a clone of another, with all labels that Harvester copies.

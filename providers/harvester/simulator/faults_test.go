@@ -72,6 +72,9 @@ func TestFaultsOfHostsBeginAndEnd(t *testing.T) {
 	takes := func(node *corev1.Node) bool { return !node.Spec.Unschedulable }
 	for fault, sound := range map[string]func(*corev1.Node) bool{"lost-hosts": works, "cordoned": takes, "drained": takes} {
 		t.Run(fault, func(t *testing.T) {
+			if fault == "drained" {
+				sim.NeedsMigration(t)
+			}
 			s := newSite(t)
 			node := &corev1.Node{}
 			end := s.fault(fault, host)
@@ -386,8 +389,39 @@ func TestPausedVirtualMachineSaysSoAndGoesOnWhenItNoLongerIs(t *testing.T) {
 	s.runs("vm")
 	end := s.fault("paused")
 	s.reaches("vm", kubevirtv1.VirtualMachineStatusPaused)
+	s.Eventually(func() kubevirtv1.VirtualMachineInstanceCondition { return s.readyOf("vm") }).Should(And(
+		HaveField("Status", corev1.ConditionFalse), HaveField("Reason", "ReadinessGatesNotReady"),
+		HaveField("Message", `the status of pod readiness gate "kubevirt.io/virtual-machine-unpaused" is not "True", but False`)))
+	s.Eventually(func() bool { return s.vm("vm").Status.Ready }).Should(BeFalse())
 	end()
 	s.runs("vm")
+	s.Eventually(func() kubevirtv1.VirtualMachineInstanceCondition { return s.readyOf("vm") }).Should(HaveField("Status", corev1.ConditionTrue))
+}
+
+func TestVirtualMachineThatWasStoppedKeepsTheConditionsOfItsLastInstanceUntilItStartsAgain(t *testing.T) {
+	s := newSite(t)
+	s.create("vm")
+	s.answers("vm")
+	agent := ContainElement(And(HaveField("Type", BeEquivalentTo(kubevirtv1.VirtualMachineInstanceAgentConnected)), HaveField("Status", corev1.ConditionTrue)))
+	conditions := func() []kubevirtv1.VirtualMachineCondition { return s.vm("vm").Status.Conditions }
+	s.Eventually(conditions).Should(agent)
+	s.is("vm", kubevirtv1.RunStrategyHalted)
+	s.Eventually(conditions).Should(ContainElement(And(HaveField("Type", kubevirtv1.VirtualMachineReady), HaveField("Reason", "VMINotExists"))))
+	s.Expect(conditions()).To(agent)
+
+	defer s.fault("no-agents")()
+	s.is("vm", kubevirtv1.RunStrategyAlways)
+	s.runs("vm")
+	s.Eventually(conditions).ShouldNot(agent)
+}
+
+// is has a virtual machine run or not.
+func (s *site) is(name string, strategy kubevirtv1.VirtualMachineRunStrategy) {
+	s.t.Helper()
+	vm := s.vm(name)
+	before := vm.DeepCopy()
+	vm.Spec.RunStrategy = &strategy
+	s.Expect(s.client.Patch(s.t.Context(), vm, client.MergeFrom(before))).To(Succeed())
 }
 
 func TestVirtualMachineOfAFullZoneIsUnschedulableUntilThereIsRoom(t *testing.T) {

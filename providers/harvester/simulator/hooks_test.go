@@ -78,7 +78,7 @@ func TestHooksAreToldOfAVirtualMachineFromItsBootToItsEnd(t *testing.T) {
 			CloudInitNoCloud: &kubevirtv1.CloudInitNoCloudSource{UserDataSecretRef: &corev1.LocalObjectReference{Name: secret.Name}},
 		}})
 	})
-	nic := s.runs("vm").Status.Interfaces[0]
+	nic := s.answers("vm").Status.Interfaces[0]
 	s.Expect(nic.InterfaceName).To(Equal("eth0"))
 	s.Expect(sim.Migrate(t.Context(), s.key("vm"), "")).To(Succeed())
 	s.Expect(s.client.Delete(t.Context(), vm)).To(Succeed())

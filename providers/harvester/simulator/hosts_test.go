@@ -35,6 +35,15 @@ func (s *site) runs(name string) *kubevirtv1.VirtualMachineInstance {
 	return s.instance(name)
 }
 
+// answers waits for a virtual machine to run and for its guest to tell its addresses.
+func (s *site) answers(name string) *kubevirtv1.VirtualMachineInstance {
+	s.t.Helper()
+	s.runs(name)
+	s.Eventually(func() []kubevirtv1.VirtualMachineInstanceNetworkInterface { return s.instance(name).Status.Interfaces }).
+		Should(ContainElement(HaveField("IP", Not(BeEmpty()))))
+	return s.instance(name)
+}
+
 func (s *site) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: s.namespace, Name: name}
 }
@@ -120,7 +129,7 @@ func TestVirtualMachineThatIsDeletedOnALostHostGoesWhenItsPodIsDeletedByForce(t 
 				g.Expect(s.client.List(t.Context(), pods, client.InNamespace(s.namespace))).To(Succeed())
 				g.Expect(pods.Items).To(HaveLen(1))
 			}, "500ms").Should(Succeed())
-			s.Expect(s.vm("vm").Status.PrintableStatus).To(Equal(kubevirtv1.VirtualMachineStatusTerminating))
+			s.reaches("vm", kubevirtv1.VirtualMachineStatusTerminating)
 			end(s, host)
 			s.Eventually(func() error { return s.client.Get(t.Context(), s.key("vm"), vm) }).Should(MatchError(apierrors.IsNotFound, "is gone"))
 		})
@@ -130,6 +139,7 @@ func TestVirtualMachineThatIsDeletedOnALostHostGoesWhenItsPodIsDeletedByForce(t 
 func TestVirtualMachineOfALostHostStartsOnAnotherOfItsZoneWhenThatIsPutOutOfService(t *testing.T) {
 	s := newSite(t)
 	s.create("vm", inZone("zone-2"))
+	s.answers("vm")
 	before := s.loses("vm")
 	s.Expect(sim.PutOutOfService(t.Context(), before.Status.NodeName)).To(Succeed())
 	s.Eventually(func() string {
@@ -139,8 +149,8 @@ func TestVirtualMachineOfALostHostStartsOnAnotherOfItsZoneWhenThatIsPutOutOfServ
 		}
 		return vmi.Status.NodeName
 	}).Should(And(HavePrefix("zone-2-"), Not(Equal(before.Status.NodeName))))
-	after := s.runs("vm")
-	s.Expect(after.Status.Interfaces[0].MAC).To(Equal(before.Status.Interfaces[0].MAC))
+	after := s.answers("vm")
+	s.Expect(after.Status.Interfaces[0].MAC).To(And(Not(BeEmpty()), Equal(before.Status.Interfaces[0].MAC)))
 	s.Expect(after.Status.Interfaces[0].IP).To(Equal(before.Status.Interfaces[0].IP), "the lease is for the MAC address")
 }
 

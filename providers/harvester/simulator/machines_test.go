@@ -52,12 +52,12 @@ func TestVirtualMachineGetsItsVolumeItsInstanceAHostAndAnAddress(t *testing.T) {
 	vm := s.create("vm")
 	vm = s.reaches(vm.Name, kubevirtv1.VirtualMachineStatusRunning)
 
-	s.Expect(vm.Status.Ready).To(BeTrue())
+	s.Eventually(func() bool { return s.vm(vm.Name).Status.Ready }).Should(BeTrue())
 	s.Expect(vm.Status.Created).To(BeTrue())
 	claim := &corev1.PersistentVolumeClaim{}
 	s.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "vm-disk-0"}, claim)).To(Succeed())
 	s.Expect(claim.Status.Phase).To(Equal(corev1.ClaimBound))
-	vmi := s.instance("vm")
+	vmi := s.answers("vm")
 	s.Expect(metav1.IsControlledBy(vmi, vm)).To(BeTrue())
 	s.Expect(vmi.Labels).To(HaveKeyWithValue("app", "test"))
 	s.Expect(vmi.Labels).To(HaveKeyWithValue(kubevirtv1.NodeNameLabel, vmi.Status.NodeName))

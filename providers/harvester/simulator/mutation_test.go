@@ -51,9 +51,11 @@ func TestKubeVirtAddsItsDefaults(t *testing.T) {
 	domain := vm.Spec.Template.Spec.Domain
 	s.Expect(vm.Spec.Template.Spec.Architecture).To(Equal("amd64"))
 	s.Expect(domain.Machine.Type).To(Equal("q35"))
-	s.Expect(domain.CPU.Model).To(Equal("host-model"))
+	s.Expect(domain.CPU.Model).To(BeEmpty(), "that is the instance's")
 	s.Expect(domain.Firmware.UUID).NotTo(BeEmpty())
 	s.Expect(vm.Finalizers).To(BeEmpty(), "these come with virt-controller")
+	s.runs("vm")
+	s.Expect(s.instance("vm").Spec.Domain.CPU.Model).To(Equal("host-model"))
 }
 
 func TestVirtualMachineRunsOnlyWhereItsClusterNetworkIs(t *testing.T) {
@@ -87,25 +89,29 @@ func TestHarvesterHasLimitsRequestAPartAndLeavesMemoryToQEMU(t *testing.T) {
 func TestHarvesterRefusesWhatCannotRun(t *testing.T) {
 	s := newSite(t)
 	for problem, change := range map[string]func(*kubevirtv1.VirtualMachine){
-		"'disk-9' not found in volumes": func(vm *kubevirtv1.VirtualMachine) {
+		"disks[0].Name 'disk-9' not found.": func(vm *kubevirtv1.VirtualMachine) {
 			vm.Spec.Template.Spec.Domain.Devices.Disks[0].Name = "disk-9"
 		},
-		"'nic-1' not found in interfaces": func(vm *kubevirtv1.VirtualMachine) {
+		"interfaces[0].name 'nic-2' not found.": func(vm *kubevirtv1.VirtualMachine) {
+			vm.Spec.Template.Spec.Domain.Devices.Interfaces[0].Name = "nic-2"
+		},
+		"networks[0].name 'nic-1' not found.": func(vm *kubevirtv1.VirtualMachine) {
 			vm.Spec.Template.Spec.Domain.Devices.Interfaces = nil
 		},
 		"reading network default/nowhere": func(vm *kubevirtv1.VirtualMachine) {
 			vm.Spec.Template.Spec.Networks[0].Multus.NetworkName = "default/nowhere"
 		},
-		"no memory requested": func(vm *kubevirtv1.VirtualMachine) { vm.Spec.Template.Spec.Domain.Memory = nil },
 		"SecureBoot requires SMM": func(vm *kubevirtv1.VirtualMachine) {
 			vm.Spec.Template.Spec.Domain.Firmware = &kubevirtv1.Firmware{Bootloader: &kubevirtv1.Bootloader{
 				EFI: &kubevirtv1.EFI{SecureBoot: ptr.To(true)},
 			}}
 		},
 	} {
-		vm := s.virtualMachine("refused")
-		change(vm)
-		s.Expect(s.client.Create(t.Context(), vm)).To(MatchError(ContainSubstring(problem)))
+		t.Run(problem, func(t *testing.T) {
+			vm := s.virtualMachine("refused")
+			change(vm)
+			NewWithT(t).Expect(s.client.Create(t.Context(), vm)).To(MatchError(ContainSubstring(problem)))
+		})
 	}
 }
 
@@ -147,7 +153,7 @@ func TestGuestHasTheStaticAddressOfItsNetworkData(t *testing.T) {
 		}})
 		spec.Domain.Devices.Disks = append(spec.Domain.Devices.Disks, kubevirtv1.Disk{Name: "cloud-init"})
 	})
-	s.Expect(s.runs("vm").Status.Interfaces).To(ConsistOf(HaveField("IP", "10.1.2.3")))
+	s.Expect(s.answers("vm").Status.Interfaces).To(ConsistOf(HaveField("IP", "10.1.2.3")))
 }
 
 func TestVolumeOfAnUnknownStorageClassStaysPending(t *testing.T) {

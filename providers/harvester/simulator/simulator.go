@@ -62,6 +62,8 @@ type Simulator struct {
 	scheduler  *process.Process
 	// kubeVirt is the real one; nil where it is simulated.
 	kubeVirt *process.KubeVirt
+	// handler writes as virt-handler may.
+	handler client.Client
 	// folder is for files of programs.
 	folder string
 	// closers end what runs; the last is called first.

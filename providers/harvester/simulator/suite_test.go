@@ -140,7 +140,7 @@ func (s *site) podConditions(name string) func(Gomega) []corev1.PodCondition {
 	}
 }
 
-// instance waits for the instance of a virtual machine to have a phase and a guest that answers.
+// instance is that of a virtual machine.
 func (s *site) instance(name string) *kubevirtv1.VirtualMachineInstance {
 	s.t.Helper()
 	vmi := &kubevirtv1.VirtualMachineInstance{}

@@ -54,7 +54,7 @@ func TestMachinesHaveAddressesFromPoolsWhichAreExhaustedInTurn(t *testing.T) {
 		infra := w.machine(name, "zone-1", fromPools(one, two))
 		now := w.provisioned(infra)
 		w.Expect(now.Status.Addresses[0]).To(Equal(clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: now.Status.AllocatedIPAddress}))
-		w.Expect(w.vmi(infra).Status.Interfaces[0].IP).To(Equal(now.Status.AllocatedIPAddress))
+		w.Expect(w.address(infra)).To(Equal(now.Status.AllocatedIPAddress))
 		first = infra
 	}
 	w.Expect(slices.Collect(maps.Keys(w.allocated(one)))).To(ConsistOf("10.77.1.10", "10.77.1.11"))
@@ -158,7 +158,7 @@ func TestAFailureDomainGivesItsMachinesAddressesFromItsOwnPoolAndTheClusterThose
 	for zone, prefix := range map[string]string{"zone-1": "10.77.9.", "zone-2": "10.77.10."} {
 		infra := w.machine(zone, zone)
 		w.Expect(w.provisioned(infra).Status.AllocatedIPAddress).To(HavePrefix(prefix))
-		w.Expect(w.vmi(infra).Status.Interfaces[0].IP).To(HavePrefix(prefix))
+		w.Expect(w.address(infra)).To(HavePrefix(prefix))
 	}
 	own := w.machine("own", "zone-1", fromPools(later))
 	w.Expect(w.provisioned(own).Status.AllocatedPoolRef).To(Equal(later), "what the machine says comes first")
@@ -181,7 +181,7 @@ func TestAGivenAddressIsTheMachines(t *testing.T) {
 	})
 	now := w.provisioned(infra)
 	w.Expect(now.Status.Addresses[0].Address).To(Equal("10.78.0.5"))
-	w.Expect(w.vmi(infra).Status.Interfaces[0].IP).To(Equal("10.78.0.5"))
+	w.Expect(w.address(infra)).To(Equal("10.78.0.5"))
 	w.Expect(now.Status.AllocatedIPAddress).To(BeEmpty())
 }
 

@@ -275,6 +275,14 @@ func (w *world) vmi(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachineI
 	return vmi
 }
 
+// address is what the guest of a machine has told, which it may do after the machine has the address.
+func (w *world) address(infra *infrav1.HarvesterMachine) string {
+	w.t.Helper()
+	w.Eventually(func() []kubevirtv1.VirtualMachineInstanceNetworkInterface { return w.vmi(infra).Status.Interfaces }).
+		Should(ContainElement(HaveField("IP", Not(BeEmpty()))))
+	return w.vmi(infra).Status.Interfaces[0].IP
+}
+
 // on lists what there is in the world's namespace of Harvester.
 func (w *world) on(list client.ObjectList) client.ObjectList {
 	w.t.Helper()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -80,22 +81,42 @@ func (r *kubelets) run(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
+// GatesNotReady is the reason of a Pod whose containers are ready and whose readiness gates are not.
+const GatesNotReady = "ReadinessGatesNotReady"
+
+// GateNotReady is what a kubelet says of a readiness gate whose condition has another status than True; "" is the status of one that is not there.
+func GateNotReady(gate corev1.PodConditionType, status corev1.ConditionStatus) string {
+	if status == "" {
+		return fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", gate)
+	}
+	return fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", gate, status)
+}
+
 // setPodReady sets the condition of a Pod whose containers run.
 func setPodReady(pod *corev1.Pod) {
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue}
+	var problems []string
 	for _, gate := range pod.Spec.ReadinessGates {
-		if !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == gate.ConditionType && c.Status == corev1.ConditionTrue
-		}) {
-			ready.Status, ready.Reason = corev1.ConditionFalse, "ReadinessGatesNotReady"
+		var status corev1.ConditionStatus
+		for _, c := range pod.Status.Conditions {
+			if c.Type == gate.ConditionType {
+				status = c.Status
+			}
 		}
+		if status != corev1.ConditionTrue {
+			problems = append(problems, GateNotReady(gate.ConditionType, status))
+		}
+	}
+	if len(problems) > 0 {
+		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, GatesNotReady, strings.Join(problems, ", ")
 	}
 	at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
 	if at < 0 {
 		pod.Status.Conditions = append(pod.Status.Conditions, ready)
 		return
 	}
-	pod.Status.Conditions[at].Status, pod.Status.Conditions[at].Reason = ready.Status, ready.Reason
+	known := &pod.Status.Conditions[at]
+	known.Status, known.Reason, known.Message = ready.Status, ready.Reason, ready.Message
 }
 
 // guestRuns reports whether a Pod that is deleted has to wait for its guest to shut down.

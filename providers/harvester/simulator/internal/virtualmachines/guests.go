@@ -5,12 +5,15 @@ package virtualmachines
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -110,14 +113,15 @@ func (g *Guests) interfaces(
 	}
 	var out []kubevirtv1.VirtualMachineInstanceNetworkInterface
 	for i, nic := range vmi.Spec.Domain.Devices.Interfaces {
-		addresses := static.of(nic.MacAddress, i)
+		mac := macOf(vmi, nic)
+		addresses := static.of(mac, i)
 		if len(addresses) == 0 && !g.troubles.Has(controllers.NoLeases, vmi) {
 			if addresses, err = g.leased(ctx, vmi, i); err != nil {
 				return nil, err
 			}
 		}
 		each := kubevirtv1.VirtualMachineInstanceNetworkInterface{
-			Name: nic.Name, MAC: nic.MacAddress, IPs: addresses,
+			Name: nic.Name, MAC: mac, IPs: addresses,
 			InterfaceName: g.nic(i), InfoSource: "domain, guest-agent", QueueCount: 1,
 		}
 		if len(addresses) > 0 {
@@ -126,6 +130,21 @@ func (g *Guests) interfaces(
 		out = append(out, each)
 	}
 	return out, nil
+}
+
+// macOf is the MAC address of an interface. One that has none in its spec gets one, and the same one each time that its virtual machine starts.
+func macOf(vmi *kubevirtv1.VirtualMachineInstance, nic kubevirtv1.Interface) string {
+	owner := metav1.GetControllerOf(vmi)
+	if nic.MacAddress != "" || owner == nil {
+		return nic.MacAddress
+	}
+	return macFor(owner.UID, nic.Name)
+}
+
+// macFor is the MAC address that a virtual machine's interface gets that has none in its spec.
+func macFor(vm types.UID, nic string) string {
+	sum := sha256.Sum256([]byte(string(vm) + "/" + nic))
+	return fmt.Sprintf("52:54:00:%02x:%02x:%02x", sum[0], sum[1], sum[2])
 }
 
 // nic is what a guest calls an interface.
@@ -140,7 +159,7 @@ func (g *Guests) nic(i int) string {
 func (g *Guests) leased(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, nic int) ([]string, error) {
 	if nic > 0 || g.hooks.Address == nil {
 		on := vmi.Spec.Domain.Devices.Interfaces[nic]
-		return []string{g.leases.Lease(networkOf(vmi, on.Name), on.MacAddress).String()}, nil
+		return []string{g.leases.Lease(networkOf(vmi, on.Name), macOf(vmi, on)).String()}, nil
 	}
 	address, err := g.hooks.Address(ctx, vmi.DeepCopy())
 	if err != nil {

@@ -209,7 +209,12 @@ func (r *instances) running(ctx context.Context, v *situation) (time.Duration, e
 		return 0, r.guests.Stop(ctx, v.vmi)
 	}
 	wait, err := r.guest(ctx, v)
-	if v.vmi.Status.Phase == kubevirtv1.Running {
+	switch {
+	case v.vmi.Status.Phase != kubevirtv1.Running:
+	case controllers.ConditionOf(v.vmi, kubevirtv1.VirtualMachineInstancePaused) != nil:
+		controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, cluster.GatesNotReady,
+			cluster.GateNotReady(kubevirtv1.VirtualMachineUnpaused, corev1.ConditionFalse))
+	default:
 		controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionTrue, "", "")
 	}
 	return wait, err

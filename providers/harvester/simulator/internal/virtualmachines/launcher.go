@@ -59,7 +59,7 @@ func Pod(vmi *kubevirtv1.VirtualMachineInstance, suffix string) *corev1.Pod {
 // running it takes.
 func demand(domain *kubevirtv1.DomainSpec) corev1.ResourceRequirements {
 	cpus := virtualCPUs(domain)
-	memory := GuestMemory(domain)
+	memory := guestMemory(domain)
 	requests := corev1.ResourceList{}
 	for name, asked := range domain.Resources.Requests {
 		requests[name] = asked.DeepCopy()
@@ -84,8 +84,8 @@ func virtualCPUs(domain *kubevirtv1.DomainSpec) int64 {
 	return int64(max(1, domain.CPU.Cores)) * int64(max(1, domain.CPU.Sockets)) * int64(max(1, domain.CPU.Threads))
 }
 
-// GuestMemory is what a virtual machine shows its guest.
-func GuestMemory(domain *kubevirtv1.DomainSpec) resource.Quantity {
+// guestMemory is what a virtual machine shows its guest.
+func guestMemory(domain *kubevirtv1.DomainSpec) resource.Quantity {
 	switch {
 	case domain.Memory != nil && domain.Memory.Guest != nil:
 		return domain.Memory.Guest.DeepCopy()

@@ -4,8 +4,8 @@
 package virtualmachines
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,7 +14,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -175,9 +174,12 @@ func instanceOf(vm *kubevirtv1.VirtualMachine) *kubevirtv1.VirtualMachineInstanc
 		},
 		Spec: template.Spec,
 	}
+	if cpu := vmi.Spec.Domain.CPU; cpu != nil {
+		cpu.Model = cmp.Or(cpu.Model, kubevirtv1.CPUModeHostModel)
+	}
 	for i := range vmi.Spec.Domain.Devices.Interfaces {
 		if nic := &vmi.Spec.Domain.Devices.Interfaces[i]; nic.MacAddress == "" {
-			nic.MacAddress = macOf(vm.UID, nic.Name)
+			nic.MacAddress = macFor(vm.UID, nic.Name)
 		}
 	}
 	return vmi
@@ -203,10 +205,4 @@ func (r *machines) end(ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *
 // instanceFinalizers are those of KubeVirt.
 func instanceFinalizers() []string {
 	return []string{kubevirtv1.VirtualMachineControllerFinalizer, kubevirtv1.VirtualMachineInstanceFinalizer}
-}
-
-// macOf is the address of a virtual machine's interface that has none of its own.
-func macOf(vm types.UID, nic string) string {
-	sum := sha256.Sum256([]byte(string(vm) + "/" + nic))
-	return fmt.Sprintf("52:54:00:%02x:%02x:%02x", sum[0], sum[1], sum[2])
 }

@@ -131,9 +131,6 @@ func setDefaults(vm *kubevirtv1.VirtualMachine) {
 	if domain.Machine == nil {
 		domain.Machine = &kubevirtv1.Machine{Type: "q35"}
 	}
-	if domain.CPU != nil {
-		domain.CPU.Model = cmp.Or(domain.CPU.Model, kubevirtv1.CPUModeHostModel)
-	}
 	if domain.Features == nil {
 		domain.Features = &kubevirtv1.Features{}
 	}
@@ -182,15 +179,11 @@ func invalid(vm *kubevirtv1.VirtualMachine) string {
 	spec := &vm.Spec.Template.Spec
 	for i, disk := range spec.Domain.Devices.Disks {
 		if !slices.ContainsFunc(spec.Volumes, func(v kubevirtv1.Volume) bool { return v.Name == disk.Name }) {
-			return fmt.Sprintf("spec.template.spec.domain.devices.disks[%d].name: '%s' not found in volumes", i, disk.Name)
+			return fmt.Sprintf("spec.template.spec.domain.devices.disks[%d].Name '%s' not found.", i, disk.Name)
 		}
 	}
 	if problem := disconnected(spec); problem != "" {
 		return problem
-	}
-	memory := GuestMemory(&spec.Domain)
-	if memory.IsZero() {
-		return "spec.template.spec.domain.memory: no memory requested, specify guest, requests or limits"
 	}
 	if securelyBoots(&spec.Domain) && (spec.Domain.Features == nil || spec.Domain.Features.SMM == nil || !ptr.Deref(spec.Domain.Features.SMM.Enabled, true)) {
 		return "spec.template.spec.domain.firmware.bootloader.efi.secureBoot: has EFI SecureBoot enabled. SecureBoot requires SMM, which is currently disabled."
@@ -202,12 +195,12 @@ func invalid(vm *kubevirtv1.VirtualMachine) string {
 func disconnected(spec *kubevirtv1.VirtualMachineInstanceSpec) string {
 	for i, nic := range spec.Domain.Devices.Interfaces {
 		if !slices.ContainsFunc(spec.Networks, func(n kubevirtv1.Network) bool { return n.Name == nic.Name }) {
-			return fmt.Sprintf("spec.template.spec.domain.devices.interfaces[%d].name: '%s' not found in networks", i, nic.Name)
+			return fmt.Sprintf("spec.template.spec.domain.devices.interfaces[%d].name '%s' not found.", i, nic.Name)
 		}
 	}
 	for i, network := range spec.Networks {
 		if !slices.ContainsFunc(spec.Domain.Devices.Interfaces, func(n kubevirtv1.Interface) bool { return n.Name == network.Name }) {
-			return fmt.Sprintf("spec.template.spec.networks[%d].name: '%s' not found in interfaces", i, network.Name)
+			return fmt.Sprintf("spec.template.spec.networks[%d].name '%s' not found.", i, network.Name)
 		}
 	}
 	return ""

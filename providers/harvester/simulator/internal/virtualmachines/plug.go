@@ -15,9 +15,10 @@ import (
 )
 
 // Plug plays the subresource addvolume of a virtual machine, by which a guest cluster's CSI driver gets a volume into a Node: it is added to the
-// virtual machine and to its instance, by the name of the claim.
-func Plug(ctx context.Context, c client.Client, vm client.ObjectKey, claim string) error {
-	return replug(ctx, c, vm, func(spec *kubevirtv1.VirtualMachineInstanceSpec) bool {
+// virtual machine and to its instance, by the name of the claim. KubeVirt lets none but its own programs change the instance: the client that
+// writes as one of them is the second.
+func Plug(ctx context.Context, c client.Client, as client.Writer, vm client.ObjectKey, claim string) error {
+	return replug(ctx, c, as, vm, func(spec *kubevirtv1.VirtualMachineInstanceSpec) bool {
 		if at(spec, claim) >= 0 {
 			return false
 		}
@@ -34,8 +35,8 @@ func Plug(ctx context.Context, c client.Client, vm client.ObjectKey, claim strin
 }
 
 // Unplug plays the subresource removevolume.
-func Unplug(ctx context.Context, c client.Client, vm client.ObjectKey, claim string) error {
-	return replug(ctx, c, vm, func(spec *kubevirtv1.VirtualMachineInstanceSpec) bool {
+func Unplug(ctx context.Context, c client.Client, as client.Writer, vm client.ObjectKey, claim string) error {
+	return replug(ctx, c, as, vm, func(spec *kubevirtv1.VirtualMachineInstanceSpec) bool {
 		at := at(spec, claim)
 		if at < 0 || spec.Volumes[at].PersistentVolumeClaim == nil || !spec.Volumes[at].PersistentVolumeClaim.Hotpluggable {
 			return false
@@ -54,9 +55,9 @@ func at(spec *kubevirtv1.VirtualMachineInstanceSpec, volume string) int {
 var errUnchanged = errors.New("the virtual machine has the volume already, or has none of that name that can be unplugged")
 
 // replug changes a virtual machine, and its instance if there is one that is not like that already: it may have been made in between.
-func replug(ctx context.Context, c client.Client, key client.ObjectKey, change func(*kubevirtv1.VirtualMachineInstanceSpec) bool) error {
+func replug(ctx context.Context, c client.Client, as client.Writer, key client.ObjectKey, change func(*kubevirtv1.VirtualMachineInstanceSpec) bool) error {
 	vm, vmi := &kubevirtv1.VirtualMachine{}, &kubevirtv1.VirtualMachineInstance{}
-	err := update(ctx, c, key, vm, func() error {
+	err := update(ctx, c, c, key, vm, func() error {
 		if !change(&vm.Spec.Template.Spec) {
 			return errUnchanged
 		}
@@ -65,13 +66,13 @@ func replug(ctx context.Context, c client.Client, key client.ObjectKey, change f
 	if err != nil {
 		return err
 	}
-	return client.IgnoreNotFound(update(ctx, c, key, vmi, func() error {
+	return client.IgnoreNotFound(update(ctx, c, as, key, vmi, func() error {
 		change(&vmi.Spec)
 		return nil
 	}))
 }
 
-func update(ctx context.Context, c client.Client, key client.ObjectKey, o client.Object, change func() error) error {
+func update(ctx context.Context, c client.Reader, as client.Writer, key client.ObjectKey, o client.Object, change func() error) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if err := c.Get(ctx, key, o); err != nil {
 			return err
@@ -79,6 +80,6 @@ func update(ctx context.Context, c client.Client, key client.ObjectKey, o client
 		if err := change(); err != nil {
 			return err
 		}
-		return c.Update(ctx, o)
+		return as.Update(ctx, o)
 	})
 }

@@ -32,7 +32,7 @@ func (r *machines) report(
 	vm.Status.Created = vmi != nil
 	ready := vmi != nil && controllers.ConditionOf(vmi, kubevirtv1.VirtualMachineInstanceReady) != nil
 	vm.Status.Ready = ready && controllers.ConditionOf(vmi, kubevirtv1.VirtualMachineInstanceReady).Status == corev1.ConditionTrue
-	vm.Status.Conditions = copiedConditions(vmi)
+	vm.Status.Conditions = copiedConditions(vm.Status.Conditions, vmi)
 	vm.Status.PrintableStatus = printable(vm, vmi, missing)
 	if vmi != nil && hasRun(vmi) {
 		vm.Status.StartFailure = nil
@@ -95,19 +95,28 @@ func printableOf(vmi *kubevirtv1.VirtualMachineInstance) kubevirtv1.VirtualMachi
 	return kubevirtv1.VirtualMachineStatusStarting
 }
 
-// copiedConditions are what a virtual machine says of its instance. Their order is that of their names.
-func copiedConditions(vmi *kubevirtv1.VirtualMachineInstance) []kubevirtv1.VirtualMachineCondition {
-	if vmi == nil {
-		return []kubevirtv1.VirtualMachineCondition{{
-			Type: kubevirtv1.VirtualMachineReady, Status: corev1.ConditionFalse, Reason: "VMINotExists", Message: "VMI does not exist",
-		}}
-	}
+// copiedConditions are what a virtual machine says of its instance. Without one it keeps what it said of the last. Their order is that of their
+// names.
+func copiedConditions(
+	before []kubevirtv1.VirtualMachineCondition, vmi *kubevirtv1.VirtualMachineInstance,
+) []kubevirtv1.VirtualMachineCondition {
 	var out []kubevirtv1.VirtualMachineCondition
-	for _, c := range vmi.Status.Conditions {
+	if vmi == nil {
+		for _, c := range before {
+			if c.Type != kubevirtv1.VirtualMachineReady {
+				out = append(out, c)
+			}
+		}
 		out = append(out, kubevirtv1.VirtualMachineCondition{
-			Type: kubevirtv1.VirtualMachineConditionType(c.Type), Status: c.Status, Reason: c.Reason, Message: c.Message,
-			LastTransitionTime: c.LastTransitionTime,
+			Type: kubevirtv1.VirtualMachineReady, Status: corev1.ConditionFalse, Reason: "VMINotExists", Message: "VMI does not exist",
 		})
+	} else {
+		for _, c := range vmi.Status.Conditions {
+			out = append(out, kubevirtv1.VirtualMachineCondition{
+				Type: kubevirtv1.VirtualMachineConditionType(c.Type), Status: c.Status, Reason: c.Reason, Message: c.Message,
+				LastTransitionTime: c.LastTransitionTime,
+			})
+		}
 	}
 	slices.SortFunc(out, func(a, b kubevirtv1.VirtualMachineCondition) int {
 		return strings.Compare(string(a.Type), string(b.Type))
