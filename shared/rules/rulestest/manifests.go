@@ -130,11 +130,13 @@ func Missing(path string, want, got any) []string {
 	return paths
 }
 
-// StayAsWritten applies manifests of two versions, which are in files of the versions' names. See staysAsWritten.
+// StayAsWritten applies manifests of two versions, which are in files of the versions' names: see staysAsWritten. What no manifest has is looked up
+// in the CRDs: see zerosOutliveDefaults.
 func (a *APIServer) StayAsWritten(t *testing.T, folder string, versions ...schema.GroupVersion) {
 	t.Helper()
 	g := gomega.NewWithT(t)
 	g.Expect(versions).To(gomega.HaveLen(2))
+	t.Run("defaults", func(t *testing.T) { a.zerosOutliveDefaults(t, versions...) })
 	for i, version := range versions {
 		data, err := os.ReadFile(filepath.Join(folder, version.Version+".yaml"))
 		g.Expect(err).NotTo(gomega.HaveOccurred())
