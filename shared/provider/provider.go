@@ -37,33 +37,25 @@ type Provider interface {
 	Domains(ctx context.Context, cluster Cluster) ([]distribution.Observation, error)
 	// Place says where an infrastructure machine is, as its status has it.
 	Place(machine client.Object) Place
+	// Capabilities returns what else the provider answers; the zero value is that of one whose machines suit every host of a domain.
+	Capabilities() Capabilities
 }
 
-// Selective is what a Provider is besides whose machines do not all suit wherever a domain has room, such as one with a selector of
-// hosts. Others need not implement it.
-type Selective interface {
-	// Unsuited says why no room that the domain has now suits a machine that is made as the infrastructure machine was; "" when some
-	// does. It reads a cache.
-	Unsuited(ctx context.Context, machine client.Object, domain string) (why string, err error)
-}
-
-// Counting is what a Selective Provider is besides that can say how much of a domain's room suits a machine.
-type Counting interface {
-	Selective
-	// Suits names what an infrastructure machine asks of a place: those of one name suit the same places. It is "" for a machine that suits wherever
-	// a domain has room.
-	Suits(machine client.Object) string
-	// Room is how many more machines that suit as this one does each domain takes now; one that is not in the answer takes none. It reads a
-	// cache.
-	Room(ctx context.Context, machine client.Object) (map[string]int, error)
-}
-
-// Finer is what a Provider is besides that can keep logical failure domains apart inside of a failure domain, such as by host. Others
-// need not implement it.
-type Finer interface {
-	// ApartWithin reports whether it does so for the cluster, because that is what spec.distribution.workers.topologyKey asks for: then
-	// several may be in one failure domain, and nothing that is reported tells whether they share what is inside.
-	ApartWithin(cluster Cluster) bool
+// Capabilities are the questions that only some providers answer. A function that is nil is not answered. All of them read a cache.
+type Capabilities struct {
+	// Unsuited returns why none of the capacity that the domain has now suits a machine that is made as the infrastructure machine was, "" when some
+	// does. Set it where machines have requirements of their own, such as a selector of hosts.
+	Unsuited func(ctx context.Context, machine client.Object, domain string) (why string, err error)
+	// Requirements names what an infrastructure machine requires of a host: those of one name suit the same hosts. It is "" for a machine that suits
+	// every host. It is set where Capacity is.
+	Requirements func(machine client.Object) string
+	// Capacity returns how many more machines with the requirements of this one each domain takes now; one that is not in the answer takes none.
+	// Without it controllers plan with the whole capacity of a domain.
+	Capacity func(ctx context.Context, machine client.Object) (map[string]int, error)
+	// SeparatesWithin returns whether the infrastructure keeps the logical failure domains of the cluster apart within one failure domain, such as
+	// by host, because spec.distribution.workers.topologyKey asks for that: then several may be in one failure domain, and nothing that is reported
+	// shows whether they share a host.
+	SeparatesWithin func(cluster Cluster) bool
 }
 
 // Place is where a machine is. A provider's cache shows it, so it may be a moment old: who acts on it writes with the machine's

@@ -94,13 +94,19 @@ type particular struct {
 	unsuited map[string]string
 }
 
+func (p particular) Capabilities() provider.Capabilities {
+	return provider.Capabilities{Unsuited: p.Unsuited, Requirements: p.Requirements, Capacity: p.Capacity}
+}
+
 func (p particular) Unsuited(_ context.Context, _ client.Object, domain string) (string, error) {
 	return p.unsuited[domain], nil
 }
 
-func (particular) Suits(client.Object) string { return "gpu" }
+func (particular) Requirements(client.Object) string { return "gpu" }
 
-func (p particular) Room(context.Context, client.Object) (map[string]int, error) { return p.room, nil }
+func (p particular) Capacity(context.Context, client.Object) (map[string]int, error) {
+	return p.room, nil
+}
 
 func TestAMachineIsMovedOnlyToWhereThereIsRoomThatSuitsIt(t *testing.T) {
 	t.Parallel()
@@ -122,6 +128,10 @@ func TestAMachineIsMovedOnlyToWhereThereIsRoomThatSuitsIt(t *testing.T) {
 type choosy struct {
 	providertest.Provider
 	unsuited map[string]string
+}
+
+func (c choosy) Capabilities() provider.Capabilities {
+	return provider.Capabilities{Unsuited: c.Unsuited}
 }
 
 func (c choosy) Unsuited(_ context.Context, _ client.Object, domain string) (string, error) {

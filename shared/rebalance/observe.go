@@ -71,22 +71,21 @@ func (r *Reconciler) observe(ctx context.Context, reader client.Reader, infra pr
 // observeRoom has the domains take no more machines than suit there: those of a control plane are all cloned from one template, as the newest
 // was.
 func (r *Reconciler) observeRoom(ctx context.Context, o *observed) error {
-	selective, ok := r.Provider.(provider.Selective)
-	if !ok || len(o.Machines) == 0 {
+	can := r.Provider.Capabilities()
+	if len(o.Machines) == 0 {
 		return nil
 	}
 	infra := o.infras[slices.MinFunc(o.Machines, func(a, b Machine) int { return -a.Created.Compare(b.Created) }).Name]
 	if infra == nil {
 		return nil
 	}
-	if err := observeUnsuited(ctx, selective, infra, o); err != nil {
+	if err := observeUnsuited(ctx, can, infra, o); err != nil {
 		return err
 	}
-	counting, ok := selective.(provider.Counting)
-	if !ok || counting.Suits(infra) == "" {
+	if can.Capacity == nil || can.Requirements(infra) == "" {
 		return nil
 	}
-	room, err := counting.Room(ctx, infra)
+	room, err := can.Capacity(ctx, infra)
 	if err != nil {
 		return fmt.Errorf("looking for room for machines of %s: %w", o.ControlPlane.Name, err)
 	}
@@ -100,14 +99,17 @@ func (r *Reconciler) observeRoom(ctx context.Context, o *observed) error {
 }
 
 // observeUnsuited asks of each domain that could receive a machine whether one that is made as this one could run there.
-func observeUnsuited(ctx context.Context, selective provider.Selective, infra client.Object, o *observed) error {
+func observeUnsuited(ctx context.Context, can provider.Capabilities, infra client.Object, o *observed) error {
+	if can.Unsuited == nil {
+		return nil
+	}
 	for i := range o.Domains {
 		d := &o.Domains[i]
 		if d.State != failuredomain.Active || !d.ControlPlane {
 			continue
 		}
 		var err error
-		if d.Unsuited, err = selective.Unsuited(ctx, infra, d.Name); err != nil {
+		if d.Unsuited, err = can.Unsuited(ctx, infra, d.Name); err != nil {
 			return fmt.Errorf("looking for a place for machines of %s in failure domain %s: %w", o.ControlPlane.Name, d.Name, err)
 		}
 	}

@@ -65,4 +65,6 @@ func TestTheStepThatDoesNotProceedIsLoggedByItsName(t *testing.T) {
 	g.Expect(lines).To(ConsistOf(ContainSubstring(`"Step does not proceed" "step"="reconcile_test.waitForHost" "requeueAfter"="1s" "failed"=false`)))
 }
 
-func waitForHost(context.Context, int) (reconcile.Progress, error) { return reconcile.Retry(time.Second), nil }
+func waitForHost(context.Context, int) (reconcile.Progress, error) {
+	return reconcile.Retry(time.Second), nil
+}

@@ -271,7 +271,9 @@ func TestLogicalDomainsThatAreKeptApartByRegionNeedToKnowTheRegions(t *testing.T
 // byHost keeps logical failure domains apart inside of a failure domain.
 type byHost struct{ providertest.Provider }
 
-func (byHost) ApartWithin(provider.Cluster) bool { return true }
+func (byHost) Capabilities() provider.Capabilities {
+	return provider.Capabilities{SeparatesWithin: func(provider.Cluster) bool { return true }}
+}
 
 func TestLogicalDomainsThatAreKeptApartByHostAllGoToTheOneFailureDomainThatThereIs(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/spread"
 )
@@ -156,6 +157,10 @@ type selective struct {
 	unsuited *string
 }
 
+func (s selective) Capabilities() provider.Capabilities {
+	return provider.Capabilities{Unsuited: s.Unsuited}
+}
+
 func (s selective) Unsuited(_ context.Context, _ client.Object, domain string) (string, error) {
 	if domain != *s.unsuited {
 		return "", nil
@@ -169,9 +174,15 @@ type particular struct {
 	room map[string]int
 }
 
-func (particular) Suits(client.Object) string { return "gpu" }
+func (p particular) Capabilities() provider.Capabilities {
+	return provider.Capabilities{Unsuited: p.Unsuited, Requirements: p.Requirements, Capacity: p.Capacity}
+}
 
-func (p particular) Room(context.Context, client.Object) (map[string]int, error) { return p.room, nil }
+func (particular) Requirements(client.Object) string { return "gpu" }
+
+func (p particular) Capacity(context.Context, client.Object) (map[string]int, error) {
+	return p.room, nil
+}
 
 func TestWorkersAreAssignedWhereThereIsRoomThatSuitsThemAndElseWait(t *testing.T) {
 	t.Parallel()

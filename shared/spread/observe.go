@@ -67,8 +67,8 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 		return nil, fmt.Errorf("listing Machines of %s: %w", ours.Name, err)
 	}
 	wanted, known := cluster.Distribution()
-	finer, ok := r.Provider.(provider.Finer)
-	s.within = ok && finer.ApartWithin(cluster)
+	separates := r.Provider.Capabilities().SeparatesWithin
+	s.within = separates != nil && separates(cluster)
 	s.state = Cluster{
 		Domains: workerDomains(*wanted, *known), Larger: Larger(*wanted, *cluster.FailureDomains()), Logical: wanted.LogicalDomains(), Required: ptr.Deref(wanted.Workers.Required, false) && !s.within,
 	}
@@ -87,8 +87,8 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 
 // room asks how much room there is for the machines that are to be given a place and do not suit everywhere.
 func (r *Reconciler) room(ctx context.Context, s *scope) error {
-	counting, ok := r.Provider.(provider.Counting)
-	if !ok {
+	can := r.Provider.Capabilities()
+	if can.Capacity == nil {
 		return nil
 	}
 	s.state.Room = map[string]map[string]int{}
@@ -98,11 +98,11 @@ func (r *Reconciler) room(ctx context.Context, s *scope) error {
 		if infra == nil || !m.waits() && !m.pending() {
 			continue
 		}
-		m.Suits = counting.Suits(infra)
+		m.Suits = can.Requirements(infra)
 		if _, known := s.state.Room[m.Suits]; known || m.Suits == "" {
 			continue
 		}
-		room, err := counting.Room(ctx, infra)
+		room, err := can.Capacity(ctx, infra)
 		if err != nil {
 			return fmt.Errorf("looking for room for Machine %s: %w", m.Name, err)
 		}

@@ -22,7 +22,6 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/patch"
-	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -102,8 +101,8 @@ const lookAgain = time.Minute
 
 // unsuited reports whether a move is not made because nothing in the domain suits the machine that would be made there.
 func (r *Reconciler) unsuited(ctx context.Context, s *scope, groups []*group) (bool, error) {
-	selective, ok := r.Provider.(provider.Selective)
-	if !ok {
+	unsuited := r.Provider.Capabilities().Unsuited
+	if unsuited == nil {
 		return false, nil
 	}
 	found := false
@@ -118,7 +117,7 @@ func (r *Reconciler) unsuited(ctx context.Context, s *scope, groups []*group) (b
 				continue // which is told already
 			}
 		}
-		why, err := selective.Unsuited(ctx, s.members[machine].infra, to)
+		why, err := unsuited(ctx, s.members[machine].infra, to)
 		if err != nil {
 			return false, fmt.Errorf("looking for room for the replacement of Machine %s: %w", machine, err)
 		}

@@ -25,14 +25,14 @@ func AddToScheme(scheme *runtime.Scheme) error { return validation.AddToScheme(s
 
 // asked is who says how much room there is for machines of a kind.
 type asked struct {
-	kind     schema.GroupVersionKind
-	counting provider.Counting
+	kind schema.GroupVersionKind
+	can  provider.Capabilities
 }
 
 // whom returns who is asked about machines of a kind; nobody where all suit wherever there is room.
 func whom(reader client.Reader, kind string) (asked, bool) {
 	if kind == "Metal3Machine" {
-		return asked{infrav1.GroupVersion.WithKind(kind), validation.NewCounting(reader)}, true
+		return asked{infrav1.GroupVersion.WithKind(kind), validation.Capabilities(reader)}, true
 	}
 	return asked{}, false
 }
@@ -69,7 +69,7 @@ func fill(ctx context.Context, c client.Client, cluster *report.Cluster, lost []
 				made[who.kind.Kind] = found
 			}
 			if infra := made[who.kind.Kind][machine.Infrastructure.Name]; infra != nil {
-				if err := ask(ctx, who.counting, infra, cluster, machine); err != nil {
+				if err := ask(ctx, who.can, infra, cluster, machine); err != nil {
 					return err
 				}
 			}
@@ -79,12 +79,12 @@ func fill(ctx context.Context, c client.Client, cluster *report.Cluster, lost []
 }
 
 // ask asks once for all machines that suit the same places.
-func ask(ctx context.Context, who provider.Counting, infra client.Object, cluster *report.Cluster, machine *report.Machine) error {
-	machine.Suits = who.Suits(infra)
+func ask(ctx context.Context, can provider.Capabilities, infra client.Object, cluster *report.Cluster, machine *report.Machine) error {
+	machine.Suits = can.Requirements(infra)
 	if _, known := cluster.Room[machine.Suits]; known || machine.Suits == "" {
 		return nil
 	}
-	room, err := who.Room(ctx, infra)
+	room, err := can.Capacity(ctx, infra)
 	if err != nil {
 		return Refused(fmt.Errorf("looking for room for what comes in place of Machine %s: %w", machine.Name, err), "list", cluster.Namespace)
 	}

@@ -15,9 +15,11 @@ import (
 	shared "github.com/faultline-io/faultline/shared/provider"
 )
 
-// NewCounting counts the hosts that suit a machine as the manager does, with a reader, which need not be a cache: each count is one request for the
+// Capabilities count the hosts that suit a machine as the manager does, with a reader, which need not be a cache: each count is one request for the
 // hosts of a namespace.
-func NewCounting(reader client.Reader) shared.Counting { return placement.Metal3{Client: reader} }
+func Capabilities(reader client.Reader) shared.Capabilities {
+	return placement.Metal3{Client: reader}.Capabilities()
+}
 
 // AddToScheme adds the kinds that are read.
 func AddToScheme(scheme *runtime.Scheme) error {

@@ -42,6 +42,9 @@ func (p Provider) Domains(context.Context, provider.Cluster) ([]distribution.Obs
 	return p.Seen, p.Err
 }
 
+// Capabilities are none; a test that needs some embeds Provider.
+func (Provider) Capabilities() provider.Capabilities { return provider.Capabilities{} }
+
 // Place returns the status of a Machine.
 func (Provider) Place(machine client.Object) provider.Place { return machine.(*Machine).Status }
 

@@ -32,11 +32,7 @@ type Harvester struct {
 	Connections Connections
 }
 
-var (
-	_ provider.Provider  = Harvester{}
-	_ provider.Selective = Harvester{}
-	_ provider.Finer     = Harvester{}
-)
+var _ provider.Provider = Harvester{}
 
 // Name is clusterctl's.
 func (Harvester) Name() string { return "harvester" }
@@ -57,8 +53,13 @@ func (h Harvester) Domains(ctx context.Context, cluster provider.Cluster) ([]dis
 	return Observe(of, hosts, problem), nil
 }
 
-// ApartWithin reports whether the scheduler of Harvester keeps logical failure domains apart by host.
-func (Harvester) ApartWithin(cluster provider.Cluster) bool {
+// Capabilities are those of machines with a nodeAffinity, and of clusters whose logical failure domains are kept apart by host.
+func (h Harvester) Capabilities() provider.Capabilities {
+	return provider.Capabilities{Unsuited: h.Unsuited, SeparatesWithin: h.SeparatesWithin}
+}
+
+// SeparatesWithin reports whether the scheduler of Harvester keeps logical failure domains apart by host.
+func (Harvester) SeparatesWithin(cluster provider.Cluster) bool {
 	of, ok := cluster.(*infrav1.HarvesterCluster)
 	return ok && ApartByHost(of)
 }

@@ -20,10 +20,7 @@ type Metal3 struct {
 	Client client.Reader
 }
 
-var (
-	_ provider.Provider = Metal3{}
-	_ provider.Counting = Metal3{}
-)
+var _ provider.Provider = Metal3{}
 
 // Name is clusterctl's.
 func (Metal3) Name() string { return "metal3" }
@@ -65,6 +62,11 @@ func (Metal3) Place(machine client.Object) provider.Place {
 	}
 }
 
+// Capabilities are those of machines with a hostSelector.
+func (m Metal3) Capabilities() provider.Capabilities {
+	return provider.Capabilities{Unsuited: m.Unsuited, Requirements: m.Requirements, Capacity: m.Capacity}
+}
+
 // Unsuited says why no free host of the domain has the labels that the machine's hostSelector asks for.
 func (m Metal3) Unsuited(ctx context.Context, machine client.Object, domain string) (string, error) {
 	metal3, ok := machine.(*infrav1.Metal3Machine)
@@ -86,8 +88,8 @@ func (m Metal3) Unsuited(ctx context.Context, machine client.Object, domain stri
 	return fmt.Sprintf("%s: free or label a host there, or cordon it", why), nil
 }
 
-// Suits is the machine's hostSelector. One that cannot be read suits nowhere, which the machine's own condition says.
-func (Metal3) Suits(machine client.Object) string {
+// Requirements is the machine's hostSelector. One that cannot be read suits nowhere, which the machine's own condition says.
+func (Metal3) Requirements(machine client.Object) string {
 	metal3, ok := machine.(*infrav1.Metal3Machine)
 	if !ok {
 		return ""
@@ -99,8 +101,8 @@ func (Metal3) Suits(machine client.Object) string {
 	return selector.String()
 }
 
-// Room counts the free hosts that the machine's hostSelector selects.
-func (m Metal3) Room(ctx context.Context, machine client.Object) (map[string]int, error) {
+// Capacity counts the free hosts that the machine's hostSelector selects.
+func (m Metal3) Capacity(ctx context.Context, machine client.Object) (map[string]int, error) {
 	metal3, ok := machine.(*infrav1.Metal3Machine)
 	if !ok {
 		return nil, fmt.Errorf("counting hosts: %T is no Metal3Machine", machine)

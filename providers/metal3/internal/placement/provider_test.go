@@ -80,12 +80,12 @@ func TestOnlyHostsThatTheHostSelectorSelectsAreRoomForAMachine(t *testing.T) {
 	host("six", "c", "large", "")
 	metal3, machine := placement.Metal3{Client: c}, &infrav1.Metal3Machine{}
 	machine.Namespace = "ns"
-	g.Expect(metal3.Suits(machine)).To(BeEmpty(), "it suits wherever there is a host")
+	g.Expect(metal3.Requirements(machine)).To(BeEmpty(), "it suits wherever there is a host")
 	machine.Spec.HostSelector.MatchLabels = map[string]string{"size": "large"}
-	g.Expect(metal3.Suits(machine)).To(Equal("size=large"))
-	g.Expect(metal3.Room(t.Context(), machine)).To(Equal(map[string]int{"a": 1, "c": 2}))
+	g.Expect(metal3.Requirements(machine)).To(Equal("size=large"))
+	g.Expect(metal3.Capacity(t.Context(), machine)).To(Equal(map[string]int{"a": 1, "c": 2}))
 	machine.Spec.HostSelector.MatchLabels = map[string]string{"size": "huge"}
-	g.Expect(metal3.Room(t.Context(), machine)).To(BeEmpty())
+	g.Expect(metal3.Capacity(t.Context(), machine)).To(BeEmpty())
 	machine.Spec.HostSelector.MatchLabels = map[string]string{"size": "not a label"}
-	g.Expect(metal3.Suits(machine)).To(BeEmpty(), "the machine's own condition says what is wrong")
+	g.Expect(metal3.Requirements(machine)).To(BeEmpty(), "the machine's own condition says what is wrong")
 }

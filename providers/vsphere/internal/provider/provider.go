@@ -34,6 +34,9 @@ func (VSphere) NewCluster() provider.Cluster { return &infrav1.VSphereCluster{} 
 // NewMachine makes an empty VSphereMachine.
 func (VSphere) NewMachine() client.Object { return &infrav1.VSphereMachine{} }
 
+// Capabilities are none: a machine suits every host of a zone.
+func (VSphere) Capabilities() provider.Capabilities { return provider.Capabilities{} }
+
 // Domains observes the zones that the cluster selects.
 func (v VSphere) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.Observation, error) {
 	vsphere, ok := cluster.(*infrav1.VSphereCluster)
