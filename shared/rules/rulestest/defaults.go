@@ -61,7 +61,7 @@ func (a *APIServer) zerosOutliveDefaults(t *testing.T, versions ...schema.GroupV
 
 // eachZero finds the fields with defaults that may have a zero value, which is not the default.
 func eachZero(of *apiextensionsv1.JSONSchemaProps, path []string, then func(path []string, zero any)) {
-	if zero, may := zeroOf(of); may {
+	if zero, may := zeroOfSchema(of); may {
 		then(path, zero)
 	}
 	for name := range of.Properties {
@@ -75,8 +75,8 @@ func eachZero(of *apiextensionsv1.JSONSchemaProps, path []string, then func(path
 	}
 }
 
-// zeroOf returns the zero value of a field, and whether it is allowed and is not what the field is without one.
-func zeroOf(of *apiextensionsv1.JSONSchemaProps) (zero any, may bool) {
+// zeroOfSchema returns the zero value of a field, and whether it is allowed and is not what the field is without one.
+func zeroOfSchema(of *apiextensionsv1.JSONSchemaProps) (zero any, may bool) {
 	switch of.Type {
 	case "integer", "number":
 		zero, may = 0.0, (of.Minimum == nil || *of.Minimum <= 0)
