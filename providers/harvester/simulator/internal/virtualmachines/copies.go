@@ -74,7 +74,10 @@ func Restore(ctx context.Context, c client.Client, of client.ObjectKey, name str
 func RestoreInPlace(ctx context.Context, c client.Client, key client.ObjectKey, name string) error {
 	vm := &kubevirtv1.VirtualMachine{}
 	var strategy *kubevirtv1.VirtualMachineRunStrategy
-	err := update(ctx, c, c, key, vm, func() error {
+	err := update(ctx, c, vm, func() error {
+		if err := c.Get(ctx, key, vm); err != nil {
+			return err
+		}
 		strategy, vm.Spec.RunStrategy = vm.Spec.RunStrategy, ptr.To(kubevirtv1.RunStrategyHalted)
 		return nil
 	})
@@ -92,7 +95,10 @@ func RestoreInPlace(ctx context.Context, c client.Client, key client.ObjectKey, 
 	if err := restoreClaims(ctx, c, restored, name); err != nil {
 		return err
 	}
-	return update(ctx, c, c, key, vm, func() error {
+	return update(ctx, c, vm, func() error {
+		if err := c.Get(ctx, key, vm); err != nil {
+			return err
+		}
 		vm.Spec.Template.Spec.Volumes, vm.Spec.RunStrategy = restored.Spec.Template.Spec.Volumes, strategy
 		delete(vm.Annotations, templatesAnnotation)
 		metav1.SetMetaDataAnnotation(&vm.ObjectMeta, restoredBy, name)

@@ -57,7 +57,10 @@ var errUnchanged = errors.New("the virtual machine has the volume already, or ha
 // replug changes a virtual machine, and its instance if there is one that is not like that already: it may have been made in between.
 func replug(ctx context.Context, c client.Client, as client.Writer, key client.ObjectKey, change func(*kubevirtv1.VirtualMachineInstanceSpec) bool) error {
 	vm, vmi := &kubevirtv1.VirtualMachine{}, &kubevirtv1.VirtualMachineInstance{}
-	err := update(ctx, c, c, key, vm, func() error {
+	err := update(ctx, c, vm, func() error {
+		if err := c.Get(ctx, key, vm); err != nil {
+			return err
+		}
 		if !change(&vm.Spec.Template.Spec) {
 			return errUnchanged
 		}
@@ -66,18 +69,19 @@ func replug(ctx context.Context, c client.Client, as client.Writer, key client.O
 	if err != nil {
 		return err
 	}
-	return client.IgnoreNotFound(update(ctx, c, as, key, vmi, func() error {
+	return client.IgnoreNotFound(update(ctx, as, vmi, func() error {
+		if err := c.Get(ctx, key, vmi); err != nil {
+			return err
+		}
 		change(&vmi.Spec)
 		return nil
 	}))
 }
 
-func update(ctx context.Context, c client.Reader, as client.Writer, key client.ObjectKey, o client.Object, change func() error) error {
+// update writes an object that read has read and changed, and again after a conflict.
+func update(ctx context.Context, as client.Writer, o client.Object, read func() error) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		if err := c.Get(ctx, key, o); err != nil {
-			return err
-		}
-		if err := change(); err != nil {
+		if err := read(); err != nil {
 			return err
 		}
 		return as.Update(ctx, o)
