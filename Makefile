@@ -79,7 +79,7 @@ $(APIS:%=test/%): test/%: ; cd $* && $(TEST) $(TEST_FLAGS) ./...
 test/kubectl-fd: assets ; cd kubectl-fd && KUBEBUILDER_ASSETS=$(ASSETS) $(TEST) $(TEST_FLAGS) ./...
 test/providers/vsphere: PARTLY := ./internal/setup ./internal/vcenter ./simulator
 test/providers/vsphere: UNWATCHED := ./internal/clustermodule ./internal/conversion ./internal/guestinfo ./internal/ipam ./internal/placement \
-	./internal/provider ./internal/webhook ./internal/vcenter/internal/configuration ./internal/vcenter/internal/hardware ./internal/vcenter/internal/lookup
+	./internal/provider ./internal/webhook ./internal/vcenter/hardware
 test/providers/vsphere: MEETINGS := FiftyMachines|SlowNeighbour|SessionsExpire|PasswordRotated|Restart|Another|Outage|WhileVCenterIsDown
 test/providers/vsphere: MEETINGS := $(MEETINGS)|JoinAGroup|JoinOneGroup|ManyTasks|ExpiredSession|IdleSession|CloseLogs|ChangesOfAShortTime
 test/providers/vsphere: MEETINGS := $(MEETINGS)|SideBySide|OneNameOneVM|WhileTasksCome|CloseWithHeldTask

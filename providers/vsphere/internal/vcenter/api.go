@@ -4,17 +4,12 @@
 package vcenter
 
 import (
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/configuration"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/encryption"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/storagepolicy"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/zones"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/hardware"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// The words of a Session. What they mean is said where they are declared: nobody else can import the packages below this one.
+// The words of a Session. What they mean is said where they are declared.
 type (
 	// VM is a virtual machine as the stream last reported it.
 	VM = inventory.VM
@@ -28,11 +23,11 @@ type (
 	Task = inventory.Task
 
 	// Placement says where a virtual machine shall go, in names or inventory paths.
-	Placement = lookup.Placement
+	Placement = inventory.Placement
 	// Resolved is a Placement in references.
-	Resolved = lookup.Resolved
+	Resolved = inventory.Resolved
 	// NetworkBacking is what a network card needs to know of its network.
-	NetworkBacking = lookup.NetworkBacking
+	NetworkBacking = inventory.NetworkBacking
 	// CloneSpec describes a virtual machine to be made from a template.
 	CloneSpec = hardware.CloneSpec
 	// NICSpec describes a network card of it.
@@ -54,49 +49,43 @@ type (
 	// PCIDevice is a device of the host that a virtual machine is powered on on.
 	PCIDevice = hardware.PCIDevice
 
-	// Kept is what shall be kept on a datastore of a storage policy.
-	Kept = storagepolicy.Kept
 	// ZoneSpec is what a failure domain says of vSphere.
-	ZoneSpec = lookup.ZoneSpec
+	ZoneSpec = inventory.ZoneSpec
 	// ZoneTag is a tag and the kind of object that carries it.
-	ZoneTag = lookup.ZoneTag
+	ZoneTag = inventory.ZoneTag
 	// ZoneReason says what is wrong with a zone.
-	ZoneReason = lookup.ZoneReason
+	ZoneReason = inventory.ZoneReason
 	// ZoneCheck is one thing that is looked at.
-	ZoneCheck = lookup.ZoneCheck
+	ZoneCheck = inventory.ZoneCheck
 	// ZoneProblem is one thing that is wrong with a zone, and what to do about it.
-	ZoneProblem = lookup.ZoneProblem
+	ZoneProblem = inventory.ZoneProblem
 	// ZoneReport is what was found of a zone.
-	ZoneReport = lookup.ZoneReport
+	ZoneReport = inventory.ZoneReport
 	// Configure is what of a zone is made in vCenter where it is missing.
-	Configure = lookup.Configure
-	// ZonePlan is what is to be made in vCenter for a zone.
-	ZonePlan = zones.Plan
-	// Outcome is what came of what was to be done for a zone.
-	Outcome = zones.Outcome
+	Configure = inventory.Configure
 	// TagName is a tag and its category by name.
 	TagName = inventory.TagName
 	// ConfiguredItem is something in a vCenter that is made, or may be.
-	ConfiguredItem = configuration.Item
+	ConfiguredItem = inventory.ConfiguredItem
 	// ConfiguredKind is a kind of it.
-	ConfiguredKind = configuration.Kind
+	ConfiguredKind = inventory.ConfiguredKind
 	// ConfiguredRecord is what is known of an item that was made.
-	ConfiguredRecord = configuration.Record
+	ConfiguredRecord = inventory.ConfiguredRecord
 	// ConfigurationStep is one thing that is to be done.
-	ConfigurationStep = configuration.Step
+	ConfigurationStep = inventory.ConfigurationStep
 )
 
 // SurplusOf returns what is recorded as made and used by none of the zones whose uses are given, in the order in which it is
 // removed.
 func SurplusOf(records map[ConfiguredItem]ConfiguredRecord, uses ...map[ConfiguredItem]bool) []ConfiguredItem {
-	return configuration.Surplus(records, uses...)
+	return inventory.SurplusOf(records, uses...)
 }
 
 // PartOf reports whether an item is a tag of a category, or an attachment of a tag.
-func PartOf(item, of ConfiguredItem) bool { return configuration.PartOf(item, of) }
+func PartOf(item, of ConfiguredItem) bool { return inventory.PartOf(item, of) }
 
 // CompareConfigured orders items as they are made.
-func CompareConfigured(a, b ConfiguredItem) int { return configuration.Compare(a, b) }
+func CompareConfigured(a, b ConfiguredItem) int { return inventory.CompareConfigured(a, b) }
 
 // MissingDevices returns what is wanted and not there. A device that is wanted twice has to be there twice.
 func MissingDevices(there, wanted []PCIDevice) []PCIDevice {
@@ -108,13 +97,6 @@ const (
 	ThinDisk          = hardware.ThinDisk
 	ThickDisk         = hardware.ThickDisk
 	EagerlyZeroedDisk = hardware.EagerlyZeroedDisk
-)
-
-// Fields of specifications that a LookupError about policies or encryption names.
-const (
-	FieldStoragePolicy = storagepolicy.Field
-	FieldCryptoProfile = encryption.FieldProfile
-	FieldCryptoKey     = encryption.FieldKey
 )
 
 // States of virtual machines and tasks, in vCenter's words.
@@ -130,30 +112,30 @@ const (
 
 // What can be wrong with a zone.
 const (
-	DatacenterNotFound     = lookup.DatacenterNotFound
-	ComputeClusterNotFound = lookup.ComputeClusterNotFound
-	ResourcePoolNotFound   = lookup.ResourcePoolNotFound
-	FolderNotFound         = lookup.FolderNotFound
-	DatastoreNotFound      = lookup.DatastoreNotFound
-	NetworkNotFound        = lookup.NetworkNotFound
-	TemplateNotFound       = lookup.TemplateNotFound
-	RegionMisconfigured    = lookup.RegionMisconfigured
-	ZoneMisconfigured      = lookup.ZoneMisconfigured
-	HostsMisconfigured     = lookup.HostsMisconfigured
-	NoUsableHost           = lookup.NoUsableHost
+	DatacenterNotFound     = inventory.DatacenterNotFound
+	ComputeClusterNotFound = inventory.ComputeClusterNotFound
+	ResourcePoolNotFound   = inventory.ResourcePoolNotFound
+	FolderNotFound         = inventory.FolderNotFound
+	DatastoreNotFound      = inventory.DatastoreNotFound
+	NetworkNotFound        = inventory.NetworkNotFound
+	TemplateNotFound       = inventory.TemplateNotFound
+	RegionMisconfigured    = inventory.RegionMisconfigured
+	ZoneMisconfigured      = inventory.ZoneMisconfigured
+	HostsMisconfigured     = inventory.HostsMisconfigured
+	NoUsableHost           = inventory.NoUsableHost
 )
 
 // ZoneChecks returns every check of a zone, in the order in which problems are reported.
-func ZoneChecks() []ZoneCheck { return lookup.ZoneChecks() }
+func ZoneChecks() []ZoneCheck { return inventory.ZoneChecks() }
 
 // RefersToDatacenter reports whether a Placement's datacenter may mean the one at an inventory path.
 func RefersToDatacenter(value, inventoryPath string) bool {
-	return lookup.RefersToDatacenter(value, inventoryPath)
+	return inventory.RefersToDatacenter(value, inventoryPath)
 }
 
 // RefersToCluster reports whether a Placement's compute cluster may mean the one at an inventory path, in a datacenter.
 func RefersToCluster(value, inventoryPath, datacenter string) bool {
-	return lookup.RefersToCluster(value, inventoryPath, datacenter)
+	return inventory.RefersToCluster(value, inventoryPath, datacenter)
 }
 
 // What can go wrong, to be matched with errors.Is. The error's text says what, where, and what to do.

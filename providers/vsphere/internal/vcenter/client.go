@@ -15,9 +15,8 @@ import (
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/meter"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/transport"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 	"github.com/faultline-io/faultline/shared/remote/bounded"
 )
 
@@ -30,12 +29,12 @@ func newClient(ep Endpoint, opts *Options) (*vim25.Client, error) {
 	u.User = nil
 	wire := soap.NewClient(u, true)
 	wire.Namespace, wire.Version, wire.UserAgent = "urn:"+vim25.Namespace, vim25.Version, opts.UserAgent
-	transport := wire.DefaultTransport()
-	transport.MaxIdleConnsPerHost = calls.Most + 1 // a handshake costs more than most calls
-	transport.DialTLSContext = nil                 // govmomi's does not heed a context
-	transport.TLSClientConfig = trust(ep.Thumbprint, u.Hostname(), opts)
-	wire.Transport = opts.bounded(transport)
-	return &vim25.Client{Client: wire, RoundTripper: meter.SOAP(wire, opts.report(ep.Server))}, nil
+	dialer := wire.DefaultTransport()
+	dialer.MaxIdleConnsPerHost = transport.Most + 1 // a handshake costs more than most calls
+	dialer.DialTLSContext = nil                     // govmomi's does not heed a context
+	dialer.TLSClientConfig = trust(ep.Thumbprint, u.Hostname(), opts)
+	wire.Transport = opts.bounded(dialer)
+	return &vim25.Client{Client: wire, RoundTripper: transport.MeterSOAP(wire, opts.report(ep.Server))}, nil
 }
 
 // bracketed is a server with the brackets that an IPv6 address has in a URL.
@@ -83,6 +82,6 @@ func (o *Options) bounded(next http.RoundTripper) http.RoundTripper {
 }
 
 // report is told of the calls of a server.
-func (o *Options) report(server string) meter.Report {
+func (o *Options) report(server string) transport.Report {
 	return func(method string, d time.Duration, err error) { o.OnCall(server, method, d, err) }
 }

@@ -11,11 +11,9 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/encryption"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/hardware"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
 // CloneVM starts to clone and returns the task: one call, and another when the template has not been read or has
@@ -30,7 +28,7 @@ func (s *Session) CloneVM(ctx context.Context, spec hardware.CloneSpec) (string,
 	if err != nil {
 		return "", fmt.Errorf("cloning template %s: %w", spec.Template.Path, err)
 	}
-	clone.Config.Crypto, err = s.keys.Crypto(ctx, encryption.Wanted{
+	clone.Config.Crypto, err = s.keys.Crypto(ctx, wantedEncryption{
 		Machine: spec.InstanceUUID, Key: spec.Encryption.Key, Policy: spec.Policies.Encrypting,
 	})
 	if err != nil {
@@ -53,7 +51,7 @@ func (s *Session) CloneVM(ctx context.Context, spec hardware.CloneSpec) (string,
 
 // LinkedPossible says whether CloneVM can make a linked clone at a place. A snapshot that is named but missing is
 // ErrNoSnapshot, and one that cannot be cloned from there ErrInvalid.
-func (s *Session) LinkedPossible(ctx context.Context, template inventory.VM, snapshot string, at lookup.Resolved) (bool, error) {
+func (s *Session) LinkedPossible(ctx context.Context, template inventory.VM, snapshot string, at inventory.Resolved) (bool, error) {
 	read, err := s.template(ctx, inventory.ParseRef("VirtualMachine", template.Ref))
 	if err != nil {
 		return false, err

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/stream"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/stream"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/transport"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
 const (
@@ -109,7 +109,7 @@ func (e *entry) run() {
 		if time.Since(began) > settled {
 			delay = backoff{}
 		}
-		calls.Pause(e.life, delay.next(err))
+		transport.Pause(e.life, delay.next(err))
 		if errors.Is(err, vcerrors.ErrUnauthorized) {
 			e.awaitUser()
 		}
@@ -160,7 +160,7 @@ func (e *entry) resume(ctx context.Context, s *Session, err error, delay *backof
 		}
 		if wait := delay.next(err); wait > 0 {
 			e.failed(err)
-			calls.Pause(ctx, wait)
+			transport.Pause(ctx, wait)
 		}
 		err = s.stream.Resume(ctx)
 		if ctx.Err() != nil {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
 func (s *Session) emit(e Event) {

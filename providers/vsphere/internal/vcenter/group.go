@@ -6,7 +6,7 @@ package vcenter
 import (
 	"context"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
 // JoinGroup puts a virtual machine into a DRS group of its compute cluster. It says whether it is in, as far as vCenter

@@ -10,8 +10,8 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/hardware"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
 // Hardware reads the hardware of a virtual machine: one call.

@@ -14,9 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
@@ -114,11 +113,11 @@ func TestAZoneWhoseTagWasDeletedAndMadeAnewIsWellAgain(t *testing.T) {
 	g := NewWithT(t)
 	server := StartVCenter(t, simulator.ThreeZones())
 	s := dialled(t, server, nil)
-	zone := lookup.ZoneSpec{
-		Placement: lookup.Placement{Datacenter: "dc-1", ComputeCluster: "zone-a"},
-		Zone:      lookup.ZoneTag{Name: "zone-a", Category: simulator.ZoneCategory, Type: "ComputeCluster"},
+	zone := inventory.ZoneSpec{
+		Placement: inventory.Placement{Datacenter: "dc-1", ComputeCluster: "zone-a"},
+		Zone:      inventory.ZoneTag{Name: "zone-a", Category: simulator.ZoneCategory, Type: "ComputeCluster"},
 	}
-	problems := func() []lookup.ZoneProblem {
+	problems := func() []inventory.ZoneProblem {
 		s.tags.Forget() // as after a minute
 		report, err := s.CheckZone(t.Context(), zone)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -150,7 +149,7 @@ func TestLostCloneThatTheStreamDoesNotShowYetCounts(t *testing.T) {
 	s := dialled(t, StartVCenter(t, simulator.ThreeZones()), nil) // nobody reads its stream
 	template, err := s.Template("dc-1", simulator.TemplateName)
 	g.Expect(err).NotTo(HaveOccurred())
-	placement, err := s.Resolve(lookup.Placement{
+	placement, err := s.Resolve(inventory.Placement{
 		Datacenter: "dc-1", ComputeCluster: "zone-a", Folder: "workload", Datastore: "datastore-a", Networks: []string{simulator.NetworkName},
 	})
 	g.Expect(err).NotTo(HaveOccurred())

@@ -9,9 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
@@ -22,8 +21,8 @@ func TestTemplateOnVSANIsClonedInFullElsewhereUnlessASnapshotIsNamed(t *testing.
 	s := dialled(t, StartVCenter(t, simulator.ThreeZones()), nil)
 	template, err := s.Template("dc-1", simulator.TemplateName)
 	g.Expect(err).NotTo(HaveOccurred())
-	datastore := func(name string) lookup.Resolved {
-		resolved, err := s.Resolve(lookup.Placement{
+	datastore := func(name string) inventory.Resolved {
+		resolved, err := s.Resolve(inventory.Placement{
 			Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: name, Networks: []string{simulator.NetworkName},
 		})
 		g.Expect(err).NotTo(HaveOccurred())

@@ -8,18 +8,17 @@ import (
 
 	"github.com/vmware/govmomi/pbm"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/meter"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/storagepolicy"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/transport"
 )
 
 // newPolicyService prepares the service, which has an endpoint of its own and goes by the session of the SOAP API.
-func (s *Session) newPolicyService() *storagepolicy.Service {
+func (s *Session) newPolicyService() *storagePolicies {
 	client := s.api.NewServiceClient(pbm.Path, pbm.Namespace)
 	client.UserAgent = s.opts.UserAgent
 	client.Transport = s.opts.bounded(client.Transport)
 	client.Cookie = s.api.SessionCookie
-	return storagepolicy.New(meter.SOAP(client, s.opts.report(s.server)), s.slots, s.index, s.api)
+	return newStoragePolicies(transport.MeterSOAP(client, s.opts.report(s.server)), s.slots, s.index, s.api)
 }
 
 // Policy returns the identifier of the storage policy that a field names.
@@ -30,6 +29,6 @@ func (s *Session) Policy(ctx context.Context, field, name string) (string, error
 // DatastoreOf returns the identifier of a storage policy and the reference of a datastore that the policy has: the one
 // that the placement names, or of those that a host of the placement can use the one with the most free space. A datastore
 // that is named and does not fit, and there being none, is a LookupError.
-func (s *Session) DatastoreOf(ctx context.Context, placement lookup.Placement, kept storagepolicy.Kept) (policy, datastoreRef string, err error) {
+func (s *Session) DatastoreOf(ctx context.Context, placement inventory.Placement, kept Kept) (policy, datastoreRef string, err error) {
 	return s.policies.DatastoreOf(ctx, placement, kept)
 }

@@ -23,10 +23,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/drs"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/transport"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
 // Endpoint is one vCenter and one account on it.
@@ -84,8 +83,8 @@ type Options struct {
 	KeepNotes func(notes string) string
 	Log       *slog.Logger
 
-	turns    *drs.Turns        // of all sessions
-	lines    *calls.Lines      // of all sessions
+	turns    *groupTurns       // of all sessions
+	lines    *transport.Lines  // of all sessions
 	vcenters *inventory.Shared // of all sessions
 
 	dial func(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCauseFunc) (*Session, error)
@@ -154,7 +153,7 @@ func NewPool(opts Options) *Pool {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	opts.turns, opts.lines, opts.vcenters = &drs.Turns{}, &calls.Lines{}, &inventory.Shared{Keep: opts.KeepNotes}
+	opts.turns, opts.lines, opts.vcenters = &groupTurns{}, &transport.Lines{}, &inventory.Shared{Keep: opts.KeepNotes}
 	return &Pool{opts: opts, entries: map[string]*entry{}}
 }
 

@@ -4,8 +4,7 @@
 package vcenter
 
 import (
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
 // Candidates returns the virtual machines that have the instance UUID, the BIOS UUID or the reference, each once. Of one
@@ -53,13 +52,13 @@ func (s *Session) StrandedOutside(vm inventory.VM, hostGroup string) string {
 func (s *Session) Changes(refs ...string) int { return s.index.ChangesOf(refs...) }
 
 // Resolve finds what a placement names, without a call. Its error joins one *LookupError for each field that is wrong.
-func (s *Session) Resolve(p lookup.Placement) (lookup.Resolved, error) {
-	return lookup.Resolve(s.index, p)
+func (s *Session) Resolve(p inventory.Placement) (inventory.Resolved, error) {
+	return inventory.Resolve(s.index, p)
 }
 
 // Template finds what to clone by instance UUID, inventory path or name. It may be a plain virtual machine, and with a path
 // from the root lie in another datacenter. When it is not found, an InventoryChanged event follows once that may have
 // changed.
 func (s *Session) Template(datacenter, nameOrPathOrUUID string) (inventory.VM, error) {
-	return lookup.Template(s.index, datacenter, nameOrPathOrUUID)
+	return inventory.Template(s.index, datacenter, nameOrPathOrUUID)
 }

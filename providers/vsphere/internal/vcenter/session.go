@@ -14,19 +14,11 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/clustermodules"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/drs"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/encryption"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/restapi"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/soapapi"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/storagepolicy"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/stream"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/tagging"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/zones"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/hardware"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/stream"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/transport"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
 // logoutTimeout bounds the farewell, which is a courtesy: vCenter ends idle sessions itself.
@@ -38,23 +30,23 @@ const logoutTimeout = 5 * time.Second
 type Session struct {
 	server string
 	opts   *Options
-	api    *soapapi.Client
+	api    *transport.SOAPClient
 	lose   context.CancelCauseFunc // ends this session, for the reason given
 
 	index     *inventory.Index
 	stream    *stream.Stream
 	notify    *debouncer
 	templates *templates
-	groups    *drs.Groups
-	zones     *zones.Zones
+	groups    *drsGroups
+	zones     *zones
 	hardware  hardware.Seen
-	modules   *clustermodules.Modules
-	rest      *restapi.Client
-	tags      *tagging.Tags
-	policies  *storagepolicy.Service
-	keys      *encryption.Keyring
+	modules   *clusterModules
+	rest      *transport.RESTClient
+	tags      *tagging
+	policies  *storagePolicies
+	keys      *keyring
 
-	slots    calls.Slots
+	slots    transport.Slots
 	loggedIn bool
 
 	mu   sync.Mutex      // orders the start of background work and close
@@ -73,26 +65,26 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	}
 	s := &Session{
 		server: ep.Server, opts: opts, lose: lose, life: ctx,
-		index: inventory.NewIndex(opts.vcenters.Records(ep.Server)), templates: newTemplates(), slots: make(calls.Slots, calls.Most),
+		index: inventory.NewIndex(opts.vcenters.Records(ep.Server)), templates: newTemplates(), slots: make(transport.Slots, transport.Most),
 	}
 	doubts := stream.NewDoubts(lose)
-	s.api = soapapi.New(client, s.slots, opts.lines.To(ep.Server), doubts.Judge)
+	s.api = transport.NewSOAPClient(client, s.slots, opts.lines.To(ep.Server), doubts.Judge)
 	s.stream = stream.New(stream.Options{
 		API: s.api, Index: s.index, Doubts: doubts, Log: opts.Log.With("server", ep.Server), Report: s.report, Background: s.background,
 	})
 	s.notify = newDebouncer(func() { s.emit(Event{Kind: InventoryChanged}) })
-	s.groups = drs.New(drs.Options{
+	s.groups = newDRSGroups(drsOptions{
 		API: s.api, Index: s.index, Stream: s.stream, Turns: opts.turns, Server: ep.Server, Joined: s.joined, Background: s.background,
 	})
 	user := url.UserPassword(ep.Username, ep.Password)
 	s.rest = s.newRESTClient(user)
-	s.tags = tagging.New(s.rest, s.index.Shows)
-	s.zones = zones.New(zones.Options{
+	s.tags = newTagging(s.rest, s.index.Shows)
+	s.zones = newZones(zoneOptions{
 		Index: s.index, Tags: s.tags, Clusters: s.groups, Done: func() { s.emit(Event{Kind: InventoryChanged}) }, Background: s.background,
 	})
-	s.modules = clustermodules.New(s.rest)
+	s.modules = newClusterModules(s.rest)
 	s.policies = s.newPolicyService()
-	s.keys = encryption.New(s.api)
+	s.keys = newKeyring(s.api)
 
 	if err := s.connect(ctx, user); err != nil {
 		err = vcerrors.OfSession(err)
@@ -103,7 +95,7 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 }
 
 func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
-	opening, cancel := context.WithTimeout(ctx, calls.Timeout)
+	opening, cancel := context.WithTimeout(ctx, transport.Timeout)
 	defer cancel()
 	content, err := methods.GetServiceContent(opening, s.api)
 	if err != nil {

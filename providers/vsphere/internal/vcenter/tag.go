@@ -8,14 +8,13 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/meter"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/restapi"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/transport"
 )
 
-func (s *Session) newRESTClient(user *url.Userinfo) *restapi.Client {
-	return restapi.New(s.api.Client, user, s.slots, func(next http.RoundTripper) http.RoundTripper {
-		return meter.REST(s.opts.bounded(next), s.opts.report(s.server))
+func (s *Session) newRESTClient(user *url.Userinfo) *transport.RESTClient {
+	return transport.NewRESTClient(s.api.Client, user, s.slots, func(next http.RoundTripper) http.RoundTripper {
+		return transport.MeterREST(s.opts.bounded(next), s.opts.report(s.server))
 	})
 }
 

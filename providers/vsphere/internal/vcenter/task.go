@@ -6,7 +6,7 @@ package vcenter
 import (
 	"context"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
 // Task returns a task that the session follows: one that it has started or was asked about, until some minutes after it

@@ -10,9 +10,9 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/hardware"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/transport"
 )
 
 // templates remembers what was read of templates for as long as they do not change.
@@ -22,7 +22,7 @@ type templates struct {
 }
 
 type templateEntry struct {
-	reading calls.Slots // holds a token while one caller reads; the others wait for it instead of reading as well
+	reading transport.Slots // holds a token while one caller reads; the others wait for it instead of reading as well
 	data    *hardware.Template
 }
 
@@ -33,7 +33,7 @@ func (t *templates) entry(r inventory.Ref) *templateEntry {
 	defer t.mu.Unlock()
 	e, ok := t.known[r]
 	if !ok {
-		e = &templateEntry{reading: calls.One()}
+		e = &templateEntry{reading: transport.OneSlot()}
 		t.known[r] = e
 	}
 	return e

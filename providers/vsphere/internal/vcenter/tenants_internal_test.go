@@ -12,7 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
 func TestATenantHasSoManySessionsAndTheNextWaitsUntilOneHasEnded(t *testing.T) {

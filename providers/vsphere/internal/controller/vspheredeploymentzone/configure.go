@@ -182,7 +182,7 @@ func doing(steps []vcenter.ConfigurationStep) string {
 	}
 	texts := make([]string, 0, len(steps))
 	for _, step := range steps {
-		texts = append(texts, fmt.Sprintf("%s %s: %s", step.Verb, step.Item, step.Why))
+		texts = append(texts, fmt.Sprintf("%s %s: %s", step.Verb, step.ConfiguredItem, step.Why))
 	}
 	return few(texts)
 }

@@ -1,0 +1,59 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
+)
+
+func computeCluster(i int) inventory.Ref {
+	return inventory.Ref{Type: "ClusterComputeResource", Value: fmt.Sprintf("domain-c%d", i)}
+}
+
+func TestTurnsOfComputeClustersThatNobodyWritesAreForgotten(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	turns := &groupTurns{}
+	for i := range 30 {
+		done, err := turns.take(t.Context(), "vcenter", computeCluster(i))
+		g.Expect(err).NotTo(HaveOccurred())
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = turns.take(gone, "vcenter", computeCluster(i))
+		g.Expect(err).To(MatchError(context.Canceled), "one at a time")
+		g.Expect(turns.turns).To(HaveLen(1))
+		done()
+	}
+	g.Expect(turns.turns).To(BeEmpty())
+}
+
+func TestWhatCameOfJoinsOfVirtualMachinesThatAreGoneIsForgotten(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	index := inventory.NewIndex(inventory.NewRecords(nil))
+	there := inventory.Ref{Type: "VirtualMachine", Value: "vm-1"}
+	index.Apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{{
+		Kind: types.ObjectUpdateKindEnter, Obj: there, ChangeSet: []types.PropertyChange{{Name: "name", Op: types.PropertyChangeOpAssign, Val: "vm"}},
+	}}}}})
+	groups := newDRSGroups(drsOptions{Index: index, Joined: func(inventory.VM) {}})
+	refused := errors.New("refused")
+	for i := range 30 {
+		m := inventory.Membership{Group: "vms", VM: inventory.Ref{Type: "VirtualMachine", Value: fmt.Sprintf("vm-gone-%d", i)}}
+		groups.finish(computeCluster(i), []inventory.Membership{m}, map[inventory.Membership]error{m: refused})
+	}
+	g.Expect(groups.failed).To(BeEmpty())
+	m := inventory.Membership{Group: "vms", VM: there}
+	groups.finish(computeCluster(0), []inventory.Membership{m}, map[inventory.Membership]error{m: refused})
+	_, err := groups.Join(computeCluster(0), m)
+	g.Expect(err).To(MatchError(refused), "whose virtual machine is there is told")
+	g.Expect(groups.failed).To(HaveLen(1))
+}

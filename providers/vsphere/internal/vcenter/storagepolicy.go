@@ -1,0 +1,232 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vmware/govmomi/pbm"
+	pbmmethods "github.com/vmware/govmomi/pbm/methods"
+	pbmtypes "github.com/vmware/govmomi/pbm/types"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/transport"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
+)
+
+const (
+	maxPolicyNames = 20               // policies in a message
+	policyNamesAge = 10 * time.Minute // of what policies are called
+	missAge        = 5 * time.Second  // of there being no policy of a name, or no datastore of a policy
+	answerAge      = time.Minute      // of what was said of a policy and a datastore
+)
+
+// storagePolicies is asked about nothing before a virtual machine names a policy. Names are read all at once, because vCenter lists
+// identifiers only; what it says of a policy and datastores is believed for answerAge, whichever machine asks.
+type storagePolicies struct {
+	wire    soap.RoundTripper
+	slots   transport.Slots
+	index   *inventory.Index
+	api     *transport.SOAPClient // of vCenter itself
+	content *pbmtypes.PbmServiceInstanceContent
+	reading transport.Slots // to ask, and to use all of the above and below
+
+	names   map[string]string // identifiers
+	readAt  time.Time
+	answers map[policyAt]answer
+	space   space
+}
+
+// newStoragePolicies asks nothing yet. The service is called by wire, and vCenter itself by api.
+func newStoragePolicies(wire soap.RoundTripper, slots transport.Slots, index *inventory.Index, api *transport.SOAPClient) *storagePolicies {
+	return &storagePolicies{wire: wire, slots: slots, index: index, api: api, reading: transport.OneSlot(), answers: map[policyAt]answer{}}
+}
+
+// Policy returns the identifier of the storage policy that a field names.
+func (s *storagePolicies) Policy(ctx context.Context, field, name string) (string, error) {
+	release, err := s.reading.Acquire(ctx)
+	if err != nil {
+		return "", fmt.Errorf("reading storage policies: %w", err)
+	}
+	defer release()
+	return s.identify(ctx, field, name)
+}
+
+func (s *storagePolicies) identify(ctx context.Context, field, name string) (string, error) {
+	id, known := s.names[name]
+	age := time.Since(s.readAt)
+	if known && age < policyNamesAge {
+		return id, nil
+	}
+	if known || age >= missAge || s.names == nil {
+		if err := s.readNames(ctx); err != nil {
+			return "", err
+		}
+	}
+	if id, known = s.names[name]; known {
+		return id, nil
+	}
+	detail := "vCenter shows this account none: give it the privilege StorageProfile.View on the vCenter itself, or remove " + field
+	if len(s.names) > 0 {
+		all := slices.Sorted(maps.Keys(s.names))
+		detail = fmt.Sprintf("name one of %s", strings.Join(all[:min(len(all), maxPolicyNames)], ", "))
+	}
+	return "", &vcerrors.LookupError{Field: field, Value: name, Err: vcerrors.ErrNotFound, Detail: detail}
+}
+
+// readNames reads all policies for disks.
+func (s *storagePolicies) readNames(ctx context.Context) error {
+	began, names := time.Now(), map[string]string{}
+	err := s.do(ctx, "reading storage policies", func(ctx context.Context, rt soap.RoundTripper) error {
+		listed, err := pbmmethods.PbmQueryProfile(ctx, rt, &pbmtypes.PbmQueryProfile{
+			This:            s.content.ProfileManager,
+			ResourceType:    pbmtypes.PbmProfileResourceType{ResourceType: string(pbmtypes.PbmProfileResourceTypeEnumSTORAGE)},
+			ProfileCategory: string(pbmtypes.PbmProfileCategoryEnumREQUIREMENT),
+		})
+		if err != nil || len(listed.Returnval) == 0 {
+			return err
+		}
+		read, err := pbmmethods.PbmRetrieveContent(ctx, rt, &pbmtypes.PbmRetrieveContent{This: s.content.ProfileManager, ProfileIds: listed.Returnval})
+		if err != nil {
+			return err
+		}
+		for _, policy := range read.Returnval {
+			names[policy.GetPbmProfile().Name] = policy.GetPbmProfile().ProfileId.UniqueId
+		}
+		return nil
+	})
+	if errors.Is(err, vcerrors.ErrInvalid) { // one of them has gone since they were listed
+		return fmt.Errorf("%w: %v", vcerrors.ErrUnavailable, err) //nolint:errorlint // it is no mistake of the specification
+	}
+	if err != nil {
+		return err
+	}
+	s.names, s.readAt = names, began
+	return nil
+}
+
+// do runs calls of the service.
+func (s *storagePolicies) do(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) error) error {
+	return s.slots.Run(ctx, doing, classify, func(ctx context.Context) error {
+		if err := s.open(ctx); err != nil {
+			return err
+		}
+		return f(ctx, s.wire)
+	})
+}
+
+// open asks once what the service's parts are called.
+func (s *storagePolicies) open(ctx context.Context) error {
+	if s.content != nil {
+		return nil
+	}
+	res, err := pbmmethods.PbmRetrieveServiceContent(ctx, s.wire, &pbmtypes.PbmRetrieveServiceContent{This: pbm.ServiceInstance})
+	if err == nil {
+		s.content = &res.Returnval
+	}
+	return err
+}
+
+// classify says what went wrong. A service that fails says nothing about the session of the SOAP API, as with the REST API: that
+// session's own calls will tell.
+func classify(err error) error {
+	if soap.IsSoapFault(err) {
+		if _, refused := soap.ToSoapFault(err).VimFault().(pbmtypes.PbmFaultNoPermission); refused {
+			return fmt.Errorf("%w: privilege StorageProfile.View on the vCenter itself is needed", vcerrors.ErrForbidden)
+		}
+	}
+	classified := vcerrors.Classify(err)
+	if vcerrors.NoSession(classified) {
+		return fmt.Errorf("%w: its storage policy service: %v", vcerrors.ErrUnavailable, err) //nolint:errorlint // it must not be taken for the session's
+	}
+	return classified
+}
+
+// policyAt is what the service is asked about.
+type policyAt struct {
+	policy    string
+	datastore inventory.Ref
+}
+
+// answer is what it said: why the datastore is not for the policy, "" if it is.
+type answer struct {
+	reason string
+	at     time.Time
+}
+
+// check returns why each of the datastores is not compatible with a policy, "" for those that are: one call about all,
+// unless that is known. That none is compatible is not believed for long: somebody is about to repair it.
+func (s *storagePolicies) check(ctx context.Context, policy string, datastores []inventory.Ref) (map[inventory.Ref]string, error) {
+	oldest, none := time.Duration(0), true
+	for _, datastore := range datastores {
+		known := s.answers[policyAt{policy, datastore}]
+		oldest, none = max(oldest, time.Since(known.at)), none && known.reason != ""
+	}
+	if oldest >= answerAge || none && oldest >= missAge {
+		if err := s.ask(ctx, policy, datastores); err != nil {
+			return nil, err
+		}
+	}
+	reasons := map[inventory.Ref]string{}
+	for _, datastore := range datastores {
+		reasons[datastore] = s.answers[policyAt{policy, datastore}].reason
+	}
+	return reasons, nil
+}
+
+func (s *storagePolicies) ask(ctx context.Context, policy string, datastores []inventory.Ref) error {
+	began := time.Now()
+	request := &pbmtypes.PbmCheckRequirements{
+		PlacementSubjectRequirement: []pbmtypes.BasePbmPlacementRequirement{
+			&pbmtypes.PbmPlacementCapabilityProfileRequirement{ProfileId: pbmtypes.PbmProfileId{UniqueId: policy}},
+		},
+	}
+	for _, datastore := range datastores {
+		request.HubsToSearch = append(request.HubsToSearch, pbmtypes.PbmPlacementHub{HubType: datastore.Type, HubId: datastore.Value})
+	}
+	var results []pbmtypes.PbmPlacementCompatibilityResult
+	err := s.do(ctx, "looking for datastores of a storage policy", func(ctx context.Context, rt soap.RoundTripper) error {
+		request.This = s.content.PlacementSolver
+		res, err := pbmmethods.PbmCheckRequirements(ctx, rt, request)
+		if err == nil {
+			results = res.Returnval
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.forgetOld()
+	for _, datastore := range datastores {
+		s.answers[policyAt{policy, datastore}] = answer{"not one that the policy has", began}
+	}
+	for _, result := range results {
+		at := policyAt{policy, inventory.Ref{Type: result.Hub.HubType, Value: result.Hub.HubId}}
+		if _, asked := s.answers[at]; asked {
+			s.answers[at] = answer{whyNot(result.Error), began}
+		}
+	}
+	return nil
+}
+
+// forgetOld keeps datastores and policies that have gone from filling the memory.
+func (s *storagePolicies) forgetOld() {
+	maps.DeleteFunc(s.answers, func(_ policyAt, a answer) bool { return time.Since(a.at) >= answerAge })
+}
+
+func whyNot(problems []types.LocalizedMethodFault) string {
+	if len(problems) == 0 {
+		return ""
+	}
+	text := vcerrors.OfTask(problems[0]).Error()
+	return "not compatible: " + strings.TrimPrefix(text, vcerrors.ErrTaskFailed.Error()+": ")
+}

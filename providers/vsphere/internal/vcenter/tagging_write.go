@@ -1,0 +1,209 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vmware/govmomi/vapi/tags"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/transport"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
+)
+
+// tagDetails is what vCenter has of some tags and their categories, by name. What it does not have is left out.
+type tagDetails struct {
+	Categories map[string]*tags.Category
+	Tags       map[inventory.TagName]*tags.Tag
+}
+
+// AddTo adds what there is to what was found.
+func (d tagDetails) AddTo(found map[inventory.ConfiguredItem]inventory.ConfiguredFound, mark string) {
+	for name, category := range d.Categories {
+		found[inventory.ConfiguredItem{Kind: inventory.TagCategory, Name: name}] = inventory.ConfiguredFound{
+			ConfiguredShape: inventory.ConfiguredShape{Types: category.AssociableTypes}, Several: several(category), Foreign: !strings.Contains(category.Description, mark),
+		}
+	}
+	for name, tag := range d.Tags {
+		found[inventory.ConfiguredItem{Kind: inventory.Tag, Name: name.Name, Category: name.Category}] = inventory.ConfiguredFound{
+			Foreign: !strings.Contains(tag.Description, mark),
+		}
+	}
+}
+
+// Details asks for tags and their categories anew.
+func (t *tagging) Details(ctx context.Context, wanted []inventory.TagName) (tagDetails, error) {
+	found := tagDetails{map[string]*tags.Category{}, map[inventory.TagName]*tags.Tag{}}
+	release, err := t.reading.Acquire(ctx)
+	if err != nil {
+		return found, fmt.Errorf("reading tags: %w", err)
+	}
+	defer release()
+	return found, t.client.Run(ctx, "reading tags", func(ctx context.Context) error {
+		manager := tags.NewManager(t.client.Client)
+		for _, name := range wanted {
+			if err := t.detail(ctx, manager, name, found); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (t *tagging) detail(ctx context.Context, manager *tags.Manager, name inventory.TagName, found tagDetails) error {
+	if found.Categories[name.Category] == nil {
+		id, err := t.names.categoryOf(ctx, manager, name.Category)
+		if err != nil || id == "" {
+			return err
+		}
+		category, err := manager.GetCategory(ctx, id)
+		if err != nil {
+			return transport.IgnoreGone(err)
+		}
+		found.Categories[name.Category] = category
+	}
+	tag, err := t.names.tag(ctx, manager, name)
+	if tag != nil {
+		found.Tags[name] = tag
+	}
+	return err
+}
+
+// Forget has everything read again that may have changed.
+func (t *tagging) Forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.outdated = time.Now()
+}
+
+// tagNameOf returns the tag that an item is about; of a category none.
+func tagNameOf(item inventory.ConfiguredItem) inventory.TagName {
+	if item.Kind == inventory.TagCategory {
+		return inventory.TagName{Category: item.Name}
+	}
+	return inventory.TagName{Category: item.Category, Name: item.Name}
+}
+
+// Make takes a step and notes in the details what it has made.
+func (t *tagging) Make(ctx context.Context, step inventory.ConfigurationStep, mark string, details tagDetails) error {
+	manager := tags.NewManager(t.client.Client)
+	return t.client.Run(ctx, "tagging", func(ctx context.Context) error {
+		switch step.Kind {
+		case inventory.TagCategory:
+			return makeCategory(ctx, manager, step, mark, details)
+		case inventory.Tag:
+			name := tagNameOf(step.ConfiguredItem)
+			if details.Tags[name] != nil {
+				return taken(step)
+			}
+			tag := &tags.Tag{Name: step.Name, CategoryID: details.Categories[step.Category].ID, Description: mark}
+			id, err := manager.CreateTag(ctx, tag)
+			if err == nil {
+				tag.ID = id
+				details.Tags[name] = tag
+			}
+			return duplicate(err)
+		default:
+			return manager.AttachTag(ctx, details.Tags[tagNameOf(step.ConfiguredItem)].ID, inventory.ParseRef("", step.Object))
+		}
+	})
+}
+
+// makeCategory makes a category whose tags are one an object, or has an existing one take more types of objects.
+func makeCategory(ctx context.Context, manager *tags.Manager, step inventory.ConfigurationStep, mark string, details tagDetails) error {
+	existing := details.Categories[step.Name]
+	if existing == nil {
+		category := &tags.Category{Name: step.Name, Cardinality: "SINGLE", AssociableTypes: step.Types, Description: mark}
+		id, err := manager.CreateCategory(ctx, category)
+		if err == nil {
+			category.ID = id
+			details.Categories[step.Name] = category
+		}
+		return duplicate(err)
+	}
+	if err := taken(step); err != nil {
+		return err
+	}
+	types := slices.Clone(existing.AssociableTypes)
+	for _, more := range step.Types {
+		if len(types) > 0 && !slices.Contains(types, more) {
+			types = append(types, more) // vCenter takes none away, and wants them in their order
+		}
+	}
+	if len(types) == len(existing.AssociableTypes) {
+		return nil
+	}
+	return manager.UpdateCategory(ctx, &tags.Category{ID: existing.ID, AssociableTypes: types})
+}
+
+// taken refuses what is there when it is to be made for the first time: somebody else has just made it.
+func taken(step inventory.ConfigurationStep) error {
+	if step.First {
+		return fmt.Errorf("%w: somebody else has just made it", vcerrors.ErrDuplicateName)
+	}
+	return nil
+}
+
+func duplicate(err error) error {
+	if err != nil && strings.Contains(err.Error(), "already_exists") {
+		return fmt.Errorf("%w: somebody else has just made it", vcerrors.ErrDuplicateName)
+	}
+	return err
+}
+
+// Remove detaches a tag, or deletes one, or a category, that is on nothing else; else it says why it is kept.
+func (t *tagging) Remove(ctx context.Context, item inventory.ConfiguredItem, mark string, details tagDetails) (kept string, err error) {
+	manager := tags.NewManager(t.client.Client)
+	category, tag := details.Categories[tagNameOf(item).Category], details.Tags[tagNameOf(item)]
+	err = t.client.Run(ctx, "tagging", func(ctx context.Context) (err error) {
+		switch {
+		case item.Kind == inventory.TagCategory && category != nil:
+			kept, err = deleteCategory(ctx, manager, category, mark)
+		case item.Kind == inventory.Tag && tag != nil:
+			kept, err = deleteTag(ctx, manager, tag, mark)
+		case item.Kind == inventory.TagAttachment && tag != nil:
+			err = manager.DetachTag(ctx, tag.ID, inventory.ParseRef("", item.Object))
+		}
+		return transport.IgnoreGone(err) // what is gone already was to go
+	})
+	return kept, err
+}
+
+// unmarked is why something is kept that may be somebody else's by now.
+const unmarked = "its description does not say any more that it was made here"
+
+// deleteCategory deletes a category without tags, or says why it is kept.
+func deleteCategory(ctx context.Context, manager *tags.Manager, category *tags.Category, mark string) (kept string, err error) {
+	if !strings.Contains(category.Description, mark) {
+		return unmarked, nil
+	}
+	left, err := manager.ListTagsForCategory(ctx, category.ID)
+	if err != nil {
+		return "", err
+	}
+	if len(left) > 0 {
+		return fmt.Sprintf("it has %d other tags", len(left)), nil
+	}
+	return "", manager.DeleteCategory(ctx, category)
+}
+
+// deleteTag deletes a tag that is attached to nothing, or says why it is kept.
+func deleteTag(ctx context.Context, manager *tags.Manager, tag *tags.Tag, mark string) (kept string, err error) {
+	if !strings.Contains(tag.Description, mark) {
+		return unmarked, nil
+	}
+	on, err := manager.ListAttachedObjects(ctx, tag.ID)
+	if err != nil {
+		return "", err
+	}
+	if len(on) > 0 {
+		return fmt.Sprintf("it is attached to %d other objects", len(on)), nil
+	}
+	return "", manager.DeleteTag(ctx, tag)
+}
