@@ -64,7 +64,7 @@ func TestTiltfileNamesWhatIsInTheRepository(t *testing.T) {
 	tilt := tiltStandIn{resources: map[string]map[string]starlark.Value{}}
 	err := tilt.run(tiltfile)
 	g.Expect(err).NotTo(HaveOccurred())
-	want := []string{"test-shared", "vcenter"}
+	want := []string{"test-shared", "test-kubectl-fd", "vcenter"}
 	for _, name := range providers(t) {
 		want = append(want, "test-"+name)
 	}
