@@ -64,19 +64,15 @@ func TestWhatIsTheSameInManyObjectsIsKeptInMemoryOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			options := (&Options{}).cacheOptions(provider)
-			a, b := kept(t, options, "a"), kept(t, options, "b")
-			g.Expect(a.ManagedFields).To(BeEmpty())
-			for _, pair := range [][2]string{
-				{a.Namespace, b.Namespace}, {key(a.Labels), key(b.Labels)}, {a.Labels[clusterv1.ClusterNameLabel], b.Labels[clusterv1.ClusterNameLabel]},
-				{a.Annotations["an/annotation"], b.Annotations["an/annotation"]}, {a.OwnerReferences[0].Kind, b.OwnerReferences[0].Kind},
-				{a.Spec.FailureDomain, b.Spec.FailureDomain}, {*a.Spec.Bootstrap.DataSecretName, *b.Spec.Bootstrap.DataSecretName},
-				{a.Status.Conditions[0].Type, b.Status.Conditions[0].Type}, {a.Status.Conditions[0].Reason, a.Status.Conditions[0].Type},
-			} {
-				g.Expect(pair[0]).To(Equal(pair[1]))
-				g.Expect(unsafe.StringData(pair[0])).To(BeIdenticalTo(unsafe.StringData(pair[1])), pair[0])
+			a, b, copied := shared(t, provider)
+			for range 4 { // A seed is random: now and then it has two of the strings push one another out.
+				if len(copied) == 0 {
+					break
+				}
+				a, b, copied = shared(t, provider)
 			}
-			g.Expect(reflect.ValueOf(a.Labels).Pointer()).To(Equal(reflect.ValueOf(b.Labels).Pointer()))
+			g.Expect(copied).To(BeEmpty())
+			g.Expect(a.ManagedFields).To(BeEmpty())
 			plain := &clusterv1.Machine{}
 			g.Expect(json.Unmarshal([]byte(strings.ReplaceAll(decodedMachine, "NAME", "b")), plain)).To(Succeed())
 			plain.ManagedFields = nil
@@ -86,6 +82,29 @@ func TestWhatIsTheSameInManyObjectsIsKeptInMemoryOnce(t *testing.T) {
 			g.Expect(b).To(Equal(plain), "nothing is another")
 		})
 	}
+}
+
+// shared returns two Machines as a new cache keeps them, and what is equal in both and kept twice.
+func shared(t *testing.T, provider Provider) (a, b *clusterv1.Machine, copied []string) {
+	t.Helper()
+	g := NewWithT(t)
+	options := (&Options{}).cacheOptions(provider)
+	a, b = kept(t, options, "a"), kept(t, options, "b")
+	for _, pair := range [][2]string{
+		{a.Namespace, b.Namespace}, {key(a.Labels), key(b.Labels)}, {a.Labels[clusterv1.ClusterNameLabel], b.Labels[clusterv1.ClusterNameLabel]},
+		{a.Annotations["an/annotation"], b.Annotations["an/annotation"]}, {a.OwnerReferences[0].Kind, b.OwnerReferences[0].Kind},
+		{a.Spec.FailureDomain, b.Spec.FailureDomain}, {*a.Spec.Bootstrap.DataSecretName, *b.Spec.Bootstrap.DataSecretName},
+		{a.Status.Conditions[0].Type, b.Status.Conditions[0].Type}, {a.Status.Conditions[0].Reason, a.Status.Conditions[0].Type},
+	} {
+		g.Expect(pair[0]).To(Equal(pair[1]))
+		if unsafe.StringData(pair[0]) != unsafe.StringData(pair[1]) {
+			copied = append(copied, pair[0])
+		}
+	}
+	if reflect.ValueOf(a.Labels).Pointer() != reflect.ValueOf(b.Labels).Pointer() {
+		copied = append(copied, "labels")
+	}
+	return a, b, copied
 }
 
 func key(labels map[string]string) string {
