@@ -132,8 +132,9 @@ func (q *Quarrel) undo() {
 	q.G.Expect(err).NotTo(gomega.HaveOccurred())
 	undoing := sync.WaitGroup{}
 	q.each(func(o Marked) {
+		kind := q.mapping(o.Object).GroupVersionKind
 		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(q.mapping(o.Object).GroupVersionKind)
+		list.SetGroupVersionKind(kind)
 		list.Kind += "List"
 		events, err := watching.Watch(ctx, list, client.InNamespace(o.GetNamespace()),
 			client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector(metav1.ObjectNameField, o.GetName())})
@@ -142,6 +143,7 @@ func (q *Quarrel) undo() {
 			defer events.Stop()
 			for event := range events.ResultChan() {
 				if is, ok := event.Object.(*metav1.PartialObjectMetadata); ok && marked(is, o.Mark) {
+					is.SetGroupVersionKind(kind) // An event has the kind of the metadata.
 					_ = unmark(ctx, watching, is, o.Mark) // An object that has changed since comes again.
 				}
 			}

@@ -30,8 +30,10 @@ func TestVerdictAboutAnOlderZoneDoesNotCount(t *testing.T) {
 			zone := &placement.Zone{Domain: &infrav1.VSphereFailureDomain{}}
 			zone.Name, zone.Generation, zone.Domain.Generation = "a", 3, 7
 			zone.Status = infrav1.VSphereDeploymentZoneStatus{Ready: ptr.To(true), ObservedGeneration: 3, FailureDomainGeneration: 7}
+			zone.Spec.Server = "vc.example.com"
 			tc.change(zone)
-			refused := mayReceive(&infrav1.VSphereCluster{}, zone, true).Reason != ""
+			cluster := &infrav1.VSphereCluster{Spec: infrav1.VSphereClusterSpec{Server: zone.Spec.Server}}
+			refused := mayReceive(cluster, zone, true).Reason != ""
 			NewWithT(t).Expect(refused).To(Equal(tc.refused))
 		})
 	}
