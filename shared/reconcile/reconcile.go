@@ -123,20 +123,26 @@ func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ct
 	}
 	work := l.work(obj, s)
 	defer func() {
-		var without error // what somebody undoes, and the work has gone on without
-		if p.Undone != nil {
-			without = p.Undone
-		}
-		for _, err := range parts(reterr) {
-			_ = errors.As(err, &p.Undone)
-		}
-		settled, err := l.save(ctx, &p, obj, s, reterr != nil || without != nil)
-		result, reterr = Outcome(sooner(result, settled), reterr, without, err)
+		settled, errs := l.finish(ctx, &p, obj, s, reterr)
+		result, reterr = Outcome(sooner(result, settled), errs...)
 	}()
 	if work == nil {
 		return ctrl.Result{}, nil
 	}
 	return work(ctx, s)
+}
+
+// finish writes what has changed after the work. It returns the errors of both, and when to write what has not been written yet.
+func (l Loop[T, S]) finish(ctx context.Context, p *patch.Patch, obj T, s S, failed error) (time.Duration, []error) {
+	var without error // what somebody undoes, and the work has gone on without
+	if p.Undone != nil {
+		without = p.Undone
+	}
+	for _, err := range parts(failed) {
+		_ = errors.As(err, &p.Undone)
+	}
+	settled, err := l.save(ctx, p, obj, s, failed != nil || without != nil)
+	return settled, []error{failed, without, err}
 }
 
 func (l Loop[T, S]) forget(key client.ObjectKey) {

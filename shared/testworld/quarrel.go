@@ -179,11 +179,11 @@ func (q *Quarrel) lag() {
 	q.T.Log("watches lag")
 	q.Forget()
 	q.front.Lag(late)
+	q.each(q.takeOff)
 	ctx, stop := context.WithCancel(q.T.Context())
 	defer stop()
 	writing := sync.WaitGroup{}
 	q.each(func(o Marked) {
-		q.takeOff(o)
 		writing.Go(func() {
 			tick := time.NewTicker(often)
 			defer tick.Stop()

@@ -75,7 +75,7 @@ func asWritten[A, B any, from object[A], to object[B]](t *testing.T, scheme *run
 		return gvk.GroupVersion().String()
 	}
 	other := version(to(new(B)))
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test may be guessed
+	random := rand.New(rand.NewPCG(1, 2))
 	for range writtenRounds {
 		object := from(new(A))
 		fill(object)
