@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -60,7 +60,7 @@ type informer struct {
 // Get reads an object; ErrSyncing while it is too early to say. What can be no name is NotFound, whether or not the API server is asked for
 // the type: users write names, and a client refuses to ask for such.
 func (c *Connection) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-	if len(path.IsValidPathSegmentName(key.Name)) > 0 {
+	if len(content.IsPathSegmentName(key.Name)) > 0 {
 		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 	}
 	switch whom(o) {

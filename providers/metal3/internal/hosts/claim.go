@@ -12,7 +12,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -192,7 +192,7 @@ func (h *Hosts) Recover(ctx context.Context, machine types.NamespacedName, name 
 }
 
 func (h *Hosts) live(ctx context.Context, machine types.NamespacedName, name string) (*bmov1alpha1.BareMetalHost, error) {
-	if len(path.IsValidPathSegmentName(name)) > 0 { // somebody has written the annotation; the client refuses to ask for it
+	if len(content.IsPathSegmentName(name)) > 0 { // somebody has written the annotation; the client refuses to ask for it
 		return nil, nil
 	}
 	host := &bmov1alpha1.BareMetalHost{}

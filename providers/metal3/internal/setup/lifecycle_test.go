@@ -352,7 +352,9 @@ func TestHostThatAPersonPausedCanBeMovedAndStaysPaused(t *testing.T) {
 	})
 	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
 	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
-	w.Expect(w.condition(machine, clusterv1.PausedCondition, clusterv1.PausedReason)).To(ContainSubstring(rack1 + " was paused by somebody else"))
+	// The first reconcile after the Cluster is paused may come before the cache shows that the host is.
+	w.Eventually(func() string { return w.condition(machine, clusterv1.PausedCondition, clusterv1.PausedReason) }).
+		Should(ContainSubstring(rack1 + " was paused by somebody else"))
 	host := w.host(rack1)
 	w.Expect(host.Annotations).NotTo(HaveKey(blockMove), "nothing holds up the move")
 	w.Expect(host.Annotations[bmov1alpha1.StatusAnnotation]).To(ContainSubstring(`"state":"provisioned"`))

@@ -8,9 +8,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,11 +86,5 @@ func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLes
 		testworld.Marked{Object: zone, Mark: infrav1.DeploymentZoneFinalizer},
 		testworld.Marked{Object: identity, Mark: infrav1.VSphereClusterIdentityFinalizer},
 		testworld.Marked{Object: &corev1.Secret{ObjectMeta: w.meta(identity.Spec.SecretName)}, Mark: infrav1.SecretIdentitySetFinalizer},
-	)
-	quarrel.About(
-		testworld.Marked{Object: &corev1.Secret{ObjectMeta: w.meta("account")}, Mark: infrav1.SecretIdentitySetFinalizer},
-		testworld.Marked{Object: &clusterv1.Machine{ObjectMeta: w.meta("node")}, Mark: "node.cluster.x-k8s.io/esxi-host"},
-		testworld.Marked{Object: &ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta("node-0-0")}, Mark: infrav1.IPAddressClaimFinalizer},
-		testworld.Marked{Object: w.get(&infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Spec.FailureDomain}}), Mark: "VSphereDeploymentZone " + zone.Name},
 	)
 }

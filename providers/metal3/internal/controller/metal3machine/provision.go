@@ -11,7 +11,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -125,7 +125,7 @@ func (r *Reconciler) missingSecrets(ctx context.Context, s *scope) ([]string, er
 		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 		key := client.ObjectKey{Namespace: s.host.Namespace, Name: given.ref.Name}
 		err := r.Client.Get(ctx, key, secret)
-		if apierrors.IsNotFound(err) && len(path.IsValidPathSegmentName(key.Name)) == 0 {
+		if apierrors.IsNotFound(err) && len(content.IsPathSegmentName(key.Name)) == 0 {
 			err = r.Hosts.Live.Get(ctx, key, secret)
 		}
 		switch {
