@@ -191,7 +191,7 @@ func TestWorkGoesOnWithoutWhatSomebodyUndoesOnly(t *testing.T) {
 	g.Expect(p.GoOn(nil)).To(Succeed())
 	g.Expect(p.GoOn(other)).To(BeIdenticalTo(other))
 	g.Expect(p.GoOn(patch.ErrBehind)).To(MatchError(patch.ErrBehind), "it comes again at once")
-	g.Expect(p.Undone == nil).To(BeTrue())
+	g.Expect(p).To(HaveField("Undone", BeNil()))
 	g.Expect(p.GoOn(fmt.Errorf("writing: %w", &patch.RemovedError{Kind: "Secret"}))).To(Succeed())
 	g.Expect(p.Undone).To(HaveField("Kind", "Secret"))
 }

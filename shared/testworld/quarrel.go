@@ -143,7 +143,7 @@ func (q *Quarrel) undo() {
 			defer events.Stop()
 			for event := range events.ResultChan() {
 				if is, ok := event.Object.(*metav1.PartialObjectMetadata); ok && marked(is, o.Mark) {
-					is.SetGroupVersionKind(kind) // An event has the kind of the metadata.
+					is.SetGroupVersionKind(kind)          // An event has the kind of the metadata.
 					_ = unmark(ctx, watching, is, o.Mark) // An object that has changed since comes again.
 				}
 			}
