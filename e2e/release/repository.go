@@ -181,8 +181,8 @@ func (r Repository) entries(providers []Provider) ([]entry, error) {
 		Providers []entry `json:"providers"`
 	}
 	content, err := os.ReadFile(r.Config())
-	if err != nil {
-		return entries, ignoreNotExist(err)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
 	if err := yaml.Unmarshal(content, &before); err != nil {
 		return nil, err
@@ -193,13 +193,6 @@ func (r Repository) entries(providers []Provider) ([]entry, error) {
 		}
 	}
 	return entries, nil
-}
-
-func ignoreNotExist(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // config points clusterctl at the repository, and nowhere else but for a cert-manager that is not in it.

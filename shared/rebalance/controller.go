@@ -102,9 +102,7 @@ func (r *Reconciler) reconcile(ctx context.Context, infra provider.Cluster, owne
 		return ctrl.Result{}, r.unreadable(ctx, infra, err)
 	}
 	d := Decide(o.Snapshot)
-	if log := ctrl.LoggerFrom(ctx).V(4); log.Enabled() {
-		log.Info("Decided", "action", d.Action, "balanced", d.Balanced, "plan", d.Plan, "guards", d.Against)
-	}
+	ctrl.LoggerFrom(ctx).V(4).Info("Decided", "action", d.Action, "balanced", d.Balanced, "plan", d.Plan, "guards", d.Against)
 	if d.Action != Nothing {
 		if o, d, err = r.advance(ctx, client.ObjectKeyFromObject(infra)); err != nil || o == nil {
 			return ctrl.Result{}, err

@@ -99,8 +99,8 @@ func (r *Reconciler) spread(ctx context.Context, s *scope) (ctrl.Result, error) 
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if log := ctrl.LoggerFrom(ctx).V(4); log.Enabled() && len(given)+len(refused) > 0 {
-		log.Info("Decided", "assigned", given, "refused", refused)
+	if len(given)+len(refused) > 0 {
+		ctrl.LoggerFrom(ctx).V(4).Info("Decided", "assigned", given, "refused", refused)
 	}
 	if err := r.assign(ctx, s, given); err != nil {
 		return ctrl.Result{}, err

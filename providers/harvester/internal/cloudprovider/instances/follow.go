@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -254,7 +253,7 @@ func (f *follower) write(ctx context.Context, node *corev1.Node, c change) error
 	if len(c.Labels)+len(c.Annotations) == 0 {
 		return nil
 	}
-	err := f.written.Write(ctx, inGuest{f.guest}, node, c.of(node))
+	err := f.written.Write(ctx, patch.Typed[*corev1.Node](f.guest.CoreV1().Nodes().Patch), node, c.of(node))
 	if undone, news := patch.News(err); news {
 		f.events.Event(node, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, undone.Error())
 	}
@@ -267,41 +266,7 @@ func (f *follower) write(ctx context.Context, node *corev1.Node, c change) error
 // of is a Node with the change.
 func (c change) of(node *corev1.Node) *corev1.Node {
 	changed := node.DeepCopy()
-	for key, value := range c.Labels {
-		delete(changed.Labels, key)
-		if value != nil {
-			metav1.SetMetaDataLabel(&changed.ObjectMeta, key, *value)
-		}
-	}
-	for key, value := range c.Annotations {
-		delete(changed.Annotations, key)
-		if value != nil {
-			metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, *value)
-		}
-	}
+	changed.Labels = patch.SetKeys(changed.Labels, c.Labels)
+	changed.Annotations = patch.SetKeys(changed.Annotations, c.Annotations)
 	return changed
 }
-
-// inGuest writes Nodes of the guest cluster.
-type inGuest struct{ kubernetes.Interface }
-
-// Patch changes a Node, which has then what the API server has made of it.
-func (g inGuest) Patch(ctx context.Context, o client.Object, p client.Patch, _ ...client.PatchOption) error {
-	node, ok := o.(*corev1.Node)
-	if !ok {
-		return fmt.Errorf("%T is no Node", o)
-	}
-	data, err := p.Data(o)
-	if err != nil {
-		return err
-	}
-	is, err := g.CoreV1().Nodes().Patch(ctx, node.Name, p.Type(), data, metav1.PatchOptions{})
-	if err != nil {
-		return err
-	}
-	is.DeepCopyInto(node)
-	return nil
-}
-
-// Scheme has the kind Node.
-func (g inGuest) Scheme() *runtime.Scheme { return clientgoscheme.Scheme }

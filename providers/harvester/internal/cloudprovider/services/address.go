@@ -10,11 +10,11 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
 )
 
 // sharingIndex finds the Services that share the address of another.
@@ -116,7 +116,7 @@ func (s *Services) address(ctx context.Context, service *corev1.Service, g given
 	if change == nil {
 		return nil
 	}
-	if err := s.written.Write(ctx, inGuest{s.guest}, service, change.of(service)); err != nil {
+	if err := s.written.Write(ctx, patch.Typed[*corev1.Service](s.guest.CoreV1().Services(service.Namespace).Patch), service, change.of(service)); err != nil {
 		return fmt.Errorf("writing the address: %w", err)
 	}
 	if asked := replaces(service, g.addresses); asked != "" {
@@ -154,18 +154,8 @@ type change struct {
 // of is a Service with the change.
 func (c *change) of(service *corev1.Service) *corev1.Service {
 	changed := service.DeepCopy()
-	for key, value := range c.annotations {
-		delete(changed.Annotations, key)
-		if value != nil {
-			metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, *value)
-		}
-	}
-	for key, value := range c.labels {
-		delete(changed.Labels, key)
-		if value != nil {
-			metav1.SetMetaDataLabel(&changed.ObjectMeta, key, *value)
-		}
-	}
+	changed.Annotations = patch.SetKeys(changed.Annotations, c.annotations)
+	changed.Labels = patch.SetKeys(changed.Labels, c.labels)
 	changed.Spec.LoadBalancerIP = c.loadBalancerIP
 	return changed
 }

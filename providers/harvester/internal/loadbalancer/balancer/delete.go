@@ -6,7 +6,6 @@ package balancer
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,8 +59,11 @@ func (s *scope) holding(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("listing pools: %w", err)
 	}
 	for i := range pools.Items {
-		if slices.Contains(slices.Collect(maps.Values(pools.Items[i].Status.Allocated)), id(s.lb)) {
-			names = append(names, pools.Items[i].Name)
+		for _, holder := range pools.Items[i].Status.Allocated {
+			if holder == id(s.lb) {
+				names = append(names, pools.Items[i].Name)
+				break
+			}
 		}
 	}
 	slices.Sort(names)
