@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text fits messages to where they are stored and quoted, and keeps those of an outage the same for each attempt. Standard library only.
+// Package text fits messages to where they are stored and quoted, and keeps those of an outage the same for each attempt. It writes what users gave
+// as YAML.
 package text
 
 import "strings"

@@ -20,6 +20,7 @@ import (
 func FuzzUserData(f *testing.F) {
 	f.Add([]byte("#cloud-config\nruncmd: []\n"), "ssh-ed25519 AAAA user@host", "admin", false)
 	f.Add([]byte("## template: jinja\n#cloud-config\nx: {{ ds }}\n"), "a: b\n- c", "", false)
+	f.Add([]byte("#cloud-config\n"), "\x7f\x00\u0085", "\u009f", false)
 	f.Add([]byte(`{"ignition":{}}`), "", "", true)
 	f.Fuzz(func(t *testing.T, data []byte, key, user string, ignition bool) {
 		bootstrap := Bootstrap{Data: data, Ignition: ignition}

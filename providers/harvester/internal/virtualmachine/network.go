@@ -10,9 +10,8 @@ import (
 	"net/netip"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // defaultMask is that of a fixed address without one.
@@ -127,7 +126,7 @@ func networkData(static *Static, macs []string) ([]byte, error) {
 	if static != nil && len(static.DNSServers)+len(static.DNSSearch) > 0 {
 		config.Config = append(config.Config, entry{Type: "nameserver", Address: static.DNSServers, Search: static.DNSSearch})
 	}
-	data, err := yaml.Marshal(config)
+	data, err := text.YAML(config)
 	if err != nil {
 		return nil, fmt.Errorf("writing network data: %w", err)
 	}

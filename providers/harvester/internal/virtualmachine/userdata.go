@@ -11,7 +11,7 @@ import (
 	"net/textproto"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // Bootstrap is what a machine's bootstrap provider has made.
@@ -76,11 +76,11 @@ func userData(bootstrap Bootstrap, publicKey, sshUser, boundary string) ([]byte,
 			ours.Users = []any{"default", user{Name: sshUser, SSHKeys: ours.SSHKeys}}
 		}
 	}
-	text, err := yaml.Marshal(ours)
+	part, err := text.YAML(ours)
 	if err != nil {
 		return nil, fmt.Errorf("writing cloud-config: %w", err)
 	}
-	return archive(boundary, bootstrap.Data, append([]byte("#cloud-config\n"), text...))
+	return archive(boundary, bootstrap.Data, append([]byte("#cloud-config\n"), part...))
 }
 
 func isPart(data []byte) bool {
@@ -119,14 +119,14 @@ func archive(boundary string, parts ...[]byte) ([]byte, error) {
 	return message.Bytes(), nil
 }
 
-// lines breaks a text as MIME asks for.
-func lines(text string) []byte {
+// lines breaks an encoded text as MIME asks for.
+func lines(encoded string) []byte {
 	const width = 76
 	var b strings.Builder
-	for len(text) > width {
-		b.WriteString(text[:width] + "\n")
-		text = text[width:]
+	for len(encoded) > width {
+		b.WriteString(encoded[:width] + "\n")
+		encoded = encoded[width:]
 	}
-	b.WriteString(text + "\n")
+	b.WriteString(encoded + "\n")
 	return []byte(b.String())
 }

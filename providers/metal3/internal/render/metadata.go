@@ -11,9 +11,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // providerIDKey is the entry of metaData that the kubelet's provider ID is made of. No template can set it to something
@@ -34,7 +34,7 @@ func MetaData(spec *infrav1.MetaData, in *Input) ([]byte, error) {
 		out[entry.Key] = entry.Value
 	}
 	out[providerIDKey] = strings.Join([]string{in.Namespace, in.Host.Name, in.Metal3Machine.Name}, "/")
-	data, err := yaml.Marshal(out)
+	data, err := text.YAML(out)
 	if err != nil {
 		return nil, fmt.Errorf("marshalling metaData: %w", err)
 	}

@@ -8,9 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // entry is a link, a network, a route or a service under the keys that OpenStack gives it.
@@ -30,7 +30,7 @@ func NetworkData(spec *infrav1.NetworkData, in *Input) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := yaml.Marshal(map[string][]entry{"links": links, "networks": networks, "services": services})
+	data, err := text.YAML(map[string][]entry{"links": links, "networks": networks, "services": services})
 	if err != nil {
 		return nil, fmt.Errorf("marshalling networkData: %w", err)
 	}

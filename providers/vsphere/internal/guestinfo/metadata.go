@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // metadata is what cloud-init's VMware datasource reads:
@@ -98,7 +98,7 @@ func Metadata(hostname string, network infrav1.NetworkSpec, macs []string) (map[
 		content.WaitOnNetwork.IPv4 = content.WaitOnNetwork.IPv4 || card.DHCP4
 		content.WaitOnNetwork.IPv6 = content.WaitOnNetwork.IPv6 || card.DHCP6
 	}
-	data, err := yaml.Marshal(content)
+	data, err := text.YAML(content)
 	if err != nil {
 		return nil, fmt.Errorf("writing metadata of %s: %w", hostname, err)
 	}
