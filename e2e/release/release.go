@@ -5,6 +5,8 @@
 // kubectl fd.
 package release
 
+//go:generate ../scripts/addons
+
 import (
 	"fmt"
 	"os"

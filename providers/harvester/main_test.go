@@ -50,11 +50,6 @@ func TestManager(t *testing.T) {
 	NewWithT(t).Expect(usedElsewhere()).To(ContainElements(audit.Unused(t)), "a right that nothing needs")
 }
 
-// TestManagerAmidFaultsOfTheAPIServer is the same with an API server that is late, refuses requests and cuts watches.
-func TestManagerAmidFaultsOfTheAPIServer(t *testing.T) {
-	_ = runsAsInstalled(t, testenv.RunManagerAmidFaults) // The log has the proxy's own user for all requests.
-}
-
 func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *testenv.Components, ...string) func()) *testenv.Audit {
 	t.Helper()
 	g := NewWithT(t)

@@ -4,6 +4,9 @@
 // Command manager runs the metal3 infrastructure provider of Cluster API.
 package main
 
+// The types of the provider's own kinds are in api/v1*. What else is there is of others, whose CRDs the provider does not install.
+//go:generate go run $CONTROLLER_GEN crd:crdVersions=v1 rbac:roleName=system-manager-role webhook paths=./api/v1beta1/... paths=./api/v1beta2/... paths=./internal/... paths=github.com/faultline-io/faultline/shared/controllers paths=github.com/faultline-io/faultline/shared/remote output:crd:dir=./config/crd/bases output:rbac:dir=./config/rbac output:webhook:dir=./config/webhook
+
 import (
 	"context"
 	"fmt"

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -39,7 +38,11 @@ var variable = regexp.MustCompile(`\$\{(\w+):=([^}]*)\}`)
 // Render makes the components from the folder of a provider's manifests, with these values of variables and the defaults of
 // the others.
 func Render(ctx context.Context, config string, variables map[string]string) (*Components, error) {
-	kubectl := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl")
+	assets, err := Assets()
+	if err != nil {
+		return nil, err
+	}
+	kubectl := filepath.Join(assets, "kubectl")
 	data, err := exec.CommandContext(ctx, kubectl, "kustomize", filepath.Join(config, "default")).Output()
 	if err != nil {
 		return nil, fmt.Errorf("rendering %s with %s: %w", config, kubectl, withOutput(err))

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package testenv runs tests against a real API server that has what a provider installs: envtest with the provider's CRDs
-// and webhooks, and Cluster API's CRDs of the version that the provider is built with. The variable KUBEBUILDER_ASSETS
-// must name a folder with etcd and kube-apiserver.
+// and webhooks, and Cluster API's CRDs of the version that the provider is built with. It finds or builds
+// etcd and kube-apiserver: see Assets.
 package testenv
 
 import (
@@ -44,7 +44,7 @@ const (
 // Options say what the API server has.
 type Options struct {
 	Scheme *runtime.Scheme
-	// Assets is the folder with etcd and kube-apiserver; "" for the one that KUBEBUILDER_ASSETS names.
+	// Assets is the folder with etcd and kube-apiserver; "" for that of the function Assets.
 	Assets string
 	// Config is the folder of the provider's manifests, whose CRDs are installed; "" for none.
 	Config string
@@ -159,10 +159,14 @@ func environment(ctx context.Context, o Options, first int) (*envtest.Environmen
 	env.ControlPlane.GetAPIServer().ListenAddr = envtest.ListenAddr{Address: ports.Host, Port: strconv.Itoa(first + apiServerPort)}
 	env.ControlPlane.Etcd = &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: address(first + etcdPort)}}
 	env.ControlPlane.Etcd.Configure().Set("listen-peer-urls", "http://"+address(first+etcdPeerPort))
-	if o.Assets != "" {
-		env.ControlPlane.GetAPIServer().Path = filepath.Join(o.Assets, "kube-apiserver")
-		env.ControlPlane.Etcd.Path = filepath.Join(o.Assets, "etcd")
+	if o.Assets == "" {
+		var err error
+		if o.Assets, err = Assets(); err != nil {
+			return nil, err
+		}
 	}
+	env.ControlPlane.GetAPIServer().Path = filepath.Join(o.Assets, "kube-apiserver")
+	env.ControlPlane.Etcd.Path = filepath.Join(o.Assets, "etcd")
 	if o.Configure != nil {
 		o.Configure(&env.ControlPlane)
 	}

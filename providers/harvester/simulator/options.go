@@ -55,7 +55,7 @@ func newSettings(opts []Option) settings {
 // WithLayout sets the hosts. The default are Zones(3, 2).
 func WithLayout(layout Layout) Option { return func(s *settings) { s.layout = layout } }
 
-// WithAssets says which folder has etcd, kube-apiserver and kube-scheduler. The default is the one that KUBEBUILDER_ASSETS names.
+// WithAssets says which folder has etcd, kube-apiserver and kube-scheduler. The default is that of testenv.Assets.
 func WithAssets(folder string) Option { return func(s *settings) { s.assets = folder } }
 
 // WithAddress has the API server's front listen on an address, such as :6443, for others who call this machine by the name

@@ -9,3 +9,5 @@
 //
 // +kubebuilder:object:generate=true
 package v1beta1
+
+//go:generate go run $CONTROLLER_GEN object paths=../...

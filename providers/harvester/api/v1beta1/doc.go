@@ -15,3 +15,5 @@
 // +kubebuilder:object:generate=true
 // +groupName=infrastructure.cluster.x-k8s.io
 package v1beta1
+
+//go:generate go run $CONTROLLER_GEN object paths=../...

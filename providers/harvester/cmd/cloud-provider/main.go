@@ -21,6 +21,9 @@
 // +harvester:rbac:groups="",resources=nodes,verbs=get;list;watch
 package main
 
+// What the cloud provider may do in a cluster is in its chart alone.
+//go:generate go run $CONTROLLER_GEN rbac:roleName=cloud-provider-role paths=. output:rbac:dir=../../charts/harvester-cloud-provider/files
+
 import (
 	"fmt"
 	"os"

@@ -4,6 +4,9 @@
 // Command load-balancer runs beside Harvester: it gives addresses of IPPools, and leads LoadBalancers to virtual machines.
 package main
 
+//go:generate go run $CONTROLLER_GEN crd:crdVersions=v1 rbac:roleName=system-manager-role webhook paths=../../api/loadbalancer/... paths=../../internal/loadbalancer/... output:crd:dir=../../config/loadbalancer/crd/bases output:rbac:dir=../../config/loadbalancer/rbac output:webhook:dir=../../config/loadbalancer/webhook
+//go:generate ../../../../e2e/scripts/charts
+
 import (
 	"context"
 	"fmt"

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -55,6 +56,9 @@ func TestMain(m *testing.M) {
 			return err
 		})
 }
+
+// filler holds what is not to be given.
+const filler = "machines/filler"
 
 // harvester is a Harvester whose cache shows pools as they were when they were put into it, and that counts requests.
 type harvester struct {
@@ -302,4 +306,33 @@ func TestAnAllocatorGivesTheSameAddressAgainAndTakesItBackOnce(t *testing.T) {
 	g.Expect(allocator.Release(t.Context(), made.Name, "default/lb")).To(Succeed())
 	g.Expect(allocator.Release(t.Context(), "missing", "default/lb")).To(Succeed())
 	g.Expect(stored(t, made.Name).Allocated).To(BeEmpty())
+}
+
+// several are the holders with more than one address.
+func several(stored map[string]map[string]string) map[string][]string {
+	all := map[string][]string{}
+	for _, allocated := range stored {
+		for ip, id := range allocated {
+			all[id] = append(all[id], ip)
+		}
+	}
+	maps.DeleteFunc(all, func(id string, has []string) bool { return len(has) < 2 || id == filler })
+	return all
+}
+
+// largePool has so many holders that others are in blocks, and few free addresses, in three of them.
+func largePool(subnet string) *lbv1.IPPool {
+	pool := smallPool(subnet)
+	pool.GenerateName = "large-"
+	pool.Status.Allocated = map[string]string{}
+	first := netip.MustParsePrefix(subnet).Addr().As4()
+	for third := range byte(8) {
+		for last := range 256 {
+			free := third >= 5 && last >= 100 && last < 116
+			if !free {
+				pool.Status.Allocated[netip.AddrFrom4([4]byte{first[0], first[1], first[2] + third, byte(last)}).String()] = filler
+			}
+		}
+	}
+	return pool
 }

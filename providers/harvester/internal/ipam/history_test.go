@@ -1,6 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build full
+
 package ipam_test
 
 import (
@@ -134,18 +136,6 @@ func (w *witness) look() {
 			}
 		}
 	}
-}
-
-// several are the holders with more than one address.
-func several(stored map[string]map[string]string) map[string][]string {
-	all := map[string][]string{}
-	for _, allocated := range stored {
-		for ip, id := range allocated {
-			all[id] = append(all[id], ip)
-		}
-	}
-	maps.DeleteFunc(all, func(id string, has []string) bool { return len(has) < 2 || id == filler })
-	return all
 }
 
 // endAnnotation is on the last version that a witness sees.

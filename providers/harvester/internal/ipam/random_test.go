@@ -1,6 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build full
+
 package ipam_test
 
 import (
@@ -337,9 +339,6 @@ func (p *play) end() (leaked int) {
 	return leaked
 }
 
-// filler holds what is not to be given.
-const filler = "machines/filler"
-
 // newPlay makes a pool and managers for a run.
 func newPlay(t *testing.T, managers int, pool *lbv1.IPPool, often often) (p *play, times int) {
 	t.Helper()
@@ -378,23 +377,6 @@ func number(t *testing.T, variable string, otherwise uint64) uint64 {
 // smallPool has few addresses, so that everybody is in everybody's way.
 func smallPool(subnet string) *lbv1.IPPool {
 	return &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{GenerateName: "small-"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: subnet}}}}
-}
-
-// largePool has so many holders that others are in blocks, and few free addresses, in three of them.
-func largePool(subnet string) *lbv1.IPPool {
-	pool := smallPool(subnet)
-	pool.GenerateName = "large-"
-	pool.Status.Allocated = map[string]string{}
-	first := netip.MustParsePrefix(subnet).Addr().As4()
-	for third := range byte(8) {
-		for last := range 256 {
-			free := third >= 5 && last >= 100 && last < 116
-			if !free {
-				pool.Status.Allocated[netip.AddrFrom4([4]byte{first[0], first[1], first[2] + third, byte(last)}).String()] = filler
-			}
-		}
-	}
-	return pool
 }
 
 func TestNoAddressIsGivenTwiceAndNobodyHasTwoWhateverFails(t *testing.T) {

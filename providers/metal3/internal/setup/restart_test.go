@@ -1,6 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build full
+
 package setup_test
 
 import (
@@ -31,15 +33,6 @@ func (w *world) owners(machine string) int {
 		}
 	}
 	return n
-}
-
-// intends writes on a machine, while no manager runs, which host it is about to claim.
-func (w *world) intends(machine *infrav1.Metal3Machine, host string) {
-	w.t.Helper()
-	update(w, machine, func(machine *infrav1.Metal3Machine) {
-		machine.Finalizers = []string{infrav1.MachineFinalizer}
-		machine.Annotations = map[string]string{infrav1.HostAnnotation: w.name + "/" + host}
-	})
 }
 
 func TestRestartBetweenIntentionAndClaim(t *testing.T) {

@@ -228,3 +228,12 @@ func (w *world) gone(o client.Object) {
 	w.t.Helper()
 	w.user().Gone(o)
 }
+
+// intends writes on a machine, while no manager runs, which host it is about to claim.
+func (w *world) intends(machine *infrav1.Metal3Machine, host string) {
+	w.t.Helper()
+	update(w, machine, func(machine *infrav1.Metal3Machine) {
+		machine.Finalizers = []string{infrav1.MachineFinalizer}
+		machine.Annotations = map[string]string{infrav1.HostAnnotation: w.name + "/" + host}
+	})
+}

@@ -1,6 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build full
+
 package setup_test
 
 import (
@@ -10,31 +12,11 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	"github.com/faultline-io/faultline/shared/testworld"
 )
-
-// operations are what the tasks of a virtual machine are recorded as.
-var operations = map[string]infrav1.TaskOperation{
-	"CloneVM_Task": infrav1.CloneOperation, "PowerOnVM_Task": infrav1.PowerOnOperation, "ReconfigVM_Task": infrav1.ConfigureOperation,
-	"PowerOffVM_Task": infrav1.PowerOffOperation, "Destroy_Task": infrav1.DestroyOperation, "UpgradeVM_Task": infrav1.UpgradeHardwareOperation,
-}
-
-// inFlight waits until the VSphereVM has recorded a task of vCenter's method, the only one so far, and returns it.
-func (w *world) inFlight(name string, calls string) *infrav1.VSphereVM {
-	w.t.Helper()
-	vm := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
-	w.Eventually(func(g Gomega) {
-		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(vm), vm)).To(Succeed())
-		g.Expect(w.vc.Calls()[calls]).To(Equal(1))
-		g.Expect(vm.Status.TaskRef).NotTo(BeEmpty(), "%s", testworld.Describe(vm))
-		g.Expect(vm.Status.TaskOperation).To(Equal(operations[calls]), "the task recorded may be the one before")
-	}).Should(Succeed())
-	return vm
-}
 
 // cloning is a world in which the clone of machine "cp-a" is under way, and held.
 func cloning(t *testing.T) (*world, *infrav1.VSphereMachine, *infrav1.VSphereVM) {
@@ -103,11 +85,6 @@ func TestRestartBeforeADestroyIsRecorded(t *testing.T) {
 	w.start()
 	w.gone(machine)
 	w.Expect(w.vms()).To(BeEmpty())
-}
-
-func (w *world) forgetTask(vm *infrav1.VSphereVM) {
-	w.t.Helper()
-	updateStatus(w, vm, func(vm *infrav1.VSphereVM) { vm.Status.TaskRef = "" })
 }
 
 func TestRestartInTheMiddleOfAPowerOn(t *testing.T) {

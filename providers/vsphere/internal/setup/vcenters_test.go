@@ -1,6 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build full
+
 package setup_test
 
 import (
@@ -70,10 +72,4 @@ func TestDeleteBeforeACloneIsRecordedOnAVCenterThatIsSilentAboutTasks(t *testing
 	w.vc.ReleaseTasks("CloneVM_Task")
 	w.gone(machine)
 	w.Expect(w.vms()).To(BeEmpty())
-}
-
-// waitsForDeletion marks a VSphereVM as deleted while no manager does it, so that none clones again first.
-func (w *world) waitsForDeletion(vm *infrav1.VSphereVM) {
-	w.t.Helper()
-	w.Expect(w.client.Delete(w.t.Context(), vm)).To(Succeed())
 }

@@ -287,3 +287,33 @@ func (w *world) gone(o client.Object) {
 	w.t.Helper()
 	w.user().Gone(o)
 }
+
+// inFlight waits until the VSphereVM has recorded a task of vCenter's method, the only one so far, and returns it.
+func (w *world) inFlight(name string, calls string) *infrav1.VSphereVM {
+	w.t.Helper()
+	vm := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(vm), vm)).To(Succeed())
+		g.Expect(w.vc.Calls()[calls]).To(Equal(1))
+		g.Expect(vm.Status.TaskRef).NotTo(BeEmpty(), "%s", testworld.Describe(vm))
+		g.Expect(vm.Status.TaskOperation).To(Equal(operations[calls]), "the task recorded may be the one before")
+	}).Should(Succeed())
+	return vm
+}
+
+func (w *world) forgetTask(vm *infrav1.VSphereVM) {
+	w.t.Helper()
+	updateStatus(w, vm, func(vm *infrav1.VSphereVM) { vm.Status.TaskRef = "" })
+}
+
+// waitsForDeletion marks a VSphereVM as deleted while no manager does it, so that none clones again first.
+func (w *world) waitsForDeletion(vm *infrav1.VSphereVM) {
+	w.t.Helper()
+	w.Expect(w.client.Delete(w.t.Context(), vm)).To(Succeed())
+}
+
+// operations are what the tasks of a virtual machine are recorded as.
+var operations = map[string]infrav1.TaskOperation{
+	"CloneVM_Task": infrav1.CloneOperation, "PowerOnVM_Task": infrav1.PowerOnOperation, "ReconfigVM_Task": infrav1.ConfigureOperation,
+	"PowerOffVM_Task": infrav1.PowerOffOperation, "Destroy_Task": infrav1.DestroyOperation, "UpgradeVM_Task": infrav1.UpgradeHardwareOperation,
+}

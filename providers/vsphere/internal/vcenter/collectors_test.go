@@ -5,7 +5,6 @@ package vcenter
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"strconv"
 	"testing"
@@ -24,39 +23,18 @@ type collector struct {
 	opt  simulator.Option
 }
 
-// present is the one that it is the turn of.
-var present collector
-
-// TestMain runs every test against two vCenters: one that bundles changes and reports no recent tasks, as vCenter may, and
-// one with the property collector that vcsim brings along. COLLECTOR=stock leaves the first to a run under the race detector,
-// which the second has to skip.
+// TestMain runs the tests against vCenters with vcsim's own property collector. In `make test-full` they have the simulator's, which the
+// race detector can watch, and which bundles changes and reports no recent tasks, as vCenter may.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(vCenters)); err != nil { // unless the command line sets it
 		panic(err)
 	}
-	collectors := []collector{
-		{stock, simulator.WithStockCollector()},
-		{"the simulator's collector, recent tasks silent", simulator.WithSilentRecentTasks()},
-	}
-	if os.Getenv("COLLECTOR") == "stock" {
-		collectors = collectors[:1]
-	}
-	for _, present = range collectors {
-		_, _ = fmt.Fprintln(os.Stderr, "With", present.name)
-		if code := m.Run(); code != 0 {
-			os.Exit(code)
-		}
-	}
+	os.Exit(m.Run())
 }
 
-// StartVCenter starts a simulated vCenter with the collector that it is the turn of.
+// StartVCenter starts a simulated vCenter with the collector of these tests.
 func StartVCenter(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *simulator.Server {
 	t.Helper()
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log("with", present.name)
-		}
-	})
 	return simulator.Start(t, layout, append(opts, present.opt)...)
 }
 

@@ -1,6 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build full
+
 package harvestermachine_test
 
 import (
@@ -16,17 +18,6 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/testworld"
 )
-
-// nothing wants the world's namespace on Harvester to have nothing of any machine, and the pool to have all of its addresses.
-func (w *world) nothing(pool string) {
-	w.t.Helper()
-	w.Expect(w.allocated(pool)).To(BeEmpty())
-	for _, list := range []client.ObjectList{
-		&kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceList{}, &corev1.SecretList{}, &corev1.PersistentVolumeClaimList{},
-	} {
-		w.Eventually(func() client.ObjectList { return w.on(list) }).Should(HaveField("Items", BeEmpty()))
-	}
-}
 
 // refused makes a machine with an address whose Secret is made and whose virtual machine is not, and returns what lets it be made.
 func (w *world) refused(pool string) (infra *infrav1.HarvesterMachine, allow func()) {

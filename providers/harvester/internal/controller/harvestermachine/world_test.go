@@ -424,3 +424,14 @@ func (w *world) event(infra *infrav1.HarvesterMachine, reason string) string {
 	}
 	return ""
 }
+
+// nothing wants the world's namespace on Harvester to have nothing of any machine, and the pool to have all of its addresses.
+func (w *world) nothing(pool string) {
+	w.t.Helper()
+	w.Expect(w.allocated(pool)).To(BeEmpty())
+	for _, list := range []client.ObjectList{
+		&kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceList{}, &corev1.SecretList{}, &corev1.PersistentVolumeClaimList{},
+	} {
+		w.Eventually(func() client.ObjectList { return w.on(list) }).Should(HaveField("Items", BeEmpty()))
+	}
+}

@@ -1,0 +1,17 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build full
+
+package main
+
+import (
+	"testing"
+
+	"github.com/faultline-io/faultline/shared/testenv"
+)
+
+// TestManagerAmidFaultsOfTheAPIServer is TestManager with an API server that is late, refuses requests and cuts watches.
+func TestManagerAmidFaultsOfTheAPIServer(t *testing.T) {
+	_ = runsAsInstalled(t, testenv.RunManagerAmidFaults) // The log has the proxy's own user for all requests.
+}

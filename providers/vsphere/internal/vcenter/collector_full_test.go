@@ -1,0 +1,10 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build full
+
+package vcenter
+
+import "github.com/faultline-io/faultline/providers/vsphere/simulator"
+
+var present = collector{"the simulator's collector, recent tasks silent", simulator.WithSilentRecentTasks()}
