@@ -26,52 +26,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestDemoOnBareMetal runs the whole demo with a cluster from the ClusterClass, as
-// TestDemoOnVSphere does beside it; `make demo` runs it with one from the plain template.
-func TestDemoOnBareMetal(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	var told strings.Builder
-	err := runIn(t.Context(), Options{Provider: metal3.Provider{}, Flavor: topology, Out: &told}, t.TempDir(), logr.Discard())
-	t.Log(told.String())
-	if err != nil {
-		t.Fatal(Explain(err))
-	}
-	for _, part := range []string{
-		"rack-b has no power", "no control plane (FailureDomainHostsUnhealthy)", "delete the BareMetalHost to let the Machine go",
-		"cannot reach the power of the machine", "by force, and deleted it",
-	} {
-		g.Expect(told.String()).To(ContainSubstring(part))
-	}
-}
-
-// TestDemoOnVSphere tells the demo and, on the same management cluster, how a MachineSet
-// scales down and how a demo fails: starting a management cluster is half of what it
-// costs.
-func TestDemoOnVSphere(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	told := &transcript{}
-	s := demoOf(t, Options{Provider: vsphere.Provider{}, Flavor: topology, Out: told})
-	steps := s.steps()
-	run := func(steps []step) {
-		if err := s.run(steps); err != nil {
-			t.Fatal(told, Explain(err))
-		}
-	}
-	run(steps[:len(steps)-1])
-	t.Run("workers of which several go at once stay spread", func(t *testing.T) { testScaleDown(t, s) })
-	run(steps[len(steps)-1:])
-	t.Log(told)
-	all := told.String() + s.summary()
-	for _, part := range []string{
-		"Ready=False", "no control plane (DatastoreNotFound)", "Ready=True", "from nothing to ready", "leaves nothing",
-	} {
-		g.Expect(all).To(ContainSubstring(part))
-	}
-	t.Run("a failure is explained", func(t *testing.T) { testFailure(t, s, told) })
-}
-
 // transcript can be read while the demo goes on.
 type transcript struct {
 	mu   sync.Mutex

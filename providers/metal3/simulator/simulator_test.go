@@ -96,30 +96,6 @@ func TestDelaysAreKept(t *testing.T) {
 	s.Expect(time.Since(start)).To(BeNumerically(">=", 900*time.Millisecond))
 }
 
-// Three hundred are more than a byte of an address has room for. The benchmark has a thousand.
-func TestHundredsOfHostsInOneProcess(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	s.simulate()
-	s.create(simulator.Racks(5, 60))
-	s.Eventually(s.all(bmov1alpha1.StateAvailable), 10*time.Minute, 500*time.Millisecond).Should(Equal(300))
-
-	hosts, data := &bmov1alpha1.BareMetalHostList{}, &bmov1alpha1.HardwareDataList{}
-	s.Expect(s.client.List(t.Context(), hosts, client.InNamespace(s.namespace))).To(Succeed())
-	s.Expect(s.client.List(t.Context(), data, client.InNamespace(s.namespace))).To(Succeed())
-	s.Expect(data.Items).To(HaveLen(300))
-	domains, addresses := map[string]int{}, map[string]bool{}
-	for i := range hosts.Items {
-		domains[hosts.Items[i].Labels[simulator.DomainLabel]]++
-		for _, nic := range hosts.Items[i].Status.HardwareDetails.NIC {
-			addresses[nic.MAC] = true
-		}
-		addresses[hosts.Items[i].Status.HardwareDetails.NIC[0].IP] = true
-	}
-	s.Expect(domains).To(Equal(map[string]int{"rack-1": 60, "rack-2": 60, "rack-3": 60, "rack-4": 60, "rack-5": 60}))
-	s.Expect(addresses).To(HaveLen(900), "no two network cards have the same address")
-}
-
 func TestReadyHosts(t *testing.T) {
 	t.Parallel()
 	for name, simulate := range map[string]func(*site){

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -335,4 +336,9 @@ func largePool(subnet string) *lbv1.IPPool {
 		}
 	}
 	return pool
+}
+
+// smallPool has few addresses, so that everybody is in everybody's way.
+func smallPool(subnet string) *lbv1.IPPool {
+	return &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{GenerateName: "small-"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: subnet}}}}
 }

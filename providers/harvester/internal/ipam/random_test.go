@@ -374,11 +374,6 @@ func number(t *testing.T, variable string, otherwise uint64) uint64 {
 	return n
 }
 
-// smallPool has few addresses, so that everybody is in everybody's way.
-func smallPool(subnet string) *lbv1.IPPool {
-	return &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{GenerateName: "small-"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: subnet}}}}
-}
-
 func TestNoAddressIsGivenTwiceAndNobodyHasTwoWhateverFails(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

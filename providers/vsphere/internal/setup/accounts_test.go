@@ -318,38 +318,3 @@ func TestSessionsExpireOverAndOverDuringProvisioning(t *testing.T) {
 	}
 	w.Expect(w.vms()).To(HaveLen(5))
 }
-
-// A vCenter that hardly answers holds up only its own machines.
-func TestSlowNeighbourDelaysNobodyElse(t *testing.T) {
-	t.Parallel()
-	w := workshop(t)
-	slow := simulator.Start(t, simulator.ThreeZones())
-	w.create(w.secret("slow", slow.Username(), slow.Password()))
-	neighbour := w.cluster("slow", onServer(slow), func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "slow" })
-	w.available(neighbour)
-
-	slow.SetDelay(5 * patience)
-	slow.ResetCalls()
-	var late []*infrav1.VSphereMachine
-	for i := range 5 {
-		late = append(late, w.machine("slow", fmt.Sprintf("slow-%d", i), "", func(m *infrav1.VSphereMachine) {
-			m.Spec.ResourcePool, m.Spec.Datastore = "/dc-1/host/zone-a/Resources", simulator.SharedDatastore
-		}))
-	}
-	w.Eventually(func() int { return slow.Calls()["RetrievePropertiesEx"] }).Should(BeNumerically(">", 0), "it is being waited for")
-	var machines []*infrav1.VSphereMachine
-	for i := range 5 {
-		machines = append(machines, w.worker(fmt.Sprintf("fast-%d", i)))
-	}
-	for _, machine := range machines {
-		w.provisioned(machine)
-	}
-	for _, machine := range machines {
-		w.remove(machine)
-	}
-	w.Expect(slow.Calls()["CloneVM_Task"]).To(BeZero(), "all that while the neighbour had not even cloned")
-	slow.SetDelay(0)
-	for _, machine := range late {
-		w.provisioned(machine)
-	}
-}

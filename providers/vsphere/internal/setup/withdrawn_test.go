@@ -4,7 +4,6 @@
 package setup_test
 
 import (
-	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -189,23 +188,5 @@ func TestAddedZoneDoesNotMakeARunningClusterNotReady(t *testing.T) {
 		return known.State
 	}).Should(Equal(faultlinev1.DomainCordoned))
 	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue(), "%s", testworld.Describe(cluster))
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
-}
-
-func TestMoreZonesThanCanBePublishedAreSaid(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
-	cluster := w.cluster("one")
-	zones := w.threeZones()
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
-	w.stop()
-	for i := range faultlinev1.MaxFailureDomains - 2 {
-		meta := w.meta(fmt.Sprintf("%s-more-%d", w.name, i))
-		meta.Namespace = ""
-		w.create(&infrav1.VSphereDeploymentZone{ObjectMeta: meta, Spec: infrav1.VSphereDeploymentZoneSpec{Server: w.vc.Host(), FailureDomain: "none"}})
-	}
-	w.start()
-	message := w.condition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, faultlinev1.ReasonTooManyFailureDomains)
-	w.Expect(message).To(ContainSubstring("101"))
 	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 }
