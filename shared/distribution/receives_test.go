@@ -7,12 +7,17 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
 )
 
-const pendingWaits = distribution.PendingWaits
+const (
+	pendingWaits = distribution.PendingWaits
+	notReady     = faultlinev1.ReasonFailureDomainNotReady
+)
 
 type reception struct {
 	wanted  faultlinev1.Distribution
@@ -42,7 +47,7 @@ func receptions() map[string]reception {
 		"not listed by the status": {wanted: nothing, known: unlisted, state: faultlinev1.DomainActive},
 		"not listed by the status and cordoned": {
 			wanted: wants(faultlinev1.DomainCordoned), known: unlisted,
-			state: faultlinev1.DomainCordoned, reason: faultlinev1.ReasonCordonRequested, message: "spec.distribution asks for it; have it receive machines again, or delete the Machine",
+			state: faultlinev1.DomainCordoned, reason: notReady, message: "spec.distribution asks for it; have it receive machines again, or delete the Machine",
 		},
 		"cordoned for its health": {
 			wanted: nothing, known: known(faultlinev1.DomainCordoned, faultlinev1.DomainUnhealthy, "DatastoreNotFound"),
@@ -54,7 +59,7 @@ func receptions() map[string]reception {
 		},
 		"never seen healthy": {
 			wanted: nothing, known: known(faultlinev1.DomainCordoned, faultlinev1.DomainPending, "NotYetHealthy"),
-			state: faultlinev1.DomainCordoned, reason: "NotYetHealthy", message: "so it was seen",
+			state: faultlinev1.DomainCordoned, reason: notReady, message: "so it was seen",
 		},
 		"never seen healthy where machines wait inside": {
 			wanted: nothing, known: known(faultlinev1.DomainCordoned, faultlinev1.DomainPending, "NotYetHealthy"), pending: pendingWaits,
@@ -62,15 +67,15 @@ func receptions() map[string]reception {
 		},
 		"never seen healthy and evicted where machines wait inside": {
 			wanted: wants(faultlinev1.DomainEvicting), known: known(faultlinev1.DomainEvicting, faultlinev1.DomainPending, "EvictionRequested"), pending: pendingWaits,
-			state: faultlinev1.DomainEvicting, reason: faultlinev1.ReasonEvictionRequested, message: "; have it receive machines again, or delete the Machine: a control plane makes another one elsewhere",
+			state: faultlinev1.DomainEvicting, reason: notReady, message: "; have it receive machines again, or delete the Machine: a control plane makes another one elsewhere",
 		},
 		"evicted and the status does not say so yet": {
 			wanted: wants(faultlinev1.DomainEvicting), known: known(faultlinev1.DomainActive, faultlinev1.DomainHealthy, ""),
-			state: faultlinev1.DomainEvicting, reason: faultlinev1.ReasonEvictionRequested, message: "failure domain a is to be Evicting",
+			state: faultlinev1.DomainEvicting, reason: notReady, message: "failure domain a is to be Evicting",
 		},
 		"wanted again and the status does not say so yet": {
 			wanted: nothing, known: known(faultlinev1.DomainCordoned, faultlinev1.DomainHealthy, faultlinev1.ReasonCordonRequested),
-			state: faultlinev1.DomainCordoned, reason: faultlinev1.ReasonCordonRequested, message: "so it was seen",
+			state: faultlinev1.DomainCordoned, reason: notReady, message: "so it was seen",
 		},
 	}
 }
@@ -81,13 +86,33 @@ func TestADomainReceivesMachinesOnlyWhenNeitherUserNorStatusKeepsThemOut(t *test
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			state, reason, message := distribution.Receives(tc.wanted, tc.known, "a", tc.pending)
+			state, refusal := distribution.Receives(tc.wanted, tc.known, "a", tc.pending)
 			g.Expect(state).To(Equal(tc.state))
-			g.Expect(reason).To(Equal(tc.reason))
-			g.Expect(message).To(ContainSubstring(tc.message))
-			if state == faultlinev1.DomainActive {
-				g.Expect(message).To(BeEmpty())
-			}
+			g.Expect(refusal.Reason).To(Equal(tc.reason))
+			g.Expect(refusal.Message).To(ContainSubstring(tc.message))
+			g.Expect(refusal == distribution.Refusal{}).To(Equal(state == faultlinev1.DomainActive))
 		})
 	}
+}
+
+// A reason that package distribution gives a domain, and this does not know, would be a machine's: no provider counts that as a wait for a place.
+func TestARefusalHasNoReasonThatIsOfTheDomainAlone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	given, err := providertest.ReasonsNamed("explain.go", "")
+	g.Expect(err).NotTo(HaveOccurred())
+	known, err := providertest.ReasonsNamed("receives.go", "refusalOf")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(given).NotTo(BeEmpty())
+	g.Expect(known).To(ContainElements(given))
+}
+
+func TestADomainThatCannotBeLookedAtRefusesMachinesForNoReasonOfItsOwn(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	known := faultlinev1.DistributionStatus{FailureDomains: []faultlinev1.DomainStatus{
+		{Name: "a", State: faultlinev1.DomainCordoned, Reason: "HarvesterConnectionFailed", StaleSince: metav1.Now()},
+	}}
+	_, refusal := distribution.Receives(faultlinev1.Distribution{}, known, "a", distribution.PendingRefuses)
+	g.Expect(refusal.Reason).To(Equal(notReady))
 }

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
 )
 
 // soon is how long a new machine is expected to be assigned its failure domain in, also when hundreds are made at once and the API
@@ -28,24 +28,24 @@ const soon = 20 * time.Second
 // its cluster has, or had, domains for control planes; or if it is a MachineDeployment's and its cluster spreads workers, until it
 // is assigned one, and a logical one too where there are such. A worker that may exist already waits for nothing: it is assigned
 // nothing any more.
-func Asked(cluster Cluster, machine *clusterv1.Machine, infra client.Object, place Place) (domain string, wait metav1.Condition) {
+func Asked(cluster Cluster, machine *clusterv1.Machine, infra client.Object, place Place) (domain string, wait distribution.Refusal) {
 	domain = Belongs(machine, infra)
 	_, known := cluster.Distribution()
 	switch {
 	case util.IsControlPlaneMachine(machine):
 		if domain != "" || known.ControlPlaneNeedsDomain == nil || !*known.ControlPlaneNeedsDomain {
-			return domain, metav1.Condition{}
+			return domain, distribution.Refusal{}
 		}
-		return "", metav1.Condition{Reason: faultlinev1.ReasonFailureDomainNotNamed, Message: fmt.Sprintf(
+		return "", distribution.Refusal{Reason: faultlinev1.ReasonFailureDomainNotNamed, Message: fmt.Sprintf(
 			"control-plane Machine %s names no failure domain, although its cluster has some for control planes: "+
 				"set spec.failureDomain of the Machine, or delete it, and its control plane makes one that names a domain", machine.Name)}
 	case machine.Spec.FailureDomain == "" && !place.Exists && Spread(cluster, machine) && !assigned(cluster, infra):
-		return "", metav1.Condition{Reason: faultlinev1.ReasonFailureDomainNotAssigned, Message: fmt.Sprintf(
+		return "", distribution.Refusal{Reason: faultlinev1.ReasonFailureDomainNotAssigned, Message: fmt.Sprintf(
 			"Machine %s names no failure domain and has not been assigned one yet: if that lasts, the condition %s of %s says why; "+
 				"set spec.failureDomain in the template of its MachineDeployment to choose one yourself",
 			machine.Name, faultlinev1.WorkersBalancedCondition, cluster.GetName())}
 	default:
-		return domain, metav1.Condition{}
+		return domain, distribution.Refusal{}
 	}
 }
 
@@ -57,7 +57,7 @@ func Belongs(machine *clusterv1.Machine, infra client.Object) string {
 // AssignedSoon is how long an infrastructure machine is to be left as it is, because it has just been made and only waits to be
 // assigned a failure domain: wait is Asked's answer. The assignment is the next write to come, and would be refused if it lost against
 // one that says no more than that. When the time is over, it is to be shown that the machine waits.
-func AssignedSoon(wait metav1.Condition, infra client.Object, now time.Time) time.Duration {
+func AssignedSoon(wait distribution.Refusal, infra client.Object, now time.Time) time.Duration {
 	age := now.Sub(infra.GetCreationTimestamp().Time)
 	if wait.Reason != faultlinev1.ReasonFailureDomainNotAssigned || age > soon || age < -soon { // the clock of the API server is another
 		return 0

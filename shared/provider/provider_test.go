@@ -127,7 +127,7 @@ func TestAMachineThatWillBeAssignedADomainSoonIsLeftAsItIsUntilThen(t *testing.T
 			t.Parallel()
 			g := NewWithT(t)
 			infra := &providertest.Machine{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now.Add(-tc.age))}}
-			g.Expect(provider.AssignedSoon(metav1.Condition{Reason: tc.reason}, infra, now)).To(Equal(tc.left))
+			g.Expect(provider.AssignedSoon(distribution.Refusal{Reason: tc.reason}, infra, now)).To(Equal(tc.left))
 		})
 	}
 }

@@ -178,7 +178,7 @@ func workerDomains(wanted faultlinev1.Distribution, known faultlinev1.Distributi
 	domains := make([]failuredomain.Domain, 0, len(known.FailureDomains))
 	for i := range known.FailureDomains {
 		seen := &known.FailureDomains[i]
-		state, _, _ := distribution.Receives(wanted, known, seen.Name, distribution.PendingRefuses)
+		state, _ := distribution.Receives(wanted, known, seen.Name, distribution.PendingRefuses)
 		domain := failuredomain.Domain{Name: seen.Name, State: failuredomain.State(state)}
 		if seen.Capacity != nil {
 			domain.Capacity = ptr.To(int(*seen.Capacity))

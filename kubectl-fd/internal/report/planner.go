@@ -37,7 +37,7 @@ func (c Cluster) effective(d Domain) faultlinev1.DomainState {
 		return faultlinev1.DomainEvicting
 	}
 	known := faultlinev1.DistributionStatus{FailureDomains: []faultlinev1.DomainStatus{{Name: d.Name, State: d.State}}}
-	state, _, _ := distribution.Receives(c.Wanted, known, d.Name, distribution.PendingRefuses)
+	state, _ := distribution.Receives(c.Wanted, known, d.Name, distribution.PendingRefuses)
 	return state
 }
 

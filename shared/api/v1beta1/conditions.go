@@ -53,6 +53,9 @@ const (
 	ReasonTooManyFailureDomains = "TooManyFailureDomains"
 )
 
+// ReasonFailureDomainNotReady is why a machine waits whose failure domain is Cordoned or Evicting.
+const ReasonFailureDomainNotReady = "FailureDomainNotReady"
+
 // ReasonFailureDomainNotNamed is why a control-plane machine waits that names no
 // failure domain although its cluster has some for control planes.
 const ReasonFailureDomainNotNamed = "FailureDomainNotNamed"

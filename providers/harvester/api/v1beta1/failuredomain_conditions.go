@@ -22,15 +22,16 @@ const (
 	LastControlPlaneDomainReason = faultlinev1.ReasonLastControlPlaneDomain
 )
 
-// Reasons why machines cannot be put in a failure domain. Domains of a
-// HarvesterCluster and condition MachineCreated of a HarvesterMachine have them.
+// Reasons why a machine waits for a place. Condition MachineCreated of a
+// HarvesterMachine has them, VMProvisioningReady the last, and domains of a HarvesterCluster some. WaitsFor of
+// package placement lists them all.
 const (
 	// FailureDomainNotFoundReason: the HarvesterCluster has no domain of the
 	// name, and Harvester no host of it.
 	FailureDomainNotFoundReason = "FailureDomainNotFound"
 
 	// FailureDomainNotReadyReason: the domain is Cordoned or Evicting.
-	FailureDomainNotReadyReason = "FailureDomainNotReady"
+	FailureDomainNotReadyReason = faultlinev1.ReasonFailureDomainNotReady
 
 	// FailureDomainNotNamedReason: a control plane's Machine names no domain,
 	// although its cluster has some for control planes.
@@ -51,6 +52,17 @@ const (
 	// are cordoned, or have a taint against virtual machines.
 	FailureDomainHostsCordonedReason = "FailureDomainHostsCordoned"
 
+	// AffinityImpossibleReason: no host of the failure domain suits
+	// spec.nodeAffinity.
+	AffinityImpossibleReason = "AffinityImpossible"
+
+	// VMUnschedulableReason: no host has room for the virtual machine where it
+	// may be.
+	VMUnschedulableReason = "VMUnschedulable"
+)
+
+// Events of a HarvesterCluster about its failure domains.
+const (
 	// FailureDomainSingleHostReason: the domain has a single host, so that its
 	// machines cannot be migrated and are shut down when it is upgraded.
 	FailureDomainSingleHostReason = "FailureDomainSingleHost"

@@ -78,10 +78,6 @@ const (
 
 	// KeyPairNotFoundReason: the KeyPair does not exist.
 	KeyPairNotFoundReason = "KeyPairNotFound"
-
-	// AffinityImpossibleReason: no host of the failure domain suits
-	// spec.nodeAffinity.
-	AffinityImpossibleReason = "AffinityImpossible"
 )
 
 // Condition VMIPAllocated of a HarvesterMachine. It is there only when the machine
@@ -128,10 +124,6 @@ const (
 	// VMProvisioningFailedReason: Harvester reports that it cannot make a volume
 	// or start the virtual machine.
 	VMProvisioningFailedReason = "VMProvisioningFailed"
-
-	// VMUnschedulableReason: no host has room for the virtual machine where it
-	// may be.
-	VMUnschedulableReason = "VMUnschedulable"
 )
 
 // Condition VMRunning of a HarvesterMachine.

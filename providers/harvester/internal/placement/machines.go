@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -19,45 +18,36 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// Resolve finds what the scheduler of Harvester is to be told of a failure domain that a machine names. The condition's reason is "" when
-// it has hosts. A domain that the cluster does not list is honoured too, if hosts tell it by the label of discovery, or are called so.
-func Resolve(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) (Topology, metav1.Condition) {
+// Resolve finds what the scheduler of Harvester is to be told of a failure domain that a machine names. A refusal has a reason when it has no
+// hosts. A domain that the cluster does not list is honoured too, if hosts tell it by the label of discovery, or are called so.
+func Resolve(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) (Topology, distribution.Refusal) {
 	for _, listed := range Domains(cluster, hosts) {
 		if listed.Name != domain {
 			continue
 		}
 		if len(listed.Members(hosts)) == 0 {
-			return Topology{}, metav1.Condition{Reason: infrav1.FailureDomainWithoutHostsReason, Message: fmt.Sprintf(
+			return Topology{}, distribution.Refusal{Reason: infrav1.FailureDomainWithoutHostsReason, Message: fmt.Sprintf(
 				"failure domain %s: %s", domain, withoutHosts(listed))}
 		}
-		return listed.Topology, metav1.Condition{}
+		return listed.Topology, distribution.Refusal{}
 	}
 	key := cluster.Spec.DiscoveryKey()
 	if len(carries(hosts, func(h Host) bool { return h.Labels[key] == domain })) > 0 {
-		return Topology{Key: key, Value: domain}, metav1.Condition{}
+		return Topology{Key: key, Value: domain}, distribution.Refusal{}
 	}
 	if host, found := named(hosts, domain); found {
-		return Topology{Key: corev1.LabelHostname, Value: host.Hostname}, metav1.Condition{}
+		return Topology{Key: corev1.LabelHostname, Value: host.Hostname}, distribution.Refusal{}
 	}
-	return Topology{}, metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
+	return Topology{}, distribution.Refusal{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
 		"failure domain %s is none of HarvesterCluster %s, and no host of Harvester has the label %s=%s or is called so: "+
 			"add the failure domain, label hosts, or delete the Machine", domain, cluster.Name, key, domain)}
 }
 
-// MayReceive decides whether a machine of the cluster may be put into the domain now. The condition's reason is "" when it
-// may. A domain that the cluster does not list has the state that spec.distribution gives it, if any.
-func MayReceive(cluster *infrav1.HarvesterCluster, domain string) metav1.Condition {
-	// Volumes and a virtual machine are made at once, from what the domain is said to consist of.
-	state, why, message := distribution.Receives(cluster.Spec.Distribution, cluster.Status.Distribution, domain, distribution.PendingRefuses)
-	if state == faultlinev1.DomainActive {
-		return metav1.Condition{}
-	}
-	reason := infrav1.FailureDomainNotReadyReason
-	switch why {
-	case infrav1.FailureDomainWithoutHostsReason, infrav1.FailureDomainHostsUnhealthyReason, infrav1.FailureDomainHostsCordonedReason:
-		reason = why
-	}
-	return metav1.Condition{Reason: reason, Message: message}
+// MayReceive decides whether a machine of the cluster may be put into the domain now. A domain that the cluster does not list has the state that
+// spec.distribution gives it, if any. Volumes and a virtual machine are made at once, from what the domain is said to consist of.
+func MayReceive(cluster *infrav1.HarvesterCluster, domain string) distribution.Refusal {
+	_, refusal := distribution.Receives(cluster.Spec.Distribution, cluster.Status.Distribution, domain, distribution.PendingRefuses)
+	return refusal
 }
 
 // Unlisted tells of a domain that a machine names and its cluster does not list; "" when it does.
@@ -184,18 +174,12 @@ func ApartByHost(cluster *infrav1.HarvesterCluster) bool {
 // WaitsFor is the reason for which the machine waits for a place; "" when it does not. A virtual machine that no host has room for waits
 // inside its domain.
 func WaitsFor(machine *infrav1.HarvesterMachine) string {
-	if conditions.IsFalse(machine, infrav1.MachineCreatedCondition) {
-		switch reason := conditions.GetReason(machine, infrav1.MachineCreatedCondition); reason {
-		case infrav1.FailureDomainNotFoundReason, infrav1.FailureDomainNotReadyReason, infrav1.FailureDomainWithoutHostsReason,
-			infrav1.FailureDomainHostsUnhealthyReason, infrav1.FailureDomainHostsCordonedReason, infrav1.FailureDomainNotNamedReason,
-			infrav1.FailureDomainNotAssignedReason, infrav1.AffinityImpossibleReason:
-			return reason
-		default:
-			return ""
-		}
+	if !conditions.IsFalse(machine, infrav1.MachineCreatedCondition) {
+		return distribution.Waits{Condition: infrav1.VMProvisioningReadyCondition, Reasons: []string{infrav1.VMUnschedulableReason}}.For(machine)
 	}
-	if conditions.GetReason(machine, infrav1.VMProvisioningReadyCondition) == infrav1.VMUnschedulableReason {
-		return infrav1.VMUnschedulableReason
-	}
-	return ""
+	return distribution.Waits{Condition: infrav1.MachineCreatedCondition, Reasons: []string{
+		infrav1.FailureDomainNotFoundReason, infrav1.FailureDomainNotReadyReason, infrav1.FailureDomainWithoutHostsReason,
+		infrav1.FailureDomainHostsUnhealthyReason, infrav1.FailureDomainHostsCordonedReason, infrav1.FailureDomainNotNamedReason,
+		infrav1.FailureDomainNotAssignedReason, infrav1.AffinityImpossibleReason,
+	}}.For(machine)
 }

@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/status"
 )
 
@@ -116,6 +117,20 @@ func TestAHostIsNotReadyForWhatItsNodeSaysAndNotForWhatKubeVirtDoes(t *testing.T
 	for _, name := range []string{"updated", "sound", "gone", ""} {
 		g.Expect(placement.NotReady(hosts, name)).To(BeEmpty(), name)
 	}
+}
+
+// A reason that is forgotten is not counted in the machines that wait, and does not wake the cluster.
+func TestEveryReasonForWhichAMachineHasNoPlaceIsAWait(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	waits, err := providertest.ReasonsNamed("machines.go", "WaitsFor")
+	g.Expect(err).NotTo(HaveOccurred())
+	declared, err := providertest.ReasonsBeside("../../api/v1beta1/*.go", "FailureDomainNotFoundReason")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(waits).To(ConsistOf(declared))
+	named, err := providertest.ReasonsNamed("[dm]*.go", "") // hosts.go has those of a Harvester that does not answer
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(waits).To(ContainElements(named))
 }
 
 func TestWaitsFor(t *testing.T) {

@@ -59,20 +59,24 @@ const (
 	LabelPrefixRefusedReason = "LabelPrefixRefused"
 )
 
-// Reasons why machines cannot be put in a failure domain. Domains of a
-// Metal3Cluster and condition AssociateBareMetalHost of a Metal3Machine have
-// them.
+// Reasons why a machine waits for a host. Condition AssociateBareMetalHost of a
+// Metal3Machine has them, and domains of a Metal3Cluster some. WaitsFor of package
+// placement lists them all.
 const (
 	// FailureDomainNotFoundReason: the Metal3Cluster does not list the domain,
 	// and no BareMetalHost has its label.
 	FailureDomainNotFoundReason = "FailureDomainNotFound"
 
 	// FailureDomainNotReadyReason: the domain is Cordoned or Evicting.
-	FailureDomainNotReadyReason = "FailureDomainNotReady"
+	FailureDomainNotReadyReason = faultlinev1.ReasonFailureDomainNotReady
 
 	// FailureDomainNotNamedReason: a control plane's Machine names no domain,
 	// although its cluster has some for control planes.
 	FailureDomainNotNamedReason = faultlinev1.ReasonFailureDomainNotNamed
+
+	// FailureDomainNotAssignedReason: a worker's Machine names no domain and has
+	// not been assigned one yet.
+	FailureDomainNotAssignedReason = faultlinev1.ReasonFailureDomainNotAssigned
 
 	// FailureDomainWithoutHostsReason: no BareMetalHost has the label of the
 	// domain.
@@ -84,4 +88,13 @@ const (
 
 	// NoCapacityReason: there are hosts that suit, and none is free.
 	NoCapacityReason = "NoCapacity"
+
+	// Metal3MachineHostRefusedReason: the API server refuses to give the
+	// machine a host that is free, and no other is.
+	Metal3MachineHostRefusedReason = "BareMetalHostRefused"
+
+	// Metal3MachineTemplateNotFoundReason: the template of the machine is gone
+	// before its data was claimed, and its owner has no other. Condition
+	// Metal3DataReady has it when the machine has a host.
+	Metal3MachineTemplateNotFoundReason = "Metal3MachineTemplateNotFound"
 )

@@ -18,9 +18,8 @@ const (
 	Metal3MachineNotReadyReason = clusterv1.NotReadyReason
 )
 
-// Condition AssociateBareMetalHost of a Metal3Machine. While no host suits it
-// has also FailureDomainNotFound, FailureDomainNotReady,
-// FailureDomainWithoutHosts, FailureDomainHostsUnhealthy or NoCapacity.
+// Condition AssociateBareMetalHost of a Metal3Machine. While it waits for a
+// host it has one of the reasons beside NoCapacityReason.
 const (
 	// Metal3MachineAssociateBareMetalHostCondition tells whether the machine
 	// has a host.
@@ -37,10 +36,6 @@ const (
 	// made again.
 	Metal3MachineAssociateBareMetalHostFailedReason = "AssociateBareMetalHostFailed"
 
-	// Metal3MachineHostRefusedReason: the API server refuses to give the
-	// machine a host that is free, and no other is.
-	Metal3MachineHostRefusedReason = "BareMetalHostRefused"
-
 	// Metal3MachineAnnotationsRemovedReason: a policy or webhook removes the
 	// annotation or finalizer that has to be stored before a host is taken.
 	Metal3MachineAnnotationsRemovedReason = faultlinev1.ReasonAnnotationsRemoved
@@ -56,11 +51,6 @@ const (
 	// Metal3MachineWaitingForBootstrapDataReason: there is no bootstrap data
 	// yet.
 	Metal3MachineWaitingForBootstrapDataReason = clusterv1.WaitingForBootstrapDataReason
-
-	// Metal3MachineTemplateNotFoundReason: the template of the machine is gone
-	// before its data was claimed, and its owner has no other. Condition
-	// Metal3DataReady has it when the machine has a host.
-	Metal3MachineTemplateNotFoundReason = "Metal3MachineTemplateNotFound"
 
 	// Metal3MachineInvalidHostSelectorReason: the host selector cannot be read.
 	Metal3MachineInvalidHostSelectorReason = "InvalidHostSelector"

@@ -15,6 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
 )
 
 func cluster(changes ...func(*infrav1.Metal3Cluster)) *infrav1.Metal3Cluster {
@@ -120,6 +121,20 @@ func TestMayReceive(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A reason that is forgotten is not counted in the machines that wait, and does not wake the cluster.
+func TestEveryReasonForWhichAMachineHasNoPlaceIsAWait(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	waits, err := providertest.ReasonsNamed("machines.go", "WaitsFor")
+	g.Expect(err).NotTo(HaveOccurred())
+	declared, err := providertest.ReasonsBeside("../../api/v1beta2/*.go", "FailureDomainNotFoundReason")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(waits).To(ConsistOf(declared))
+	named, err := providertest.ReasonsNamed("*.go", "")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(waits).To(ContainElements(named))
 }
 
 func TestWaiting(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 )
@@ -128,7 +129,7 @@ func (r *Reconciler) takeAddress(ctx context.Context, s *scope) (reconcile.Progr
 	var none *ipam.NoAddressError
 	if errors.As(err, &none) {
 		status.False(s.infra, infrav1.VMIPAllocatedCondition, reasonOf(none), none.Error())
-		return r.hold(s, metav1.Condition{Reason: infrav1.WaitingForAddressReason, Message: none.Error()}), nil
+		return r.hold(s, distribution.Refusal{Reason: infrav1.WaitingForAddressReason, Message: none.Error()}), nil
 	}
 	if err != nil {
 		return reconcile.Wait, err

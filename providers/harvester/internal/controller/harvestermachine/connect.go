@@ -20,6 +20,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 )
@@ -113,7 +114,7 @@ func (r *Reconciler) find(ctx context.Context, s *scope) (reconcile.Progress, er
 		message := fmt.Sprintf("VirtualMachine %s was deleted in Harvester: delete the Machine", s.place())
 		status.False(s.infra, infrav1.VMRunningCondition, infrav1.MachineNotFoundReason, message)
 		status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.MachineNotFoundReason, message)
-		return r.hold(s, metav1.Condition{Reason: infrav1.MachineNotFoundReason, Message: message}), nil
+		return r.hold(s, distribution.Refusal{Reason: infrav1.MachineNotFoundReason, Message: message}), nil
 	case vm == nil:
 		return s.enter(), nil // to make it
 	case !virtualmachine.Ours(vm, s.infra):

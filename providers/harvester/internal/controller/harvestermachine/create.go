@@ -10,13 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -94,7 +94,7 @@ func (r *Reconciler) readBootstrap(ctx context.Context, s *scope) (reconcile.Pro
 		return reconcile.Wait, err
 	}
 	if secret == nil || len(secret.Data["value"]) == 0 {
-		r.hold(s, metav1.Condition{Reason: infrav1.WaitingForBootstrapDataReason, Message: fmt.Sprintf(
+		r.hold(s, distribution.Refusal{Reason: infrav1.WaitingForBootstrapDataReason, Message: fmt.Sprintf(
 			"Secret %s of the Machine's bootstrap data, or its key value, does not exist: delete the Machine", key)})
 		return reconcile.Retry(reconcile.RefusedPause), nil
 	}
@@ -138,6 +138,6 @@ func isRefusal(err error) bool {
 
 // refused shows what Harvester objects to. Nothing tells when it does no longer.
 func (r *Reconciler) refused(s *scope, kind, name string, err error) (reconcile.Progress, error) {
-	r.hold(s, metav1.Condition{Reason: infrav1.VirtualMachineRefusedReason, Message: "Harvester: " + reconcile.RefusedMessage(kind, name, err)})
+	r.hold(s, distribution.Refusal{Reason: infrav1.VirtualMachineRefusedReason, Message: "Harvester: " + reconcile.RefusedMessage(kind, name, err)})
 	return reconcile.Retry(reconcile.RefusedPause), nil
 }

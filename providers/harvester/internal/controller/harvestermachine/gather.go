@@ -7,10 +7,10 @@ import (
 	"context"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
@@ -30,8 +30,8 @@ func (r *Reconciler) gather(ctx context.Context, infra *infrav1.HarvesterMachine
 	return s, err
 }
 
-// asked is the failure domain that the machine belongs to. A condition with a reason says that it must wait until it belongs to one.
-func (s *scope) asked() (domain string, wait metav1.Condition) {
+// asked is the failure domain that the machine belongs to. A refusal with a reason says that it must wait until it belongs to one.
+func (s *scope) asked() (domain string, wait distribution.Refusal) {
 	cluster := s.infraCluster
 	if cluster == nil {
 		cluster = &infrav1.HarvesterCluster{}

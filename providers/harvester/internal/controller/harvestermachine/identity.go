@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -23,7 +23,7 @@ func (r *Reconciler) checkID(ctx context.Context, s *scope) (reconcile.Progress,
 	if err != nil || of == "" {
 		return reconcile.Proceed, err
 	}
-	r.hold(s, metav1.Condition{Reason: infrav1.IDNotOursReason, Message: fmt.Sprintf(
+	r.hold(s, distribution.Refusal{Reason: infrav1.IDNotOursReason, Message: fmt.Sprintf(
 		"the id in the annotation %s is that of HarvesterMachine %s, of which this one is a copy: remove these annotations from this one or, if its "+
 			"HarvesterMachineTemplate has them, from that, and delete the Machine: %s",
 		infrav1.MachineIDAnnotation, of, strings.Join(owned.MachineAnnotations(), ", "))})

@@ -15,13 +15,13 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -59,7 +59,7 @@ func (r *Reconciler) resolve(ctx context.Context, s *scope) (reconcile.Progress,
 func (r *Reconciler) unless(s *scope, err error) (reconcile.Progress, error) {
 	var why *refusal
 	if errors.As(err, &why) {
-		r.hold(s, metav1.Condition{Reason: why.reason, Message: why.message})
+		r.hold(s, distribution.Refusal{Reason: why.reason, Message: why.message})
 		return reconcile.Retry(why.again), nil
 	}
 	return reconcile.Proceed, err

@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -58,7 +59,7 @@ func (s *scope) ofAnotherMachine(ctx context.Context, by client.Object) (bool, r
 
 // notOurs holds the machine up because what has the name that it needs is somebody else's, whose events do not wake it.
 func (r *Reconciler) notOurs(s *scope, by client.Object) (reconcile.Progress, error) {
-	r.hold(s, metav1.Condition{Reason: infrav1.VirtualMachineNotOursReason, Message: fmt.Sprintf(
+	r.hold(s, distribution.Refusal{Reason: infrav1.VirtualMachineNotOursReason, Message: fmt.Sprintf(
 		"%s %s on Harvester is not this machine's: it has another label %s or annotation %s, or none; delete the Machine, so that one of another "+
 			"name is made, or remove what is in the way", kindOf(by), client.ObjectKeyFromObject(by), infrav1.MachineIDLabel, infrav1.OwnerAnnotation)})
 	return reconcile.Retry(reconcile.RefusedPause), nil

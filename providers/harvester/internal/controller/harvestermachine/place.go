@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -24,9 +25,9 @@ func (r *Reconciler) choosePlace(_ context.Context, s *scope) (reconcile.Progres
 	domain, wait := s.asked()
 	switch why := s.unidentified(); {
 	case why != "":
-		wait = metav1.Condition{Reason: infrav1.AnnotationsRemovedReason, Message: why}
+		wait = distribution.Refusal{Reason: infrav1.AnnotationsRemovedReason, Message: why}
 	case s.infraCluster.ID() == "":
-		wait = metav1.Condition{Reason: infrav1.WaitingForClusterInfrastructureReadyReason, Message: "Waiting for the HarvesterCluster to have its id"}
+		wait = distribution.Refusal{Reason: infrav1.WaitingForClusterInfrastructureReadyReason, Message: "Waiting for the HarvesterCluster to have its id"}
 	}
 	if wait.Reason != "" {
 		return r.hold(s, wait), nil
@@ -41,7 +42,7 @@ func (r *Reconciler) choosePlace(_ context.Context, s *scope) (reconcile.Progres
 		}
 	}
 	if why := placement.Unsuited(s.infra.Spec.NodeAffinity, s.hosts, topology); why != "" {
-		return r.hold(s, metav1.Condition{Reason: infrav1.AffinityImpossibleReason, Message: why}), nil
+		return r.hold(s, distribution.Refusal{Reason: infrav1.AffinityImpossibleReason, Message: why}), nil
 	}
 	controlPlane := util.IsControlPlaneMachine(s.machine)
 	wants, note := placement.WantsOf(s.infraCluster, s.hosts, s.infra, controlPlane, topology)

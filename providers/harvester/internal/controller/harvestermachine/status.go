@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
@@ -28,7 +29,7 @@ func unknown(s *scope, condition, reason, message string) {
 }
 
 // hold shows why there is no virtual machine, and waits. An event tells of a reason that is new.
-func (r *Reconciler) hold(s *scope, why metav1.Condition) reconcile.Progress {
+func (r *Reconciler) hold(s *scope, why distribution.Refusal) reconcile.Progress {
 	if conditions.GetReason(s.infra, infrav1.MachineCreatedCondition) != why.Reason {
 		r.warn(s, why.Reason, "Create", "%s", why.Message)
 	}

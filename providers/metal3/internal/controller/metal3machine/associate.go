@@ -19,6 +19,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
@@ -102,9 +103,9 @@ func (s *scope) mayRun() bool {
 		conditions.Has(s.metal3, infrav1.Metal3MachineHostProvisionedCondition)
 }
 
-// asked is the failure domain that the machine belongs to, also when the Metal3Cluster has gone. A condition with a reason says
+// asked is the failure domain that the machine belongs to, also when the Metal3Cluster has gone. A refusal with a reason says
 // that it must wait until it belongs to one.
-func (s *scope) asked() (domain string, wait metav1.Condition) {
+func (s *scope) asked() (domain string, wait distribution.Refusal) {
 	cluster := s.infraCluster
 	if cluster == nil {
 		cluster = &infrav1.Metal3Cluster{}
@@ -118,12 +119,12 @@ func assignedSoon(s *scope) time.Duration {
 	return provider.AssignedSoon(wait, s.metal3, time.Now())
 }
 
-// wants is what the machine asks of a host. A condition with a reason says why it may ask for none now.
-func (s *scope) wants() (hosts.Wants, metav1.Condition) {
+// wants is what the machine asks of a host. A refusal with a reason says why it may ask for none now.
+func (s *scope) wants() (hosts.Wants, distribution.Refusal) {
 	spec := &s.metal3.Spec
 	selector, err := hosts.Selector(spec.HostSelector)
 	if err != nil {
-		return hosts.Wants{}, metav1.Condition{Reason: infrav1.Metal3MachineInvalidHostSelectorReason, Message: err.Error()}
+		return hosts.Wants{}, distribution.Refusal{Reason: infrav1.Metal3MachineInvalidHostSelectorReason, Message: err.Error()}
 	}
 	domain, unplaced := s.asked()
 	wants := hosts.Wants{
@@ -145,7 +146,7 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 		chosen, why, found := r.Hosts.Ask(wants)
 		switch {
 		case !found && why.Refusal != "":
-			r.waitForHost(s, metav1.Condition{
+			r.waitForHost(s, distribution.Refusal{
 				Reason: infrav1.Metal3MachineHostRefusedReason, Message: fmt.Sprintf("%s; no other host is free: %s", why.Refusal, why),
 			})
 			return false, reconcile.Retry(reconcile.RefusedPause), nil
@@ -157,7 +158,7 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 		if err := s.patch.StoreSpec(ctx, r.Client, s.metal3); err != nil {
 			r.Hosts.Inventory.Forget(s.key())
 			if removed := (*patch.RemovedError)(nil); errors.As(err, &removed) {
-				r.waitForHost(s, metav1.Condition{Reason: infrav1.Metal3MachineAnnotationsRemovedReason, Message: "no host is taken: " + removed.Error()})
+				r.waitForHost(s, distribution.Refusal{Reason: infrav1.Metal3MachineAnnotationsRemovedReason, Message: "no host is taken: " + removed.Error()})
 				return false, reconcile.Retry(removed.Again()), nil
 			}
 			return false, reconcile.Wait, err
@@ -202,7 +203,7 @@ func where(domain, asked string) string {
 
 // waitForHost shows what the machine waits for: in its condition, and in an event when the reason is new. The counts in the
 // message are those of the last time that something woke the machine; hosts that others get or give back do not.
-func (r *Reconciler) waitForHost(s *scope, why metav1.Condition) {
+func (r *Reconciler) waitForHost(s *scope, why distribution.Refusal) {
 	if conditions.GetReason(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition) != why.Reason {
 		r.warn(s, why.Reason, "Associate", "%s", why.Message)
 	}

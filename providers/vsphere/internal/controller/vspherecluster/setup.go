@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -26,6 +25,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/watch"
 )
@@ -106,10 +106,7 @@ func keptBy(secret client.Object) []string {
 }
 
 func waitsFor(machine *infrav1.VSphereMachine) string {
-	if !conditions.IsFalse(machine, infrav1.VSphereMachinePlacementReadyCondition) {
-		return ""
-	}
-	return conditions.GetReason(machine, infrav1.VSphereMachinePlacementReadyCondition)
+	return distribution.Waits{Condition: infrav1.VSphereMachinePlacementReadyCondition}.For(machine)
 }
 
 func (r *Reconciler) clustersWhere(ctx context.Context, keep func(*infrav1.VSphereCluster) bool, opts ...client.ListOption) []reconcile.Request {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -51,7 +50,7 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (placed bool, _ err
 	}
 	spec, err := placement.VM(s.infraCluster, s.vsphere, zone)
 	if err != nil {
-		r.wait(s, metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: err.Error()})
+		r.wait(s, distribution.Refusal{Reason: infrav1.FailureDomainNotFoundReason, Message: err.Error()})
 		return false, nil //nolint:nilerr // it is in the condition, and a VSphereFailureDomain that appears ends the wait
 	}
 	if err := r.record(ctx, s); err != nil {
@@ -85,24 +84,24 @@ func assignedSoon(s *scope) time.Duration {
 	return provider.AssignedSoon(wait, s.vsphere, time.Now())
 }
 
-// asked is the failure domain that the machine belongs to. A condition with a reason says that it must wait until it belongs to one.
-func (s *scope) asked() (domain string, wait metav1.Condition) {
+// asked is the failure domain that the machine belongs to. A refusal with a reason says that it must wait until it belongs to one.
+func (s *scope) asked() (domain string, wait distribution.Refusal) {
 	return provider.Asked(expected(s.infraCluster), s.machine, s.vsphere, infrastructure.VSphere{}.Place(s.vsphere))
 }
 
-// zone finds the deployment zone that the Machine names. A condition with a reason says why it may not be used now; the
+// zone finds the deployment zone that the Machine names. A refusal with a reason says why it may not be used now; the
 // zone is nil when the Machine names none.
-func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, metav1.Condition, error) {
+func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, distribution.Refusal, error) {
 	name, wait := s.asked()
 	if name == "" || wait.Reason != "" {
 		return nil, wait, nil
 	}
 	zone, err := r.readZone(ctx, name)
 	if err != nil {
-		return nil, metav1.Condition{}, err
+		return nil, distribution.Refusal{}, err
 	}
 	if zone == nil {
-		return nil, metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
+		return nil, distribution.Refusal{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
 			"VSphereDeploymentZone %s, which the Machine names or was assigned, does not exist: create it, or delete the Machine", name)}, nil
 	}
 	return zone, mayReceive(s.infraCluster, zone, util.IsControlPlaneMachine(s.machine)), nil
@@ -139,11 +138,11 @@ func (r *Reconciler) readZone(ctx context.Context, name string) (*placement.Zone
 
 // mayReceive decides whether the cluster may put a machine into the zone now. A zone on another vCenter is no failure domain of the
 // cluster's: only a worker that names it goes there.
-func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone, controlPlane bool) metav1.Condition {
-	notReady := func(format string, args ...any) metav1.Condition {
-		return metav1.Condition{Reason: infrav1.VSphereMachineFailureDomainNotReadyReason, Message: fmt.Sprintf(format, args...)}
+func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone, controlPlane bool) distribution.Refusal {
+	notReady := func(format string, args ...any) distribution.Refusal {
+		return distribution.Refusal{Reason: infrav1.VSphereMachineFailureDomainNotReadyReason, Message: fmt.Sprintf(format, args...)}
 	}
-	state, _, withdrawn := distribution.Receives(cluster.Spec.Distribution, cluster.Status.Distribution, zone.Name, distribution.PendingRefuses)
+	state, withdrawn := distribution.Receives(cluster.Spec.Distribution, cluster.Status.Distribution, zone.Name, distribution.PendingRefuses)
 	switch {
 	case controlPlane && !infrav1.SameServer(zone.Spec.Server, cluster.Spec.Server):
 		return notReady("VSphereDeploymentZone %s is on server %s, VSphereCluster %s on %s: a control plane stays on the server of its cluster; "+
@@ -155,9 +154,9 @@ func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone, controlPl
 	case !ptr.Deref(zone.Status.Ready, false):
 		return notReady("VSphereDeploymentZone %s is not ready: %s", zone.Name, problem(zone))
 	case state != faultlinev1.DomainActive:
-		return notReady("%s", withdrawn)
+		return notReady("%s", withdrawn.Message)
 	default:
-		return metav1.Condition{}
+		return distribution.Refusal{}
 	}
 }
 
@@ -178,7 +177,7 @@ func problem(zone *placement.Zone) string {
 }
 
 // wait shows what the machine waits for: in its conditions, and in an event when the reason is new.
-func (r *Reconciler) wait(s *scope, why metav1.Condition) {
+func (r *Reconciler) wait(s *scope, why distribution.Refusal) {
 	before := conditions.Get(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition)
 	if before == nil || before.Reason != why.Reason {
 		r.warn(s, why.Reason, "Place", "%s", why.Message)
