@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watch"
 )
 
 const kubeadm = "KubeadmControlPlane"
@@ -103,14 +103,14 @@ func (r *Reconciler) ours(cluster *clusterv1.Cluster, infra provider.Cluster) bo
 
 // observeMachines reads the control-plane Machines.
 func (r *Reconciler) observeMachines(ctx context.Context, reader client.Reader, cluster client.ObjectKey, o *observed) error {
-	list := &clusterv1.MachineList{}
-	if err := reader.List(ctx, list, watch.OfCluster(cluster), client.HasLabels{clusterv1.MachineControlPlaneLabel}); err != nil {
-		return fmt.Errorf("listing control-plane Machines of %s: %w", cluster, err)
+	list, err := machines.OfControlPlane(ctx, reader, cluster)
+	if err != nil {
+		return err
 	}
-	for i := range list.Items {
-		if list.Items[i].Spec.InfrastructureRef.GroupKind() == r.machineKind {
-			o.machines = append(o.machines, list.Items[i])
-			o.Machines = append(o.Machines, machineOf(&list.Items[i]))
+	for i := range list {
+		if list[i].Spec.InfrastructureRef.GroupKind() == r.machineKind {
+			o.machines = append(o.machines, list[i])
+			o.Machines = append(o.Machines, machineOf(&list[i]))
 		}
 	}
 	return nil
@@ -165,14 +165,11 @@ func nameOf(kind schema.GroupKind, name string) string {
 
 // machineOf is what matters of a Machine.
 func machineOf(machine *clusterv1.Machine) Machine {
-	isFalse := func(condition string) bool { return conditions.IsFalse(machine, condition) }
-	_, remediate := machine.Annotations[clusterv1.RemediateMachineAnnotation]
 	m := Machine{
 		Name: machine.Name, Owner: ownerOf(machine), OthersHook: hookOfOthers(machine),
 		Waiting: conditions.GetReason(machine, clusterv1.MachineDeletingCondition) == clusterv1.MachineDeletingWaitingForPreTerminateHookReason,
 		HasNode: machine.Status.NodeRef.IsDefined(), NodeReady: conditions.IsTrue(machine, clusterv1.MachineNodeReadyCondition),
-		Failing: remediate || isFalse(clusterv1.MachineHealthCheckSucceededCondition) || isFalse(clusterv1.MachineOwnerRemediatedCondition),
-		Etcd:    etcdOf(machine),
+		Failing: machines.Unhealthy(machine), Etcd: etcdOf(machine),
 	}
 	m.Why, m.Hooked = machine.Annotations[faultlinev1.QuorumHookAnnotation]
 	if !machine.DeletionTimestamp.IsZero() {

@@ -30,11 +30,7 @@ func (r *Reconciler) act(ctx context.Context, o *observed, d Decision) error {
 		}
 		return r.annotate(ctx, o.machines[d.Machine.Name], map[string]string{clusterv1.DeleteMachineAnnotation: encodeWoken(first, d.Machine.Wakes+1)})
 	case UnmarkMachine:
-		off := []string{faultlinev1.MarkedForMoveAnnotation}
-		if d.Machine.Mark == Ours {
-			off = append(off, clusterv1.DeleteMachineAnnotation)
-		}
-		return r.annotate(ctx, o.machines[d.Machine.Name], nil, off...)
+		return r.annotate(ctx, o.machines[d.Machine.Name], nil, d.Machine.Mark.Annotations()...)
 	case MarkInfrastructure:
 		return r.annotate(ctx, o.infras[d.Machine.Name], map[string]string{clusterv1.TemplateClonedFromNameAnnotation: outdatedName(d.Move.ClonedFrom)})
 	case RestoreInfrastructure:

@@ -10,6 +10,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/failuredomain"
+	"github.com/faultline-io/faultline/shared/machines"
 )
 
 // Action is one write, or none. It is done again without harm.
@@ -212,7 +213,7 @@ func (v *view) takeBack(m *Machine) Action {
 // mark is the next step of getting the control plane to replace the machine.
 func (v *view) mark(d Decision, m *Machine) Decision {
 	switch {
-	case m.Mark != Ours:
+	case m.Mark != machines.Ours:
 		d.Action = MarkMachine
 	case m.ClonedFrom != outdatedName(v.Move.ClonedFrom):
 		d.Action = MarkInfrastructure

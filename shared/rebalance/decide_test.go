@@ -17,6 +17,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/failuredomain"
+	"github.com/faultline-io/faultline/shared/machines"
 )
 
 var testNow = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -100,7 +101,7 @@ func ofMachines() map[string]against {
 		"a machine not Ready":        {func(s *Snapshot) { s.Machines[1].Ready = false }, faultlinev1.ReasonMachineNotReady, "Machine m1 is not Ready"},
 		"etcd not healthy":           {func(s *Snapshot) { s.ControlPlane.EtcdHealthy = false }, faultlinev1.ReasonControlPlaneUnhealthy, "EtcdClusterHealthy"},
 		"components not healthy":     {func(s *Snapshot) { s.ControlPlane.ComponentsHealthy = false }, faultlinev1.ReasonControlPlaneUnhealthy, "ControlPlaneComponentsHealthy"},
-		"a person's own mark":        {func(s *Snapshot) { s.Machines[2].Mark = Users }, faultlinev1.ReasonMachineMarked, "take it off, or scale down"},
+		"a person's own mark":        {func(s *Snapshot) { s.Machines[2].Mark = machines.Users }, faultlinev1.ReasonMachineMarked, "take it off, or scale down"},
 		"another provider's machine": {func(s *Snapshot) { s.Machines[1].Infrastructure = false }, faultlinev1.ReasonInfrastructureMachineUnexpected, "Machine m1 has no infrastructure machine of this provider"},
 		"a machine not cloned":       {func(s *Snapshot) { s.Machines[0].ClonedFrom = "" }, faultlinev1.ReasonInfrastructureMachineUnexpected, "Machine m0"},
 	}
@@ -234,11 +235,11 @@ func moving(steps ...func(*Snapshot)) Snapshot {
 	return s
 }
 
-func marked(s *Snapshot) { s.Machines[0].Mark = Ours }
+func marked(s *Snapshot) { s.Machines[0].Mark = machines.Ours }
 func overwritten(s *Snapshot) {
-	s.Machines[0].Mark = Overwritten
+	s.Machines[0].Mark = machines.Overwritten
 }
-func takenOff(s *Snapshot) { s.Machines[0].Mark = TakenOff }
+func takenOff(s *Snapshot) { s.Machines[0].Mark = machines.TakenOff }
 func cloned(s *Snapshot)   { s.Machines[0].ClonedFrom = "template-rebalance" }
 func woken(s *Snapshot)    { s.Machines[0].Woken, s.Machines[0].Wakes = testNow, 1 }
 func noticed(s *Snapshot) {
@@ -433,7 +434,7 @@ func TestAMarkThatNoMoveKnowsOfIsTakenOff(t *testing.T) {
 	g.Expect(d.Move.ClonedFrom).To(Equal("template"))
 	s.Machines[0].ClonedFrom = "template"
 	g.Expect(Decide(s).Action).To(Equal(UnmarkMachine))
-	s.Machines[0].Mark = Users
+	s.Machines[0].Mark = machines.Users
 	g.Expect(Decide(s).Action).To(Equal(Nothing), "it is a person's")
 }
 

@@ -72,7 +72,7 @@ func guards() []guard {
 		{faultlinev1.ReasonMachineNotReady, ready},
 		{faultlinev1.ReasonControlPlaneUnhealthy, healthy},
 		{faultlinev1.ReasonMachineMarked, func(v *view) string {
-			return v.each(func(m *Machine) bool { return m.Mark == Users || m.Mark == Overwritten },
+			return v.each(func(m *Machine) bool { return m.Mark.Others() },
 				"has the annotation cluster.x-k8s.io/delete-machine, which Faultline has not set: take it off, or scale down")
 		}},
 		{faultlinev1.ReasonInfrastructureMachineUnexpected, infrastructure},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/machines"
 )
 
 // model explores every interleaving of the manager, whose decisions are the real ones, with everything else.
@@ -202,7 +203,7 @@ func (s *state) written() state {
 		to.machines[p.machine].asked, to.machines[p.machine].beside = manager, true
 	case UnmarkMachine:
 		to.machines[p.machine].beside = false
-		if whose, _, _ := markOf(annotated(s.machines[p.machine].asked, s.machines[p.machine].beside, modelNow)); whose == Ours {
+		if whose, _, _ := markOf(annotated(s.machines[p.machine].asked, s.machines[p.machine].beside, modelNow)); whose == machines.Ours {
 			to.machines[p.machine].asked = nobody
 		}
 	case Wake:
@@ -522,8 +523,8 @@ func TestWhatSomebodyChangesOfTheMarksOfAMoveIsMendedOrLeftToThem(t *testing.T) 
 		}, "it never comes to rest"},
 		"a mark that was taken off is set again": {func(s *Snapshot) Decision {
 			for i := range s.Machines {
-				if s.Machines[i].Mark == TakenOff {
-					s.Machines[i].Mark = Ours
+				if s.Machines[i].Mark == machines.TakenOff {
+					s.Machines[i].Mark = machines.Ours
 				}
 			}
 			return decide(s, guards())

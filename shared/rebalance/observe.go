@@ -25,10 +25,10 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/failuredomain"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/text"
-	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // observed is a snapshot with the objects that it was taken of, to be written with the versions that they were read at.
@@ -209,17 +209,17 @@ func externalEtcd(kcp *controlplanev1.KubeadmControlPlane) bool {
 
 // observeMachines reads the control-plane Machines and their infrastructure machines.
 func (r *Reconciler) observeMachines(ctx context.Context, reader client.Reader, o *observed) error {
-	list := &clusterv1.MachineList{}
-	if err := reader.List(ctx, list, watch.OfCluster(client.ObjectKeyFromObject(o.owner)), client.HasLabels{clusterv1.MachineControlPlaneLabel}); err != nil {
-		return fmt.Errorf("listing control-plane Machines of %s: %w", o.owner.Name, err)
+	list, err := machines.OfControlPlane(ctx, reader, client.ObjectKeyFromObject(o.owner))
+	if err != nil {
+		return err
 	}
 	gvk, err := apiutil.GVKForObject(r.Provider.NewMachine(), r.Client.Scheme())
 	if err != nil {
 		return fmt.Errorf("finding the kind of %T: %w", r.Provider.NewMachine(), err)
 	}
 	o.MachineKind = gvk.Kind
-	for i := range list.Items {
-		machine := &list.Items[i]
+	for i := range list {
+		machine := &list[i]
 		m := machineOfObject(machine)
 		infra, err := r.infrastructureOf(ctx, reader, machine, gvk.GroupKind())
 		if err != nil {
@@ -262,15 +262,13 @@ func (o *observed) clonedFrom(infra client.Object) string {
 
 // machineOfObject is what matters of a Machine. It is comparable: an event that does not change it does not matter.
 func machineOfObject(machine *clusterv1.Machine) Machine {
-	isFalse := func(condition string) bool { return conditions.IsFalse(machine, condition) }
-	_, remediate := machine.Annotations[clusterv1.RemediateMachineAnnotation]
 	m := Machine{
 		Name: machine.Name, UID: machine.UID, Created: machine.CreationTimestamp.Time, Asked: machine.Spec.FailureDomain, Observed: machine.Status.FailureDomain,
 		Ready: conditions.IsTrue(machine, clusterv1.MachineReadyCondition), HasNode: machine.Status.NodeRef.IsDefined(),
 		Deleting: !machine.DeletionTimestamp.IsZero(), Deletion: distribution.DeletionPhase(machine),
 		DeletingReason: conditions.GetReason(machine, clusterv1.MachineDeletingCondition),
-		Unhealthy:      remediate || isFalse(clusterv1.MachineHealthCheckSucceededCondition) || isFalse(clusterv1.MachineOwnerRemediatedCondition),
-		Outdated:       isFalse(clusterv1.MachineUpToDateCondition),
+		Unhealthy:      machines.Unhealthy(machine),
+		Outdated:       conditions.IsFalse(machine, clusterv1.MachineUpToDateCondition),
 	}
 	if ready := conditions.Get(machine, clusterv1.MachineReadyCondition); ready != nil && ready.Status != metav1.ConditionTrue {
 		m.Waits = cmp.Or(text.InLine(ready.Message), ready.Reason)
@@ -279,25 +277,13 @@ func machineOfObject(machine *clusterv1.Machine) Machine {
 	return m
 }
 
-// mark is the value of delete-machine that is ours, with what encodeWoken adds. Whoever overwrites it has made the annotation theirs.
+// mark is the value of delete-machine that is ours, with what encodeWoken adds.
 const mark = "faultline-rebalance"
 
-func markOf(machine *clusterv1.Machine) (whose Mark, woken time.Time, wakes int) {
-	value, asked := machine.Annotations[clusterv1.DeleteMachineAnnotation]
-	_, moved := machine.Annotations[faultlinev1.MarkedForMoveAnnotation]
-	left, rest, _ := strings.Cut(value, " ")
-	switch {
-	case asked && left == mark: // also without the mark beside it, which somebody has taken off: nobody else takes it off
-		woken, wakes = decodeWoken(rest)
-		return Ours, woken, wakes
-	case moved && asked:
-		return Overwritten, time.Time{}, 0
-	case moved:
-		return TakenOff, time.Time{}, 0
-	case asked:
-		return Users, time.Time{}, 0
-	}
-	return Unmarked, time.Time{}, 0
+func markOf(machine *clusterv1.Machine) (whose machines.Mark, woken time.Time, wakes int) {
+	whose, note := machines.MarkOf(machine, mark)
+	woken, wakes = decodeWoken(note)
+	return whose, woken, wakes
 }
 
 // encodeWoken is the value of delete-machine when a control plane has been woken. Only its being there means something to others.

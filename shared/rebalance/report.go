@@ -14,6 +14,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/failuredomain"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/text"
 )
@@ -132,9 +133,9 @@ func (s *Snapshot) phase(move *Move, m, replacement *Machine) (faultlinev1.MoveP
 		return m.Deletion, "it fails a health check: " + leaving(m)
 	case m.Deleting:
 		return m.Deletion, leaving(m)
-	case m.Mark == Ours && m.ClonedFrom == outdatedName(move.ClonedFrom) && m.Outdated:
+	case m.Mark == machines.Ours && m.ClonedFrom == outdatedName(move.ClonedFrom) && m.Outdated:
 		return faultlinev1.MoveReplacing, s.awaited(move, replacement)
-	case m.Mark == Ours && m.ClonedFrom == outdatedName(move.ClonedFrom):
+	case m.Mark == machines.Ours && m.ClonedFrom == outdatedName(move.ClonedFrom):
 		return faultlinev1.MoveReplacing, "waiting for the control plane to see that it is to be replaced"
 	}
 	return faultlinev1.MoveStarted, "marking the Machine"

@@ -10,6 +10,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/failuredomain"
+	"github.com/faultline-io/faultline/shared/machines"
 )
 
 // Snapshot is all that Decide knows.
@@ -105,24 +106,6 @@ type Remediation struct {
 	At      time.Time
 }
 
-// Mark is who wants a Machine deleted first.
-type Mark string
-
-const (
-	// Unmarked is the mark of a Machine without the annotation delete-machine.
-	Unmarked Mark = ""
-	// Ours is the mark of a Machine that was marked for a move.
-	Ours Mark = "ours"
-	// Users is the mark of a Machine that somebody else has annotated. It is never touched.
-	Users Mark = "user's"
-	// Overwritten is the mark of a Machine that was marked for a move and that somebody else has annotated since. Only what is beside
-	// the annotation is taken off.
-	Overwritten Mark = "overwritten"
-	// TakenOff is the mark of a Machine that was marked for a move and that somebody has taken the annotation off since. It is marked
-	// again, as long as it moves: what would be done to a machine that is not up to date and has none is another matter.
-	TakenOff Mark = "taken off"
-)
-
 // Machine is one control-plane Machine with its infrastructure machine.
 type Machine struct {
 	Name    string
@@ -141,7 +124,7 @@ type Machine struct {
 	Waits string
 	// Outdated says that the control plane is known to find it not up to date.
 	Outdated bool
-	Mark     Mark
+	Mark     machines.Mark
 	// Woken is when the control plane was first told to look at a machine that is marked, Wakes how often it was told since.
 	Woken time.Time
 	Wakes int
@@ -161,9 +144,7 @@ func (m *Machine) Domain() string {
 }
 
 // isOurs reports whether anything is to be taken off a machine that is not moved.
-func (m *Machine) isOurs() bool {
-	return m.Mark == Ours || m.Mark == Overwritten || m.Mark == TakenOff
-}
+func (m *Machine) isOurs() bool { return len(m.Mark.Annotations()) > 0 }
 
 // outdatedName is what cloned-from-name of a machine is changed to, so that it differs from every template's that is in use.
 func outdatedName(clonedFrom string) string { return clonedFrom + outdatedSuffix }

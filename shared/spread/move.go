@@ -139,7 +139,7 @@ func (s *scope) wish(g *group) (failuredomain.Plan, error) {
 }
 
 func markedByOthers(machine *clusterv1.Machine) []string {
-	if !theirs(machine) || !machine.DeletionTimestamp.IsZero() {
+	if !markOf(machine).Others() || !machine.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	return []string{fmt.Sprintf("Machine %s has the annotation %s, which somebody else has set: scale down, or remove it",

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -125,6 +126,16 @@ func TestNoMachineIsMovedWhileAnythingSpeaksAgainstIt(t *testing.T) {
 				m.Status.Conditions = []metav1.Condition{{
 					Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, Reason: "Failed", LastTransitionTime: metav1.Now(),
 				}}
+			})
+		}, "unhealthy: md-0003"},
+		"the user wants a machine remediated": {func(w *world) {
+			change(w, &clusterv1.Machine{ObjectMeta: w.meta("md-0003")}, false, func(m *clusterv1.Machine) {
+				m.Annotations = map[string]string{clusterv1.RemediateMachineAnnotation: ""}
+			})
+		}, "unhealthy: md-0003"},
+		"a machine is being remediated": {func(w *world) {
+			change(w, &clusterv1.Machine{ObjectMeta: w.meta("md-0003")}, true, func(m *clusterv1.Machine) {
+				conditions.Set(m, metav1.Condition{Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse, Reason: "Remediating"})
 			})
 		}, "unhealthy: md-0003"},
 		"it is not asked for": {func(w *world) {

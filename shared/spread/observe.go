@@ -10,18 +10,16 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/failuredomain"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watch"
@@ -55,16 +53,12 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 	}
 	s := &scope{owner: owner, cluster: cluster, members: map[string]member{}}
 	ours := watch.OfInfrastructure(cluster)
-	infra, err := r.infrastructure(ctx, ours)
+	all, err := machines.Read(ctx, r.Client, ours, r.Provider.NewMachine())
 	if err != nil {
 		return nil, err
 	}
 	if err := r.deployments(ctx, s, ours); err != nil {
 		return nil, err
-	}
-	machines := &clusterv1.MachineList{}
-	if err := r.Client.List(ctx, machines, ours, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing Machines of %s: %w", ours.Name, err)
 	}
 	wanted, known := cluster.Distribution()
 	separates := r.Provider.Capabilities().SeparatesWithin
@@ -72,8 +66,8 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 	s.state = Cluster{
 		Domains: workerDomains(*wanted, *known), Larger: Larger(*wanted, *cluster.FailureDomains()), Logical: wanted.LogicalDomains(), Required: ptr.Deref(wanted.Workers.Required, false) && !s.within,
 	}
-	for i := range machines.Items {
-		m := member{machine: &machines.Items[i], infra: infra[machines.Items[i].Spec.InfrastructureRef]}
+	for i := range all.Machines {
+		m := member{machine: &all.Machines[i], infra: all.InfraOf(&all.Machines[i])}
 		s.members[m.machine.Name] = m
 		state := r.stateOf(m)
 		if provider.Spread(cluster, m.machine) && m.infra != nil && !s.isNamed(m.machine.Labels[clusterv1.MachineDeploymentNameLabel]) {
@@ -147,31 +141,6 @@ func (s *scope) isNamed(deployment string) bool {
 	return slices.ContainsFunc(s.named, func(md *clusterv1.MachineDeployment) bool { return md.Name == deployment })
 }
 
-// infrastructure lists the infrastructure machines of a cluster by what Machines call them: another provider's may have the same name.
-func (r *Reconciler) infrastructure(ctx context.Context, ours watch.OfCluster) (map[clusterv1.ContractVersionedObjectReference]client.Object, error) {
-	gvk, err := apiutil.GVKForObject(r.Provider.NewMachine(), r.Client.Scheme())
-	if err != nil {
-		return nil, err
-	}
-	empty, err := r.Client.Scheme().New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	if err != nil {
-		return nil, err
-	}
-	list, ok := empty.(client.ObjectList)
-	if !ok {
-		return nil, fmt.Errorf("listing %s: %T is no list", gvk.Kind, empty)
-	}
-	if err := r.Client.List(ctx, list, ours, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing %s of %s: %w", gvk.Kind, ours.Name, err)
-	}
-	byRef := map[clusterv1.ContractVersionedObjectReference]client.Object{}
-	return byRef, meta.EachListItem(list, func(o runtime.Object) error {
-		ref := clusterv1.ContractVersionedObjectReference{APIGroup: gvk.Group, Kind: gvk.Kind, Name: o.(client.Object).GetName()}
-		byRef[ref] = o.(client.Object)
-		return nil
-	})
-}
-
 // workerDomains are the domains of a cluster as they receive workers. One that has never been seen healthy receives none: there are
 // others, and a worker that is put there is there for good.
 func workerDomains(wanted faultlinev1.Distribution, known faultlinev1.DistributionStatus) []failuredomain.Domain {
@@ -207,8 +176,13 @@ func (r *Reconciler) stateOf(m member) Machine {
 	return state
 }
 
-// unhealthy reports whether a machine has failed a health check, or its Node is not well.
+// unhealthy reports whether a machine is going to be replaced, or its Node is not well: it is not available.
 func unhealthy(machine *clusterv1.Machine) bool {
+	return machines.Unhealthy(machine) || unwell(machine)
+}
+
+// unwell reports whether a machine has failed a health check, or its Node is not well: that is how a MachineSet of Cluster API sees it.
+func unwell(machine *clusterv1.Machine) bool {
 	return conditions.IsFalse(machine, clusterv1.MachineHealthCheckSucceededCondition) ||
 		machine.Status.NodeRef.IsDefined() && conditions.IsFalse(machine, clusterv1.MachineNodeHealthyCondition)
 }
@@ -219,7 +193,7 @@ func rankOf(machine *clusterv1.Machine) Rank {
 	switch {
 	case updating:
 		return RankUpdating
-	case unhealthy(machine) || !machine.Status.NodeRef.IsDefined():
+	case unwell(machine) || !machine.Status.NodeRef.IsDefined():
 		return RankUnwell
 	}
 	return RankWell

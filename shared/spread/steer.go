@@ -17,10 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// mark is the value of cluster.x-k8s.io/delete-machine that is ours. Whoever overwrites it has made the annotation theirs.
+// mark is the value of cluster.x-k8s.io/delete-machine that is ours.
 const mark = "faultline-spread"
 
 // A MachineDeployment with one of these annotations is scaled by the cluster autoscaler, one with the label by Karpenter. They mark the machines
@@ -61,9 +62,9 @@ func (r *Reconciler) mark(ctx context.Context, s *scope, marked map[string]bool)
 	var off, on []*clusterv1.Machine
 	for _, m := range s.members {
 		switch name := m.machine.Name; {
-		case isWorker(m.machine) && hasOurs(m.machine) && !marked[name]:
+		case isWorker(m.machine) && len(markOf(m.machine).Annotations()) > 0 && !marked[name]:
 			off = append(off, m.machine)
-		case marked[name] && (!ours(m.machine) || !beside(m.machine)):
+		case marked[name] && (markOf(m.machine) != machines.Ours || m.machine.Annotations[faultlinev1.MarkedForMoveAnnotation] == ""):
 			on = append(on, m.machine)
 		}
 	}
@@ -90,33 +91,18 @@ func (r *Reconciler) annotate(ctx context.Context, machine *clusterv1.Machine, s
 	return nil
 }
 
-// hasOurs reports whether anything on the machine is to be taken off again.
-func hasOurs(machine *clusterv1.Machine) bool { return ours(machine) || beside(machine) }
-
-// beside reports whether the machine has the mark that says whose delete-machine is.
-func beside(machine *clusterv1.Machine) bool {
-	_, has := machine.Annotations[faultlinev1.MarkedForMoveAnnotation]
-	return has
-}
-
-// ours reports whether the machine is marked by us alone: also where somebody has taken the mark beside it off, as nobody else takes it off.
-func ours(machine *clusterv1.Machine) bool {
-	return machine.Annotations[clusterv1.DeleteMachineAnnotation] == mark
-}
-
-// theirs reports whether somebody else wants the machine to go first.
-func theirs(machine *clusterv1.Machine) bool {
-	_, marked := machine.Annotations[clusterv1.DeleteMachineAnnotation]
-	return marked && !ours(machine)
+// markOf is whose delete-machine of the machine is.
+func markOf(machine *clusterv1.Machine) machines.Mark {
+	whose, _ := machines.MarkOf(machine, mark)
+	return whose
 }
 
 // unmarked are the machine's annotations without those that are ours.
 func unmarked(machine *clusterv1.Machine) map[string]string {
 	set := maps.Clone(machine.Annotations)
-	if ours(machine) {
-		delete(set, clusterv1.DeleteMachineAnnotation)
+	for _, key := range markOf(machine).Annotations() {
+		delete(set, key)
 	}
-	delete(set, faultlinev1.MarkedForMoveAnnotation)
 	return set
 }
 
@@ -151,10 +137,10 @@ func (s *scope) markable(all []*Machine) (marked, waiting []string, ok bool) {
 	sets := map[string]bool{}
 	for _, m := range all {
 		machine := s.members[m.Name].machine
-		switch {
-		case theirs(machine):
+		switch whose := markOf(machine); {
+		case whose.Others():
 			return nil, nil, false
-		case ours(machine):
+		case whose == machines.Ours:
 			marked = append(marked, m.Name)
 		}
 		if m.waits() {
