@@ -7,7 +7,6 @@ import (
 	"context"
 	"time"
 
-
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/shared/distribution"
