@@ -9,9 +9,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -19,6 +17,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/watch"
@@ -68,14 +67,27 @@ func (d *Domains) Withdraw() {
 	d.publisher.Forget(client.ObjectKeyFromObject(d.object))
 }
 
-// Publish evaluates the observations and writes the outcome into the status, with where machines are and which of the infrastructure
-// machines wait. The caller reports Result.Condition, or what is more telling, and comes again after Result.NextCheck.
-func (d *Domains) Publish(ctx context.Context, seen []distribution.Observation, infra InfraMachines) (distribution.Result, error) {
-	p := d.publisher
-	machines, err := d.machines(ctx, infra)
+// Publish evaluates the observations and writes the outcome into the status, with where machines are and how many wait for a place. The empty
+// object is one of the provider's machines; why returns the reason for which one waits, "" when it does not. The caller reports Result.Condition, or
+// what is more telling, and comes again after Result.NextCheck.
+func Publish[T client.Object](
+	ctx context.Context, d *Domains, seen []distribution.Observation, empty T, why func(T) string,
+) (distribution.Result, error) {
+	all, err := machines.Read(ctx, d.publisher.Client, watch.OfCluster(d.cluster), empty)
 	if err != nil {
 		return distribution.Result{}, err
 	}
+	waiting := map[string]int{}
+	all.Infra(func(o client.Object) {
+		if reason := why(o.(T)); reason != "" {
+			waiting[reason]++
+		}
+	})
+	return d.publish(seen, counted(all), waiting), nil
+}
+
+func (d *Domains) publish(seen []distribution.Observation, machines []distribution.Machine, waiting map[string]int) distribution.Result {
+	p := d.publisher
 	now := p.Clock.Now()
 	wanted, known := d.object.Distribution()
 	previous := known.FailureDomains
@@ -87,8 +99,8 @@ func (d *Domains) Publish(ctx context.Context, seen []distribution.Observation, 
 	conditions.Set(d.object, distribution.InPlace(machines))
 	p.known.Store(client.ObjectKeyFromObject(d.object), d.cluster)
 	p.Metrics.Set(d.cluster, *known, machines)
-	p.Metrics.SetWaiting(d.cluster, infra.Waiting)
-	return result, nil
+	p.Metrics.SetWaiting(d.cluster, waiting)
+	return result
 }
 
 // Report sets the condition FailureDomainsReady, whatever the type of the one that is given, and whether machines may be
@@ -144,45 +156,18 @@ func (d *Domains) Announce() {
 	}
 }
 
-// machines lists the cluster's machines as they are counted.
-func (d *Domains) machines(ctx context.Context, infra InfraMachines) ([]distribution.Machine, error) {
-	list := &clusterv1.MachineList{}
-	if err := d.publisher.Client.List(ctx, list, watch.OfCluster(d.cluster)); err != nil {
-		return nil, fmt.Errorf("listing Machines of %s: %w", d.cluster.Name, err)
-	}
-	machines := make([]distribution.Machine, 0, len(list.Items))
-	for i := range list.Items {
-		m := &list.Items[i]
+// counted are the Machines of a cluster as they are counted.
+func counted(all machines.Snapshot) []distribution.Machine {
+	counted := make([]distribution.Machine, 0, len(all.Machines))
+	for i := range all.Machines {
+		m := &all.Machines[i]
 		machine := distribution.Machine{
 			Name: m.Name, Domain: domainOf(m), Asked: m.Spec.FailureDomain, ControlPlane: util.IsControlPlaneMachine(m),
 		}
-		if of := infra.byName[m.Spec.InfrastructureRef.Name]; of != nil {
+		if of := all.InfraOf(m); of != nil {
 			machine.Asked, machine.Assigned = provider.Belongs(m, of), m.Spec.FailureDomain == ""
 		}
-		machines = append(machines, machine)
+		counted = append(counted, machine)
 	}
-	return machines, nil
-}
-
-// InfraMachines are the infrastructure machines of a cluster.
-type InfraMachines struct {
-	// Waiting counts those that wait for a place, by reason.
-	Waiting map[string]int
-	byName  map[string]client.Object
-}
-
-// InfraMachinesOf reads them. The list is an empty one of the provider's machines; why returns the reason for which one waits, "" when it
-// does not.
-func InfraMachinesOf[T client.Object](ctx context.Context, d *Domains, list client.ObjectList, why func(T) string) (InfraMachines, error) {
-	found := InfraMachines{Waiting: map[string]int{}, byName: map[string]client.Object{}}
-	if err := d.publisher.Client.List(ctx, list, watch.OfCluster(d.cluster), client.UnsafeDisableDeepCopy); err != nil { // they are only looked at
-		return found, fmt.Errorf("listing the machines of %s as %T: %w", d.cluster.Name, list, err)
-	}
-	return found, meta.EachListItem(list, func(o runtime.Object) error {
-		found.byName[o.(T).GetName()] = o.(T)
-		if reason := why(o.(T)); reason != "" {
-			found.Waiting[reason]++
-		}
-		return nil
-	})
+	return counted
 }

@@ -20,7 +20,7 @@ import (
 
 // Publisher evaluates the failure domains of clusters and reports them: see Of.
 type Publisher struct {
-	Client   client.Reader
+	Client   client.Client
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Metrics  *distribution.Metrics
@@ -53,7 +53,7 @@ func MachineMoved() predicate.Predicate {
 	}
 }
 
-// WaitChanged passes infrastructure machines that begin or cease to wait for a place, or that have gone. why is that of InfraMachinesOf.
+// WaitChanged passes infrastructure machines that begin or cease to wait for a place, or that have gone. why is that of Publish.
 func WaitChanged[T client.Object](why func(T) string) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

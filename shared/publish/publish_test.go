@@ -25,6 +25,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/status"
@@ -54,6 +55,8 @@ func publisher(t *testing.T, objects ...client.Object) (*publish.Publisher, *eve
 	}, recorder
 }
 
+func unwaited(*providertest.Machine) string { return "" }
+
 func cluster(name string, published ...clusterv1.FailureDomain) *providertest.Cluster {
 	c := &providertest.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 	c.Status.FailureDomains = published
@@ -66,9 +69,9 @@ func TestPublishCountsMachinesWhereTheyAre(t *testing.T) {
 	p, _ := publisher(t, machine("asked", "a", "", true), machine("elsewhere", "a", "b", false), machine("nowhere", "", "", false))
 	infra := cluster("cluster")
 	domains := p.Of(infra, "c")
-	_, err := domains.Publish(t.Context(), []distribution.Observation{
+	_, err := publish.Publish(t.Context(), domains, []distribution.Observation{
 		{Name: "a", ControlPlane: true, Health: distribution.Good}, {Name: "b", ControlPlane: true, Health: distribution.Good},
-	}, publish.InfraMachines{})
+	}, &providertest.Machine{}, unwaited)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(infra.Status.FailureDomains).To(HaveLen(2))
 	g.Expect(*infra.Status.Distribution.FailureDomains[0].Machines).To(Equal(faultlinev1.MachineCounts{ControlPlane: 1}))
@@ -87,7 +90,7 @@ func TestMachinesThatAreElsewhereAreNamedAndToldOfOnce(t *testing.T) {
 	seen := []distribution.Observation{{Name: "a", Health: distribution.Good}, {Name: "b", Health: distribution.Good}}
 	for _, told := range []int{1, 0} {
 		domains := p.Of(infra, "c")
-		_, err := domains.Publish(t.Context(), seen, publish.InfraMachines{})
+		_, err := publish.Publish(t.Context(), domains, seen, &providertest.Machine{}, unwaited)
 		g.Expect(err).NotTo(HaveOccurred())
 		domains.Announce()
 		warnings := 0
@@ -109,16 +112,16 @@ func TestAWorkerThatIsNotWhereItWasAssignedToIsNamedAsOneThatNamesItsDomainIs(t 
 	g := NewWithT(t)
 	made := func(name, assigned, found string) []client.Object {
 		m, infra := machine(name, "", found, false), &providertest.Machine{}
-		m.Spec.InfrastructureRef.Name, infra.ObjectMeta = name, *m.ObjectMeta.DeepCopy()
+		m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Machine", Name: name}
+		infra.ObjectMeta = *m.ObjectMeta.DeepCopy()
 		infra.Annotations = map[string]string{faultlinev1.AssignedFailureDomainAnnotation: assigned}
 		return []client.Object{m, infra}
 	}
 	p, recorder := publisher(t, slices.Concat(made("moved", "a", "b"), made("there", "a", "a"), made("not-yet", "a", ""), made("older", "", "b"))...)
 	infra := cluster("cluster")
 	domains := p.Of(infra, "c")
-	machines, err := publish.InfraMachinesOf(t.Context(), domains, &providertest.MachineList{}, func(*providertest.Machine) string { return "" })
-	g.Expect(err).NotTo(HaveOccurred())
-	_, err = domains.Publish(t.Context(), []distribution.Observation{{Name: "a", Health: distribution.Good}, {Name: "b", Health: distribution.Good}}, machines)
+	seen := []distribution.Observation{{Name: "a", Health: distribution.Good}, {Name: "b", Health: distribution.Good}}
+	_, err := publish.Publish(t.Context(), domains, seen, &providertest.Machine{}, unwaited)
 	g.Expect(err).NotTo(HaveOccurred())
 	domains.Announce()
 	g.Expect(conditions.GetMessage(infra, faultlinev1.MachinesInPlaceCondition)).To(HavePrefix("Machine moved is in failure domain b, although it was assigned a\nmove"))
@@ -138,7 +141,7 @@ func TestPublishTellsOfChangesOnce(t *testing.T) {
 	infra := cluster("cluster")
 	for told := range 2 {
 		domains := p.Of(infra, "c")
-		_, err := domains.Publish(t.Context(), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}}, publish.InfraMachines{})
+		_, err := publish.Publish(t.Context(), domains, []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}}, &providertest.Machine{}, unwaited)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(recorder.Events).To(HaveLen(told), "nothing is told before it is stored")
 		domains.Announce()
@@ -153,7 +156,7 @@ func TestPublishAdoptsWhatIsPublished(t *testing.T) {
 	g := NewWithT(t)
 	p, _ := publisher(t)
 	infra := cluster("cluster", clusterv1.FailureDomain{Name: "a", ControlPlane: ptr.To(true)})
-	_, err := p.Of(infra, "c").Publish(t.Context(), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Unknown}}, publish.InfraMachines{})
+	_, err := publish.Publish(t.Context(), p.Of(infra, "c"), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Unknown}}, &providertest.Machine{}, unwaited)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(*infra.Status.FailureDomains[0].ControlPlane).To(BeTrue())
 }
@@ -204,14 +207,20 @@ func TestAClusterWithoutDomainsKeepsNothingOfThoseItHad(t *testing.T) {
 func TestWaitingCountsTheMachinesOfOneClusterByReason(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	other := machine("other", "", "", false)
-	other.Labels[clusterv1.ClusterNameLabel] = "d"
-	p, _ := publisher(t, machine("one", "", "NoCapacity", true), machine("two", "", "NoCapacity", false), machine("three", "", "", true), other)
-	machines, err := publish.InfraMachinesOf(t.Context(), p.Of(cluster("cluster"), "c"), &clusterv1.MachineList{}, func(m *clusterv1.Machine) string {
-		return m.Status.FailureDomain // which stands for a reason here
-	})
+	infra := func(name, cluster, reason string) client.Object {
+		return &providertest.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}},
+			Status:     provider.Place{Domain: reason}, // which stands for a reason here
+		}
+	}
+	p, _ := publisher(t, infra("one", "c", "NoCapacity"), infra("two", "c", "NoCapacity"), infra("three", "c", ""), infra("other", "d", "NoCapacity"))
+	_, err := publish.Publish(t.Context(), p.Of(cluster("cluster"), "c"), nil, &providertest.Machine{}, func(m *providertest.Machine) string { return m.Status.Domain })
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(machines.Waiting).To(Equal(map[string]int{"NoCapacity": 2}))
+	g.Expect(testutil.CollectAndCompare(p.Metrics, strings.NewReader(`
+# HELP capi_failure_domain_waiting_machines Machines that wait for a place in their failure domain.
+# TYPE capi_failure_domain_waiting_machines gauge
+capi_failure_domain_waiting_machines{cluster="c",namespace="ns",reason="NoCapacity"} 2
+`), "capi_failure_domain_waiting_machines")).To(Succeed())
 }
 
 // The infrastructure cluster may have another name than the Cluster, under which the metrics are.
@@ -220,7 +229,7 @@ func TestMetricsOfAClusterGoWithIt(t *testing.T) {
 	g := NewWithT(t)
 	p, _ := publisher(t)
 	infra := cluster("cluster-x7k2p")
-	_, err := p.Of(infra, "c").Publish(t.Context(), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}}, publish.InfraMachines{})
+	_, err := publish.Publish(t.Context(), p.Of(infra, "c"), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}}, &providertest.Machine{}, unwaited)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(testutil.CollectAndCount(p.Metrics)).NotTo(BeZero())
 	p.Forget(client.ObjectKeyFromObject(infra))

@@ -73,7 +73,7 @@ func (c *controllers) look(t *testing.T, key client.ObjectKey) {
 	g.Expect(c.client.Get(t.Context(), key, infra)).To(Succeed())
 	p := patch.From(infra)
 	domains := c.publisher.Of(infra, key.Name)
-	result, err := domains.Publish(t.Context(), c.seen, publish.InfraMachines{})
+	result, err := publish.Publish(t.Context(), domains, c.seen, &providertest.Machine{}, func(*providertest.Machine) string { return "" })
 	g.Expect(err).NotTo(HaveOccurred())
 	domains.Report(result.Condition(), true)
 	g.Expect(p.Apply(t.Context(), c.client, infra)).To(Succeed())

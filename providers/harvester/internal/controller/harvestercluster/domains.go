@@ -35,11 +35,7 @@ func (s *scope) publishDomains(ctx context.Context) (time.Duration, error) {
 		s.domains.Report(tooMany(s.cluster, len(seen)), s.domains.Keep())
 		return 0, nil
 	}
-	machines, err := publish.InfraMachinesOf(ctx, s.domains, &infrav1.HarvesterMachineList{}, placement.WaitsFor)
-	if err != nil {
-		return 0, err
-	}
-	result, err := s.domains.Publish(ctx, seen, machines)
+	result, err := publish.Publish(ctx, s.domains, seen, &infrav1.HarvesterMachine{}, placement.WaitsFor)
 	if err != nil {
 		return 0, err
 	}

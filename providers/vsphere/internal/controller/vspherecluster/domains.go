@@ -38,11 +38,7 @@ func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duratio
 	if err != nil {
 		return 0, err
 	}
-	machines, err := publish.InfraMachinesOf(ctx, s.domains, &infrav1.VSphereMachineList{}, waitsFor)
-	if err != nil {
-		return 0, err
-	}
-	result, err := s.domains.Publish(ctx, seen, machines)
+	result, err := publish.Publish(ctx, s.domains, seen, &infrav1.VSphereMachine{}, waitsFor)
 	if err != nil {
 		return 0, err
 	}
