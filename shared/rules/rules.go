@@ -9,31 +9,21 @@
 package rules
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Deletable lets every object of a kind be deleted. Validators embed it.
-type Deletable[T runtime.Object] struct{}
-
-// ValidateDelete allows the deletion.
-func (Deletable[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) {
-	return nil, nil
-}
-
-// Refuse makes one error of an object's errors, nil when there are none.
-func Refuse(kind schema.GroupVersionKind, name string, errs field.ErrorList) error {
+// refuse makes one error of an object's errors, nil when there are none.
+func refuse(object client.Object, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return apierrors.NewInvalid(kind.GroupKind(), name, errs)
+	return apierrors.NewInvalid(object.GetObjectKind().GroupVersionKind().GroupKind(), object.GetName(), errs)
 }
 
 // Added returns the errors in after that were not in before.

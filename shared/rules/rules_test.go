@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -30,17 +29,6 @@ func TestAdded(t *testing.T) {
 func TestAddedWarnings(t *testing.T) {
 	t.Parallel()
 	NewWithT(t).Expect(rules.AddedWarnings(admission.Warnings{"a"}, admission.Warnings{"a", "b"})).To(ConsistOf("b"))
-}
-
-func TestRefuse(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	kind := clusterv1.GroupVersion.WithKind("Machine")
-	g.Expect(rules.Refuse(kind, "a", nil)).To(Succeed())
-	err := rules.Refuse(kind, "a", field.ErrorList{field.Forbidden(field.NewPath("spec", "os"), "remove it")})
-	g.Expect(apierrors.IsInvalid(err)).To(BeTrue())
-	g.Expect(err).To(MatchError(And(ContainSubstring("Machine"), ContainSubstring("spec.os"), ContainSubstring("remove it"))))
-	g.Expect(rulestest.Causes(err)).To(ConsistOf("spec.os: Forbidden"))
 }
 
 // A refusal must leave what it does not name alone: lists as a whole, fields of structs one by one.

@@ -6,10 +6,6 @@ package rules
 import (
 	"fmt"
 	"strings"
-
-	ctrl "sigs.k8s.io/controller-runtime"
-
-	"github.com/faultline-io/faultline/shared/conversion"
 )
 
 // namesShown is how many names a message has at most.
@@ -29,21 +25,4 @@ func Abbreviated(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), len(names)-namesShown)
-}
-
-// Kind has webhooks.
-type Kind struct {
-	Name     string
-	Webhooks interface{ SetupWithManager(ctrl.Manager) error }
-}
-
-// Setup registers the webhooks of every kind, and what converts between their versions.
-func Setup(mgr ctrl.Manager, kinds ...Kind) error {
-	conversion.Serve(mgr)
-	for _, kind := range kinds {
-		if err := kind.Webhooks.SetupWithManager(mgr); err != nil {
-			return fmt.Errorf("setting up the webhooks of %s: %w", kind.Name, err)
-		}
-	}
-	return nil
 }

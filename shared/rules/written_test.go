@@ -17,11 +17,11 @@ import (
 func TestRulesAreAskedOfWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	written, err := rules.NewWritten(clusterv1.AddToScheme, map[string]rules.Creation{
-		"Machine": rules.Create(nil, func(machine *clusterv1.Machine) field.ErrorList {
+	written, err := rules.NewWritten(clusterv1.AddToScheme, rules.Webhooks[*clusterv1.Machine]{
+		Validate: func(machine *clusterv1.Machine) field.ErrorList {
 			return field.ErrorList{field.Invalid(field.NewPath("spec", "clusterName"), machine.Spec.ClusterName, "in "+machine.Namespace)}
-		}),
-	})
+		},
+	}, rules.Webhooks[*clusterv1.MachineSet]{})
 	g.Expect(err).NotTo(HaveOccurred())
 	object := func(kind, version string, spec any) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cluster.x-k8s.io/" + version, "kind": kind, "spec": spec}}

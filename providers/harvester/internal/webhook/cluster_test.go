@@ -223,7 +223,7 @@ func TestDefaultCluster(t *testing.T) {
 	g := NewWithT(t)
 	for host, want := range map[string]int32{"10.0.0.1": 6443, "": 0} {
 		cluster := &infrav1.HarvesterCluster{Spec: infrav1.HarvesterClusterSpec{ControlPlaneEndpoint: infrav1.APIEndpoint{Host: host}}}
-		g.Expect((&HarvesterCluster{}).Default(t.Context(), cluster)).To(Succeed())
+		g.Expect(defaultCluster(t.Context(), cluster)).To(Succeed())
 		g.Expect(cluster.Spec.ControlPlaneEndpoint).To(Equal(infrav1.APIEndpoint{Host: host, Port: want}))
 	}
 }

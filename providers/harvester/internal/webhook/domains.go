@@ -93,7 +93,7 @@ func validateDomainName(name string, path *field.Path) field.ErrorList {
 // redefinedInUse returns an error for each failure domain that is removed, or
 // given other hosts, and has machines: they would be in no domain, or in one that
 // they are not in.
-func (w *HarvesterCluster) redefinedInUse(ctx context.Context, before, after *infrav1.HarvesterCluster) (field.ErrorList, error) {
+func (w harvesterCluster) redefinedInUse(ctx context.Context, before, after *infrav1.HarvesterCluster) (field.ErrorList, error) {
 	name := rules.ClusterName(after)
 	if !redefines(before.Spec, after.Spec) || name == "" || !after.DeletionTimestamp.IsZero() {
 		return nil, nil

@@ -20,7 +20,7 @@ import (
 
 // validateForeign refuses what a cluster may not use in other namespaces. On update
 // only what has changed counts; before is nil on create.
-func (w *HarvesterCluster) validateForeign(ctx context.Context, before, after *infrav1.HarvesterCluster) (admission.Warnings, field.ErrorList, error) {
+func (w harvesterCluster) validateForeign(ctx context.Context, before, after *infrav1.HarvesterCluster) (admission.Warnings, field.ErrorList, error) {
 	was := infrav1.HarvesterClusterSpec{}
 	if before != nil {
 		was = before.Spec

@@ -9,7 +9,9 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
@@ -28,14 +30,14 @@ func ofTenant() *infrav1.HarvesterCluster {
 }
 
 // ofTenants validates with two Secrets of others, of which one allows its use.
-func ofTenants(options owned.Consent) *HarvesterCluster {
+func ofTenants(options owned.Consent) harvesterCluster {
 	secret := func(name, allowed string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "others", Name: name, Annotations: map[string]string{faultlinev1.AllowedNamespacesAnnotation: allowed},
 		}}
 	}
 	c := fake.NewClientBuilder().WithObjects(secret("open", "a,tenant"), secret("closed", "a")).Build()
-	return &HarvesterCluster{Reader: c, Consent: options}
+	return harvesterCluster{Reader: c, Consent: options}
 }
 
 func TestAClusterUsesOfAnotherNamespaceOnlyWhatAllowsIt(t *testing.T) {
@@ -75,15 +77,16 @@ func TestAClusterUsesOfAnotherNamespaceOnlyWhatAllowsIt(t *testing.T) {
 			w := ofTenants(owned.Consent{IdentityNamespaces: tc.mode, CloudProviderConfigNamespaces: []string{"addons"}})
 			before, after := ofTenant(), ofTenant()
 			tc.change(after)
-			for _, validate := range []func() ([]string, error){
-				func() ([]string, error) { return w.ValidateCreate(t.Context(), after) },
-				func() ([]string, error) { return w.ValidateUpdate(t.Context(), before, after) },
+			for _, validate := range []func() (admission.Warnings, field.ErrorList, error){
+				func() (admission.Warnings, field.ErrorList, error) { return w.create(t.Context(), after) },
+				func() (admission.Warnings, field.ErrorList, error) { return w.update(t.Context(), before, after) },
 			} {
-				warnings, err := validate()
+				warnings, errs, err := validate()
+				g.Expect(err).NotTo(HaveOccurred())
 				if tc.refused == "" {
-					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(errs).To(BeEmpty())
 				} else {
-					g.Expect(err).To(MatchError(ContainSubstring(tc.refused)))
+					g.Expect(errs.ToAggregate()).To(MatchError(ContainSubstring(tc.refused)))
 				}
 				if tc.warned == "" {
 					g.Expect(warnings).NotTo(ContainElement(ContainSubstring("does not allow")))
@@ -91,8 +94,9 @@ func TestAClusterUsesOfAnotherNamespaceOnlyWhatAllowsIt(t *testing.T) {
 					g.Expect(warnings).To(ContainElement(HavePrefix(tc.warned)))
 				}
 			}
-			_, err := w.ValidateUpdate(t.Context(), after, after)
-			g.Expect(err).NotTo(HaveOccurred(), "what was let in before can be changed elsewhere")
+			_, errs, err := w.update(t.Context(), after, after)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(errs).To(BeEmpty(), "what was let in before can be changed elsewhere")
 		})
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -23,34 +22,21 @@ import (
 // defaultAPIServerPort is where API servers are reached unless told otherwise.
 const defaultAPIServerPort = 6443
 
-// HarvesterCluster defaults and validates HarvesterClusters. Its Reader should
-// be uncached: a machine that was made a moment ago counts.
-type HarvesterCluster struct {
-	rules.Deletable[*infrav1.HarvesterCluster]
-
+// harvesterCluster has the rules of HarvesterClusters that need other objects. Its Reader should be uncached: what was made a moment ago counts.
+type harvesterCluster struct {
 	Reader client.Reader
 	// Consent is what a cluster may use in other namespaces.
 	Consent owned.Consent
 }
 
-var (
-	_ admission.Validator[*infrav1.HarvesterCluster] = &HarvesterCluster{}
-	_ admission.Defaulter[*infrav1.HarvesterCluster] = &HarvesterCluster{}
-)
-
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-harvestercluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=create;update,versions=v1beta1,name=validation.harvestercluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta1-harvestercluster,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=create;update,versions=v1beta1,name=default.harvestercluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhooks, and what converts the kind.
-func (w *HarvesterCluster) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterCluster{}).WithDefaulter(w).WithValidator(w).WithConverter(clusterConverter()).Complete()
-}
-
-// Default takes the API server's usual port, and keeps an endpoint that is known
+// defaultCluster takes the API server's usual port, and keeps an endpoint that is known
 // where an unspecified address is applied again: templates of ClusterClasses have
 // one, and the topology controller applies what they have for ever. What else has
 // a default has it where it is read, so that what is stored is what the user said.
-func (w *HarvesterCluster) Default(ctx context.Context, cluster *infrav1.HarvesterCluster) error {
+func defaultCluster(ctx context.Context, cluster *infrav1.HarvesterCluster) error {
 	endpoint := &cluster.Spec.ControlPlaneEndpoint
 	if endpoint.Host != "" && !endpoint.IsSet() {
 		known, err := knownEndpoint(ctx)
@@ -83,36 +69,24 @@ func knownEndpoint(ctx context.Context) (infrav1.APIEndpoint, error) {
 	return before.Spec.ControlPlaneEndpoint, nil
 }
 
-// ValidateCreate refuses clusters that could not be reconciled.
-func (w *HarvesterCluster) ValidateCreate(ctx context.Context, cluster *infrav1.HarvesterCluster) (admission.Warnings, error) {
+// create refuses the identity of another cluster, and what the cluster may not use in other namespaces.
+func (w harvesterCluster) create(ctx context.Context, cluster *infrav1.HarvesterCluster) (admission.Warnings, field.ErrorList, error) {
 	copied, err := validateNewIdentity(ctx, w.Reader, cluster, infrav1.ClusterIDAnnotation, &infrav1.HarvesterClusterList{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	warnings, foreign, err := w.validateForeign(ctx, nil, cluster)
-	if err != nil {
-		return nil, err
-	}
-	return append(warnClusterObject(cluster), warnings...),
-		refuse("HarvesterCluster", cluster.Name, slices.Concat(validateClusterObject(cluster), copied, foreign))
+	return warnings, append(copied, foreign...), err
 }
 
-// ValidateUpdate refuses changes that ValidateCreate would, those after which
-// machines and endpoint were not found again, and those by which failure domains
-// that have machines cease to be what they were.
-func (w *HarvesterCluster) ValidateUpdate(ctx context.Context, before, after *infrav1.HarvesterCluster) (admission.Warnings, error) {
-	errs := rules.Added(validateClusterObject(before), validateClusterObject(after))
-	errs = append(errs, validateClusterChange(before, after)...)
+// update refuses changes that the machines of the cluster cannot follow.
+func (w harvesterCluster) update(ctx context.Context, before, after *infrav1.HarvesterCluster) (admission.Warnings, field.ErrorList, error) {
 	inUse, err := w.redefinedInUse(ctx, before, after)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	warnings, foreign, err := w.validateForeign(ctx, before, after)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(rules.AddedWarnings(warnClusterObject(before), warnClusterObject(after)), warnClusterChange(before, after), warnings),
-		refuse("HarvesterCluster", after.Name, slices.Concat(errs, inUse, foreign))
+	return append(warnClusterChange(before, after), warnings...), slices.Concat(validateClusterChange(before, after), inUse, foreign), err
 }
 
 // validateClusterObject has the rules of a cluster, wants what a template may

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -18,44 +17,25 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// HarvesterMachine validates HarvesterMachines. Its Reader should be uncached: a
-// machine that was made a moment ago counts.
-type HarvesterMachine struct {
-	rules.Deletable[*infrav1.HarvesterMachine]
-
-	Reader client.Reader
-}
-
-var _ admission.Validator[*infrav1.HarvesterMachine] = &HarvesterMachine{}
-
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-harvestermachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=harvestermachines,verbs=create;update,versions=v1beta1,name=validation.harvestermachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhook, and what converts the kind.
-func (w *HarvesterMachine) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterMachine{}).WithValidator(w).WithConverter(machineConverter()).Complete()
-}
-
-// ValidateCreate refuses machines that no virtual machine could be made for.
-func (w *HarvesterMachine) ValidateCreate(ctx context.Context, machine *infrav1.HarvesterMachine) (admission.Warnings, error) {
-	copied, err := validateNewIdentity(ctx, w.Reader, machine, infrav1.MachineIDAnnotation, &infrav1.HarvesterMachineList{})
-	if err != nil {
-		return nil, err
+// createMachine refuses the identity of another machine. The reader should be uncached: what was made a moment ago counts.
+func createMachine(reader client.Reader) rules.Rule[*infrav1.HarvesterMachine] {
+	return func(ctx context.Context, machine *infrav1.HarvesterMachine) (admission.Warnings, field.ErrorList, error) {
+		copied, err := validateNewIdentity(ctx, reader, machine, infrav1.MachineIDAnnotation, &infrav1.HarvesterMachineList{})
+		return nil, copied, err
 	}
-	return warnMachine(machine.Spec, field.NewPath("spec")), refuse("HarvesterMachine", machine.Name, append(validateMachineObject(machine), copied...))
 }
 
-// ValidateUpdate refuses every change of the spec but those of the controller: a
-// virtual machine stays what it was made as.
-func (w *HarvesterMachine) ValidateUpdate(_ context.Context, before, after *infrav1.HarvesterMachine) (admission.Warnings, error) {
+// changeMachine refuses to change what a machine is.
+func changeMachine(before, after *infrav1.HarvesterMachine) field.ErrorList {
 	path := field.NewPath("spec")
-	errs := rules.Added(validateMachineObject(before), validateMachineObject(after))
-	errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path,
-		"change the HarvesterMachineTemplate that the machine is made from, and the machine is replaced", "providerID", "failureDomain")...)
+	errs := rules.Changed(&before.Spec, &after.Spec, path,
+		"change the HarvesterMachineTemplate that the machine is made from, and the machine is replaced", "providerID", "failureDomain")
 	if id := before.Spec.ProviderID; id != "" && id != after.Spec.ProviderID {
 		errs = append(errs, field.Forbidden(path.Child("providerID"), "cannot be changed once it is known: leave it at "+id))
 	}
-	return rules.AddedWarnings(warnMachine(before.Spec, path), warnMachine(after.Spec, path)),
-		refuse("HarvesterMachine", after.Name, errs)
+	return errs
 }
 
 // validateMachineObject has the rules of a machine, and wants what a template

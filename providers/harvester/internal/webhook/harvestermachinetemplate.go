@@ -7,7 +7,6 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
@@ -15,39 +14,12 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// HarvesterMachineTemplate validates HarvesterMachineTemplates.
-type HarvesterMachineTemplate struct {
-	rules.Deletable[*infrav1.HarvesterMachineTemplate]
-}
-
-var _ admission.Validator[*infrav1.HarvesterMachineTemplate] = &HarvesterMachineTemplate{}
-
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-harvestermachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=harvestermachinetemplates,verbs=create;update,versions=v1beta1,name=validation.harvestermachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhook, and what converts the kind.
-func (w *HarvesterMachineTemplate) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterMachineTemplate{}).WithValidator(w).WithConverter(machineTemplateConverter()).Complete()
-}
-
-// ValidateCreate refuses templates of machines that would be refused. What is
-// left empty is for patches of the ClusterClass to fill in.
-func (w *HarvesterMachineTemplate) ValidateCreate(_ context.Context, template *infrav1.HarvesterMachineTemplate) (admission.Warnings, error) {
-	return warnMachineTemplate(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec")),
-		refuse("HarvesterMachineTemplate", template.Name, validateTemplateObject(template))
-}
-
-// ValidateUpdate refuses every change of the machine's spec, except to dry runs
-// of the topology controller, which ask what would change.
-func (w *HarvesterMachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.HarvesterMachineTemplate) (admission.Warnings, error) {
-	path := field.NewPath("spec", "template", "spec")
-	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
-	errs, err := rules.TemplateChanged(ctx, after, &from, &to)
-	if err != nil {
-		return nil, err
-	}
-	errs = append(rules.Added(validateTemplateObject(before), validateTemplateObject(after)), errs...)
-	return rules.AddedWarnings(warnMachineTemplate(from, path), warnMachineTemplate(to, path)),
-		refuse("HarvesterMachineTemplate", after.Name, errs)
+// updateMachineTemplate refuses every change of the machine's spec, except to dry runs of the topology controller, which ask what would change.
+func updateMachineTemplate(ctx context.Context, before, after *infrav1.HarvesterMachineTemplate) (admission.Warnings, field.ErrorList, error) {
+	errs, err := rules.TemplateChanged(ctx, after, &before.Spec.Template.Spec, &after.Spec.Template.Spec)
+	return nil, errs, err
 }
 
 func validateTemplateObject(template *infrav1.HarvesterMachineTemplate) field.ErrorList {

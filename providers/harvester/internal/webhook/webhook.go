@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
@@ -32,27 +34,40 @@ type Webhooks struct {
 
 // SetupWithManager registers them. The manager's scheme has both versions.
 func (w Webhooks) SetupWithManager(mgr ctrl.Manager) error {
-	return rules.Setup(mgr,
-		rules.Kind{Name: "HarvesterCluster", Webhooks: &HarvesterCluster{Reader: mgr.GetAPIReader(), Consent: w.Consent}},
-		rules.Kind{Name: "HarvesterClusterTemplate", Webhooks: &HarvesterClusterTemplate{}},
-		rules.Kind{Name: "HarvesterMachine", Webhooks: &HarvesterMachine{Reader: mgr.GetAPIReader()}},
-		rules.Kind{Name: "HarvesterMachineTemplate", Webhooks: &HarvesterMachineTemplate{}},
-	)
+	return rules.Setup(mgr, w.kinds(mgr.GetAPIReader())...)
+}
+
+// kinds has the webhooks of every kind.
+func (w Webhooks) kinds(reader client.Reader) []rules.Kind {
+	spec, templateSpec := field.NewPath("spec"), field.NewPath("spec", "template", "spec")
+	cluster := harvesterCluster{Reader: reader, Consent: w.Consent}
+	return []rules.Kind{
+		rules.Webhooks[*infrav1.HarvesterCluster]{
+			Converter: clusterConverter(), Default: defaultCluster, Validate: validateClusterObject, Warn: warnClusterObject,
+			Create: cluster.create, Update: cluster.update,
+		},
+		rules.Webhooks[*infrav1.HarvesterClusterTemplate]{
+			Converter: clusterTemplateConverter(), Validate: validateClusterTemplate,
+			Warn: func(template *infrav1.HarvesterClusterTemplate) admission.Warnings {
+				return warnClusterTemplate(template.Spec.Template.Spec, templateSpec)
+			},
+		},
+		rules.Webhooks[*infrav1.HarvesterMachine]{
+			Converter: machineConverter(), Validate: validateMachineObject, Create: createMachine(reader), Change: changeMachine,
+			Warn: func(machine *infrav1.HarvesterMachine) admission.Warnings { return warnMachine(machine.Spec, spec) },
+		},
+		rules.Webhooks[*infrav1.HarvesterMachineTemplate]{
+			Converter: machineTemplateConverter(), Validate: validateTemplateObject, Update: updateMachineTemplate,
+			Warn: func(template *infrav1.HarvesterMachineTemplate) admission.Warnings {
+				return warnMachineTemplate(template.Spec.Template.Spec, templateSpec)
+			},
+		},
+	}
 }
 
 // Written has the rules of creating objects of every kind, for those who have them as they are written in either version.
 func Written() (rules.Written, error) {
 	return rules.NewWritten(func(scheme *runtime.Scheme) error {
 		return errors.Join(infrav1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
-	}, map[string]rules.Creation{
-		"HarvesterCluster":         rules.Create(clusterConverter(), validateClusterObject),
-		"HarvesterClusterTemplate": rules.Create(clusterTemplateConverter(), validateClusterTemplate),
-		"HarvesterMachine":         rules.Create(machineConverter(), validateMachineObject),
-		"HarvesterMachineTemplate": rules.Create(machineTemplateConverter(), validateTemplateObject),
-	})
-}
-
-// refuse makes one error of an object's errors, nil when there are none.
-func refuse(kind, name string, errs field.ErrorList) error {
-	return rules.Refuse(infrav1.GroupVersion.WithKind(kind), name, errs)
+	}, Webhooks{}.kinds(nil)...)
 }

@@ -61,18 +61,18 @@ func TestWarnCluster(t *testing.T) {
 func TestDefaultCluster(t *testing.T) {
 	g := NewWithT(t)
 	cluster := &infrav1.Metal3Cluster{Spec: infrav1.Metal3ClusterSpec{ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1"}}}
-	g.Expect((&Metal3Cluster{}).Default(t.Context(), cluster)).To(Succeed())
+	g.Expect(defaultCluster(t.Context(), cluster)).To(Succeed())
 	g.Expect(cluster.Spec.ControlPlaneEndpoint.Port).To(BeEquivalentTo(6443))
 	g.Expect(cluster.Spec.CloudProviderEnabled).To(HaveValue(BeFalse()))
 
 	cluster = &infrav1.Metal3Cluster{Spec: infrav1.Metal3ClusterSpec{
 		ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 443}, CloudProviderEnabled: ptr.To(true)}}
-	g.Expect((&Metal3Cluster{}).Default(t.Context(), cluster)).To(Succeed())
+	g.Expect(defaultCluster(t.Context(), cluster)).To(Succeed())
 	g.Expect(cluster.Spec.ControlPlaneEndpoint.Port).To(BeEquivalentTo(443))
 	g.Expect(cluster.Spec.CloudProviderEnabled).To(HaveValue(BeTrue()))
 
 	cluster = &infrav1.Metal3Cluster{}
-	g.Expect((&Metal3Cluster{}).Default(t.Context(), cluster)).To(Succeed())
+	g.Expect(defaultCluster(t.Context(), cluster)).To(Succeed())
 	g.Expect(cluster.Spec.ControlPlaneEndpoint).To(BeZero(), "a port of nothing")
 }
 

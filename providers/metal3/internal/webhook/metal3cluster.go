@@ -12,42 +12,22 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // defaultAPIServerPort is where API servers are reached unless told otherwise.
 const defaultAPIServerPort = 6443
 
-// Metal3Cluster defaults and validates Metal3Clusters. Its Reader should be
-// uncached: a machine that was made a moment ago counts.
-type Metal3Cluster struct {
-	rules.Deletable[*infrav1.Metal3Cluster]
-
-	Reader client.Reader
-}
-
-var (
-	_ admission.Validator[*infrav1.Metal3Cluster] = &Metal3Cluster{}
-	_ admission.Defaulter[*infrav1.Metal3Cluster] = &Metal3Cluster{}
-)
-
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3cluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=create;update,versions=v1beta2,name=validation.metal3cluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-metal3cluster,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=create;update,versions=v1beta2,name=default.metal3cluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhooks, and what converts the kind.
-func (w *Metal3Cluster) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Cluster{}).WithDefaulter(w).WithValidator(w).WithConverter(conversion.Cluster()).Complete()
-}
-
-// Default takes the API server's usual port, and Nodes to have no cloud
+// defaultCluster takes the API server's usual port, and Nodes to have no cloud
 // provider.
-func (w *Metal3Cluster) Default(_ context.Context, cluster *infrav1.Metal3Cluster) error {
+func defaultCluster(_ context.Context, cluster *infrav1.Metal3Cluster) error {
 	if endpoint := &cluster.Spec.ControlPlaneEndpoint; endpoint.Host != "" && endpoint.Port == 0 {
 		endpoint.Port = defaultAPIServerPort
 	}
@@ -57,33 +37,24 @@ func (w *Metal3Cluster) Default(_ context.Context, cluster *infrav1.Metal3Cluste
 	return nil
 }
 
-// ValidateCreate refuses clusters that could not be reconciled.
-func (w *Metal3Cluster) ValidateCreate(_ context.Context, cluster *infrav1.Metal3Cluster) (admission.Warnings, error) {
-	return warnCluster(cluster.Spec, field.NewPath("spec")), refuse("Metal3Cluster", cluster.Name, validateClusterObject(cluster))
-}
-
-// ValidateUpdate refuses changes that ValidateCreate would, and to remove a
-// failure domain that has machines: they would be in no domain at all.
-func (w *Metal3Cluster) ValidateUpdate(ctx context.Context, before, after *infrav1.Metal3Cluster) (admission.Warnings, error) {
-	errs := rules.Added(validateClusterObject(before), validateClusterObject(after))
-	inUse, err := w.removedInUse(ctx, before, after)
-	if err != nil {
-		return nil, err
+// updateCluster refuses to remove a failure domain that has machines: they would be in no domain at all. The reader should be uncached: a
+// machine that was made a moment ago counts.
+func updateCluster(reader client.Reader) func(context.Context, *infrav1.Metal3Cluster, *infrav1.Metal3Cluster) (admission.Warnings, field.ErrorList, error) {
+	return func(ctx context.Context, before, after *infrav1.Metal3Cluster) (admission.Warnings, field.ErrorList, error) {
+		errs, err := removedInUse(ctx, reader, before, after)
+		return nil, errs, err
 	}
-	path := field.NewPath("spec")
-	return rules.AddedWarnings(warnCluster(before.Spec, path), warnCluster(after.Spec, path)),
-		refuse("Metal3Cluster", after.Name, append(errs, inUse...))
 }
 
 // removedInUse returns an error for each failure domain that is removed and has
 // machines.
-func (w *Metal3Cluster) removedInUse(ctx context.Context, before, after *infrav1.Metal3Cluster) (field.ErrorList, error) {
+func removedInUse(ctx context.Context, reader client.Reader, before, after *infrav1.Metal3Cluster) (field.ErrorList, error) {
 	removed := removedDomains(before.Spec.FailureDomains, after.Spec.FailureDomains)
 	name := rules.ClusterName(after)
 	if len(removed) == 0 || name == "" || !after.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
-	machines, err := machinesByDomain(ctx, w.Reader, client.ObjectKey{Namespace: after.Namespace, Name: name})
+	machines, err := machinesByDomain(ctx, reader, client.ObjectKey{Namespace: after.Namespace, Name: name})
 	if err != nil {
 		return nil, err
 	}

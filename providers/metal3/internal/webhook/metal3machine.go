@@ -4,43 +4,16 @@
 package webhook
 
 import (
-	"context"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// Metal3Machine validates Metal3Machines.
-type Metal3Machine struct {
-	rules.Deletable[*infrav1.Metal3Machine]
-}
-
-var _ admission.Validator[*infrav1.Metal3Machine] = &Metal3Machine{}
-
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3machine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=create;update,versions=v1beta2,name=validation.metal3machine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
-
-// SetupWithManager registers the webhook, and what converts the kind.
-func (w *Metal3Machine) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Machine{}).WithValidator(w).WithConverter(conversion.Machine()).Complete()
-}
-
-// ValidateCreate refuses machines that no host could be provisioned for.
-func (w *Metal3Machine) ValidateCreate(_ context.Context, machine *infrav1.Metal3Machine) (admission.Warnings, error) {
-	return warnMachine(machine.Spec, field.NewPath("spec")), refuse("Metal3Machine", machine.Name, validateMachineObject(machine))
-}
-
-// ValidateUpdate refuses changes that ValidateCreate would.
-func (w *Metal3Machine) ValidateUpdate(_ context.Context, before, after *infrav1.Metal3Machine) (admission.Warnings, error) {
-	path := field.NewPath("spec")
-	return rules.AddedWarnings(warnMachine(before.Spec, path), warnMachine(after.Spec, path)),
-		refuse("Metal3Machine", after.Name, rules.Added(validateMachineObject(before), validateMachineObject(after)))
-}
 
 func validateMachineObject(machine *infrav1.Metal3Machine) field.ErrorList {
 	return validateMachine(machine.Spec, machine.Namespace, field.NewPath("spec"))

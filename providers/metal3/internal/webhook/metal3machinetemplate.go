@@ -7,45 +7,21 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// Metal3MachineTemplate validates Metal3MachineTemplates.
-type Metal3MachineTemplate struct {
-	rules.Deletable[*infrav1.Metal3MachineTemplate]
-}
-
-var _ admission.Validator[*infrav1.Metal3MachineTemplate] = &Metal3MachineTemplate{}
-
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3machinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates,verbs=create;update,versions=v1beta2,name=validation.metal3machinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhook, and what converts the kind.
-func (w *Metal3MachineTemplate) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3MachineTemplate{}).WithValidator(w).WithConverter(conversion.MachineTemplate()).Complete()
-}
-
-// ValidateCreate refuses templates of machines that would be refused.
-func (w *Metal3MachineTemplate) ValidateCreate(_ context.Context, template *infrav1.Metal3MachineTemplate) (admission.Warnings, error) {
-	return warnMachineTemplate(template), refuse("Metal3MachineTemplate", template.Name, validateMachineTemplate(template))
-}
-
-// ValidateUpdate refuses every change of the machine's spec, except to dry runs
+// updateMachineTemplate refuses every change of the machine's spec, except to dry runs
 // of the topology controller, which ask what would change. What controllers read
 // from the template after the machine was made may change: how disks are
 // cleaned, whether hosts are reused, and the data templates of failure domains.
-func (w *Metal3MachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.Metal3MachineTemplate) (admission.Warnings, error) {
+func updateMachineTemplate(ctx context.Context, before, after *infrav1.Metal3MachineTemplate) (admission.Warnings, field.ErrorList, error) {
 	errs, err := rules.TemplateChanged(ctx, after, &before.Spec.Template.Spec, &after.Spec.Template.Spec, "automatedCleaningMode")
-	if err != nil {
-		return nil, err
-	}
-	errs = append(rules.Added(validateMachineTemplate(before), validateMachineTemplate(after)), errs...)
-	return rules.AddedWarnings(warnMachineTemplate(before), warnMachineTemplate(after)),
-		refuse("Metal3MachineTemplate", after.Name, errs)
+	return nil, errs, err
 }
 
 // validateMachineTemplate has the rules of a machine, and forbids what only a

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/faultline-io/faultline/providers/metal3/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -23,38 +25,49 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
+// kinds has the webhooks of every kind.
+func kinds(reader client.Reader) []rules.Kind {
+	spec, templateSpec := field.NewPath("spec"), field.NewPath("spec", "template", "spec")
+	return []rules.Kind{
+		rules.Webhooks[*infrav1.Metal3Cluster]{
+			Converter: conversion.Cluster(), Default: defaultCluster, Validate: validateClusterObject, Update: updateCluster(reader),
+			Warn: func(cluster *infrav1.Metal3Cluster) admission.Warnings { return warnCluster(cluster.Spec, spec) },
+		},
+		rules.Webhooks[*infrav1.Metal3ClusterTemplate]{
+			Converter: conversion.ClusterTemplate(), Validate: validateClusterTemplate,
+			Warn: func(template *infrav1.Metal3ClusterTemplate) admission.Warnings {
+				return warnCluster(template.Spec.Template.Spec, templateSpec)
+			},
+		},
+		rules.Webhooks[*infrav1.Metal3Data]{Converter: conversion.Data(), Validate: validateData, Change: changeData},
+		rules.Webhooks[*infrav1.Metal3DataClaim]{Converter: conversion.DataClaim(), Validate: validateDataClaim, Change: changeDataClaim},
+		rules.Webhooks[*infrav1.Metal3DataTemplate]{
+			Converter: conversion.DataTemplate(), Validate: validateDataTemplateObject, Change: changeDataTemplate,
+			Warn: func(template *infrav1.Metal3DataTemplate) admission.Warnings {
+				return warnDataTemplate(template.Spec, spec)
+			},
+		},
+		rules.Webhooks[*infrav1.Metal3Machine]{
+			Converter: conversion.Machine(), Validate: validateMachineObject,
+			Warn: func(machine *infrav1.Metal3Machine) admission.Warnings { return warnMachine(machine.Spec, spec) },
+		},
+		rules.Webhooks[*infrav1.Metal3MachineTemplate]{
+			Converter: conversion.MachineTemplate(), Validate: validateMachineTemplate, Warn: warnMachineTemplate, Update: updateMachineTemplate,
+		},
+		rules.Webhooks[*infrav1.Metal3Remediation]{Converter: conversion.Remediation(), Default: defaultRemediation},
+		rules.Webhooks[*infrav1.Metal3RemediationTemplate]{Converter: conversion.RemediationTemplate(), Default: defaultRemediationTemplate},
+	}
+}
+
 // SetupWithManager registers the webhooks of every kind. The manager's scheme
 // has both versions.
 func SetupWithManager(mgr ctrl.Manager) error {
-	return rules.Setup(mgr,
-		rules.Kind{Name: "Metal3Cluster", Webhooks: &Metal3Cluster{Reader: mgr.GetAPIReader()}},
-		rules.Kind{Name: "Metal3ClusterTemplate", Webhooks: &Metal3ClusterTemplate{}},
-		rules.Kind{Name: "Metal3Data", Webhooks: &Metal3Data{}},
-		rules.Kind{Name: "Metal3DataClaim", Webhooks: &Metal3DataClaim{}},
-		rules.Kind{Name: "Metal3DataTemplate", Webhooks: &Metal3DataTemplate{}},
-		rules.Kind{Name: "Metal3Machine", Webhooks: &Metal3Machine{}},
-		rules.Kind{Name: "Metal3MachineTemplate", Webhooks: &Metal3MachineTemplate{}},
-		rules.Kind{Name: "Metal3Remediation", Webhooks: &Metal3Remediation{}},
-		rules.Kind{Name: "Metal3RemediationTemplate", Webhooks: &Metal3RemediationTemplate{}},
-	)
+	return rules.Setup(mgr, kinds(mgr.GetAPIReader())...)
 }
 
 // Written has the rules of creating objects of every kind, for those who have them as they are written in either version.
 func Written() (rules.Written, error) {
 	return rules.NewWritten(func(scheme *runtime.Scheme) error {
 		return errors.Join(infrav1.AddToScheme(scheme), v1beta1.AddToScheme(scheme))
-	}, map[string]rules.Creation{
-		"Metal3Cluster":         rules.Create(conversion.Cluster(), validateClusterObject),
-		"Metal3ClusterTemplate": rules.Create(conversion.ClusterTemplate(), validateClusterTemplate),
-		"Metal3Data":            rules.Create(conversion.Data(), validateData),
-		"Metal3DataClaim":       rules.Create(conversion.DataClaim(), validateDataClaim),
-		"Metal3DataTemplate":    rules.Create(conversion.DataTemplate(), validateDataTemplateObject),
-		"Metal3Machine":         rules.Create(conversion.Machine(), validateMachineObject),
-		"Metal3MachineTemplate": rules.Create(conversion.MachineTemplate(), validateMachineTemplate),
-	})
-}
-
-// refuse makes one error of an object's errors, nil when there are none.
-func refuse(kind, name string, errs field.ErrorList) error {
-	return rules.Refuse(infrav1.GroupVersion.WithKind(kind), name, errs)
+	}, kinds(nil)...)
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/origin"
 )
 
-// Default names the groups that are to be made and that the user has given no name. The names are the same each time that
+// setDefaults names the groups that are to be made and that the user has given no name. The names are the same each time that
 // the object is written in this management cluster, and no other one gives them.
-func (w *VSphereFailureDomain) Default(ctx context.Context, domain *infrav1.VSphereFailureDomain) error {
+func (w vsphereFailureDomain) setDefaults(ctx context.Context, domain *infrav1.VSphereFailureDomain) error {
 	hosts := &domain.Spec.Topology.Hosts
 	if !ptr.Deref(hosts.AutoConfigure, false) || hosts.VMGroupName != "" && hosts.HostGroupName != "" {
 		return nil
 	}
-	here, err := origin.Of(ctx, w.Reader)
+	here, err := origin.Of(ctx, w.reader)
 	if err != nil {
 		return err
 	}

@@ -62,13 +62,13 @@ func TestGroupsWithoutNamesAreNamedAfterTheManagementCluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "one"}}
-	hook := &VSphereFailureDomain{Reader: fake.NewClientBuilder().WithObjects(system).Build()}
+	hook := vsphereFailureDomain{reader: fake.NewClientBuilder().WithObjects(system).Build()}
 	domain := &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: "rack-a"}}
-	g.Expect(hook.Default(t.Context(), domain)).To(Succeed())
+	g.Expect(hook.setDefaults(t.Context(), domain)).To(Succeed())
 	g.Expect(domain.Spec.Topology.Hosts.IsDefined()).To(BeFalse(), "nothing is to be made")
 
 	domain.Spec.Topology.Hosts.AutoConfigure = ptr.To(true)
-	g.Expect(hook.Default(t.Context(), domain)).To(Succeed())
+	g.Expect(hook.setDefaults(t.Context(), domain)).To(Succeed())
 	named := domain.Spec.Topology.Hosts
 	g.Expect(named.VMGroupName).To(MatchRegexp("^rack-a-[0-9a-f]{8}-vms$"))
 	g.Expect(named.HostGroupName).To(MatchRegexp("^rack-a-[0-9a-f]{8}-hosts$"))
@@ -76,7 +76,7 @@ func TestGroupsWithoutNamesAreNamedAfterTheManagementCluster(t *testing.T) {
 	system.UID = "two"
 	other := &infrav1.VSphereFailureDomain{ObjectMeta: domain.ObjectMeta}
 	other.Spec.Topology.Hosts = infrav1.FailureDomainHosts{AutoConfigure: ptr.To(true), HostGroupName: "given"}
-	g.Expect((&VSphereFailureDomain{Reader: fake.NewClientBuilder().WithObjects(system).Build()}).Default(t.Context(), other)).To(Succeed())
+	g.Expect(vsphereFailureDomain{reader: fake.NewClientBuilder().WithObjects(system).Build()}.setDefaults(t.Context(), other)).To(Succeed())
 	g.Expect(other.Spec.Topology.Hosts.HostGroupName).To(Equal("given"))
 	g.Expect(other.Spec.Topology.Hosts.VMGroupName).NotTo(Equal(named.VMGroupName), "another management cluster gives other names")
 }

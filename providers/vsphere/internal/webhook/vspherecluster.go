@@ -4,43 +4,15 @@
 package webhook
 
 import (
-	"context"
-
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// VSphereCluster validates VSphereClusters.
-type VSphereCluster struct {
-	rules.Deletable[*infrav1.VSphereCluster]
-}
-
-var _ admission.Validator[*infrav1.VSphereCluster] = &VSphereCluster{}
-
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspherecluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusters,verbs=create;update,versions=v1beta2,name=validation.vspherecluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
-
-// SetupWithManager registers the webhook, and what converts the kind.
-func (w *VSphereCluster) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.VSphereCluster{}).WithValidator(w).WithConverter(conversion.Cluster).Complete()
-}
-
-// ValidateCreate refuses clusters that could not be reconciled.
-func (w *VSphereCluster) ValidateCreate(_ context.Context, cluster *infrav1.VSphereCluster) (admission.Warnings, error) {
-	return warnCluster(cluster.Spec, field.NewPath("spec")), refuse("VSphereCluster", cluster.Name, validateClusterObject(cluster))
-}
-
-// ValidateUpdate refuses changes that ValidateCreate would.
-func (w *VSphereCluster) ValidateUpdate(_ context.Context, before, after *infrav1.VSphereCluster) (admission.Warnings, error) {
-	path := field.NewPath("spec")
-	return rules.AddedWarnings(warnCluster(before.Spec, path), warnCluster(after.Spec, path)),
-		refuse("VSphereCluster", after.Name, rules.Added(validateClusterObject(before), validateClusterObject(after)))
-}
 
 func validateClusterObject(cluster *infrav1.VSphereCluster) field.ErrorList {
 	return validateCluster(cluster.Spec, field.NewPath("spec"))

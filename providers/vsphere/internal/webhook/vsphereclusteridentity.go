@@ -4,45 +4,18 @@
 package webhook
 
 import (
-	"context"
 	"strings"
 
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// VSphereClusterIdentity validates VSphereClusterIdentities.
-type VSphereClusterIdentity struct {
-	rules.Deletable[*infrav1.VSphereClusterIdentity]
-}
-
-var _ admission.Validator[*infrav1.VSphereClusterIdentity] = &VSphereClusterIdentity{}
-
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vsphereclusteridentity,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusteridentities,verbs=create;update,versions=v1beta2,name=validation.vsphereclusteridentity.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
-
-// SetupWithManager registers the webhook, and what converts the kind.
-func (w *VSphereClusterIdentity) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.VSphereClusterIdentity{}).WithValidator(w).WithConverter(conversion.ClusterIdentity).Complete()
-}
-
-// ValidateCreate refuses identities that nobody could use.
-func (w *VSphereClusterIdentity) ValidateCreate(_ context.Context, identity *infrav1.VSphereClusterIdentity) (admission.Warnings, error) {
-	return warnIdentity(identity.Spec, field.NewPath("spec")), refuse("VSphereClusterIdentity", identity.Name, validateIdentityObject(identity))
-}
-
-// ValidateUpdate refuses changes that ValidateCreate would.
-func (w *VSphereClusterIdentity) ValidateUpdate(_ context.Context, before, after *infrav1.VSphereClusterIdentity) (admission.Warnings, error) {
-	path := field.NewPath("spec")
-	return rules.AddedWarnings(warnIdentity(before.Spec, path), warnIdentity(after.Spec, path)),
-		refuse("VSphereClusterIdentity", after.Name, rules.Added(validateIdentityObject(before), validateIdentityObject(after)))
-}
 
 func validateIdentityObject(identity *infrav1.VSphereClusterIdentity) field.ErrorList {
 	return validateIdentity(identity.Spec, field.NewPath("spec"))

@@ -10,74 +10,50 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// VSphereDeploymentZone defaults and validates VSphereDeploymentZones. Its
-// Reader should be uncached: a machine that was made a moment ago counts.
-type VSphereDeploymentZone struct {
-	rules.Deletable[*infrav1.VSphereDeploymentZone]
-
-	Reader client.Reader
-}
-
-var (
-	_ admission.Validator[*infrav1.VSphereDeploymentZone] = &VSphereDeploymentZone{}
-	_ admission.Defaulter[*infrav1.VSphereDeploymentZone] = &VSphereDeploymentZone{}
-)
+// vsphereDeploymentZone has the rules of VSphereDeploymentZones that need other objects. Its reader should be uncached: a machine that was
+// made a moment ago counts.
+type vsphereDeploymentZone struct{ reader client.Reader }
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspheredeploymentzone,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones,verbs=create;update,versions=v1beta2,name=validation.vspheredeploymentzone.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-vspheredeploymentzone,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones,verbs=create;update,versions=v1beta2,name=default.vspheredeploymentzone.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhooks, and what converts the kind.
-func (w *VSphereDeploymentZone) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.VSphereDeploymentZone{}).WithDefaulter(w).WithValidator(w).WithConverter(conversion.DeploymentZone).Complete()
-}
-
-// Default lets control-plane machines into a zone that does not say.
-func (w *VSphereDeploymentZone) Default(_ context.Context, zone *infrav1.VSphereDeploymentZone) error {
+// defaultZone lets control-plane machines into a zone that has no decision about them.
+func defaultZone(_ context.Context, zone *infrav1.VSphereDeploymentZone) error {
 	if zone.Spec.ControlPlane == nil {
 		zone.Spec.ControlPlane = ptr.To(true)
 	}
 	return nil
 }
 
-// ValidateCreate refuses zones that could not be used.
-func (w *VSphereDeploymentZone) ValidateCreate(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (admission.Warnings, error) {
-	if err := refuse("VSphereDeploymentZone", zone.Name, validateZoneObject(zone)); err != nil {
-		return nil, err
-	}
-	return w.warn(ctx, zone.Spec, field.NewPath("spec"))
+func (w vsphereDeploymentZone) create(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (admission.Warnings, field.ErrorList, error) {
+	warnings, err := w.warn(ctx, zone)
+	return warnings, nil, err
 }
 
-// ValidateUpdate refuses changes that ValidateCreate would, and those that
-// would put a zone that has machines in another place than they are.
-func (w *VSphereDeploymentZone) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereDeploymentZone) (admission.Warnings, error) {
-	path := field.NewPath("spec")
-	errs := rules.Added(validateZoneObject(before), validateZoneObject(after))
-	errs = append(errs, validateConfigured(before, after, path)...)
+// update refuses changes that would put a zone that has machines in another place than they are.
+func (w vsphereDeploymentZone) update(ctx context.Context, before, after *infrav1.VSphereDeploymentZone) (admission.Warnings, field.ErrorList, error) {
+	errs := validateConfigured(before, after, field.NewPath("spec"))
 	if len(movedZone(before, after, "")) > 0 {
-		machines, err := machinesIn(ctx, w.Reader, after.Name)
+		machines, err := machinesIn(ctx, w.reader, after.Name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if len(machines) > 0 {
 			errs = append(errs, movedZone(before, after, fmt.Sprintf("%s in the zone; %s", rules.InUseBy("Machine", machines), wayOutOfUse))...)
 		}
 	}
-	if err := refuse("VSphereDeploymentZone", after.Name, errs); err != nil {
-		return nil, err
+	if len(errs) > 0 || before.Spec.FailureDomain == after.Spec.FailureDomain && before.Spec.Server == after.Spec.Server {
+		return nil, errs, nil
 	}
-	if before.Spec.FailureDomain == after.Spec.FailureDomain && before.Spec.Server == after.Spec.Server {
-		return nil, nil
-	}
-	return w.warn(ctx, after.Spec, path)
+	warnings, err := w.warn(ctx, after)
+	return warnings, errs, err
 }
 
 // movedZone has an error for each change that moves a zone.
@@ -85,14 +61,18 @@ func movedZone(before, after *infrav1.VSphereDeploymentZone, wayOut string) fiel
 	return rules.Changed(&before.Spec, &after.Spec, field.NewPath("spec"), wayOut, "controlPlane", "thumbprint", "identityRef")
 }
 
-// warn has what a zone lacks to become ready.
-func (w *VSphereDeploymentZone) warn(ctx context.Context, spec infrav1.VSphereDeploymentZoneSpec, path *field.Path) (admission.Warnings, error) {
+// warn has what a zone lacks to become ready. A zone that is refused has no warnings.
+func (w vsphereDeploymentZone) warn(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (admission.Warnings, error) {
+	if len(validateZoneObject(zone)) > 0 {
+		return nil, nil
+	}
 	var warnings admission.Warnings
+	spec, path := zone.Spec, field.NewPath("spec")
 	if spec.Server == "" {
 		warnings = append(warnings, rules.Warning(path.Child("server"),
 			"is not set, so no cluster uses the zone; set it to the server of the VSphereClusters that should"))
 	}
-	err := w.Reader.Get(ctx, client.ObjectKey{Name: spec.FailureDomain}, &infrav1.VSphereFailureDomain{})
+	err := w.reader.Get(ctx, client.ObjectKey{Name: spec.FailureDomain}, &infrav1.VSphereFailureDomain{})
 	switch {
 	case apierrors.IsNotFound(err):
 		warnings = append(warnings, rules.Warning(path.Child("failureDomain"),

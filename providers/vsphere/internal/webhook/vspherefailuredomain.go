@@ -9,77 +9,52 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// VSphereFailureDomain defaults and validates VSphereFailureDomains. Its Reader
-// should be uncached: a machine that was made a moment ago counts.
-type VSphereFailureDomain struct {
-	Reader client.Reader
-}
-
-var (
-	_ admission.Validator[*infrav1.VSphereFailureDomain] = &VSphereFailureDomain{}
-	_ admission.Defaulter[*infrav1.VSphereFailureDomain] = &VSphereFailureDomain{}
-)
+// vsphereFailureDomain has the rules of VSphereFailureDomains that need other objects. Its reader should be uncached: a machine that was
+// made a moment ago counts.
+type vsphereFailureDomain struct{ reader client.Reader }
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspherefailuredomain,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspherefailuredomains,verbs=create;update;delete,versions=v1beta2,name=validation.vspherefailuredomain.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-vspherefailuredomain,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspherefailuredomains,verbs=create;update,versions=v1beta2,name=default.vspherefailuredomain.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhooks, and what converts the kind.
-func (w *VSphereFailureDomain) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.VSphereFailureDomain{}).WithDefaulter(w).WithValidator(w).WithConverter(conversion.FailureDomain).Complete()
-}
-
-// ValidateCreate refuses failure domains that contradict themselves.
-func (w *VSphereFailureDomain) ValidateCreate(_ context.Context, domain *infrav1.VSphereFailureDomain) (admission.Warnings, error) {
-	return nil, refuse("VSphereFailureDomain", domain.Name, validateDomainObject(domain))
-}
-
-// ValidateUpdate refuses changes that ValidateCreate would, and all changes of
-// a failure domain that has machines: they would be in another place than it
-// says.
-func (w *VSphereFailureDomain) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereFailureDomain) (admission.Warnings, error) {
+// update refuses changes of a failure domain with machines, apart from those of how vCenter is configured.
+func (w vsphereFailureDomain) update(ctx context.Context, before, after *infrav1.VSphereFailureDomain) (admission.Warnings, field.ErrorList, error) {
 	path := field.NewPath("spec")
-	errs := rules.Added(validateDomainObject(before), validateDomainObject(after))
-	if len(rules.Changed(&before.Spec, &after.Spec, path, "")) > 0 {
-		zones, err := zonesOf(ctx, w.Reader, after.Name)
-		if err != nil {
-			return nil, err
-		}
-		machines, err := machinesIn(ctx, w.Reader, zones...)
-		if err != nil {
-			return nil, err
-		}
-		if len(machines) > 0 {
-			errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path, fmt.Sprintf(
-				"%s in the failure domain; %s", rules.InUseBy("Machine", machines), wayOutOfUse), configuration()...)...)
-		}
+	if len(rules.Changed(&before.Spec, &after.Spec, path, "")) == 0 {
+		return nil, nil, nil
 	}
-	return nil, refuse("VSphereFailureDomain", after.Name, errs)
+	_, machines, err := w.inUse(ctx, after)
+	if err != nil || len(machines) == 0 {
+		return nil, nil, err
+	}
+	return nil, rules.Changed(&before.Spec, &after.Spec, path, fmt.Sprintf(
+		"%s in the failure domain; %s", rules.InUseBy("Machine", machines), wayOutOfUse), configuration()...), nil
 }
 
-// ValidateDelete refuses to delete a failure domain while machines are in it. Without machines it may go before the zones that name it,
-// which is the order of upstream's manifests; with machines it goes with the last of its zones.
-func (w *VSphereFailureDomain) ValidateDelete(ctx context.Context, domain *infrav1.VSphereFailureDomain) (admission.Warnings, error) {
-	zones, err := zonesOf(ctx, w.Reader, domain.Name)
-	if err != nil {
-		return nil, err
-	}
-	machines, err := machinesIn(ctx, w.Reader, zones...)
+// delete refuses to delete a failure domain with machines.
+func (w vsphereFailureDomain) delete(ctx context.Context, domain *infrav1.VSphereFailureDomain) (admission.Warnings, field.ErrorList, error) {
+	zones, machines, err := w.inUse(ctx, domain)
 	if err != nil || len(machines) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
-	return nil, refuse("VSphereFailureDomain", domain.Name, field.ErrorList{
-		field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf(
-			"%s in the failure domain; delete its VSphereDeploymentZones %s, with the last of which it goes once no machine is in it",
-			rules.InUseBy("Machine", machines), rules.Abbreviated(zones)))})
+	return nil, field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf(
+		"%s in the failure domain; delete its VSphereDeploymentZones %s, with the last of which it goes once no machine is in it",
+		rules.InUseBy("Machine", machines), rules.Abbreviated(zones)))}, nil
+}
+
+// inUse returns the zones of a failure domain, and the machines in them.
+func (w vsphereFailureDomain) inUse(ctx context.Context, domain *infrav1.VSphereFailureDomain) (zones, machines []string, err error) {
+	if zones, err = zonesOf(ctx, w.reader, domain.Name); err != nil {
+		return nil, nil, err
+	}
+	machines, err = machinesIn(ctx, w.reader, zones...)
+	return zones, machines, err
 }
 
 func validateDomainObject(domain *infrav1.VSphereFailureDomain) field.ErrorList {

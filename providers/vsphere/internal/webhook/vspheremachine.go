@@ -4,15 +4,14 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -24,52 +23,23 @@ const (
 	providerIDScheme = "vsphere://"
 )
 
-// VSphereMachine defaults and validates VSphereMachines.
-type VSphereMachine struct {
-	rules.Deletable[*infrav1.VSphereMachine]
-}
-
-var (
-	_ admission.Validator[*infrav1.VSphereMachine] = &VSphereMachine{}
-	_ admission.Defaulter[*infrav1.VSphereMachine] = &VSphereMachine{}
-)
-
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspheremachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheremachines,verbs=create;update,versions=v1beta2,name=validation.vspheremachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-vspheremachine,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheremachines,verbs=create;update,versions=v1beta2,name=default.vspheremachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhooks, and what converts the kind.
-func (w *VSphereMachine) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.VSphereMachine{}).WithDefaulter(w).WithValidator(w).WithConverter(conversion.Machine).Complete()
-}
-
-// Default puts a machine that names no datacenter in the only one.
-func (w *VSphereMachine) Default(_ context.Context, machine *infrav1.VSphereMachine) error {
-	if machine.Spec.Datacenter == "" {
-		machine.Spec.Datacenter = onlyDatacenter
-	}
+// defaultMachine puts a machine that names no datacenter in the only one.
+func defaultMachine(_ context.Context, machine *infrav1.VSphereMachine) error {
+	machine.Spec.Datacenter = cmp.Or(machine.Spec.Datacenter, onlyDatacenter)
 	return nil
 }
 
-// ValidateCreate refuses machines that could not be cloned as asked.
-func (w *VSphereMachine) ValidateCreate(_ context.Context, machine *infrav1.VSphereMachine) (admission.Warnings, error) {
-	return warnMachine(machine.Spec, field.NewPath("spec")), refuse("VSphereMachine", machine.Name, validateMachineObject(machine))
-}
-
-// ValidateUpdate refuses to change what a machine is. How it is powered off may
-// change, the thumbprint of its server, and its network cards may be given addresses.
-func (w *VSphereMachine) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereMachine) (admission.Warnings, error) {
-	// The old object may be older than the default, which is no change.
-	before = before.DeepCopy()
-	if err := w.Default(ctx, before); err != nil {
-		return nil, err
-	}
-	path := field.NewPath("spec")
-	errs := rules.Added(validateMachineObject(before), validateMachineObject(after))
-	errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path,
+// changeMachine refuses to change what a machine is. How it is powered off may change, the thumbprint of its server, and its network cards
+// may be given addresses. The old object may be older than the default, which is no change.
+func changeMachine(before, after *infrav1.VSphereMachine) field.ErrorList {
+	was := before.Spec
+	was.Datacenter = cmp.Or(was.Datacenter, onlyDatacenter)
+	return rules.Changed(&was, &after.Spec, field.NewPath("spec"),
 		"change the VSphereMachineTemplate that the machine is made from, and the machine is replaced",
-		"providerID", "thumbprint", "powerOffMode", "guestSoftPowerOffTimeoutSeconds", "network.devices")...)
-	return rules.AddedWarnings(warnMachine(before.Spec, path), warnMachine(after.Spec, path)),
-		refuse("VSphereMachine", after.Name, errs)
+		"providerID", "thumbprint", "powerOffMode", "guestSoftPowerOffTimeoutSeconds", "network.devices")
 }
 
 func validateMachineObject(machine *infrav1.VSphereMachine) field.ErrorList {

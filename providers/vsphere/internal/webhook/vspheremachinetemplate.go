@@ -7,37 +7,20 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
-)
-
-// VSphereMachineTemplate defaults and validates VSphereMachineTemplates.
-type VSphereMachineTemplate struct {
-	rules.Deletable[*infrav1.VSphereMachineTemplate]
-}
-
-var (
-	_ admission.Validator[*infrav1.VSphereMachineTemplate] = &VSphereMachineTemplate{}
-	_ admission.Defaulter[*infrav1.VSphereMachineTemplate] = &VSphereMachineTemplate{}
 )
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspheremachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheremachinetemplates,verbs=create;update,versions=v1beta2,name=validation.vspheremachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-vspheremachinetemplate,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheremachinetemplates,verbs=create;update,versions=v1beta2,name=default.vspheremachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhooks, and what converts the kind.
-func (w *VSphereMachineTemplate) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.VSphereMachineTemplate{}).WithDefaulter(w).WithValidator(w).WithConverter(conversion.MachineTemplate).Complete()
-}
-
-// Default spells out the default of powerOffMode, in dry runs of the topology
+// defaultMachineTemplate spells out the default of powerOffMode, in dry runs of the topology
 // controller only. That controller replaces machines when a dry run shows that
 // their template would change. Templates once had the default written into
 // them, so without it the dry run would see a change where there is none.
-func (w *VSphereMachineTemplate) Default(ctx context.Context, template *infrav1.VSphereMachineTemplate) error {
+func defaultMachineTemplate(ctx context.Context, template *infrav1.VSphereMachineTemplate) error {
 	dryRun, err := rules.IsTopologyDryRun(ctx, template)
 	if err != nil {
 		return err
@@ -48,24 +31,10 @@ func (w *VSphereMachineTemplate) Default(ctx context.Context, template *infrav1.
 	return nil
 }
 
-// ValidateCreate refuses templates of machines that would be refused.
-func (w *VSphereMachineTemplate) ValidateCreate(_ context.Context, template *infrav1.VSphereMachineTemplate) (admission.Warnings, error) {
-	return warnMachineTemplate(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec")),
-		refuse("VSphereMachineTemplate", template.Name, validateTemplateObject(template))
-}
-
-// ValidateUpdate refuses every change of the machine's spec, except to dry runs
-// of the topology controller, which ask what would change.
-func (w *VSphereMachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereMachineTemplate) (admission.Warnings, error) {
-	path := field.NewPath("spec", "template", "spec")
-	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
-	errs, err := rules.TemplateChanged(ctx, after, &from, &to)
-	if err != nil {
-		return nil, err
-	}
-	errs = append(rules.Added(validateTemplateObject(before), validateTemplateObject(after)), errs...)
-	return rules.AddedWarnings(warnMachineTemplate(from, path), warnMachineTemplate(to, path)),
-		refuse("VSphereMachineTemplate", after.Name, errs)
+// updateMachineTemplate refuses every change of the machine's spec, except to dry runs of the topology controller, which ask what would change.
+func updateMachineTemplate(ctx context.Context, before, after *infrav1.VSphereMachineTemplate) (admission.Warnings, field.ErrorList, error) {
+	errs, err := rules.TemplateChanged(ctx, after, &before.Spec.Template.Spec, &after.Spec.Template.Spec)
+	return nil, errs, err
 }
 
 func validateTemplateObject(template *infrav1.VSphereMachineTemplate) field.ErrorList {

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/faultline-io/faultline/providers/vsphere/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -23,38 +25,56 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
+// kinds has the webhooks of every kind.
+func kinds(reader client.Reader) []rules.Kind {
+	spec, templateSpec := field.NewPath("spec"), field.NewPath("spec", "template", "spec")
+	zone, domain := vsphereDeploymentZone{reader: reader}, vsphereFailureDomain{reader: reader}
+	return []rules.Kind{
+		rules.Webhooks[*infrav1.VSphereCluster]{
+			Converter: conversion.Cluster, Validate: validateClusterObject,
+			Warn: func(cluster *infrav1.VSphereCluster) admission.Warnings { return warnCluster(cluster.Spec, spec) },
+		},
+		rules.Webhooks[*infrav1.VSphereClusterIdentity]{
+			Converter: conversion.ClusterIdentity, Validate: validateIdentityObject,
+			Warn: func(identity *infrav1.VSphereClusterIdentity) admission.Warnings {
+				return warnIdentity(identity.Spec, spec)
+			},
+		},
+		rules.Webhooks[*infrav1.VSphereClusterTemplate]{
+			Converter: conversion.ClusterTemplate, Validate: validateClusterTemplate, Change: changeClusterTemplate,
+			Warn: func(template *infrav1.VSphereClusterTemplate) admission.Warnings {
+				return warnCluster(template.Spec.Template.Spec, templateSpec)
+			},
+		},
+		rules.Webhooks[*infrav1.VSphereDeploymentZone]{
+			Converter: conversion.DeploymentZone, Default: defaultZone, Validate: validateZoneObject, Create: zone.create, Update: zone.update,
+		},
+		rules.Webhooks[*infrav1.VSphereFailureDomain]{
+			Converter: conversion.FailureDomain, Default: domain.setDefaults, Validate: validateDomainObject, Update: domain.update, Delete: domain.delete,
+		},
+		rules.Webhooks[*infrav1.VSphereMachine]{
+			Converter: conversion.Machine, Default: defaultMachine, Validate: validateMachineObject, Change: changeMachine,
+			Warn: func(machine *infrav1.VSphereMachine) admission.Warnings { return warnMachine(machine.Spec, spec) },
+		},
+		rules.Webhooks[*infrav1.VSphereMachineTemplate]{
+			Converter: conversion.MachineTemplate, Default: defaultMachineTemplate, Validate: validateTemplateObject, Update: updateMachineTemplate,
+			Warn: func(template *infrav1.VSphereMachineTemplate) admission.Warnings {
+				return warnMachineTemplate(template.Spec.Template.Spec, templateSpec)
+			},
+		},
+		rules.Webhooks[*infrav1.VSphereVM]{Converter: conversion.VM, Default: defaultVM, Validate: validateVMObject, Change: changeVM},
+	}
+}
+
 // SetupWithManager registers the webhooks of every kind. The manager's scheme
 // has both versions.
 func SetupWithManager(mgr ctrl.Manager) error {
-	return rules.Setup(mgr,
-		rules.Kind{Name: "VSphereCluster", Webhooks: &VSphereCluster{}},
-		rules.Kind{Name: "VSphereClusterIdentity", Webhooks: &VSphereClusterIdentity{}},
-		rules.Kind{Name: "VSphereClusterTemplate", Webhooks: &VSphereClusterTemplate{}},
-		rules.Kind{Name: "VSphereDeploymentZone", Webhooks: &VSphereDeploymentZone{Reader: mgr.GetAPIReader()}},
-		rules.Kind{Name: "VSphereFailureDomain", Webhooks: &VSphereFailureDomain{Reader: mgr.GetAPIReader()}},
-		rules.Kind{Name: "VSphereMachine", Webhooks: &VSphereMachine{}},
-		rules.Kind{Name: "VSphereMachineTemplate", Webhooks: &VSphereMachineTemplate{}},
-		rules.Kind{Name: "VSphereVM", Webhooks: &VSphereVM{}},
-	)
+	return rules.Setup(mgr, kinds(mgr.GetAPIReader())...)
 }
 
 // Written has the rules of creating objects of every kind, for those who have them as they are written in either version.
 func Written() (rules.Written, error) {
 	return rules.NewWritten(func(scheme *runtime.Scheme) error {
 		return errors.Join(infrav1.AddToScheme(scheme), v1beta1.AddToScheme(scheme))
-	}, map[string]rules.Creation{
-		"VSphereCluster":         rules.Create(conversion.Cluster, validateClusterObject),
-		"VSphereClusterIdentity": rules.Create(conversion.ClusterIdentity, validateIdentityObject),
-		"VSphereClusterTemplate": rules.Create(conversion.ClusterTemplate, validateClusterTemplate),
-		"VSphereDeploymentZone":  rules.Create(conversion.DeploymentZone, validateZoneObject),
-		"VSphereFailureDomain":   rules.Create(conversion.FailureDomain, validateDomainObject),
-		"VSphereMachine":         rules.Create(conversion.Machine, validateMachineObject),
-		"VSphereMachineTemplate": rules.Create(conversion.MachineTemplate, validateTemplateObject),
-		"VSphereVM":              rules.Create(conversion.VM, validateVMObject),
-	})
-}
-
-// refuse makes one error of an object's errors, nil when there are none.
-func refuse(kind, name string, errs field.ErrorList) error {
-	return rules.Refuse(infrav1.GroupVersion.WithKind(kind), name, errs)
+	}, kinds(nil)...)
 }

@@ -30,7 +30,7 @@ const projectAnnotation = "field.cattle.io/projectId"
 
 // place has the annotations say where the load balancer is. Its namespace and the project of that are facts; the network is looked up
 // where nobody has said it.
-func (w *LoadBalancer) place(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
+func (w loadBalancer) place(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
 	if lb.Annotations == nil {
 		lb.Annotations = map[string]string{}
 	}
@@ -54,7 +54,7 @@ func (w *LoadBalancer) place(ctx context.Context, before, lb *lbv1.LoadBalancer)
 
 // placeVLAN has a label say which VLAN the load balancer's network is in, as that of a pool does, while that decides on a pool. A network that
 // does not say it clearly is in none.
-func (w *LoadBalancer) placeVLAN(ctx context.Context, lb *lbv1.LoadBalancer) error {
+func (w loadBalancer) placeVLAN(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	name := lb.Annotations[lbv1.NetworkAnnotation]
 	if lb.Status.AllocatedAddress.IP != "" {
 		return nil
@@ -81,7 +81,7 @@ func (w *LoadBalancer) placeVLAN(ctx context.Context, lb *lbv1.LoadBalancer) err
 // placeProject has the annotation say which project the load balancer's namespace is in, in the form that it is said in already, and nothing
 // for a namespace that is in none: a pool's scope may name a project, and it is not the client that says who is of it. The project is looked
 // up as long as it decides on a pool, and when somebody says another one.
-func (w *LoadBalancer) placeProject(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
+func (w loadBalancer) placeProject(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
 	of := lb.Annotations
 	if before != nil && before.Annotations[lbv1.ProjectAnnotation] == of[lbv1.ProjectAnnotation] && lb.Status.AllocatedAddress.IP != "" {
 		return nil
@@ -99,7 +99,7 @@ func (w *LoadBalancer) placeProject(ctx context.Context, before, lb *lbv1.LoadBa
 }
 
 // project is that of a namespace, as cluster/project; nothing for a namespace that is in none.
-func (w *LoadBalancer) project(ctx context.Context, name string) (string, error) {
+func (w loadBalancer) project(ctx context.Context, name string) (string, error) {
 	namespace := &corev1.Namespace{}
 	if err := w.Reader.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -112,7 +112,7 @@ func (w *LoadBalancer) project(ctx context.Context, name string) (string, error)
 
 // network is the first one that a machine of the guest cluster is on. Machines of Rancher's that nobody has labelled with their cluster are
 // known by their names.
-func (w *LoadBalancer) network(ctx context.Context, namespace, cluster string) (string, error) {
+func (w loadBalancer) network(ctx context.Context, namespace, cluster string) (string, error) {
 	if cluster == "" {
 		return "", nil
 	}
@@ -153,7 +153,7 @@ func networkOf(machine *kubevirtv1.VirtualMachineInstance) string {
 
 // removed forbids load balancers of a guest cluster whose machines are being removed: its cloud provider would make those again that were
 // deleted with it, and nobody would take them away. A cluster that nobody has named may be any.
-func (w *LoadBalancer) removed(ctx context.Context, lb *lbv1.LoadBalancer) (field.ErrorList, error) {
+func (w loadBalancer) removed(ctx context.Context, lb *lbv1.LoadBalancer) (field.ErrorList, error) {
 	cluster := lb.Labels[lbv1.GuestClusterLabel]
 	if lb.Spec.WorkloadType != lbv1.WorkloadCluster || cmp.Or(cluster, loadbalancer.AnyCluster) == loadbalancer.AnyCluster {
 		return nil, nil

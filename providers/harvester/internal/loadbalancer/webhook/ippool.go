@@ -13,7 +13,6 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -23,28 +22,16 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// IPPool defaults and validates IPPools. Its Reader should be uncached: a pool that was made a moment ago counts.
-type IPPool struct {
-	Reader client.Reader
-}
-
-var (
-	_ admission.Validator[*lbv1.IPPool] = &IPPool{}
-	_ admission.Defaulter[*lbv1.IPPool] = &IPPool{}
-)
+// ipPool has the rules of IPPools. Its Reader should be uncached: a pool that was made a moment ago counts.
+type ipPool struct{ Reader client.Reader }
 
 // +kubebuilder:webhook:path=/validate-loadbalancer-harvesterhci-io-v1beta1-ippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=create;update;delete,versions=v1beta1,name=validation.ippool.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-loadbalancer-harvesterhci-io-v1beta1-ippool,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=create;update,versions=v1beta1,name=default.ippool.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippools;ippoolblocks,verbs=list
 // +kubebuilder:rbac:groups=k8s.cni.cncf.io,resources=network-attachment-definitions,verbs=get
 
-// SetupWithManager registers the webhooks.
-func (w *IPPool) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &lbv1.IPPool{}).WithDefaulter(w).WithValidator(w).Complete()
-}
-
-// Default sets the labels that follow from the spec, and leaves all others. The VLAN of a pool that names no network is as the user says.
-func (w *IPPool) Default(ctx context.Context, pool *lbv1.IPPool) error {
+// setDefaults sets the labels that follow from the spec, and leaves all others. The VLAN of a pool that names no network is as the user says.
+func (w ipPool) setDefaults(ctx context.Context, pool *lbv1.IPPool) error {
 	if !pool.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -65,7 +52,7 @@ func (w *IPPool) Default(ctx context.Context, pool *lbv1.IPPool) error {
 }
 
 // vlanLabel is the VLAN of the pool's network. The network is looked at when the pool names another, or has lost the label.
-func (w *IPPool) vlanLabel(ctx context.Context, before, pool *lbv1.IPPool) (string, error) {
+func (w ipPool) vlanLabel(ctx context.Context, before, pool *lbv1.IPPool) (string, error) {
 	given, network := pool.Labels[lbv1.VLANLabel], pool.Spec.Selector.Network
 	was := ""
 	if before != nil {
@@ -81,31 +68,31 @@ func (w *IPPool) vlanLabel(ctx context.Context, before, pool *lbv1.IPPool) (stri
 	return cmp.Or(vlan, given, noVLAN), err
 }
 
-// ValidateCreate refuses pools that are none, or that are in the way of others.
-func (w *IPPool) ValidateCreate(ctx context.Context, pool *lbv1.IPPool) (admission.Warnings, error) {
+// create refuses pools that are none, or that are in the way of others.
+func (w ipPool) create(ctx context.Context, pool *lbv1.IPPool) (admission.Warnings, field.ErrorList, error) {
 	others, err := w.all(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	errs := append(validatePool(pool, others), w.knownNetwork(ctx, pool.Spec.Selector.Network)...)
-	return warnPool(pool.Spec), refuse("IPPool", pool.Name, append(errs, ippools.ValidateAllocated(pool, nil)...))
+	return warnPool(pool.Spec), append(errs, ippools.ValidateAllocated(pool, nil)...), nil
 }
 
-// ValidateUpdate refuses what ValidateCreate would, and a change of the ranges that leaves out addresses which are held. Others are looked
-// at when the spec has changed: when an address is given, it has not.
-func (w *IPPool) ValidateUpdate(ctx context.Context, before, after *lbv1.IPPool) (admission.Warnings, error) {
+// update refuses what create would, and a change of the ranges that leaves out addresses which are held. Others are looked at when the spec
+// has changed: when an address is given, it has not.
+func (w ipPool) update(ctx context.Context, before, after *lbv1.IPPool) (admission.Warnings, field.ErrorList, error) {
 	if added := ippools.ValidateAdded(before, after); len(added) > 0 {
-		return nil, refuse("IPPool", after.Name, added)
+		return nil, added, nil
 	}
 	if !after.DeletionTimestamp.IsZero() {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if apiequality.Semantic.DeepEqual(before.Spec, after.Spec) {
-		return nil, refuse("IPPool", after.Name, ippools.ValidateAllocated(after, before.Status.Allocated))
+		return nil, ippools.ValidateAllocated(after, before.Status.Allocated), nil
 	}
 	others, err := w.all(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	errs := rules.Added(validatePool(before, others), validatePool(after, others))
 	if network := after.Spec.Selector.Network; network != before.Spec.Selector.Network {
@@ -113,23 +100,23 @@ func (w *IPPool) ValidateUpdate(ctx context.Context, before, after *lbv1.IPPool)
 	}
 	was, err := w.withBlocks(ctx, before)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	held, err := w.withBlocks(ctx, after)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	errs = append(errs, rules.Added(ippools.ValidateAllocated(was, nil), ippools.ValidateAllocated(held, nil))...)
-	return rules.AddedWarnings(warnPool(before.Spec), warnPool(after.Spec)), refuse("IPPool", after.Name, errs)
+	return rules.AddedWarnings(warnPool(before.Spec), warnPool(after.Spec)), errs, nil
 }
 
-// ValidateDelete refuses to delete a pool while somebody holds an address of it.
-func (w *IPPool) ValidateDelete(ctx context.Context, pool *lbv1.IPPool) (admission.Warnings, error) {
+// delete refuses to delete a pool while somebody holds an address of it.
+func (w ipPool) delete(ctx context.Context, pool *lbv1.IPPool) (admission.Warnings, field.ErrorList, error) {
 	held, err := w.withBlocks(ctx, pool)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return nil, refuse("IPPool", pool.Name, ippools.ValidateDeletion(held))
+	return nil, ippools.ValidateDeletion(held), nil
 }
 
 // validatePool has the rules of what a pool is to be, on its own and beside others.
@@ -138,7 +125,7 @@ func validatePool(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
 }
 
 // withBlocks is the pool with all who hold addresses of it in its status, also of those that blocks have.
-func (w *IPPool) withBlocks(ctx context.Context, pool *lbv1.IPPool) (*lbv1.IPPool, error) {
+func (w ipPool) withBlocks(ctx context.Context, pool *lbv1.IPPool) (*lbv1.IPPool, error) {
 	if pool.Annotations[lbv1.BlocksAnnotation] != "true" {
 		return pool, nil
 	}
@@ -156,7 +143,7 @@ func (w *IPPool) withBlocks(ctx context.Context, pool *lbv1.IPPool) (*lbv1.IPPoo
 	return all, nil
 }
 
-func (w *IPPool) all(ctx context.Context) ([]lbv1.IPPool, error) {
+func (w ipPool) all(ctx context.Context) ([]lbv1.IPPool, error) {
 	pools := &lbv1.IPPoolList{}
 	if err := w.Reader.List(ctx, pools); err != nil {
 		return nil, fmt.Errorf("listing IPPools: %w", err)

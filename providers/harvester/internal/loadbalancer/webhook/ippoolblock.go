@@ -6,7 +6,7 @@ package webhook
 import (
 	"context"
 
-	ctrl "sigs.k8s.io/controller-runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -14,38 +14,20 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/rules"
 )
-
-// IPPoolBlock validates that IPPoolBlocks are deleted. Its Reader should be uncached.
-type IPPoolBlock struct {
-	Reader client.Reader
-}
-
-var _ admission.Validator[*lbv1.IPPoolBlock] = &IPPoolBlock{}
 
 // +kubebuilder:webhook:path=/validate-loadbalancer-harvesterhci-io-v1beta1-ippoolblock,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=ippoolblocks,verbs=delete,versions=v1beta1,name=validation.ippoolblock.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=get
 
-// SetupWithManager registers the webhook.
-func (w *IPPoolBlock) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &lbv1.IPPoolBlock{}).WithValidator(w).Complete()
-}
-
-// ValidateCreate is not asked for: blocks are written with every address that is given.
-func (w *IPPoolBlock) ValidateCreate(context.Context, *lbv1.IPPoolBlock) (admission.Warnings, error) {
-	return nil, nil
-}
-
-// ValidateUpdate is not asked for either.
-func (w *IPPoolBlock) ValidateUpdate(context.Context, *lbv1.IPPoolBlock, *lbv1.IPPoolBlock) (admission.Warnings, error) {
-	return nil, nil
-}
-
-// ValidateDelete refuses to delete a block while somebody holds an address of it, as long as its pool is there: with the pool, blocks go.
-func (w *IPPoolBlock) ValidateDelete(ctx context.Context, block *lbv1.IPPoolBlock) (admission.Warnings, error) {
-	pool, err := reconcile.Find(ctx, w.Reader, client.ObjectKey{Name: block.Pool}, &lbv1.IPPool{})
-	if err != nil || pool == nil || allocation.IsForeign(block, pool) {
-		return nil, err
+// deleteBlock refuses to delete a block while somebody holds an address of it, as long as its pool is there: with the pool, blocks go. Blocks are
+// written with every address that is given, which nobody validates. The reader should be uncached.
+func deleteBlock(reader client.Reader) rules.Rule[*lbv1.IPPoolBlock] {
+	return func(ctx context.Context, block *lbv1.IPPoolBlock) (admission.Warnings, field.ErrorList, error) {
+		pool, err := reconcile.Find(ctx, reader, client.ObjectKey{Name: block.Pool}, &lbv1.IPPool{})
+		if err != nil || pool == nil || allocation.IsForeign(block, pool) {
+			return nil, nil, err
+		}
+		return nil, ippools.ValidateBlockDeletion(block), nil
 	}
-	return nil, refuse("IPPoolBlock", block.Name, ippools.ValidateBlockDeletion(block))
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubevirtv1 "kubevirt.io/api/core/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -22,31 +21,14 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// LoadBalancer defaults and validates LoadBalancers. Its Reader should be uncached: what was made a moment ago counts.
-type LoadBalancer struct {
-	rules.Deletable[*lbv1.LoadBalancer]
-
-	Reader client.Reader
-}
-
-var (
-	_ admission.Validator[*lbv1.LoadBalancer] = &LoadBalancer{}
-	_ admission.Defaulter[*lbv1.LoadBalancer] = &LoadBalancer{}
-)
+// loadBalancer has the rules of LoadBalancers. Its Reader should be uncached: what was made a moment ago counts.
+type loadBalancer struct{ Reader client.Reader }
 
 // +kubebuilder:webhook:path=/validate-loadbalancer-harvesterhci-io-v1beta1-loadbalancer,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=create;update,versions=v1beta1,name=validation.loadbalancer.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-loadbalancer-harvesterhci-io-v1beta1-loadbalancer,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=create;update,versions=v1beta1,name=default.loadbalancer.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhooks, and what converts the kind.
-func (w *LoadBalancer) SetupWithManager(mgr ctrl.Manager) error {
-	defaulting := admission.WithDefaulter(mgr.GetScheme(), w)
-	defaulting.Handler = lists{defaulting.Handler}
-	mgr.GetWebhookServer().Register("/mutate-loadbalancer-harvesterhci-io-v1beta1-loadbalancer", defaulting)
-	return ctrl.NewWebhookManagedBy(mgr, &lbv1.LoadBalancer{}).WithValidator(w).WithConverter(loadbalancer.Converter()).Complete()
-}
-
-// Default sets what the load balancer says of where it is, completes its health check, and what a client of v1alpha1 cannot say.
-func (w *LoadBalancer) Default(ctx context.Context, lb *lbv1.LoadBalancer) error {
+// setDefaults sets what the load balancer says of where it is, completes its health check, and what a client of v1alpha1 cannot say.
+func (w loadBalancer) setDefaults(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	if !lb.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -90,7 +72,7 @@ func unproven(shown lbv1.LoadBalancerStatus, older bool) lbv1.LoadBalancerStatus
 
 // prove leaves a new load balancer the address that it shows where a pool says that it is the load balancer's, which complete has found, or the
 // Service of its name has it already. Otherwise it gets one as others do.
-func (w *LoadBalancer) prove(ctx context.Context, lb *lbv1.LoadBalancer, shown lbv1.LoadBalancerStatus) error {
+func (w loadBalancer) prove(ctx context.Context, lb *lbv1.LoadBalancer, shown lbv1.LoadBalancerStatus) error {
 	has := lb.Status.AllocatedAddress
 	if has.IP == "" && lb.Spec.WorkloadType == lbv1.WorkloadCluster {
 		return nil // where it is announced is the guest cluster's own business
@@ -118,7 +100,7 @@ func ofOlderClient(ctx context.Context) bool {
 }
 
 // complete looks up what v1alpha1 says in another way. What is not there yet is the controller's to find.
-func (w *LoadBalancer) complete(ctx context.Context, lb *lbv1.LoadBalancer) error {
+func (w loadBalancer) complete(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	pools, machines := &lbv1.IPPoolList{}, &kubevirtv1.VirtualMachineInstanceList{}
 	if loadbalancer.NeedsPool(lb) {
 		if err := w.Reader.List(ctx, pools); err != nil {
@@ -146,23 +128,20 @@ func completeHealthCheck(check *lbv1.HealthCheck) {
 	}
 }
 
-// ValidateCreate refuses load balancers that could not be made, and those of a guest cluster that is being removed.
-func (w *LoadBalancer) ValidateCreate(ctx context.Context, lb *lbv1.LoadBalancer) (admission.Warnings, error) {
+// create refuses load balancers that could not be made, and those of a guest cluster that is being removed.
+func (w loadBalancer) create(ctx context.Context, lb *lbv1.LoadBalancer) (admission.Warnings, field.ErrorList, error) {
 	removed, err := w.removed(ctx, lb)
-	if err != nil {
-		return nil, err
-	}
-	return warnLoadBalancer(lb.Spec), refuse("LoadBalancer", lb.Name, append(loadbalancer.Validate(lb.Spec), removed...))
+	return warnLoadBalancer(lb.Spec), append(loadbalancer.Validate(lb.Spec), removed...), err
 }
 
-// ValidateUpdate refuses what ValidateCreate would of the load balancer itself, and changes that would leave an address behind.
-func (w *LoadBalancer) ValidateUpdate(_ context.Context, before, after *lbv1.LoadBalancer) (admission.Warnings, error) {
+// update refuses what create would of the load balancer itself, and changes that would leave an address behind.
+func (loadBalancer) update(_ context.Context, before, after *lbv1.LoadBalancer) (admission.Warnings, field.ErrorList, error) {
 	if !after.DeletionTimestamp.IsZero() {
-		return nil, nil
+		return nil, nil, nil
 	}
 	errs := rules.Added(loadbalancer.Validate(before.Spec), loadbalancer.Validate(after.Spec))
 	errs = append(errs, loadbalancer.ValidateChange(before.Spec, after.Spec)...)
-	return rules.AddedWarnings(warnLoadBalancer(before.Spec), warnLoadBalancer(after.Spec)), refuse("LoadBalancer", after.Name, errs)
+	return rules.AddedWarnings(warnLoadBalancer(before.Spec), warnLoadBalancer(after.Spec)), errs, nil
 }
 
 // warnLoadBalancer has what is accepted of a load balancer, and may surprise.

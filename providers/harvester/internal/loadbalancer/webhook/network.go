@@ -28,7 +28,7 @@ func networkKey(name string) (client.ObjectKey, bool) {
 }
 
 // knownNetwork wants the network that a pool is for to exist: nobody would find the pool otherwise.
-func (w *IPPool) knownNetwork(ctx context.Context, name string) field.ErrorList {
+func (w ipPool) knownNetwork(ctx context.Context, name string) field.ErrorList {
 	path := field.NewPath("spec", "selector", "network")
 	key, ok := networkKey(name)
 	switch {
@@ -48,7 +48,7 @@ func (w *IPPool) knownNetwork(ctx context.Context, name string) field.ErrorList 
 }
 
 // vlan is the VLAN of a network. It is nothing of a network that does not exist, which the validator tells.
-func (w *IPPool) vlan(ctx context.Context, name string) (string, error) {
+func (w ipPool) vlan(ctx context.Context, name string) (string, error) {
 	network, err := findNetwork(ctx, w.Reader, name)
 	if err != nil || network == nil {
 		return "", err

@@ -31,10 +31,14 @@ import (
 
 // SetupWithManager registers the webhooks of all kinds. The manager's scheme has both versions.
 func SetupWithManager(mgr ctrl.Manager) error {
+	pool, lb := ipPool{Reader: mgr.GetAPIReader()}, loadBalancer{Reader: mgr.GetAPIReader()}
+	defaulting := admission.WithDefaulter(mgr.GetScheme(), rules.Defaulter[*lbv1.LoadBalancer](lb.setDefaults))
+	defaulting.Handler = lists{defaulting.Handler}
+	mgr.GetWebhookServer().Register("/mutate-loadbalancer-harvesterhci-io-v1beta1-loadbalancer", defaulting)
 	return rules.Setup(mgr,
-		rules.Kind{Name: "IPPool", Webhooks: &IPPool{Reader: mgr.GetAPIReader()}},
-		rules.Kind{Name: "IPPoolBlock", Webhooks: &IPPoolBlock{Reader: mgr.GetAPIReader()}},
-		rules.Kind{Name: "LoadBalancer", Webhooks: &LoadBalancer{Reader: mgr.GetAPIReader()}},
+		rules.Webhooks[*lbv1.IPPool]{Default: pool.setDefaults, Create: pool.create, Update: pool.update, Delete: pool.delete},
+		rules.Webhooks[*lbv1.IPPoolBlock]{Delete: deleteBlock(mgr.GetAPIReader())},
+		rules.Webhooks[*lbv1.LoadBalancer]{Converter: loadbalancer.Converter(), Create: lb.create, Update: lb.update},
 	)
 }
 
@@ -43,18 +47,11 @@ func SetupWithManager(mgr ctrl.Manager) error {
 func Written() (rules.Written, error) {
 	return rules.NewWritten(func(scheme *runtime.Scheme) error {
 		return errors.Join(lbv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
-	}, map[string]rules.Creation{
-		"IPPool": rules.Create(nil, func(pool *lbv1.IPPool) field.ErrorList { return ippools.Validate(pool.Spec) }),
-		"LoadBalancer": rules.Create(loadbalancer.Converter(), func(lb *lbv1.LoadBalancer) field.ErrorList {
+	}, rules.Webhooks[*lbv1.IPPool]{Validate: func(pool *lbv1.IPPool) field.ErrorList { return ippools.Validate(pool.Spec) }},
+		rules.Webhooks[*lbv1.LoadBalancer]{Converter: loadbalancer.Converter(), Validate: func(lb *lbv1.LoadBalancer) field.ErrorList {
 			completeHealthCheck(lb.Spec.HealthCheck)
 			return loadbalancer.Validate(lb.Spec)
-		}),
-	})
-}
-
-// refuse makes one error of an object's errors, nil when there are none.
-func refuse(kind, name string, errs field.ErrorList) error {
-	return rules.Refuse(lbv1.GroupVersion.WithKind(kind), name, errs)
+		}})
 }
 
 // stored is the object before the request that the context is of; nil when there was none.

@@ -1,0 +1,140 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/faultline-io/faultline/shared/conversion"
+)
+
+// Kind has webhooks: Webhooks of its objects.
+type Kind interface {
+	name() string
+	setup(mgr ctrl.Manager) error
+	creation(scheme *runtime.Scheme) (creation, error)
+}
+
+// Setup registers the webhooks of every kind, and what converts between their versions.
+func Setup(mgr ctrl.Manager, kinds ...Kind) error {
+	conversion.Serve(mgr)
+	for _, kind := range kinds {
+		if err := kind.setup(mgr); err != nil {
+			return fmt.Errorf("setting up the webhooks of %s: %w", kind.name(), err)
+		}
+	}
+	return nil
+}
+
+// Webhooks are those of a kind, whose objects are of the pointer type T. Every function may be nil.
+type Webhooks[T client.Object] struct {
+	// Converter converts the kind; nil for a kind of one version.
+	Converter conversion.Constructor
+	// Default sets the defaults of an object that is created or updated.
+	Default Defaulter[T]
+	// Validate returns the errors in an object. An update is refused for those that the object did not have before.
+	Validate func(T) field.ErrorList
+	// Warn has what is accepted of an object, and may surprise. An update warns of what the object did not have before.
+	Warn func(T) admission.Warnings
+	// Change returns the errors in an update, besides those of Validate.
+	Change func(before, after T) field.ErrorList
+	// Create, Update and Delete have the rules that need more than the object.
+	Create Rule[T]
+	Update func(ctx context.Context, before, after T) (admission.Warnings, field.ErrorList, error)
+	Delete Rule[T]
+}
+
+// Rule returns the warnings about an object, and the errors in it. It fails when it cannot find them out.
+type Rule[T client.Object] func(ctx context.Context, object T) (admission.Warnings, field.ErrorList, error)
+
+// Defaulter sets the defaults of an object.
+type Defaulter[T client.Object] func(ctx context.Context, object T) error
+
+// Default calls the function.
+func (d Defaulter[T]) Default(ctx context.Context, object T) error { return d(ctx, object) }
+
+func (w Webhooks[T]) name() string { return reflect.TypeFor[T]().Elem().Name() }
+
+func (w Webhooks[T]) setup(mgr ctrl.Manager) error {
+	builder := ctrl.NewWebhookManagedBy(mgr, newObject[T]())
+	if w.Default != nil {
+		builder.WithDefaulter(w.Default)
+	}
+	if w.Validate != nil || w.Create != nil || w.Delete != nil {
+		builder.WithValidator(w)
+	}
+	if w.Converter != nil {
+		builder.WithConverter(w.Converter)
+	}
+	return builder.Complete()
+}
+
+// ValidateCreate refuses an object with errors.
+func (w Webhooks[T]) ValidateCreate(ctx context.Context, object T) (admission.Warnings, error) {
+	warnings, errs, err := ask(ctx, w.Create, object)
+	if err != nil {
+		return nil, err
+	}
+	return append(w.warnings(object), warnings...), refuse(object, append(w.errors(object), errs...))
+}
+
+// ValidateUpdate refuses an object with errors that it did not have before, so that an object which was let in once can always be updated.
+func (w Webhooks[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
+	warnings, errs := AddedWarnings(w.warnings(before), w.warnings(after)), Added(w.errors(before), w.errors(after))
+	if w.Change != nil {
+		errs = append(errs, w.Change(before, after)...)
+	}
+	if w.Update != nil {
+		moreWarnings, moreErrs, err := w.Update(ctx, before, after)
+		if err != nil {
+			return nil, err
+		}
+		warnings, errs = append(warnings, moreWarnings...), append(errs, moreErrs...)
+	}
+	return warnings, refuse(after, errs)
+}
+
+// ValidateDelete refuses to delete an object for the errors of Delete alone.
+func (w Webhooks[T]) ValidateDelete(ctx context.Context, object T) (admission.Warnings, error) {
+	warnings, errs, err := ask(ctx, w.Delete, object)
+	if err != nil {
+		return nil, err
+	}
+	return warnings, refuse(object, errs)
+}
+
+func ask[T client.Object](ctx context.Context, rule Rule[T], object T) (admission.Warnings, field.ErrorList, error) {
+	if rule == nil {
+		return nil, nil, nil
+	}
+	return rule(ctx, object)
+}
+
+func (w Webhooks[T]) warnings(object T) admission.Warnings {
+	if w.Warn == nil {
+		return nil
+	}
+	return w.Warn(object)
+}
+
+func (w Webhooks[T]) errors(object T) field.ErrorList {
+	if w.Validate == nil {
+		return nil
+	}
+	return w.Validate(object)
+}
+
+// newObject returns an empty object of a pointer type.
+func newObject[T client.Object]() T {
+	object, _ := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	return object
+}
