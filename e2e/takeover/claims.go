@@ -7,28 +7,16 @@ import (
 	"context"
 	_ "embed"
 	"encoding/base64"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
-
-	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
-const (
-	ipamGroup = "ipam.cluster.x-k8s.io"
-	// pooled is the MachineDeployment whose machines have addresses of a pool, and pooledMachines how many it has when it is created.
-	pooled         = "claimed"
-	pooledMachines = 2
-)
-
-//go:embed claimed.yaml
-var claimedYAML []byte
+const ipamGroup = "ipam.cluster.x-k8s.io"
 
 // claim is an IPAddressClaim and the IPAddress that answers it.
 type claim struct {
@@ -36,11 +24,6 @@ type claim struct {
 	Owners                 []string // their UIDs; the API version of an owner changes
 	AddressUID, Address    string
 	AddressName, Satisfies string
-}
-
-// createPooled adds workers that have addresses of a pool and disks of a storage policy. It takes a provider for the pool.
-func (c Cluster) createPooled(ctx context.Context) error {
-	return c.create(ctx, claimedYAML, map[string]string{"SERVER": c.VCenter.host(), "TEMPLATE": template, "VERSION": binaries.KubernetesVersion})
 }
 
 // claims are all IPAddressClaims, by name.
@@ -80,67 +63,6 @@ func (m Managed) answer(ctx context.Context, namespace string, one *claim) error
 	one.Address, _, _ = unstructured.NestedString(address.Object, "spec", "address")
 	one.Satisfies, _, _ = unstructured.NestedString(address.Object, "spec", "claimRef", "name")
 	return nil
-}
-
-// claimed says what is missing for each machine that has addresses of a pool to have the one of its claim, and for nobody else to have
-// a claim.
-func (c Cluster) claimed(ctx context.Context) (missing string, err error) {
-	now, err := c.State(ctx)
-	if err != nil {
-		return "", err
-	}
-	machines := 0
-	for name, machine := range now.VMs {
-		if !strings.HasPrefix(name, pooled+"-") {
-			continue
-		}
-		machines++
-		own := now.Claims[name+"-0-0"]
-		if own.Address == "" || machine.Address != own.Address || machine.Static != own.Address+"/24" {
-			return fmt.Sprintf("%s has the address of its claim: %+v, %+v", name, machine, own), nil
-		}
-	}
-	if len(now.Claims) != machines {
-		return fmt.Sprintf("%d claims, there are %d", machines, len(now.Claims)), nil
-	}
-	return c.used(ctx, machines)
-}
-
-// used says what is missing for so many addresses of the pool to be given away.
-func (m Managed) used(ctx context.Context, count int) (missing string, err error) {
-	pool := newPool()
-	if err := m.Client.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
-		return "", err
-	}
-	used, _, err := unstructured.NestedInt64(pool.Object, "status", "ipAddresses", "used")
-	if used != int64(count) {
-		return fmt.Sprintf("%d addresses of the pool in use, there are %d", count, used), err
-	}
-	return "", err
-}
-
-// poolGone says what there still is of the pool, which is deleted when nobody has an address of it.
-func (m Managed) poolGone(ctx context.Context) (missing string, err error) {
-	for _, kind := range []string{"IPAddressClaim", "IPAddress"} {
-		left, err := m.listOf(ctx, ipamGroup, "v1beta2", kind)
-		if len(left) > 0 || err != nil {
-			return fmt.Sprintf("%d %s to go", len(left), kind), err
-		}
-	}
-	err = m.Client.Delete(ctx, newPool())
-	if !apierrors.IsNotFound(err) {
-		return "the pool to go", err
-	}
-	return "", nil
-}
-
-func newPool() *unstructured.Unstructured {
-	pool := &unstructured.Unstructured{}
-	pool.SetAPIVersion(ipamGroup + "/v1alpha2")
-	pool.SetKind("InClusterIPPool")
-	pool.SetNamespace(Namespace)
-	pool.SetName(name)
-	return pool
 }
 
 // staticAddress is the first address that metadata of cloud-init has, "" when it has none.

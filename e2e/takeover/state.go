@@ -9,9 +9,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // State is all that a change of managers must leave as it was.
@@ -70,19 +67,4 @@ func (c Cluster) State(ctx context.Context) (s State, err error) {
 	}
 	s.Claims, err = c.claims(ctx)
 	return s, err
-}
-
-// conditionsOf are the types of an object's conditions, with where they are.
-func conditionsOf(object *unstructured.Unstructured) []string {
-	var types []string
-	for _, path := range [][]string{{"status", "conditions"}, {"status", "v1beta2", "conditions"}, {"status", "deprecated", "v1beta1", "conditions"}} {
-		list, _, _ := unstructured.NestedSlice(object.Object, path...)
-		for _, condition := range list {
-			if fields, ok := condition.(map[string]any); ok {
-				types = append(types, fmt.Sprintf("%s %s", strings.Join(path, "."), fields["type"]))
-			}
-		}
-	}
-	slices.Sort(types)
-	return types
 }

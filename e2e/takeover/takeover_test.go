@@ -7,6 +7,7 @@ package takeover
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
@@ -117,4 +120,19 @@ func (w *world) noStaleConditionsOf(before map[string]machine, kind, version, ow
 	w.Expect(taken).NotTo(BeEmpty())
 	slices.Sort(taken)
 	w.Expect(made).To(ContainElements(slices.Compact(taken)), "%s of %s in %s", kind, owner, version)
+}
+
+// conditionsOf are the types of an object's conditions, with where they are.
+func conditionsOf(object *unstructured.Unstructured) []string {
+	var types []string
+	for _, path := range [][]string{{"status", "conditions"}, {"status", "v1beta2", "conditions"}, {"status", "deprecated", "v1beta1", "conditions"}} {
+		list, _, _ := unstructured.NestedSlice(object.Object, path...)
+		for _, condition := range list {
+			if fields, ok := condition.(map[string]any); ok {
+				types = append(types, fmt.Sprintf("%s %s", strings.Join(path, "."), fields["type"]))
+			}
+		}
+	}
+	slices.Sort(types)
+	return types
 }

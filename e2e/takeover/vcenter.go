@@ -218,19 +218,6 @@ func (v *VCenter) machines(ctx context.Context) (found map[string]vm, err error)
 	return found, nil
 }
 
-// agents are the programs that have a session.
-func (v *VCenter) agents(ctx context.Context) ([]string, error) {
-	var manager mo.SessionManager
-	if err := property.DefaultCollector(v.client.Client).RetrieveOne(ctx, *v.client.ServiceContent.SessionManager, []string{"sessionList"}, &manager); err != nil {
-		return nil, fmt.Errorf("listing sessions: %w", err)
-	}
-	agents := make([]string, 0, len(manager.SessionList))
-	for i := range manager.SessionList {
-		agents = append(agents, manager.SessionList[i].UserAgent)
-	}
-	return agents, nil
-}
-
 // Run gives guests that run and have no address one, until the context ends.
 func (v *VCenter) Run(ctx context.Context) error {
 	tick := time.NewTicker(provider.LookEvery)

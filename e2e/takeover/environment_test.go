@@ -1,9 +1,8 @@
+//go:build e2e
+
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package takeover runs a cluster with upstream's released manager, on govmomi's vcsim as it comes or on simulated hosts, and then has
-// ours take over. The managers are the real programs, each with the CRDs, webhooks and rights of its own release, which are read from
-// its module or from a checkout of its source.
 package takeover
 
 import (

@@ -1,3 +1,5 @@
+//go:build e2e
+
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 

@@ -1,0 +1,73 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package takeover
+
+import (
+	"reflect"
+	"slices"
+)
+
+// HostState is all that a change of managers must leave as it was, on bare metal.
+type HostState struct {
+	// Hosts are BareMetalHosts by name.
+	Hosts map[string]host
+	// Objects are the provider's in v1beta1, by kind and name.
+	Objects map[string]kept
+	// Secrets are those that hosts boot with, by name.
+	Secrets map[string]kept
+	// Machines are what Cluster API knows of its Machines, by name.
+	Machines map[string]machine
+	// Claims are IPAddressClaims with what they were given, by name.
+	Claims map[string]claim
+}
+
+// host is what the bare-metal operator is told, and what it has done.
+type host struct {
+	UID, Operation        string
+	Consumer, State       string // of the spec and of the status
+	Powered               bool
+	Labels                map[string]string
+	Finalizers            []string
+	Spec, Status, History any
+}
+
+// kept is what the provider, others and people have written.
+type kept struct {
+	UID                 string
+	Content             any
+	Labels, Annotations map[string]string
+	Finalizers, Owners  []string
+}
+
+// Differences says in words what is not the same.
+func (s HostState) Differences(now HostState) []string {
+	return slices.Concat(
+		compare("host", s.Hosts, now.Hosts), compare("object", s.Objects, now.Objects), compare("Secret", s.Secrets, now.Secrets),
+		compare("Machine", s.Machines, now.Machines), compare("IPAddressClaim", s.Claims, now.Claims),
+	)
+}
+
+// withoutEmpty is a value without fields that have nothing in them: who writes them all and who leaves them out say the same.
+func withoutEmpty(value any) any {
+	fields, ok := value.(map[string]any)
+	if !ok {
+		if list, ok := value.([]any); ok {
+			out := make([]any, 0, len(list))
+			for _, item := range list {
+				out = append(out, withoutEmpty(item))
+			}
+			return out
+		}
+		return value
+	}
+	out := map[string]any{}
+	for name, field := range fields {
+		if field = withoutEmpty(field); !slices.ContainsFunc(nothing(), func(empty any) bool { return reflect.DeepEqual(field, empty) }) {
+			out[name] = field
+		}
+	}
+	return out
+}
+
+func nothing() []any { return []any{nil, "", map[string]any{}, []any{}} }
