@@ -10,24 +10,27 @@ package benchmark
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/util/wait"
+	"github.com/prometheus/procfs"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// Options say what is measured.
+// ScenarioLimit bounds a scenario. The longest ones take a minute on two CPUs that
+// have nothing else to do.
+const ScenarioLimit = 5 * time.Minute
+
+// Options select what is measured.
 type Options struct {
 	// Provider is the one that is measured.
 	Provider Provider
@@ -42,47 +45,6 @@ type Options struct {
 	Out io.Writer
 	// Progress receives a line for each thing that takes time.
 	Progress io.Writer
-	// JSON, unless "", is a file for the raw numbers.
-	JSON string
-}
-
-// Run measures everything and writes the table. Its error says which measurements
-// could not be made; the others are in the table all the same. A missed aim is not
-// an error.
-func Run(ctx context.Context, options Options) error {
-	suite := options.Provider.Benchmark()
-	if len(options.Machines) == 0 {
-		options.Machines = suite.Machines
-	}
-	if options.Scale != "" && suite.Scale == nil {
-		return fmt.Errorf("starting the benchmark: provider %s has no scale scenario", options.Provider.Describe().Name)
-	}
-	if slices.Min(options.Machines) < 1 {
-		return fmt.Errorf("starting the benchmark: numbers of machines are to be 1 or more, not %v", options.Machines)
-	}
-	ctrl.SetLogger(logr.Discard())
-	b, err := newRunner(ctx, options)
-	if err != nil {
-		return err
-	}
-	measure := func() (Outcome, error) { return suite.Measure(ctx, b, options.Machines) }
-	if options.Scale != "" {
-		measure = func() (Outcome, error) { return suite.Scale(ctx, b, options.Scale) }
-	}
-	results, failed := measure()
-	if ctx.Err() != nil {
-		return errors.Join(context.Cause(ctx), os.RemoveAll(b.dir))
-	}
-	if err := writeJSON(options.JSON, results); err != nil {
-		return err
-	}
-	if _, err := io.WriteString(options.Out, results.Report()); err != nil {
-		return err
-	}
-	if failed != nil {
-		return fmt.Errorf("%w\n(logs: %s)", failed, b.dir)
-	}
-	return os.RemoveAll(b.dir)
 }
 
 // Provider is one that can be measured.
@@ -95,26 +57,89 @@ type Provider interface {
 type Suite struct {
 	// Machines are the numbers that the aims are about.
 	Machines []int
-	Measure  func(ctx context.Context, b *Runner, machines []int) (Outcome, error)
-	// Scale measures a large infrastructure or many clusters; nil if there is nothing that grows with them.
-	Scale func(ctx context.Context, b *Runner, size string) (Outcome, error)
+	// Measure has scenarios for numbers of machines. Other is the name of the program that is measured in the place of our manager,
+	// which may need more of a cluster than ours does; "" is ours.
+	Measure func(machines []int, other string) Plan
+	// Scale measures a large infrastructure or many clusters.
+	Scale func(size, other string) (Plan, error)
 }
 
-// Outcome is what was measured, to be written as JSON or as a text.
-type Outcome interface{ Report() string }
+// Plan is what one run measures, one scenario after the other.
+type Plan struct {
+	// Ours and Upstream are the headings of the columns.
+	Ours, Upstream string
+	Scenarios      []Scenario
+	Notes          string
+}
 
-// Runner is what all scenarios share.
-type Runner struct {
+// Scenario runs with a manager and an API server of its own, so that none finds another's memory or objects.
+type Scenario struct {
+	// Name is that of its folder, Title the heading of its part of the table.
+	Name, Title string
+	// Args are further arguments for the manager.
+	Args []string
+	// Limit is ScenarioLimit unless set.
+	Limit time.Duration
+	Run   func(ctx context.Context, e *Environment) error
+}
+
+// Run measures everything and writes the table. Its error names the measurements
+// that could not be made; the others are in the table all the same. A missed aim is not
+// an error.
+func Run(ctx context.Context, options Options) error {
+	plan, err := options.plan()
+	if err != nil {
+		return fmt.Errorf("starting the benchmark: %w", err)
+	}
+	ctrl.SetLogger(logr.Discard())
+	b, err := newRunner(ctx, options)
+	if err != nil {
+		return err
+	}
+	results := report{rows: []Row{{Name: "", Ours: plan.Ours, Upstream: plan.Upstream, Aim: "aim"}}, notes: plan.Notes}
+	load := load()
+	var failed []error
+	for _, scenario := range plan.Scenarios {
+		if ctx.Err() != nil {
+			return errors.Join(context.Cause(ctx), os.RemoveAll(b.dir))
+		}
+		failed = append(failed, b.scenario(ctx, scenario, &results))
+	}
+	_, err = fmt.Fprintf(options.Out, "Provider %s on %d CPUs, shared with etcd, kube-apiserver and the simulated infrastructure; load before: %.1f\n\n%s",
+		b.provider, runtime.NumCPU(), load, results.text())
+	if err := errors.Join(append(failed, err)...); err != nil {
+		return fmt.Errorf("%w\n(logs: %s)", err, b.dir)
+	}
+	return os.RemoveAll(b.dir)
+}
+
+func (o Options) plan() (Plan, error) {
+	suite, other := o.Provider.Benchmark(), ""
+	if o.Other != nil {
+		other = filepath.Base(o.Other.Program)
+	}
+	if o.Scale != "" {
+		return suite.Scale(o.Scale, other)
+	}
+	machines := o.Machines
+	if len(machines) == 0 {
+		machines = suite.Machines
+	}
+	if slices.Min(machines) < 1 {
+		return Plan{}, fmt.Errorf("numbers of machines must be 1 or more, not %v", machines)
+	}
+	return suite.Measure(machines, other), nil
+}
+
+// runner is what all scenarios share.
+type runner struct {
 	installation *provider.Installation
 	progress     io.Writer
 	dir          string
-	Provider     string
-	Limit        time.Duration // of a scenario
-	// Other is the name of the program that is measured in the place of our manager, which may need more of a cluster than ours does; else "".
-	Other string
+	provider     string
 }
 
-func newRunner(ctx context.Context, options Options) (*Runner, error) {
+func newRunner(ctx context.Context, options Options) (*runner, error) {
 	installation, err := provider.Install(ctx, options.Provider, options.Progress)
 	if err != nil {
 		return nil, err
@@ -127,85 +152,58 @@ func newRunner(ctx context.Context, options Options) (*Runner, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
-	r := &Runner{installation: installation, progress: options.Progress, dir: dir, Provider: options.Provider.Describe().Name, Limit: ScenarioLimit}
-	if options.Other != nil {
-		r.Other = filepath.Base(options.Other.Program)
+	return &runner{installation: installation, progress: options.Progress, dir: dir, provider: options.Provider.Describe().Name}, nil
+}
+
+// scenario runs one in a new environment. It fails if that takes too long or a process of the management cluster ends; its part of the
+// report has no figures then.
+func (b *runner) scenario(ctx context.Context, s Scenario, into *report) error {
+	e, err := b.start(ctx, s)
+	if err == nil {
+		err = e.run(ctx, s)
+		e.stop()
 	}
-	return r, nil
-}
-
-// Assets is the folder with the programs that a simulation runs.
-func (b *Runner) Assets() string { return b.installation.Assets }
-
-// Progressf tells how far it is.
-func (b *Runner) Progressf(format string, args ...any) {
-	_, _ = fmt.Fprintf(b.progress, format+"\n", args...)
-}
-
-// During answers what the manager did while something happened.
-func (e *Environment) During(ctx context.Context, w Counted, happens func() error) (Cost, error) {
-	before, err := e.Sample(ctx, w)
 	if err != nil {
-		return Cost{}, err
+		_, _ = fmt.Fprintf(b.progress, "%s: failed\n", s.Name)
+		into.rows = append(into.rows, Row{Name: s.Title}, Row{Name: s.Name, Ours: unmeasured, Upstream: none, Aim: none})
+		return fmt.Errorf("%s: %w", s.Name, err)
 	}
-	if err := happens(); err != nil {
-		return Cost{}, err
-	}
-	after, err := e.Sample(ctx, w)
-	return after.Minus(before), err
-}
-
-// Kill ends the manager in the middle of whatever it does.
-func (e *Environment) Kill() error {
-	return e.Management.Kill(binaries.Provider(e.Runner.Provider))
-}
-
-// FromStart starts the manager, which has been killed, and returns what it did from its start until something had happened.
-func (e *Environment) FromStart(ctx context.Context, w Counted, happens func() error) (Cost, error) {
-	before, err := e.asked(w)
-	if err != nil {
-		return Cost{}, err
-	}
-	ready, err := e.Management.Restart(ctx, binaries.Provider(e.Runner.Provider))
-	if err != nil {
-		return Cost{}, err
-	}
-	if err := ready(ctx); err != nil {
-		return Cost{}, err
-	}
-	if err := e.counts(ctx, w); err != nil {
-		return Cost{}, err
-	}
-	if err := happens(); err != nil {
-		return Cost{}, err
-	}
-	after, err := e.Sample(ctx, w)
-	return after.Minus(before), err
-}
-
-// counts waits until the manager, which is ready, counts what it does: its controllers start later.
-func (e *Environment) counts(ctx context.Context, w Counted) error {
-	var last error
-	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
-		_, last = e.Sample(ctx, w)
-		return last == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for the manager's controllers: %w: %w", provider.Because(ctx, err), last)
-	}
+	into.add(e.report)
 	return nil
 }
 
-func writeJSON(path string, results Outcome) error {
-	if path == "" {
-		return nil
+func (e *Environment) run(ctx context.Context, s Scenario) error {
+	limit := s.Limit
+	if limit == 0 {
+		limit = ScenarioLimit
 	}
-	content, err := json.MarshalIndent(results, "", "  ")
+	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done after %s", limit))
+	defer cancel()
+	alive, end := context.WithCancelCause(limited)
+	defer end(nil)
+	go func() {
+		select {
+		case <-e.Management.Failed():
+			end(e.Management.Err())
+		case <-alive.Done():
+		}
+	}()
+	if s.Title != "" {
+		e.Section(s.Title)
+	}
+	return s.Run(alive, e)
+}
+
+// load is how many programs wanted a CPU in the last minute, 0 where the system does not tell. Times of a run that began with more than none
+// say little.
+func load() float64 {
+	fs, err := procfs.NewDefaultFS()
 	if err != nil {
-		return err
+		return 0
 	}
-	if err := os.WriteFile(path, append(content, '\n'), 0o644); err != nil {
-		return fmt.Errorf("writing the raw numbers: %w", err)
+	average, err := fs.LoadAvg()
+	if err != nil {
+		return 0
 	}
-	return nil
+	return average.Load1
 }

@@ -7,15 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
@@ -24,9 +19,6 @@ import (
 )
 
 const (
-	// ticksPerSecond is the unit of times in /proc/<pid>/stat. Linux shows
-	// programs this value whatever the kernel's own is.
-	ticksPerSecond = 100
 	// reconcileTotal is controller-runtime's counter of reconciles.
 	reconcileTotal = "controller_runtime_reconcile_total"
 	// heapInUse is what Go's heap takes of a process.
@@ -44,13 +36,13 @@ const (
 type Counted interface {
 	// Calls counts the calls to its API, if it has one of its own.
 	Calls() Counts
-	// IsWork tells such calls from those that only wait for changes.
+	// IsWork distinguishes such calls from those that only wait for changes.
 	IsWork(call string) bool
 }
 
 // Sample reads everything that can be counted of the manager, since it started.
 func (e *Environment) Sample(ctx context.Context, w Counted) (Cost, error) {
-	cost, err := e.asked(w)
+	cost, err := e.counted(w)
 	if err != nil {
 		return Cost{}, err
 	}
@@ -58,48 +50,86 @@ func (e *Environment) Sample(ctx context.Context, w Counted) (Cost, error) {
 	if err != nil {
 		return Cost{}, err
 	}
-	if cost.Reconciles, err = reconciles(ctx, process.Metrics); err != nil {
-		return Cost{}, fmt.Errorf("reading the manager's metrics: %w", err)
-	}
-	cost.CPU, err = cpu(process)
+	family, err := process.Metric(ctx, reconcileTotal)
+	cost.Reconciles, cost.CPU = countReconciles(family), process.CPU
 	return cost, err
 }
 
-// asked is what others have counted of the managers so far, and what it took them: the processes need not be there.
-func (e *Environment) asked(w Counted) (cost Cost, err error) {
+// counted is what others have counted of the managers so far, and what it took them: the manager need not run.
+func (e *Environment) counted(w Counted) (cost Cost, err error) {
 	cost.Calls = w.Calls()
-	if cost.Requests, cost.Failed, err = e.requests(); err != nil {
+	log, err := os.Open(e.audit)
+	if err != nil {
+		return Cost{}, fmt.Errorf("opening the audit log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	if cost.Requests, cost.Failed, err = countRequests(log, e.userAgent()); err != nil {
 		return Cost{}, err
 	}
 	server, err := e.Process(binaries.APIServer)
-	if err != nil {
-		return Cost{}, err
-	}
-	cost.ServerCPU, err = cpu(server)
+	cost.ServerCPU = server.CPU
 	return cost, err
 }
 
-// cpu is how many seconds a process has used.
-func cpu(process managementcluster.Process) (float64, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process.PID))
+// During returns what the manager did while something happened.
+func (e *Environment) During(ctx context.Context, w Counted, happens func() error) (Cost, error) {
+	before, err := e.Sample(ctx, w)
 	if err != nil {
-		return 0, fmt.Errorf("measuring the CPU time of %s: %w", process.Name, err)
+		return Cost{}, err
 	}
-	return cpuSeconds(string(stat))
+	return e.since(ctx, w, before, happens)
 }
 
-func (e *Environment) requests() (requests, failed Counts, err error) {
-	log, err := os.Open(e.audit)
+// FromStart starts the manager, which has been killed, and returns what it did from its start until something had happened.
+func (e *Environment) FromStart(ctx context.Context, w Counted, happens func() error) (Cost, error) {
+	before, err := e.counted(w)
 	if err != nil {
-		return nil, nil, fmt.Errorf("opening the audit log: %w", err)
+		return Cost{}, err
 	}
-	defer func() { _ = log.Close() }()
-	return countRequests(log, e.Runner.userAgent())
+	ready, err := e.Management.Restart(ctx, binaries.Provider(e.runner.provider))
+	if err == nil {
+		err = ready(ctx)
+	}
+	if err == nil {
+		err = e.awaitMetrics(ctx, w)
+	}
+	if err != nil {
+		return Cost{}, err
+	}
+	return e.since(ctx, w, before, happens)
 }
+
+func (e *Environment) since(ctx context.Context, w Counted, before Cost, happens func() error) (Cost, error) {
+	if err := happens(); err != nil {
+		return Cost{}, err
+	}
+	after, err := e.Sample(ctx, w)
+	return after.Minus(before), err
+}
+
+// awaitMetrics waits until the manager, which is ready, counts what it does: its controllers start later.
+func (e *Environment) awaitMetrics(ctx context.Context, w Counted) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
+		_, last = e.Sample(ctx, w)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the manager's controllers: %w: %w", provider.Because(ctx, err), last)
+	}
+	return nil
+}
+
+// Kill ends the manager in the middle of whatever it does.
+func (e *Environment) Kill() error { return e.Management.Kill(binaries.Provider(e.runner.provider)) }
 
 // manager finds the process that is measured.
 func (e *Environment) manager() (managementcluster.Process, error) {
-	return e.Process(binaries.Provider(e.Runner.Provider))
+	process, err := e.Process(binaries.Provider(e.runner.provider))
+	if err == nil && process.Peak == 0 {
+		err = errors.New("measuring the manager: the system does not report what a process takes")
+	}
+	return process, err
 }
 
 // Process is a program of the management cluster.
@@ -115,17 +145,24 @@ func (e *Environment) Process(name string) (managementcluster.Process, error) {
 // Memory is that of the manager, in bytes: now and at its highest.
 func (e *Environment) Memory() (now, peak int64, err error) {
 	process, err := e.manager()
-	if err == nil && process.Peak == 0 {
-		err = errors.New("measuring the manager's memory: the system does not tell")
-	}
 	return process.Memory, process.Peak, err
+}
+
+// Heap is what the manager's heap takes of its memory, in bytes.
+func (e *Environment) Heap(ctx context.Context) (int64, error) {
+	process, err := e.manager()
+	if err != nil {
+		return 0, err
+	}
+	bytes, err := process.Gauge(ctx, heapInUse)
+	return int64(bytes), err
 }
 
 // Rest waits until the manager has nothing to do any more: it called nothing but
 // the stream, sent no request and hardly computed for a while. Another manager than ours may ask all
 // the time, and is given that while only.
 func (e *Environment) Rest(ctx context.Context, w Counted) error {
-	if e.Runner.Other != "" {
+	if e.runner.installation.Other != nil {
 		return provider.Pause(ctx, restFor)
 	}
 	still := &stillness{activity: -1}
@@ -135,11 +172,7 @@ func (e *Environment) Rest(ctx context.Context, w Counted) error {
 			return false, fmt.Errorf("looking at the audit log: %w", err)
 		}
 		process, err := e.manager()
-		if err != nil {
-			return false, err
-		}
-		used, err := cpu(process)
-		return still.after(log.Size()+int64(w.Calls().Sum(w.IsWork)), used, time.Now()) > restFor, err
+		return still.after(log.Size()+int64(w.Calls().Sum(w.IsWork)), process.CPU, time.Now()) > restFor, err
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		return fmt.Errorf("waiting for the manager to come to rest: it still works after %s", restLimit)
@@ -167,80 +200,8 @@ func (s *stillness) after(activity int64, used float64, at time.Time) time.Durat
 	return at.Sub(s.since)
 }
 
-// Load is the average of the last minute, 0 where the system does not tell.
-func Load() float64 {
-	content, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	average, _, _ := strings.Cut(string(content), " ")
-	value, err := strconv.ParseFloat(average, 64)
-	if err != nil {
-		return 0
-	}
-	return value
-}
-
-// cpuSeconds reads user and system time from the content of /proc/<pid>/stat.
-func cpuSeconds(stat string) (float64, error) {
-	// The second field is the program's name in parentheses and may hold anything;
-	// user and system time are the 12th and 13th fields behind it.
-	const user, system = 11, 12
-	end := strings.LastIndexByte(stat, ')')
-	fields := strings.Fields(stat[end+1:])
-	if end < 0 || len(fields) <= system {
-		return 0, fmt.Errorf("reading process times: %q is not what /proc/<pid>/stat holds", stat)
-	}
-	ticks := int64(0)
-	for _, field := range []int{user, system} {
-		value, err := strconv.ParseInt(fields[field], 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("reading process times: %w", err)
-		}
-		ticks += value
-	}
-	return float64(ticks) / ticksPerSecond, nil
-}
-
-// Heap is what the manager's heap takes of its memory, in bytes.
-func (e *Environment) Heap(ctx context.Context) (int64, error) {
-	process, err := e.manager()
-	if err != nil {
-		return 0, err
-	}
-	bytes, err := process.Gauge(ctx, heapInUse)
-	return int64(bytes), err
-}
-
-func reconciles(ctx context.Context, url string) (counts Counts, err error) {
-	err = managementcluster.Read(ctx, url, func(metrics io.Reader) (err error) {
-		counts, err = countReconciles(metrics)
-		return err
-	})
-	return counts, err
-}
-
-// familyOf reads metrics and returns those of a name.
-func familyOf(metrics io.Reader, name string) (*dto.MetricFamily, error) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(metrics)
-	if err != nil {
-		return nil, err
-	}
-	family, ok := families[name]
-	if !ok {
-		return nil, fmt.Errorf("there is no %s", name)
-	}
-	return family, nil
-}
-
-// countReconciles reads metrics and adds up the reconciles of each controller,
-// whatever became of them.
-func countReconciles(metrics io.Reader) (Counts, error) {
-	family, err := familyOf(metrics, reconcileTotal)
-	if err != nil {
-		return nil, err
-	}
+// countReconciles adds up the reconciles of each controller, whatever became of them.
+func countReconciles(family *dto.MetricFamily) Counts {
 	counts := Counts{}
 	for _, metric := range family.GetMetric() {
 		for _, label := range metric.GetLabel() {
@@ -249,5 +210,5 @@ func countReconciles(metrics io.Reader) (Counts, error) {
 			}
 		}
 	}
-	return counts, nil
+	return counts
 }

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/prometheus/procfs"
+
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -84,6 +86,23 @@ type Process struct {
 	// Memory is its resident memory in bytes, Peak the highest it ever was; both 0
 	// where the system does not tell.
 	Memory, Peak int64
+	// CPU is in seconds, of user and system time.
+	CPU float64
+}
+
+// measured is the process with what it takes now.
+func (p Process) measured() Process {
+	running, err := procfs.NewProc(p.PID)
+	if err != nil {
+		return p
+	}
+	if status, err := running.NewStatus(); err == nil {
+		p.Memory, p.Peak = int64(status.VmRSS), int64(status.VmHWM) //nolint:gosec // Nothing takes exbibytes.
+	}
+	if stat, err := running.Stat(); err == nil {
+		p.CPU = stat.CPUTime()
+	}
+	return p
 }
 
 // Start brings a cluster up and returns when all of it is ready. On an error
@@ -236,9 +255,8 @@ func (p *Cluster) Processes() []Process {
 	defer p.mutex.Unlock()
 	list := make([]Process, 0, len(p.processes))
 	for _, process := range p.processes {
-		pid := process.cmd.Process.Pid
-		now, peak := memory(pid)
-		list = append(list, Process{Name: process.name, PID: pid, Log: process.log, Metrics: process.metrics, Memory: now, Peak: peak})
+		is := Process{Name: process.name, PID: process.cmd.Process.Pid, Log: process.log, Metrics: process.metrics}
+		list = append(list, is.measured())
 	}
 	return list
 }
@@ -279,7 +297,5 @@ func (p *Cluster) foundation(process *process) bool {
 
 // Self is the process that calls it, by a name of its choice.
 func Self(name string) Process {
-	pid := os.Getpid()
-	now, peak := memory(pid)
-	return Process{Name: name, PID: pid, Memory: now, Peak: peak}
+	return Process{Name: name, PID: os.Getpid()}.measured()
 }

@@ -10,6 +10,3 @@ import "syscall"
 // ownGroup puts a process into a group of its own. Only Linux can tie its life to
 // ours; elsewhere processes survive a killed demo.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
-
-// memory is not known on this system.
-func memory(int) (now, peak int64) { return 0, 0 }

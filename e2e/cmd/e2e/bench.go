@@ -23,7 +23,6 @@ func runBench(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	options := benchmark.Options{Out: stdout, Progress: stderr}
 	flags := flag.NewFlagSet("e2e bench", flag.ContinueOnError)
 	chosen := all.Flag[benchmark.Provider](flags, "infrastructure provider to measure")
-	flags.StringVar(&options.JSON, "json", "", "`file` for the raw numbers")
 	flags.Func("machines", "comma-separated numbers of machines to make at once (default: those of the aims)", func(value string) (err error) {
 		options.Machines, err = numbers(value)
 		return err

@@ -5,133 +5,233 @@ package metal3
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	goruntime "runtime"
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
 	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/binaries"
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// HostResults are the raw numbers of a run on bare metal.
-type HostResults struct {
-	Provider string  `json:"provider"`
-	CPUs     int     `json:"cpus"`
-	Load     float64 `json:"load"`
-	Batches  []Batch `json:"batches"`
+const (
+	// rackCount is how many failure domains a setup has.
+	rackCount = 5
+
+	// Aims with default flags.
+	aimHostRequests = 6   // Kubernetes requests a machine, without events, leases and watches
+	aimMemory       = 100 // MiB of the manager
+)
+
+// upstream are the numbers of CAPM3, measured with as many hosts as machines, and the aim.
+type upstream struct {
+	seconds, memory, cpu string
+	aim                  float64 // seconds until all have their hosts
 }
 
-// Batch is what it took to make a number of machines at once.
-type Batch struct {
-	Machines int `json:"machines"`
-	Hosts    int `json:"hosts"`
-	// Associated is after how many seconds the last machine had its host. Median and
-	// P99 are of the seconds that it took each from its creation.
-	Associated float64 `json:"associatedSeconds"`
-	Median     float64 `json:"medianSeconds"`
-	P99        float64 `json:"p99Seconds"`
-	// Association is what it cost until then, the host's new spec included.
-	Association benchmark.Cost `json:"association"`
-	// Provisioned is how many seconds more it took, with hosts that do everything in
-	// no time, until the last machine was provisioned, and Provisioning what that cost.
-	Provisioned  float64        `json:"provisionedSeconds"`
-	Provisioning benchmark.Cost `json:"provisioning"`
-	// RSS and Peak are the manager's memory in bytes at the end, and at its highest;
-	// ServerPeak is the highest of the API server.
-	RSS        int64 `json:"rssBytes"`
-	Peak       int64 `json:"peakBytes"`
-	ServerPeak int64 `json:"serverPeakBytes"`
+func upstreams() map[int]upstream {
+	return map[int]upstream{200: {seconds: "31-39, tuned 23.5", aim: 5}, 1000: {seconds: "627, tuned 320", memory: "155", cpu: "180", aim: 30}}
 }
 
-// suite measures both.
-func suite() benchmark.Suite {
+// Benchmark implements benchmark.Provider.
+func (Provider) Benchmark() benchmark.Suite {
 	return benchmark.Suite{Machines: []int{200, 1000}, Measure: measure, Scale: measureScale}
 }
 
-// scenario is what one runs in.
-type scenario struct{ *benchmark.Environment }
-
 // measure makes batches on as many hosts as machines, and the smallest once more
 // on twice the hosts.
-func measure(ctx context.Context, b *benchmark.Runner, machines []int) (benchmark.Outcome, error) {
-	r := HostResults{Provider: b.Provider, CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
-	type size struct{ machines, hosts int }
-	var sizes []size
+func measure(machines []int, _ string) benchmark.Plan {
+	var scenarios []benchmark.Scenario
+	batch := func(machines, hosts int) {
+		scenarios = append(scenarios, benchmark.Scenario{
+			Name:  fmt.Sprintf("hosts-%d-machines-%d", hosts, machines),
+			Title: fmt.Sprintf("%d machines on %d hosts in %d failure domains", machines, hosts, rackCount),
+			Run:   func(ctx context.Context, e *benchmark.Environment) error { return makeBatch(ctx, e, machines, hosts) },
+		})
+	}
 	for _, n := range machines {
-		sizes = append(sizes, size{n, n})
+		batch(n, n)
 	}
-	smallest := slices.Min(machines)
-	sizes = append(sizes, size{smallest, 2 * smallest})
-	var errs []error
-	for _, s := range sizes {
-		if ctx.Err() != nil {
-			break
-		}
-		errs = append(errs, b.Scenario(ctx, fmt.Sprintf("hosts-%d-machines-%d", s.hosts, s.machines), nil, func(ctx context.Context, l *benchmark.Environment) error {
-			batch, err := scenario{l}.batch(ctx, s.machines, s.hosts)
-			if err == nil {
-				r.Batches = append(r.Batches, batch)
-			}
-			return err
-		}))
+	batch(slices.Min(machines), 2*slices.Min(machines))
+	return benchmark.Plan{
+		Ours: "Faultline", Upstream: "CAPM3 v1.13.1", Scenarios: scenarios,
+		Notes: `Hosts are available before the first machine is created and in memory of the manager, as are the Machines. A machine
+has its host when it says so itself; the host's new spec is counted with it. Then the hosts begin to work, in no time.
+Requests are those in the API server's audit log that have the manager's user agent; writes of events and leases are
+apart, and so are watches. There is no workload cluster, so no Node is waited for.
+`,
 	}
-	return r, errors.Join(errs...)
 }
 
-// batch makes machines at once: first until each has its host, then until it runs.
-func (l scenario) batch(ctx context.Context, machines, hosts int) (Batch, error) {
-	y, err := l.setUp(ctx, "bench", hosts)
+// batch is what it took to make machines at once: until each had its host, and then, with hosts that do everything in no time, until the last
+// was provisioned.
+type batch struct {
+	machines, hosts      int
+	each                 []float64 // the seconds from a machine's creation to its host, sorted
+	associated           float64   // seconds until the last had its host
+	association          benchmark.Cost
+	provisioned          float64 // seconds more
+	provisioning         benchmark.Cost
+	memory, serverMemory int64 // bytes at the highest
+}
+
+func makeBatch(ctx context.Context, e *benchmark.Environment, machines, hosts int) error {
+	y, err := setUp(ctx, e, "bench", hosts)
 	if err != nil {
-		return Batch{}, err
+		return err
 	}
-	all, err := y.prepare(ctx, machines)
+	all, err := y.Machines(ctx, machines)
 	if err != nil {
-		return Batch{}, err
+		return err
 	}
-	if err := l.Rest(ctx, y); err != nil {
-		return Batch{}, err
+	if err := e.Rest(ctx, y); err != nil {
+		return err
 	}
-	batch := Batch{Machines: machines, Hosts: hosts}
-	batch.Association, err = l.During(ctx, y, func() error {
-		took, each, err := y.associate(ctx, all)
-		if err != nil {
+	b := batch{machines: machines, hosts: hosts}
+	b.association, err = e.During(ctx, y, func() (err error) {
+		began := time.Now()
+		if b.each, err = y.Create(ctx, all, associated); err != nil {
 			return err
 		}
-		slices.Sort(each)
-		batch.Associated, batch.Median, batch.P99 = took.Seconds(), benchmark.Median(each), percentile(each, 99)
-		l.Progressf("%d machines have hosts after %.1f s", machines, batch.Associated)
-		return l.Rest(ctx, y)
+		b.associated = time.Since(began).Seconds()
+		e.Progressf("%d machines have hosts after %.1f s", machines, b.associated)
+		return e.Rest(ctx, y)
 	})
 	if err != nil {
-		return Batch{}, err
+		return err
 	}
-	batch.Provisioning, err = l.During(ctx, y, func() error {
+	b.provisioning, err = e.During(ctx, y, func() error {
 		began := time.Now()
 		y.work(ctx)
-		if _, err := y.await(ctx, all, provisioned); err != nil {
+		if _, err := y.Await(ctx, all, y.Provisioned); err != nil {
 			return err
 		}
-		batch.Provisioned = time.Since(began).Seconds()
-		return l.Rest(ctx, y)
+		b.provisioned = time.Since(began).Seconds()
+		return e.Rest(ctx, y)
 	})
 	if err != nil {
-		return Batch{}, err
+		return err
 	}
-	server, err := l.Process(binaries.APIServer)
+	server, err := e.Process(binaries.APIServer)
 	if err != nil {
-		return Batch{}, err
+		return err
 	}
-	batch.ServerPeak = server.Peak
-	batch.RSS, batch.Peak, err = l.Memory()
-	return batch, err
+	b.serverMemory = server.Peak
+	_, b.memory, err = e.Memory()
+	e.Add(b.rows()...)
+	e.Detail(fmt.Sprintf("%d machines on %d hosts until they have hosts", machines, hosts), machines, b.association)
+	e.Detail(fmt.Sprintf("%d machines on %d hosts until they are provisioned", machines, hosts), machines, b.association.Plus(b.provisioning))
+	return err
 }
 
-// percentile of sorted values.
-func percentile(sorted []float64, percent int) float64 {
-	if len(sorted) == 0 {
-		return 0
+func (b batch) rows() []benchmark.Row {
+	var theirs upstream
+	if b.hosts == b.machines {
+		theirs = upstreams()[b.machines]
 	}
-	return sorted[(len(sorted)*percent+99)/100-1]
+	per := func(name string, count int) benchmark.Row {
+		return benchmark.Figure(name, "%.1f", float64(count)/float64(b.machines))
+	}
+	whole := b.association.Plus(b.provisioning)
+	last := benchmark.Figure("seconds until all have a host", "%.1f", b.associated).Beside(theirs.seconds)
+	if aim := upstreams()[b.machines].aim; aim > 0 {
+		last = last.Below(aim)
+	}
+	return []benchmark.Row{
+		last,
+		benchmark.Figure("seconds from a machine's creation to its host, median", "%.2f", benchmark.Percentile(b.each, 50)),
+		benchmark.Figure("the same, 99 of 100", "%.2f", benchmark.Percentile(b.each, 99)),
+		per("Kubernetes requests a machine until it has its host", b.association.Work()).Beside("8-18").AtMost(aimHostRequests),
+		benchmark.Figure("lists of hosts in all", "%.0f", float64(b.association.Requests["list baremetalhosts"])).Beside(fmt.Sprint(b.machines)).Zero(),
+		per("Kubernetes requests a machine until it is provisioned", whole.Work()),
+		per("events, leases and watches a machine", whole.Requests.Sum(benchmark.IsApart)),
+		benchmark.Figure("CPU-seconds of the manager until all have a host", "%.1f", b.association.CPU).Beside(theirs.cpu),
+		benchmark.Figure("CPU-seconds of the API server until all have a host", "%.1f", b.association.ServerCPU),
+		benchmark.Figure("seconds more until all are provisioned", "%.1f", b.provisioned),
+		benchmark.Figure("CPU-seconds of the manager in all", "%.1f", whole.CPU),
+		benchmark.Figure("MiB of the manager at the highest", "%.0f", mib(b.memory)).Beside(theirs.memory).Below(aimMemory),
+		benchmark.Figure("MiB of the API server at the highest", "%.0f", mib(b.serverMemory)),
+	}
+}
+
+func mib(bytes int64) float64 { return float64(bytes) / benchmark.Mebibyte }
+
+// benchSetup is a number of hosts in racks and a cluster on them, in a namespace of its
+// own. Its hosts do nothing before work is called.
+type benchSetup struct {
+	noCalls
+	*benchmark.Fleet[*infrav1.Metal3Machine]
+
+	in   *benchmark.Environment
+	name string // of the namespace and of the cluster
+}
+
+// setUp makes so many hosts, which are available, and a cluster without machines.
+func setUp(ctx context.Context, e *benchmark.Environment, name string, hosts int) (*benchSetup, error) {
+	racks := simulator.Racks(rackCount, hosts/rackCount)
+	for i := range hosts % rackCount {
+		racks.Domains[i].Hosts++
+	}
+	racks.Ready = true
+	cluster, err := createCluster(ctx, e.Client, name, racks)
+	y := &benchSetup{in: e, name: name, Fleet: &benchmark.Fleet[*infrav1.Metal3Machine]{
+		Client: e.Client, Cluster: cluster, New: newMachine, List: &infrav1.Metal3MachineList{},
+		Provisioned: func(m *infrav1.Metal3Machine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) },
+	}}
+	y.Check = y.checkPlaces
+	for _, rack := range racks.Domains {
+		y.Domains = append(y.Domains, rack.Name)
+	}
+	return y, err
+}
+
+// noCalls is what the manager works with: hosts are objects of the Kubernetes API.
+type noCalls struct{}
+
+// Calls implements benchmark.Counted.
+func (noCalls) Calls() benchmark.Counts { return nil }
+
+// IsWork implements benchmark.Counted.
+func (noCalls) IsWork(string) bool { return true }
+
+func associated(machine *infrav1.Metal3Machine) bool {
+	return conditions.IsTrue(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition)
+}
+
+// checkPlaces makes sure that each machine has one host, in its rack.
+func (y *benchSetup) checkPlaces(ctx context.Context, domains map[string]string) error {
+	placements, err := simulator.Placements(ctx, y.Client, y.name)
+	if err != nil {
+		return err
+	}
+	racksOf := map[string][]string{}
+	for _, p := range placements {
+		if p.Consumer != "" {
+			racksOf[p.Consumer] = append(racksOf[p.Consumer], p.Domain)
+		}
+	}
+	for name, want := range domains {
+		if !slices.Equal(racksOf[name], []string{want}) {
+			return fmt.Errorf("checking placement: machine %s has hosts in %v, not one in %s", name, racksOf[name], want)
+		}
+	}
+	return nil
+}
+
+// work lets the hosts do what they are told, in no time, until the scenario ends.
+func (y *benchSetup) work(ctx context.Context) {
+	operator := simulator.New(simulator.WithNamespace(y.name), simulator.WithoutEvents())
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := operator.Run(ctx, y.in.Management.RESTConfig); err != nil {
+			y.in.Progressf("simulating hosts: %v", err)
+		}
+	}()
+	y.in.OnStop(func() { stop(); <-ended })
 }

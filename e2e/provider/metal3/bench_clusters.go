@@ -31,66 +31,38 @@ const (
 	stillFor = 5 * time.Second
 )
 
-// ClusterResults are what many clusters cost whose control planes are looked at.
-type ClusterResults struct {
-	Clusters int `json:"clusters"`
-	// Uneven is how many of them have machines to be moved.
-	Uneven int `json:"uneven"`
-	// Seconds are those of Watch.
-	Seconds float64 `json:"restSeconds"`
-	// Off is the manager while rebalance is Off and workers are not spread, Spread while it is Advise and they are.
-	Off    ClusterStart `json:"off"`
-	Spread ClusterStart `json:"spread"`
-	// Change is what it cost that every control plane reported something.
-	Change benchmark.Cost `json:"change"`
-}
-
-// ClusterStart is what a manager costs that is started over clusters which it has seen before.
-type ClusterStart struct {
-	// Judged is after how many seconds the last cluster had the conditions ControlPlaneBalanced and WorkersBalanced, where they are to have
+// clusterStart is what a manager costs that is started over clusters which it has seen before.
+type clusterStart struct {
+	// judged is after how many seconds the last cluster had the conditions ControlPlaneBalanced and WorkersBalanced, where they are to have
 	// them.
-	Judged float64 `json:"judgedSeconds"`
-	// Start is what it cost until the manager was at rest, and Rest what it cost to be at rest.
-	Start benchmark.Cost `json:"start"`
-	Rest  benchmark.Cost `json:"rest"`
-	// RSS and Peak are the manager's memory in bytes at rest, and at its highest; Heap is what its heap takes of RSS.
-	RSS  int64 `json:"rssBytes"`
-	Peak int64 `json:"peakBytes"`
-	Heap int64 `json:"heapBytes"`
-}
-
-// measureClusters starts the manager over many clusters.
-func measureClusters(ctx context.Context, b *benchmark.Runner, size Scale) (*ClusterResults, error) {
-	r := &ClusterResults{Clusters: size.Clusters, Seconds: size.Watch.Seconds()}
-	b.Limit = size.limit()
-	err := b.Scenario(ctx, fmt.Sprintf("clusters-%d", size.Clusters), nil, func(ctx context.Context, l *benchmark.Environment) error {
-		c := &clusters{in: scenario{l}, watch: size.Watch}
-		for i := range size.Clusters {
-			c.all = append(c.all, newSpreadCluster(i))
-		}
-		return c.measure(ctx, r)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	judged float64
+	// start is what it cost until the manager was at rest, and rest what it cost to be at rest.
+	start, rest benchmark.Cost
+	// rss and peak are the manager's memory in bytes at rest, and at its highest; heap is what its heap takes of rss.
+	rss, peak, heap int64
 }
 
 // clusters are many with control planes.
 type clusters struct {
 	noCalls
-	in    scenario
+
+	in    *benchmark.Environment
 	all   []*spreadCluster
 	watch time.Duration
+	// off is the manager while rebalance is Off and workers are not spread, spread while it is Advise and they are. uneven is how many
+	// clusters have machines to be moved, and change what it cost that every control plane reported something.
+	off, spread clusterStart
+	uneven      int
+	change      benchmark.Cost
 }
 
-func (c *clusters) measure(ctx context.Context, r *ClusterResults) error {
+func (c *clusters) measure(ctx context.Context) error {
 	if err := c.make(ctx); err != nil {
 		return err
 	}
 	var err error
 	c.in.Progressf("starting the manager while nothing is to be spread")
-	if r.Off, err = c.start(ctx, func(context.Context) error { return nil }); err != nil {
+	if c.off, err = c.start(ctx, func(context.Context) error { return nil }); err != nil {
 		return err
 	}
 	if err := c.in.Kill(); err != nil {
@@ -100,21 +72,49 @@ func (c *clusters) measure(ctx context.Context, r *ClusterResults) error {
 		return err
 	}
 	c.in.Progressf("starting the manager while everything is to be spread")
-	r.Spread, err = c.start(ctx, func(ctx context.Context) (err error) {
-		r.Uneven, err = c.judged(ctx)
+	c.spread, err = c.start(ctx, func(ctx context.Context) (err error) {
+		c.uneven, err = c.judged(ctx)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	c.in.Progressf("having every control plane report a change")
-	r.Change, err = c.in.During(ctx, c, func() error {
+	c.change, err = c.in.During(ctx, c, func() error {
 		if err := c.each(ctx, (*spreadCluster).report); err != nil {
 			return err
 		}
 		return c.still(ctx)
 	})
+	c.in.Add(c.rows()...)
+	n := len(c.all)
+	c.in.Detail("clusters, start of the manager, spread", n, c.spread.start)
+	c.in.Detail("clusters, start of the manager, not spread", n, c.off.start)
+	c.in.Detail("clusters at rest, spread", n, c.spread.rest)
+	c.in.Detail("clusters that report a change", n, c.change)
 	return err
+}
+
+func (c *clusters) rows() []benchmark.Row {
+	on, off, n := c.spread, c.off, float64(len(c.all))
+	resting := fmt.Sprintf("in %s at rest", c.watch)
+	requests := func(name string, spread, not benchmark.Cost) benchmark.Row {
+		return both("Kubernetes requests a cluster "+name, "%.2f", float64(spread.Work())/n, float64(not.Work())/n)
+	}
+	return []benchmark.Row{
+		benchmark.Figure("of these not balanced", "%.0f", float64(c.uneven)),
+		benchmark.Figure("seconds from the manager's start until it is said of all whether they are balanced", "%.1f", on.judged),
+		requests("from the start until it is at rest", on.start, off.start),
+		both("CPU-seconds of the manager until then", "%.1f", on.start.CPU, off.start.CPU),
+		both("CPU-seconds of the API server until then", "%.1f", on.start.ServerCPU, off.start.ServerCPU),
+		both("MiB of the manager at rest", "%.0f", mib(on.rss), mib(off.rss)).Below(aimClustersMemory),
+		both("MiB of the manager, highest", "%.0f", mib(on.peak), mib(off.peak)).Below(aimClustersMemory),
+		both("MiB of its heap at rest", "%.0f", mib(on.heap), mib(off.heap)),
+		requests(resting, on.rest, off.rest).Zero(),
+		both("CPU-seconds of the manager "+resting, "%.2f", on.rest.CPU, off.rest.CPU),
+		benchmark.Figure("CPU-milliseconds of the manager a decision", "%.1f", 1000*c.change.CPU/n).Below(aimDecision),
+		benchmark.Figure("Kubernetes requests a decision", "%.2f", float64(c.change.Work())/n),
+	}
 }
 
 // make makes the clusters, and leaves them without a manager, which has seen them.
@@ -181,8 +181,8 @@ func (c *clusters) acquaint(ctx context.Context) error {
 			machines = append(machines, p.machine(i))
 		}
 	}
-	ready := benchmark.NewWaiting(machines, func(m *infrav1.Metal3Machine) bool { return conditions.IsTrue(m, clusterv1.ReadyCondition) })
-	if err := benchmark.Await(ctx, c.in.Client, &infrav1.Metal3MachineList{}, metav1.NamespaceAll, ready); err != nil {
+	ready := func(m *infrav1.Metal3Machine) bool { return conditions.IsTrue(m, clusterv1.ReadyCondition) }
+	if _, err := benchmark.Await(ctx, c.in.Client, &infrav1.Metal3MachineList{}, metav1.NamespaceAll, machines, ready); err != nil {
 		return err
 	}
 	if err := c.each(ctx, (*spreadCluster).copyDomains); err != nil {
@@ -196,7 +196,8 @@ func (c *clusters) await(ctx context.Context, done func(*infrav1.Metal3Cluster) 
 	for _, p := range c.all {
 		names = append(names, p.cluster.Name)
 	}
-	return benchmark.Await(ctx, c.in.Client, &infrav1.Metal3ClusterList{}, metav1.NamespaceAll, benchmark.NewWaiting(names, done))
+	_, err := benchmark.Await(ctx, c.in.Client, &infrav1.Metal3ClusterList{}, metav1.NamespaceAll, names, done)
+	return err
 }
 
 // judged waits until it is said of each cluster whether its control plane and its workers are balanced, which must be right, and
@@ -225,26 +226,26 @@ func (c *clusters) judged(ctx context.Context) (uneven int, err error) {
 
 // start starts the manager, which has been killed. It returns what it takes until the clusters are judged and the manager is at rest,
 // and then to be at rest.
-func (c *clusters) start(ctx context.Context, judged func(context.Context) error) (s ClusterStart, err error) {
+func (c *clusters) start(ctx context.Context, judged func(context.Context) error) (s clusterStart, err error) {
 	began := time.Now()
-	s.Start, err = c.in.FromStart(ctx, c, func() error {
+	s.start, err = c.in.FromStart(ctx, c, func() error {
 		if err := judged(ctx); err != nil {
 			return err
 		}
-		s.Judged = time.Since(began).Seconds()
+		s.judged = time.Since(began).Seconds()
 		return c.still(ctx)
 	})
 	if err != nil {
 		return s, err
 	}
 	c.in.Progressf("watching it at rest for %s", c.watch)
-	if s.Rest, err = c.in.During(ctx, c, func() error { return provider.Pause(ctx, c.watch) }); err != nil {
+	if s.rest, err = c.in.During(ctx, c, func() error { return provider.Pause(ctx, c.watch) }); err != nil {
 		return s, err
 	}
-	if s.Heap, err = c.in.Heap(ctx); err != nil {
+	if s.heap, err = c.in.Heap(ctx); err != nil {
 		return s, err
 	}
-	s.RSS, s.Peak, err = c.in.Memory()
+	s.rss, s.peak, err = c.in.Memory()
 	return s, err
 }
 
@@ -261,7 +262,7 @@ func (c *clusters) still(ctx context.Context) error {
 		}
 		did := now.Minus(last)
 		if min(now.Reconciles[rebalancer], now.Reconciles[spreader]) >= len(c.all) &&
-			did.Reconciles.Sum(benchmark.All)+did.Requests.Sum(benchmark.Except(benchmark.IsApart)) == 0 {
+			did.Reconciles.Sum(benchmark.All)+did.Work() == 0 {
 			return nil
 		}
 		last = now

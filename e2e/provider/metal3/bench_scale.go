@@ -5,15 +5,25 @@ package metal3
 
 import (
 	"context"
-	"errors"
+	"flag"
 	"fmt"
-	goruntime "runtime"
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
-// Scale says how much there is to be spread over failure domains, and how long the manager is watched at rest.
+// Aims for spreading control planes and workers over failure domains.
+const (
+	aimClusters       = 1000
+	aimDecision       = 20  // milliseconds of the manager's CPU
+	aimClustersMemory = 120 // MiB of the manager
+
+	aimWorkers        = 500
+	aimSpread         = 10   // seconds until aimWorkers have their failure domains
+	aimSpreadRequests = 1.05 // more requests a machine: one, and a few for the cluster
+)
+
+// Scale is how much there is to be spread over failure domains, and how long the manager is watched at rest.
 type Scale struct {
 	// Clusters have control planes, Workers are machines of one MachineDeployment of another cluster.
 	Clusters, Workers int
@@ -22,15 +32,17 @@ type Scale struct {
 
 // ParseScale reads "1", which stands for what the aims are about, or what differs from that: "clusters=100,workers=50,watch=10s".
 // Of clusters and workers one may be 0, which leaves its scenario out.
-func ParseScale(text string) (*Scale, error) {
-	s := &Scale{Clusters: aimClusters, Workers: aimWorkers, Watch: 30 * time.Second}
-	if err := benchmark.ReadScale(text, benchmark.Number("clusters", &s.Clusters), benchmark.Number("workers", &s.Workers), benchmark.Duration("watch", &s.Watch)); err != nil {
-		return nil, err
+func ParseScale(text string) (Scale, error) {
+	var s Scale
+	quantities := flag.NewFlagSet("scale", flag.ContinueOnError)
+	quantities.IntVar(&s.Clusters, "clusters", aimClusters, "")
+	quantities.IntVar(&s.Workers, "workers", aimWorkers, "")
+	quantities.DurationVar(&s.Watch, "watch", 30*time.Second, "")
+	err := benchmark.ReadScale(text, quantities)
+	if err == nil && (min(s.Clusters, s.Workers) < 0 || s.Clusters+s.Workers == 0 || s.Watch <= 0) {
+		err = fmt.Errorf("reading %q: there must be some clusters or workers, and a time to watch them", text)
 	}
-	if min(s.Clusters, s.Workers) < 0 || s.Clusters+s.Workers == 0 || s.Watch <= 0 {
-		return nil, fmt.Errorf("reading %q: there are to be some clusters or workers, and a time to watch them", text)
-	}
-	return s, nil
+	return s, err
 }
 
 // limit is how long a scenario may take: most of it is the making of objects on a busy computer.
@@ -38,31 +50,42 @@ func (s Scale) limit() time.Duration {
 	return benchmark.ScenarioLimit + time.Duration(s.Clusters)*time.Second + time.Duration(s.Workers)*time.Second/4 + 2*s.Watch
 }
 
-// ScaleResults are what it costs to spread many machines over failure domains.
-type ScaleResults struct {
-	CPUs int     `json:"cpus"`
-	Load float64 `json:"load"`
-	// Clusters and Workers are nil if they were not, or could not be, measured.
-	Clusters *ClusterResults `json:"clusters,omitempty"`
-	Workers  *WorkerResults  `json:"workers,omitempty"`
+// measureScale has scenarios for both.
+func measureScale(text, _ string) (benchmark.Plan, error) {
+	size, err := ParseScale(text)
+	plan := benchmark.Plan{Ours: "spread", Upstream: "not spread", Notes: scaleNotes}
+	if size.Workers > 0 {
+		plan.Scenarios = measureWorkers(size.Workers)
+	}
+	if size.Clusters > 0 {
+		plan.Scenarios = append(plan.Scenarios, benchmark.Scenario{
+			Name:  fmt.Sprintf("clusters-%d", size.Clusters),
+			Title: fmt.Sprintf("%d clusters of %d control-plane machines in 3 to 5 failure domains", size.Clusters, controlPlaneMachines),
+			Run: func(ctx context.Context, e *benchmark.Environment) error {
+				c := &clusters{in: e, watch: size.Watch}
+				for i := range size.Clusters {
+					c.all = append(c.all, newSpreadCluster(i))
+				}
+				return c.measure(ctx)
+			},
+		})
+	}
+	for i := range plan.Scenarios {
+		plan.Scenarios[i].Limit = size.limit()
+	}
+	return plan, err
 }
 
-// measureScale runs both scenarios, each in a management cluster of its own.
-func measureScale(ctx context.Context, b *benchmark.Runner, text string) (benchmark.Outcome, error) {
-	size, err := ParseScale(text)
-	if err != nil {
-		return nil, err
-	}
-	b.Limit = size.limit()
-	r := &ScaleResults{CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
-	var errs []error
-	if size.Workers > 0 {
-		workers, err := measureWorkers(ctx, b, size.Workers)
-		r.Workers, errs = workers, append(errs, err)
-	}
-	if size.Clusters > 0 && ctx.Err() == nil {
-		clusters, err := measureClusters(ctx, b, *size)
-		r.Clusters, errs = clusters, append(errs, err)
-	}
-	return r, errors.Join(errs...)
+// both is a row with a figure of each of the two ways.
+func both(name, format string, spread, not float64) benchmark.Row {
+	return benchmark.Figure(name, format, spread).Beside(fmt.Sprintf(format, not))
 }
+
+const scaleNotes = `Workers that are spread are assigned their failure domains by the manager; the others have Machines that name theirs. The Machines
+are there before. Seconds are from the first creation of a Metal3Machine, requests those until all have hosts and the manager is at rest.
+Clusters are spread with rebalance Advise and workers enabled, and not with rebalance Off and workers not enabled. Each start is one of
+a manager over clusters that it has seen before: it reads all objects, has every controller look at each, and finds nothing to write but
+what is asked for anew. A decision follows an event that nobody but the rebalancer looks at, and what it has to say is written.
+Requests are those in the API server's audit log that have the manager's user agent; events, leases and watches are apart. There are no
+workload clusters, and no connection to one is tried.
+`

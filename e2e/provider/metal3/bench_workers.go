@@ -25,93 +25,106 @@ import (
 // deployment is the name of the MachineDeployment.
 const deployment = "workers"
 
-// Workers is what it took to make the machines of one MachineDeployment at once.
-type Workers struct {
-	Machines int `json:"machines"`
-	Hosts    int `json:"hosts"`
-	// Created is after how many seconds the last machine was created.
-	Created float64 `json:"createdSeconds"`
-	// Assigned is after how many seconds the last machine was assigned a failure domain, 0 where Machines name theirs.
-	Assigned float64 `json:"assignedSeconds"`
-	// Associated is after how many seconds the last machine had its host, and Cost what it took until then.
-	Associated float64        `json:"associatedSeconds"`
-	Cost       benchmark.Cost `json:"cost"`
-	// Peak is the highest of the manager's memory, in bytes.
-	Peak int64 `json:"peakBytes"`
+// workers is what it took to make the machines of one MachineDeployment at once.
+type workers struct {
+	machines, hosts int
+	// created is after how many seconds the last machine was created, assigned when it was assigned a failure domain, 0 where Machines name
+	// theirs, and associated when it had its host.
+	created, assigned, associated float64
+	// cost is what it took until then, and peak the highest of the manager's memory, in bytes.
+	cost benchmark.Cost
+	peak int64
 }
 
-// WorkerResults are the same workers, once spread and once with Machines that name their failure domains.
-type WorkerResults struct {
-	Spread Workers `json:"spread"`
-	Named  Workers `json:"named"`
-}
-
-// measureWorkers makes so many workers in each of the two ways, with some more hosts in each failure domain than they need.
-func measureWorkers(ctx context.Context, b *benchmark.Runner, machines int) (*WorkerResults, error) {
-	of := Workers{Machines: machines, Hosts: machines + rackCount*(machines/(5*rackCount)+1)}
-	r := &WorkerResults{Spread: of, Named: of}
-	for _, into := range []*Workers{&r.Named, &r.Spread} {
-		name, spread := "named", into == &r.Spread
-		if spread {
-			name = "spread"
-		}
-		err := b.Scenario(ctx, fmt.Sprintf("workers-%d-%s", machines, name), nil, func(ctx context.Context, l *benchmark.Environment) error {
-			return scenario{l}.workers(ctx, into, spread)
-		})
-		if err != nil {
-			return nil, err
-		}
+// measureWorkers makes so many workers twice, once with Machines that name their failure domains and once spread, with some more hosts in
+// each failure domain than they need.
+func measureWorkers(machines int) []benchmark.Scenario {
+	of := workers{machines: machines, hosts: machines + rackCount*(machines/(5*rackCount)+1)}
+	named, spread := of, of
+	return []benchmark.Scenario{
+		{
+			Name: fmt.Sprintf("workers-%d-named", machines),
+			Run:  func(ctx context.Context, e *benchmark.Environment) error { return named.measure(ctx, e, false) },
+		},
+		{
+			Name:  fmt.Sprintf("workers-%d-spread", machines),
+			Title: fmt.Sprintf("%d workers of one MachineDeployment on %d hosts in %d failure domains", machines, of.hosts, rackCount),
+			Run: func(ctx context.Context, e *benchmark.Environment) error {
+				err := spread.measure(ctx, e, true)
+				e.Add(workerRows(spread, named)...)
+				e.Detail("workers that are spread", machines, spread.cost)
+				e.Detail("workers that are not spread", machines, named.cost)
+				return err
+			},
+		},
 	}
-	return r, nil
 }
 
-func (l scenario) workers(ctx context.Context, into *Workers, spread bool) error {
-	y, err := l.setUp(ctx, "bench", into.Hosts)
+func workerRows(spread, named workers) []benchmark.Row {
+	per := func(w workers) float64 { return float64(w.cost.Work()) / float64(w.machines) }
+	assigned := benchmark.Figure("seconds until all are assigned a failure domain", "%.1f", spread.assigned)
+	if spread.machines <= aimWorkers {
+		assigned = assigned.Below(aimSpread)
+	}
+	return []benchmark.Row{
+		both("seconds until all are created", "%.1f", spread.created, named.created),
+		assigned,
+		both("seconds until all have a host", "%.1f", spread.associated, named.associated),
+		both("Kubernetes requests a machine until it has its host", "%.2f", per(spread), per(named)),
+		benchmark.Figure("of these for being spread", "%.2f", per(spread)-per(named)).AtMost(aimSpreadRequests),
+		both("CPU-seconds of the manager until all have a host", "%.1f", spread.cost.CPU, named.cost.CPU),
+		both("CPU-seconds of the API server until then", "%.1f", spread.cost.ServerCPU, named.cost.ServerCPU),
+		both("MiB of the manager, highest", "%.0f", mib(spread.peak), mib(named.peak)),
+	}
+}
+
+func (w *workers) measure(ctx context.Context, e *benchmark.Environment, spread bool) error {
+	y, err := setUp(ctx, e, "bench", w.hosts)
 	if err != nil {
 		return err
 	}
-	if err := y.deploy(ctx, into.Machines, spread); err != nil {
+	if err := y.deploy(ctx, w.machines, spread); err != nil {
 		return err
 	}
-	all, err := y.prepareWorkers(ctx, into.Machines, spread)
+	all, err := y.prepareWorkers(ctx, w.machines, spread)
 	if err != nil {
 		return err
 	}
-	if err := l.Rest(ctx, y); err != nil {
+	if err := e.Rest(ctx, y); err != nil {
 		return err
 	}
-	into.Cost, err = l.During(ctx, y, func() error {
-		if err := y.makeWorkers(ctx, into, all, spread); err != nil {
+	w.cost, err = e.During(ctx, y, func() error {
+		if err := y.makeWorkers(ctx, w, all, spread); err != nil {
 			return err
 		}
-		l.Progressf("%d workers have hosts after %.1f s", into.Machines, into.Associated)
-		return l.Rest(ctx, y)
+		e.Progressf("%d workers have hosts after %.1f s", w.machines, w.associated)
+		return e.Rest(ctx, y)
 	})
 	if err != nil {
 		return err
 	}
-	if _, into.Peak, err = l.Memory(); err != nil {
+	if _, w.peak, err = e.Memory(); err != nil {
 		return err
 	}
-	return y.checkSpread(ctx, into.Machines)
+	return y.checkSpread(ctx, w.machines)
 }
 
 // deploy makes the MachineDeployment, and has the cluster spread it or not.
 func (y *benchSetup) deploy(ctx context.Context, replicas int, spread bool) error {
-	md := &clusterv1.MachineDeployment{ObjectMeta: y.cluster.Meta(deployment), Spec: clusterv1.MachineDeploymentSpec{
+	md := &clusterv1.MachineDeployment{ObjectMeta: y.Cluster.Meta(deployment), Spec: clusterv1.MachineDeploymentSpec{
 		ClusterName: y.name, Replicas: new(int32(replicas)), //nolint:gosec // It is a number of machines.
 		Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: deployment}},
 	}}
-	md.OwnerReferences = []metav1.OwnerReference{y.cluster.Owner}
-	template, _ := y.cluster.Machine("template", "")
+	md.OwnerReferences = []metav1.OwnerReference{y.Cluster.Owner}
+	template, _ := y.Cluster.Machine("template", "")
 	md.Spec.Template.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: deployment}
 	md.Spec.Template.Spec = template.Spec
-	if err := provider.Create(ctx, y.in.Client, md); err != nil {
+	if err := provider.Create(ctx, y.Client, md); err != nil {
 		return err
 	}
-	infra := &infrav1.Metal3Cluster{ObjectMeta: y.cluster.Meta(y.name)}
+	infra := &infrav1.Metal3Cluster{ObjectMeta: y.Cluster.Meta(y.name)}
 	body := fmt.Sprintf(`{"spec":{"distribution":{"workers":{"enabled":%t}}}}`, spread)
-	return y.in.Client.Patch(ctx, infra, client.RawPatch(mergePatch, []byte(body)))
+	return y.Client.Patch(ctx, infra, client.RawPatch(mergePatch, []byte(body)))
 }
 
 // prepareWorkers makes the Machines of the MachineDeployment with their bootstrap data, and returns their Metal3Machines, which are
@@ -121,7 +134,7 @@ func (y *benchSetup) prepareWorkers(ctx context.Context, n int, spread bool) ([]
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(provider.CreateAtOnce)
 	for i := range made {
-		rack := y.racks.Domains[i%rackCount].Name
+		rack := y.Domains[i%rackCount]
 		if spread {
 			rack = ""
 		}
@@ -134,40 +147,40 @@ func (y *benchSetup) prepareWorkers(ctx context.Context, n int, spread bool) ([]
 }
 
 func (y *benchSetup) prepareWorker(ctx context.Context, name, rack string) (*infrav1.Metal3Machine, error) {
-	machine, data := y.cluster.Machine(name, rack)
+	machine, data := y.Cluster.Machine(name, rack)
 	machine.Labels[clusterv1.MachineDeploymentNameLabel] = deployment
-	if err := provider.Create(ctx, y.in.Client, data, machine); err != nil {
+	if err := provider.Create(ctx, y.Client, data, machine); err != nil {
 		return nil, err
 	}
-	infra := newMachine(y.cluster.Meta(name))
+	infra := newMachine(y.Cluster.Meta(name))
 	infra.Labels[clusterv1.MachineDeploymentNameLabel] = deployment
 	infra.OwnerReferences = []metav1.OwnerReference{ownedBy(machine)}
 	return infra, nil
 }
 
 // makeWorkers creates the Metal3Machines and waits until each has its host, and its failure domain before if it is to be assigned one.
-func (y *benchSetup) makeWorkers(ctx context.Context, into *Workers, all []*infrav1.Metal3Machine, spread bool) error {
+func (y *benchSetup) makeWorkers(ctx context.Context, w *workers, all []*infrav1.Metal3Machine, spread bool) error {
 	began := time.Now()
 	group, groupCtx := errgroup.WithContext(ctx)
 	seen := func(done func(*infrav1.Metal3Machine) bool, after *float64) {
 		group.Go(func() error {
-			_, err := y.await(groupCtx, all, done)
+			_, err := y.Await(groupCtx, all, done)
 			*after = time.Since(began).Seconds()
 			return err
 		})
 	}
-	seen(associated, &into.Associated)
+	seen(associated, &w.associated)
 	if spread {
-		seen(assigned, &into.Assigned)
+		seen(assigned, &w.assigned)
 	}
 	group.Go(func() error {
 		making, makingCtx := errgroup.WithContext(groupCtx)
 		making.SetLimit(provider.CreateAtOnce)
 		for _, machine := range all {
-			making.Go(func() error { return provider.Create(makingCtx, y.in.Client, machine) })
+			making.Go(func() error { return provider.Create(makingCtx, y.Client, machine) })
 		}
 		err := making.Wait()
-		into.Created = time.Since(began).Seconds()
+		w.created = time.Since(began).Seconds()
 		return err
 	})
 	return group.Wait()
@@ -184,7 +197,7 @@ func ownedBy(machine *clusterv1.Machine) metav1.OwnerReference {
 
 // checkSpread makes sure that the workers' hosts are spread evenly.
 func (y *benchSetup) checkSpread(ctx context.Context, machines int) error {
-	placements, err := simulator.Placements(ctx, y.in.Client, y.name)
+	placements, err := simulator.Placements(ctx, y.Client, y.name)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -61,6 +60,3 @@ func (Provider) Objects() ([]*unstructured.Unstructured, error) {
 	}
 	return managementcluster.Untyped(crds)
 }
-
-// Benchmark implements benchmark.Provider.
-func (Provider) Benchmark() benchmark.Suite { return suite() }

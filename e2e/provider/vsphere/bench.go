@@ -5,10 +5,9 @@ package vsphere
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	goruntime "runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
@@ -25,172 +24,213 @@ const (
 	touches = 10
 	// disturbances is how often the inventory changes under the zones.
 	disturbances = 5
+
+	// Names of the controllers that check zones and look after VMs.
+	zoneController = "vspheredeploymentzone"
+	vmController   = "vspherevm"
+	// stream is the call that waits for changes. It is under way all the time.
+	stream = "WaitForUpdatesEx"
 )
 
-// suite measures both.
-func suite() benchmark.Suite {
+// Aims, with default flags.
+const (
+	aimCalls    = 12   // SOAP calls a VM
+	aimRequests = 15   // Kubernetes requests a VM, without events, leases and watches
+	aimSeconds  = 10   // until aimVMs VMs are ready
+	aimVMs      = 100  // the number that aimSeconds is about
+	aimCPU      = 0.05 // seconds a VM
+	aimSync     = 2    // reconciles of an idle VM in all periods: few calls only count if work was done
+	aimStock    = 15   // SOAP calls a VM, and seconds until aimVMs VMs are ready, with vcsim's own property collector
+)
+
+// Benchmark implements benchmark.Provider.
+func (Provider) Benchmark() benchmark.Suite {
 	return benchmark.Suite{Machines: []int{1, 10, 100}, Measure: measure, Scale: measureScale}
 }
 
-// scenario is what one runs in.
-type scenario struct{ *benchmark.Environment }
-
-// measure runs the scenarios one after the other, each with a manager and an API
-// server of its own, so that none finds another's memory or objects. One that
-// fails leaves its part of the results empty.
-func measure(ctx context.Context, b *benchmark.Runner, vms []int) (benchmark.Outcome, error) {
-	r := Results{Provider: b.Provider, CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
-	var errs []error
-	run := func(name string, args []string, do func(context.Context, scenario) error) {
-		if ctx.Err() == nil {
-			errs = append(errs, b.Scenario(ctx, name, args, func(ctx context.Context, l *benchmark.Environment) error { return do(ctx, scenario{l}) }))
-		}
-	}
-	run("create-vcsim", nil, func(ctx context.Context, l scenario) (err error) {
-		r.Stock, err = l.rollout(ctx, slices.Max(vms), simulator.WithStockCollector())
-		return err
-	})
-	for _, n := range vms {
-		run(fmt.Sprintf("create-%d", n), nil, func(ctx context.Context, l scenario) error {
-			rollout, err := l.rollout(ctx, n)
-			if err == nil {
-				r.Rollouts = append(r.Rollouts, rollout)
-			}
+func measure(vms []int, _ string) benchmark.Plan {
+	most := slices.Max(vms)
+	scenarios := []benchmark.Scenario{{
+		Name: "create-vcsim", Title: fmt.Sprintf("%d VMs from create to ready, with vcsim's own property collector", most),
+		Run: func(ctx context.Context, e *benchmark.Environment) error {
+			b, err := rollout(ctx, e, most, simulator.WithStockCollector())
+			e.Add(stockRows(b)...)
 			return err
+		},
+	}}
+	for _, n := range vms {
+		title := fmt.Sprintf("%d VMs from create to ready", n)
+		scenarios = append(scenarios, benchmark.Scenario{
+			Name: fmt.Sprintf("create-%d", n), Title: title,
+			Run: func(ctx context.Context, e *benchmark.Environment) error {
+				b, err := rollout(ctx, e, n)
+				e.Add(rolloutRows(b)...)
+				e.Detail(title, n, b.Cost)
+				return err
+			},
 		})
 	}
-	run("idle", []string{"--sync-period=" + syncPeriod.String()}, func(ctx context.Context, l scenario) (err error) {
-		r.Idle, err = l.idle(ctx, slices.Max(vms))
-		return err
-	})
-	run("zones", nil, func(ctx context.Context, l scenario) (err error) {
-		r.Zones, err = l.zones(ctx)
-		return err
-	})
-	r.Neighbours.Machines = neighbourVMs
-	errs = append(errs, r.Neighbours.Measure(ctx, b, newNeighbour))
-	return r, errors.Join(errs...)
+	scenarios = append(scenarios,
+		benchmark.Scenario{
+			Name: "idle", Title: fmt.Sprintf("Idle, a VM and sync period (%d VMs, %d periods of %s)", most, idlePeriods, syncPeriod),
+			Args: []string{"--sync-period=" + syncPeriod.String()},
+			Run:  func(ctx context.Context, e *benchmark.Environment) error { return idle(ctx, e, most) },
+		},
+		benchmark.Scenario{Name: "zones", Title: "Zone check (calls a check that was due, without those of the stream)", Run: zones})
+	neighbours := benchmark.Neighbours{One: "a vCenter", Alone: "17", Beside: "295", Start: startNeighbour}
+	return benchmark.Plan{
+		Ours: "Faultline", Upstream: "CAPV v1.14.0", Scenarios: append(scenarios, neighbours.Scenarios()...),
+		Notes: `Counted are calls as they arrive at the vCenter, those of the stream included unless said otherwise, and requests
+as the API server's audit log has them for the manager's user agent; writes of events and leases are apart, and so
+are watches that the server made the manager start again. Time runs from the first VSphereMachine created until the
+last has status.initialization.provisioned; counts and CPU run on until the manager has come to rest. Logging in, the
+first inventory and the first zone checks come before.
+` + benchmark.NoEffect(),
+	}
 }
+
+func isREST(name string) bool { return strings.HasPrefix(name, "REST ") }
+func isSOAP(name string) bool { return !isREST(name) }
+
+// isWork leaves out the stream, which waits for changes all the time.
+func isWork(name string) bool { return isSOAP(name) && name != stream }
 
 // rollout makes n VMs at once.
-func (l scenario) rollout(ctx context.Context, n int, opts ...simulator.Option) (Rollout, error) {
-	w, err := l.setUp(ctx, "bench", opts...)
+func rollout(ctx context.Context, e *benchmark.Environment, n int, opts ...simulator.Option) (benchmark.Batch, error) {
+	w, err := setUp(ctx, e, "bench", simulator.ThreeZones(), opts...)
+	if err == nil {
+		err = w.zonesReady(ctx)
+	}
 	if err != nil {
-		return Rollout{}, err
+		return benchmark.Batch{}, err
 	}
-	if err := w.zonesReady(ctx); err != nil {
-		return Rollout{}, err
-	}
-	ready, cost, err := l.create(ctx, w, n)
-	if err != nil {
-		return Rollout{}, err
-	}
-	rss, peak, err := l.Memory()
-	return Rollout{VMs: n, Ready: ready.Seconds(), Cost: cost, RSS: rss, Peak: peak}, err
+	return e.Batch(ctx, w, n)
 }
 
-// connected waits until the zones of a setup are ready, and answers what that cost.
-func (l scenario) connected(ctx context.Context, w *setup) (benchmark.Cost, error) {
-	if err := w.zonesReady(ctx); err != nil {
-		return benchmark.Cost{}, err
+func rolloutRows(b benchmark.Batch) []benchmark.Row {
+	ready := benchmark.Figure("seconds until ready", "%.1f", b.Seconds)
+	if b.Machines == aimVMs {
+		ready = ready.Beside("88, tuned 28-36").Below(aimSeconds)
 	}
-	if err := l.Rest(ctx, w); err != nil {
-		return benchmark.Cost{}, err
+	return []benchmark.Row{
+		benchmark.Figure("SOAP calls a VM", "%.1f", b.Per(b.Calls.Sum(isSOAP))).Beside("91-100").AtMost(aimCalls),
+		benchmark.Figure("REST calls a VM", "%.1f", b.Per(b.Calls.Sum(isREST))).Beside("6"),
+		benchmark.Figure("Kubernetes requests a VM", "%.1f", b.Per(b.Work())).Beside("36-58").AtMost(aimRequests),
+		benchmark.Figure("events, leases and watches a VM", "%.1f", b.Per(b.Requests.Sum(benchmark.IsApart))),
+		benchmark.Figure("CPU-seconds a VM", "%.3f", b.CPU/float64(b.Machines)).Beside("0.14").AtMost(aimCPU),
+		ready,
+		benchmark.Figure("MiB of the manager at the end", "%.0f", float64(b.RSS)/benchmark.Mebibyte).Beside("109-147"),
+		benchmark.Figure("MiB of the manager at the highest", "%.0f", float64(b.Peak)/benchmark.Mebibyte),
 	}
-	return l.Sample(ctx, w)
 }
 
-// create makes n VMs and answers how long it took until the last was ready, and
-// what it cost until the manager had come to rest.
-func (l scenario) create(ctx context.Context, w *setup, n int) (time.Duration, benchmark.Cost, error) {
-	machines, err := w.prepare(ctx, n)
-	if err != nil {
-		return 0, benchmark.Cost{}, err
+// stockRows are about a vCenter that is slower to report changes than the simulator.
+func stockRows(b benchmark.Batch) []benchmark.Row {
+	ready := benchmark.Figure("seconds until ready", "%.1f", b.Seconds)
+	if b.Machines == aimVMs {
+		ready = ready.Beside("88, tuned 28-36").Below(aimStock)
 	}
-	if err := l.Rest(ctx, w); err != nil {
-		return 0, benchmark.Cost{}, err
-	}
-	var ready time.Duration
-	cost, err := l.During(ctx, w, func() (err error) {
-		if ready, err = w.provision(ctx, machines); err != nil {
-			return err
-		}
-		l.Progressf("%d VMs ready after %.1f s", n, ready.Seconds())
-		return l.Rest(ctx, w)
-	})
-	return ready, cost, err
+	return []benchmark.Row{benchmark.Figure("SOAP calls a VM", "%.1f", b.Per(b.Calls.Sum(isSOAP))).Beside("91-100").AtMost(aimStock), ready}
 }
 
 // idle looks at n ready VMs for some sync periods, and then gives the manager a
 // reason to look at each of them.
-func (l scenario) idle(ctx context.Context, n int) (Idle, error) {
-	w, err := l.setUp(ctx, "bench")
+func idle(ctx context.Context, e *benchmark.Environment, n int) error {
+	w, err := setUp(ctx, e, "bench", simulator.ThreeZones())
+	if err == nil {
+		err = w.zonesReady(ctx)
+	}
+	if err == nil {
+		_, err = e.Batch(ctx, w, n)
+	}
 	if err != nil {
-		return Idle{}, err
+		return err
 	}
-	if err := w.zonesReady(ctx); err != nil {
-		return Idle{}, err
+	e.Progressf("watching %d idle VMs for %s", n, idlePeriods*syncPeriod)
+	cost, err := e.During(ctx, w, func() error { return provider.Pause(ctx, idlePeriods*syncPeriod) })
+	if err != nil {
+		return err
 	}
-	if _, _, err := l.create(ctx, w, n); err != nil {
-		return Idle{}, err
-	}
-	l.Progressf("watching %d idle VMs for %s", n, idlePeriods*syncPeriod)
-	result := Idle{VMs: n, Periods: idlePeriods, SyncPeriod: syncPeriod.Seconds()}
-	if result.Cost, err = l.During(ctx, w, func() error { return provider.Pause(ctx, idlePeriods*syncPeriod) }); err != nil {
-		return Idle{}, err
-	}
-	result.Touched, err = l.During(ctx, w, func() error {
+	touched, err := e.During(ctx, w, func() error {
 		if err := w.touchVMs(ctx); err != nil {
 			return err
 		}
-		return l.Rest(ctx, w)
+		return e.Rest(ctx, w)
 	})
-	if err != nil {
-		return Idle{}, err
+	e.Add(idleRows(n, cost)...)
+	e.Section(fmt.Sprintf("Idle, a VM whose VSphereVM is touched (%d touched, %d reconciles)", n, touched.Reconciles[vmController]))
+	e.Add(benchmark.Figure("SOAP and REST calls", "%.2f", float64(touched.Calls.Sum(benchmark.All))/float64(n)))
+	e.Detail("VMs while idle", n, cost)
+	e.Detail("VMs whose VSphereVM is touched", n, touched)
+	return err
+}
+
+// idleRows are about n idle VMs in all periods.
+func idleRows(n int, cost benchmark.Cost) []benchmark.Row {
+	per := func(name string, count int) benchmark.Row {
+		return benchmark.Figure(name, "%.2f", float64(count)/float64(n*idlePeriods))
 	}
-	return result, nil
+	return []benchmark.Row{
+		per("SOAP calls", cost.Calls.Sum(isWork)).Beside("16").Zero(),
+		per("SOAP calls with those of the stream", cost.Calls.Sum(isSOAP)),
+		per("REST calls", cost.Calls.Sum(isREST)).Beside("2").Zero(),
+		per("Kubernetes requests", cost.Requests.Sum(benchmark.All)),
+		benchmark.Figure("reconciles of a VSphereVM in all periods", "%.2f", float64(cost.Reconciles[vmController])/float64(n)).AtLeast(aimSync),
+	}
 }
 
 // zones has the zones checked: for the first time, because their objects were
 // touched, and because the inventory changed, after which nothing that was read of
 // tags holds.
-func (l scenario) zones(ctx context.Context) (Zones, error) {
-	w, err := l.setUp(ctx, "bench")
+func zones(ctx context.Context, e *benchmark.Environment) error {
+	w, err := setUp(ctx, e, "bench", simulator.ThreeZones())
 	if err != nil {
-		return Zones{}, err
+		return err
 	}
-	first, err := l.connected(ctx, w)
-	if err != nil {
-		return Zones{}, err
-	}
-	touched, err := l.checks(ctx, w, touches, w.touchZones)
-	if err != nil {
-		return Zones{}, err
-	}
-	changed, err := l.checks(ctx, w, disturbances, w.disturb)
-	if err != nil {
-		return Zones{}, err
-	}
-	return Zones{First: checksOf(first, len(w.zones)), Touched: touched, Changed: changed}, nil
-}
-
-// checks answers what the zone checks that something calls for cost altogether.
-func (l scenario) checks(ctx context.Context, w *setup, times int, cause func(context.Context, int) error) (Checks, error) {
-	cost, err := l.During(ctx, w, func() error {
-		for i := range times {
-			if err := cause(ctx, i); err != nil {
-				return err
-			}
-			if err := l.Rest(ctx, w); err != nil {
+	for i, part := range []struct {
+		name  string
+		times int
+		cause func(context.Context, int) error
+	}{
+		{"first, with log in", 1, func(ctx context.Context, _ int) error { return w.zonesReady(ctx) }},
+		{"unchanged", touches, w.touchZones},
+		{"after a change of the inventory", disturbances, w.disturb},
+	} {
+		var before benchmark.Cost // The first checks are all that the manager has done.
+		if i > 0 {
+			if before, err = e.Sample(ctx, w); err != nil {
 				return err
 			}
 		}
-		return nil
-	})
-	return checksOf(cost, times*len(w.zones)), err
+		for round := range part.times {
+			if err := part.cause(ctx, round); err != nil {
+				return err
+			}
+			if err := e.Rest(ctx, w); err != nil {
+				return err
+			}
+		}
+		after, err := e.Sample(ctx, w)
+		if err != nil {
+			return err
+		}
+		cost := after.Minus(before)
+		due := part.times * len(w.zones)
+		e.Add(
+			benchmark.Figure(part.name+", SOAP", "%.2f", float64(cost.Calls.Sum(isWork))/float64(due)).Beside("22"),
+			benchmark.Figure(part.name+", REST", "%.2f", float64(cost.Calls.Sum(isREST))/float64(due)).Beside("33"),
+			benchmark.Figure(fmt.Sprintf("%s, checks of %d due", part.name, due), "%.0f", float64(cost.Reconciles[zoneController])))
+		e.Detail("zone checks, "+part.name, due, cost)
+	}
+	return nil
 }
 
-// checksOf tells what the cost of so many checks was that had a reason.
-func checksOf(c benchmark.Cost, due int) Checks {
-	return Checks{Due: due, Done: c.Reconciles[zoneController], Cost: c}
+// startNeighbour starts a vCenter that answers late, and waits until its zones are ready.
+func startNeighbour(ctx context.Context, e *benchmark.Environment, name string, delay time.Duration) (benchmark.Infrastructure, error) {
+	w, err := setUp(ctx, e, name, simulator.ThreeZones())
+	if err != nil {
+		return nil, err
+	}
+	w.vcenter.SetDelay(delay)
+	return w, w.zonesReady(ctx)
 }

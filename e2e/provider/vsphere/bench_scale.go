@@ -6,11 +6,10 @@ package vsphere
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
-	goruntime "runtime"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,7 +31,7 @@ const (
 	foreignTasks = 20
 )
 
-// Scale says how large the vCenter of the scale scenario is, and how long it is
+// Scale is how large the vCenter of the scale scenario is, and how long it is
 // watched.
 type Scale struct {
 	// Machines are the manager's, Foreign the virtual machines of others.
@@ -45,19 +44,19 @@ type Scale struct {
 
 // ParseScale reads "1", which stands for what the aims are about, or what differs
 // from that: "machines=300,foreign=2000,watch=20s,outage=30s".
-func ParseScale(text string) (*Scale, error) {
-	s := &Scale{Machines: 2000, Foreign: 10000, Watch: time.Minute, Outage: 5 * time.Minute}
-	if err := benchmark.ReadScale(text, benchmark.Number("machines", &s.Machines), benchmark.Number("foreign", &s.Foreign),
-		benchmark.Duration("watch", &s.Watch), benchmark.Duration("outage", &s.Outage)); err != nil {
-		return nil, err
+func ParseScale(text string) (Scale, error) {
+	var s Scale
+	quantities := flag.NewFlagSet("scale", flag.ContinueOnError)
+	quantities.IntVar(&s.Machines, "machines", 2000, "")
+	quantities.IntVar(&s.Foreign, "foreign", 10000, "")
+	quantities.DurationVar(&s.Watch, "watch", time.Minute, "")
+	quantities.DurationVar(&s.Outage, "outage", 5*time.Minute, "")
+	err := benchmark.ReadScale(text, quantities)
+	if err == nil && (min(s.Machines, s.Foreign) <= 0 || min(s.Watch, s.Outage) <= 0) {
+		err = fmt.Errorf("reading %q: every number must be above zero", text)
 	}
-	if !s.positive() {
-		return nil, fmt.Errorf("reading %q: every number is to be above zero", text)
-	}
-	return s, nil
+	return s, err
 }
-
-func (s *Scale) positive() bool { return min(s.Machines, s.Foreign) > 0 && min(s.Watch, s.Outage) > 0 }
 
 // limit is how long the scenario may take: on a busy computer ten virtual machines of others are made a second,
 // and three machines; and what is watched.
@@ -65,90 +64,59 @@ func (s Scale) limit() time.Duration {
 	return benchmark.ScenarioLimit + time.Duration(s.Foreign)*time.Second/10 + time.Duration(s.Machines)*time.Second/3 + 2*s.Watch + 2*s.Outage
 }
 
-// ScaleResults are what a large vCenter costs.
-type ScaleResults struct {
-	Machines int     `json:"machines"`
-	Foreign  int     `json:"foreign"`
-	CPUs     int     `json:"cpus"`
-	Load     float64 `json:"load"`
-	// Ready is after how many seconds the last machine was ready.
-	Ready  float64 `json:"readySeconds"`
-	Phases []Phase `json:"phases"`
-}
-
-// Phase is what the manager did in some time.
-type Phase struct {
-	Name    string  `json:"name"`
-	Seconds float64 `json:"seconds"`
-	benchmark.Cost
-	// RSS and Peak are the manager's memory in bytes at the end, and at its highest.
-	RSS  int64 `json:"rssBytes"`
-	Peak int64 `json:"peakBytes"`
-}
-
-// measureScale runs the one scenario.
-func measureScale(ctx context.Context, b *benchmark.Runner, text string) (benchmark.Outcome, error) {
+// measureScale has one scenario.
+func measureScale(text, _ string) (benchmark.Plan, error) {
 	size, err := ParseScale(text)
-	if err != nil {
-		return nil, err
-	}
-	r := &ScaleResults{Machines: size.Machines, Foreign: size.Foreign, CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
-	b.Limit = size.limit()
-	return r, b.Scenario(ctx, "scale", nil, func(ctx context.Context, l *benchmark.Environment) error { return scenario{l}.scale(ctx, *size, r) })
+	return benchmark.Plan{Ours: "Faultline", Scenarios: []benchmark.Scenario{{
+		Name: "scale", Title: fmt.Sprintf("%d machines beside %d virtual machines of others", size.Machines, size.Foreign), Limit: size.limit(),
+		Run: func(ctx context.Context, e *benchmark.Environment) error { return scale(ctx, e, size) },
+	}}}, err
 }
 
-func (l scenario) scale(ctx context.Context, size Scale, r *ScaleResults) error {
-	l.Progressf("making %d virtual machines of others", size.Foreign)
-	vcenter, err := l.vcenter(crowded(size.Foreign)) //nolint:contextcheck // A vCenter runs until it is closed.
+func scale(ctx context.Context, e *benchmark.Environment, size Scale) error {
+	e.Progressf("making %d virtual machines of others", size.Foreign)
+	w, err := setUp(ctx, e, "bench", crowded(size.Foreign))
 	if err != nil {
 		return err
 	}
-	others, err := vcenter.PowerOnFolder("/" + datacenterName + "/vm/" + foreignFolder) //nolint:contextcheck // The simulator works without.
+	others, err := w.vcenter.PowerOnFolder("/" + datacenterName + "/vm/" + foreignFolder) //nolint:contextcheck // The simulator works without.
 	if err != nil {
 		return err
 	}
-	w, err := l.setUpOn(ctx, "bench", vcenter)
-	if err != nil {
-		return err
+	var provision func(context.Context) error
+	for _, part := range []struct {
+		name    string
+		happens func() error
+	}{
+		{"log in, read the inventory, check the zones", func() error { return w.zonesReady(ctx) }},
+		{fmt.Sprintf("make %d Machines", size.Machines), func() (err error) {
+			provision, err = w.Prepare(ctx, size.Machines)
+			return err
+		}},
+		{fmt.Sprintf("make %d VSphereMachines", size.Machines), func() error { return cmp.Or(provision(ctx), e.Rest(ctx, w)) }},
+		{"rest", func() error { return provider.Pause(ctx, size.Watch) }},
+		{fmt.Sprintf("%d tasks of others a second", foreignTasks), func() error { return w.othersWork(ctx, others, size.Watch) }},
+		{"vCenter does not answer", func() error {
+			w.vcenter.SetDown(true)
+			return provider.Pause(ctx, size.Outage)
+		}},
+		{"vCenter answers again", func() error {
+			w.vcenter.SetDown(false)
+			return cmp.Or(w.connected(ctx), e.Rest(ctx, w))
+		}},
+	} {
+		if err := w.phase(ctx, e, part.name, part.happens); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
 	}
-	phase := func(name string, happens func() error) error { return l.phase(ctx, w, r, name, happens) }
-	if err := phase("log in, read the inventory, check the zones", func() error { return w.zonesReady(ctx) }); err != nil {
-		return err
-	}
-	machines, err := w.prepare(ctx, size.Machines)
-	if err != nil {
-		return err
-	}
-	if err := phase(fmt.Sprintf("make %d machines", size.Machines), func() error {
-		ready, err := w.provision(ctx, machines)
-		r.Ready = ready.Seconds()
-		return cmp.Or(err, l.Rest(ctx, w))
-	}); err != nil {
-		return err
-	}
-	if err := phase("rest", func() error { return provider.Pause(ctx, size.Watch) }); err != nil {
-		return err
-	}
-	if err := phase(fmt.Sprintf("%d tasks of others a second", foreignTasks), func() error { return w.othersWork(ctx, others, size.Watch) }); err != nil {
-		return err
-	}
-	if err := phase("vCenter does not answer", func() error {
-		w.vcenter.SetDown(true)
-		return provider.Pause(ctx, size.Outage)
-	}); err != nil {
-		return err
-	}
-	return phase("vCenter answers again", func() error {
-		w.vcenter.SetDown(false)
-		return cmp.Or(w.connected(ctx), l.Rest(ctx, w))
-	})
+	return nil
 }
 
 // connected waits until the manager has a session again.
 func (w *setup) connected(ctx context.Context) error {
 	cluster := &infrav1.VSphereCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: w.name}}
 	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
-		err := w.client.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
 		return conditions.IsTrue(cluster, infrav1.VSphereClusterVCenterAvailableCondition), err
 	})
 	if err != nil {
@@ -192,36 +160,25 @@ func (w *setup) othersWork(ctx context.Context, others []string, d time.Duration
 	}
 }
 
-// phase measures what happens and adds it to the results.
-func (l scenario) phase(ctx context.Context, w *setup, r *ScaleResults, name string, happens func() error) error {
-	l.Progressf("%s", name)
+// phase measures what happens.
+func (w *setup) phase(ctx context.Context, e *benchmark.Environment, name string, happens func() error) error {
+	e.Progressf("%s", name)
 	began := time.Now()
-	cost, err := l.During(ctx, w, happens)
+	cost, err := e.During(ctx, w, happens)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	p := Phase{Name: name, Seconds: time.Since(began).Seconds(), Cost: cost}
-	if p.RSS, p.Peak, err = l.Memory(); err != nil {
 		return err
 	}
-	r.Phases = append(r.Phases, p)
-	return nil
-}
-
-// Report words the results: a line for each phase.
-func (r *ScaleResults) Report() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "Provider vsphere on %d CPUs, shared with etcd, kube-apiserver and the simulated vCenter; load before: %.1f\n", r.CPUs, r.Load)
-	fmt.Fprintf(&text, "%d machines, the last of them ready after %.0f s, beside %d virtual machines of others\n\n", r.Machines, r.Ready, r.Foreign)
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(table, "seconds\tCPU-seconds\tof a core\tMiB\thighest\treconciles\tof VSphereVMs\twrites\tcalls\t  while the manager had to")
-	for _, p := range r.Phases {
-		everything := func(string) bool { return true }
-		_, _ = fmt.Fprintf(table, "%.0f\t%.1f\t%.1f %%\t%d\t%d\t%d\t%d\t%d\t%d\t  %s\n", p.Seconds, p.CPU, 100*p.CPU/p.Seconds, p.RSS/benchmark.Mebibyte, p.Peak/benchmark.Mebibyte,
-			p.Reconciles.Sum(everything), p.Reconciles[vmController], p.Requests.Sum(isWrite), p.Calls.Sum(everything), p.Name)
-	}
-	_ = table.Flush()
-	return text.String()
+	seconds := time.Since(began).Seconds()
+	rss, peak, err := e.Memory()
+	e.Section("While: " + name)
+	e.Add(
+		benchmark.Figure("seconds", "%.0f", seconds), benchmark.Figure("CPU of the manager, % of a core", "%.1f", 100*cost.CPU/seconds),
+		benchmark.Figure("reconciles", "%.0f", float64(cost.Reconciles.Sum(benchmark.All))),
+		benchmark.Figure("of these of VSphereVMs", "%.0f", float64(cost.Reconciles[vmController])),
+		benchmark.Figure("writes to the Kubernetes API", "%.0f", float64(cost.Requests.Sum(isWrite))),
+		benchmark.Figure("calls to vCenter", "%.0f", float64(cost.Calls.Sum(benchmark.All))),
+		benchmark.Figure("MiB", "%.0f", float64(rss)/benchmark.Mebibyte), benchmark.Figure("MiB at the highest", "%.0f", float64(peak)/benchmark.Mebibyte))
+	return err
 }
 
 // isWrite leaves out what only reads, and the lease by which a manager stays leader.

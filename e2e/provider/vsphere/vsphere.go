@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
@@ -45,6 +44,3 @@ func (Provider) AddToScheme(scheme *runtime.Scheme) error { return infrav1.AddTo
 
 // Objects are none: a vCenter is beside the management cluster.
 func (Provider) Objects() ([]*unstructured.Unstructured, error) { return nil, nil }
-
-// Benchmark implements benchmark.Provider.
-func (Provider) Benchmark() benchmark.Suite { return suite() }

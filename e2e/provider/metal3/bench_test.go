@@ -1,0 +1,127 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/e2e/benchmark"
+)
+
+func TestTheScaleIsReadFromWhatDiffers(t *testing.T) {
+	g := NewWithT(t)
+	full, err := ParseScale("1")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(full).To(Equal(Scale{Clusters: 1000, Workers: 500, Watch: 30 * time.Second}))
+	some, err := ParseScale("clusters=20, watch=5s,workers=0")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(some).To(Equal(Scale{Clusters: 20, Watch: 5 * time.Second}))
+	for _, wrong := range []string{"clusters=", "clusters=0,workers=0", "workers=-1", "machines=3", "watch=5", "watch=0s", ""} {
+		_, err := ParseScale(wrong)
+		g.Expect(err).To(HaveOccurred(), wrong)
+	}
+}
+
+func TestBatchReport(t *testing.T) {
+	reached := batch{
+		machines: 200, hosts: 200, associated: 4.9, memory: 99 << 20,
+		association: benchmark.Cost{Requests: benchmark.Counts{"patch baremetalhosts": 400, "patch metal3machines": 800, "create events": 999}},
+	}
+	for name, test := range map[string]struct {
+		change func(*batch)
+		missed string
+	}{
+		"all reached":       {change: func(*batch) {}},
+		"too late":          {func(b *batch) { b.associated = 5 }, "seconds until all have a host"},
+		"a request more":    {func(b *batch) { b.association.Requests["get secrets"]++ }, "requests a machine until it has its host"},
+		"a list":            {func(b *batch) { b.association.Requests = benchmark.Counts{"list baremetalhosts": 1} }, "lists of hosts"},
+		"too much memory":   {func(b *batch) { b.memory = 100 << 20 }, "MiB of the manager"},
+		"a size of no aims": {change: func(b *batch) { b.machines, b.hosts, b.associated = 201, 402, 99 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := reached
+			b.association = reached.association.Plus(benchmark.Cost{})
+			test.change(&b)
+			expectMissed(t, b.rows(), test.missed)
+		})
+	}
+}
+
+func expectMissed(t *testing.T, rows []benchmark.Row, missed string) {
+	t.Helper()
+	g, text := NewWithT(t), benchmark.Table(rows)
+	if missed == "" {
+		g.Expect(text).NotTo(ContainSubstring(benchmark.Missed))
+		return
+	}
+	g.Expect(text).To(MatchRegexp(`(?m)%s.*MISSED$`, missed))
+}
+
+func TestTheReportOfClustersMarksMissedAims(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*clusters)
+		missed string
+	}{
+		"all reached":              {change: func(*clusters) {}},
+		"a request at rest":        {func(c *clusters) { c.spread.rest.Requests = benchmark.Counts{"get secrets": 1} }, "requests a cluster in 30s at rest"},
+		"a watch that is renewed":  {change: func(c *clusters) { c.spread.rest.Requests = benchmark.Counts{"watch machines": 1} }},
+		"a slow decision":          {func(c *clusters) { c.change.CPU = 20 }, "CPU-milliseconds of the manager a decision"},
+		"too much memory":          {func(c *clusters) { c.spread.rss = 120 << 20 }, "MiB of the manager at rest"},
+		"too much memory at times": {func(c *clusters) { c.spread.peak = 120 << 20 }, "MiB of the manager, highest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &clusters{
+				all: make([]*spreadCluster, 1000), uneven: 500, watch: 30 * time.Second, spread: clusterStart{rss: 119 << 20, peak: 119 << 20},
+				change: benchmark.Cost{CPU: 19.9, Requests: benchmark.Counts{"patch metal3clusters/status": 500}},
+			}
+			test.change(c)
+			expectMissed(t, c.rows(), test.missed)
+		})
+	}
+}
+
+func TestTheReportOfWorkersMarksMissedAims(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(spread, named *workers)
+		missed string
+	}{
+		"all reached":           {change: func(_, _ *workers) {}},
+		"workers wait too long": {func(spread, _ *workers) { spread.assigned = 10 }, "seconds until all are assigned"},
+		"two requests a worker": {func(_, named *workers) { named.cost.Requests["patch metal3machines"] = 1000 }, "of these for being spread"},
+		"no aim for more workers": {change: func(spread, named *workers) {
+			spread.machines, named.machines, spread.assigned = 501, 501, 99
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spread := workers{machines: 500, hosts: 605, assigned: 9.9, cost: benchmark.Cost{Requests: benchmark.Counts{"patch metal3machines": 2020, "create events": 999}}}
+			named := workers{machines: 500, hosts: 605, cost: benchmark.Cost{Requests: benchmark.Counts{"patch metal3machines": 1500}}}
+			test.change(&spread, &named)
+			expectMissed(t, workerRows(spread, named), test.missed)
+		})
+	}
+}
+
+func TestHalfOfTheClustersHaveMachinesThatAreToBeMovedToFreeHosts(t *testing.T) {
+	for number := range 6 {
+		g := NewWithT(t)
+		p := newSpreadCluster(number)
+		layout, hosts := p.layout()
+		g.Expect(layout.Domains).To(HaveLen(p.racks))
+		g.Expect(hosts).To(HaveLen(controlPlaneMachines))
+		free, in := map[string]int{}, map[string]int{}
+		for _, host := range layout.Hosts("ns") {
+			in[host.Labels["infrastructure.cluster.x-k8s.io/failure-domain"]]++
+			if host.Spec.ConsumerRef == nil {
+				free[host.Name]++
+				continue
+			}
+			g.Expect(hosts).To(ContainElement(host.Name))
+		}
+		g.Expect(in).To(HaveLen(p.racks), "a rack without hosts is none for a control plane")
+		g.Expect(free).To(HaveLen(map[bool]int{true: 0, false: p.racks - 2}[p.even]))
+	}
+}
