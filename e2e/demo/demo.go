@@ -37,9 +37,6 @@ type Options struct {
 	Keep bool
 	// Out is where it is shown.
 	Out io.Writer
-	// Size, unless nil, makes Out a terminal on which everything changes in place; it
-	// answers how many columns and rows it has.
-	Size func() (columns, rows int)
 }
 
 // Run tells the demo. It returns nil if every step turned out well, and an error
@@ -73,7 +70,6 @@ func runIn(ctx context.Context, options Options, dir string, log logr.Logger) er
 	if options.Keep {
 		s.keep(err)
 	}
-	s.reporter.Close()
 	if err == nil {
 		_, err = fmt.Fprint(options.Out, s.summary())
 	}
@@ -195,7 +191,6 @@ func (d *demo) close() {
 	if d.infrastructure != nil {
 		d.infrastructure.Close()
 	}
-	d.reporter.Close()
 }
 
 // errEnded is why the background work ends when all went well.

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/cluster-api/util/conditions"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -24,9 +25,10 @@ func findings(objects []unstructured.Unstructured) string {
 		if object.GetDeletionTimestamp() != nil {
 			lines = append(lines, "is being deleted; finalizers "+strings.Join(object.GetFinalizers(), ", "))
 		}
-		for _, c := range conditionsOf(object) {
+		all, _ := conditions.UnstructuredGetAll(object) // What is malformed is passed over.
+		for _, c := range all {
 			if bad(c) {
-				lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, oneLine(c.Message)), ": "))
+				lines = append(lines, oneLine(words(c)))
 			}
 		}
 		if len(lines) > 0 {
@@ -47,23 +49,6 @@ func bad(c metav1.Condition) bool {
 		return c.Status == metav1.ConditionTrue
 	}
 	return c.Status != metav1.ConditionTrue
-}
-
-// conditionsOf reads status.conditions; what is malformed is passed over.
-func conditionsOf(object *unstructured.Unstructured) []metav1.Condition {
-	raw, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	var conditions []metav1.Condition
-	for _, item := range raw {
-		fields, ok := item.(map[string]any)
-		if !ok {
-			continue
-		}
-		var c metav1.Condition
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &c) == nil {
-			conditions = append(conditions, c)
-		}
-	}
-	return conditions
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

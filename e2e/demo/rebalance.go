@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -167,12 +170,16 @@ func (d *demo) notePlaces(ctx context.Context) error {
 	return nil
 }
 
+// words is what a condition reports.
+func words(c metav1.Condition) string {
+	return strings.TrimSuffix(fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message), ": ")
+}
+
 // conditionText is what a condition of an object says; "" when there is none.
 func conditionText(object *unstructured.Unstructured, kind string) string {
-	for _, condition := range conditionsOf(object) {
-		if condition.Type == kind {
-			return strings.TrimSuffix(fmt.Sprintf("%s=%s %s: %s", kind, condition.Status, condition.Reason, condition.Message), ": ")
-		}
+	condition, err := conditions.UnstructuredGet(object, kind)
+	if err != nil || condition == nil {
+		return ""
 	}
-	return ""
+	return words(*condition)
 }

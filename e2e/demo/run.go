@@ -39,7 +39,7 @@ type demo struct {
 	programs binaries.Paths
 	dir      string
 	log      logr.Logger
-	reporter report.Reporter
+	reporter *report.Reporter
 	began    time.Time
 
 	about          provider.Description
@@ -102,7 +102,7 @@ func emptyDemo(ctx context.Context, options Options, dir string) *demo {
 	s := &demo{
 		options: options, dir: dir, began: time.Now(), cluster: client.ObjectKey{Namespace: namespace, Name: clusterName},
 	}
-	s.reporter = report.New(options.Out, options.Size, s.began)
+	s.reporter = report.New(options.Out, s.began)
 	s.life, s.end = context.WithCancelCause(ctx)
 	s.interrupted = func() bool { return ctx.Err() != nil }
 	return s

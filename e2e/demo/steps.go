@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,7 +57,7 @@ func (d *demo) domainIs(ctx context.Context, domain snapshot.Domain, good bool) 
 		return "", err
 	}
 	if (ready.Status == metav1.ConditionTrue) != good {
-		return fmt.Sprintf("%s %s has Ready=%s %s: %s", d.about.DomainKind.Kind, domain.Name, ready.Status, ready.Reason, ready.Message), nil
+		return fmt.Sprintf("%s %s has %s", d.about.DomainKind.Kind, domain.Name, words(ready)), nil
 	}
 	return "", nil
 }
@@ -67,12 +69,11 @@ func (d *demo) domainCondition(ctx context.Context, name string) (metav1.Conditi
 	if err := d.management.Client.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
 		return metav1.Condition{}, err
 	}
-	for _, condition := range conditionsOf(object) {
-		if condition.Type == clusterv1.ReadyCondition {
-			return condition, nil
-		}
+	ready, err := conditions.UnstructuredGet(object, clusterv1.ReadyCondition)
+	if err != nil || ready == nil {
+		return metav1.Condition{Type: clusterv1.ReadyCondition, Status: metav1.ConditionUnknown, Reason: "NotReported"}, err
 	}
-	return metav1.Condition{Status: metav1.ConditionUnknown, Reason: "NotReported"}, nil
+	return *ready, nil
 }
 
 // clusterUp waits until Cluster API calls the cluster available with all its
@@ -99,7 +100,7 @@ func (d *demo) callsSoFar() map[string]int {
 // whole says what is missing for the cluster to have all its machines, ready, and
 // the conditions to be true. Machines in the domain called down, unless that is "",
 // need not be ready.
-func (d *demo) whole(ctx context.Context, down string, conditions ...string) (missing string, err error) {
+func (d *demo) whole(ctx context.Context, down string, required ...string) (missing string, err error) {
 	var cluster clusterv1.Cluster
 	if err := d.management.Client.Get(ctx, d.cluster, &cluster); err != nil {
 		return "", err
@@ -111,8 +112,8 @@ func (d *demo) whole(ctx context.Context, down string, conditions ...string) (mi
 	if missing := snapshot.Complete(now, down, d.story.workers); missing != "" {
 		return missing, nil
 	}
-	for _, kind := range conditions {
-		if !snapshot.ConditionIsTrue(cluster.Status.Conditions, kind) {
+	for _, kind := range required {
+		if !meta.IsStatusConditionTrue(cluster.Status.Conditions, kind) {
 			return fmt.Sprintf("condition %s of Cluster %s", kind, d.cluster.Name), nil
 		}
 	}
@@ -187,7 +188,7 @@ func (d *demo) seen(ctx context.Context, good bool) error {
 	if err != nil {
 		return err
 	}
-	d.reporter.Note(strings.TrimSuffix(fmt.Sprintf("%s %s: Ready=%s %s: %s", d.about.DomainKind.Kind, d.failed.Domain, ready.Status, ready.Reason, ready.Message), ": "))
+	d.reporter.Note(fmt.Sprintf("%s %s: %s", d.about.DomainKind.Kind, d.failed.Domain, words(ready)))
 	return nil
 }
 

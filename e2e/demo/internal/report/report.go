@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report tells of a demo: in lines, or in a frame that changes in place.
+// Package report prints what happens in a demo, a line for everything.
 package report
 
 import (
@@ -13,29 +13,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
 )
 
-// Reporter tells the demo to whoever looks on. Its methods may be called from
-// several goroutines.
-type Reporter interface {
-	// Begin a step, end it, and say something about it in between.
-	Begin(step string)
-	Note(text string)
-	End(err error)
-	// Show what the cluster looks like now.
-	Show(snapshot.Snapshot)
-	// Close leaves what was told for good. It may be called twice.
-	Close()
-}
-
-// New tells it in lines, or, to a terminal whose size is known, in place.
-func New(out io.Writer, size func() (columns, rows int), began time.Time) Reporter {
-	if size == nil {
-		return &lines{out: out, began: began}
-	}
-	return newScreen(out, size, began)
-}
-
-// lines is the reporter for files and pipes: a line for everything that happens.
-type lines struct {
+// Reporter prints the demo. Its methods may be called from several goroutines.
+type Reporter struct {
 	out   io.Writer
 	began time.Time
 
@@ -44,42 +23,47 @@ type lines struct {
 	last  snapshot.Snapshot
 }
 
-func (l *lines) Begin(step string) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.since = time.Now()
-	l.print(step)
+// New prints to out; times count from when the demo began.
+func New(out io.Writer, began time.Time) *Reporter { return &Reporter{out: out, began: began} }
+
+// Begin begins a step.
+func (r *Reporter) Begin(step string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.since = time.Now()
+	r.print(step)
 }
 
-func (l *lines) Note(text string) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.print("  " + text)
+// Note adds something about the step.
+func (r *Reporter) Note(text string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.print("  " + text)
 }
 
-func (l *lines) End(err error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+// End ends the step.
+func (r *Reporter) End(err error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
 	word := "done in "
 	if err != nil {
 		word = "FAILED after "
 	}
-	l.print("  " + word + Seconds(time.Since(l.since)))
+	r.print("  " + word + Seconds(time.Since(r.since)))
 }
 
-func (l *lines) Show(now snapshot.Snapshot) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	for _, change := range snapshot.Changes(l.last, now) {
-		l.print("  " + change)
+// Show prints what has changed in the cluster.
+func (r *Reporter) Show(now snapshot.Snapshot) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for _, change := range snapshot.Changes(r.last, now) {
+		r.print("  " + change)
 	}
-	l.last = now
+	r.last = now
 }
 
-func (l *lines) Close() {}
-
-func (l *lines) print(text string) {
-	_, _ = fmt.Fprintf(l.out, "[%7s] %s\n", Seconds(time.Since(l.began)), text)
+func (r *Reporter) print(text string) {
+	_, _ = fmt.Fprintf(r.out, "[%7s] %s\n", Seconds(time.Since(r.began)), text)
 }
 
 // Seconds is a time in words.

@@ -11,7 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -131,7 +132,7 @@ func merge(machines []clusterv1.Machine, placements []provider.Placement) []Mach
 			Name: m.Name, Role: role(m), Phase: m.Status.Phase,
 			Asked: m.Spec.FailureDomain, Reported: m.Status.FailureDomain,
 			Domain: place.Domain, Host: place.Host,
-			Ready:    ConditionIsTrue(m.Status.Conditions, clusterv1.ReadyCondition),
+			Ready:    meta.IsStatusConditionTrue(m.Status.Conditions, clusterv1.ReadyCondition),
 			Deleting: !m.DeletionTimestamp.IsZero(),
 		})
 	}
@@ -163,16 +164,6 @@ func role(m clusterv1.Machine) string {
 		return name
 	}
 	return strings.TrimPrefix(m.Labels[clusterv1.MachineDeploymentNameLabel], m.Spec.ClusterName+"-")
-}
-
-// ConditionIsTrue reports whether there is such a condition, and it is true.
-func ConditionIsTrue(conditions []metav1.Condition, kind string) bool {
-	for _, c := range conditions {
-		if c.Type == kind {
-			return c.Status == metav1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // In are the machines of a role in a domain, or in any if domain is "".

@@ -6,6 +6,7 @@ package snapshot
 import (
 	"fmt"
 	"strings"
+	"text/tabwriter"
 )
 
 // Changes words the difference of two snapshots, a line each.
@@ -92,27 +93,24 @@ func (m Machine) State() string {
 // PlacementTable shows where the infrastructure has the machines: a column for
 // each domain.
 func PlacementTable(now Snapshot) []string {
-	var header strings.Builder
-	width := 0
-	for _, m := range now.Machines {
-		width = max(width, len(m.Name))
-	}
-	fmt.Fprintf(&header, "  %-*s  %-13s", width, "", "")
-	for _, domain := range now.Domains {
-		fmt.Fprintf(&header, "  %-16s", domain.Name)
-	}
-	table := []string{strings.TrimRight(header.String(), " ")}
-	for _, m := range now.Machines {
-		var line strings.Builder
-		fmt.Fprintf(&line, "  %-*s  %-13s", width, m.Name, m.Role)
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	line := func(name, role string, cell func(Domain) string) {
+		_, _ = fmt.Fprintf(table, "  %s\t%s", name, role)
 		for _, domain := range now.Domains {
-			cell := "."
-			if m.Domain == domain.Name {
-				cell = m.Host
-			}
-			fmt.Fprintf(&line, "  %-16s", cell)
+			_, _ = fmt.Fprintf(table, "\t%s", cell(domain))
 		}
-		table = append(table, strings.TrimRight(line.String(), " "))
+		_, _ = fmt.Fprintln(table)
 	}
-	return table
+	line("", "", func(d Domain) string { return d.Name })
+	for _, m := range now.Machines {
+		line(m.Name, m.Role, func(d Domain) string {
+			if d.Name == m.Domain {
+				return m.Host
+			}
+			return "."
+		})
+	}
+	_ = table.Flush()
+	return strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
 }
