@@ -190,3 +190,10 @@ func (e *Environment) repository() release.Repository {
 // Variables are those of cluster templates that describe what the providers drive and
 // the network; Up finds them out.
 func (e *Environment) Variables() map[string]string { return maps.Clone(e.found.variables) }
+
+// Attach takes what Up has found out in another process, as Variables reports it there:
+// an environment that is up serves several processes.
+func (e *Environment) Attach(variables map[string]string) { e.found.variables = maps.Clone(variables) }
+
+// NodeImages are those that Up has given the node; none where another process brought the environment up.
+func (e *Environment) NodeImages() []string { return e.found.images }

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 
-	"helm.sh/helm/v3/pkg/chart"
-
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/charts"
 	"github.com/faultline-io/faultline/e2e/docker"
@@ -94,9 +92,4 @@ func (e *Environment) chartImages() ([]docker.Image, error) {
 		images = append(images, docker.ProgramImage(name, e.found.programs[chart], managerPath, docker.NonRoot))
 	}
 	return images, nil
-}
-
-// Chart is one of our providers' charts, as it is in the repository.
-func (e *Environment) Chart(name string) (*chart.Chart, error) {
-	return charts.Load(e.builder.Root, name, "")
 }

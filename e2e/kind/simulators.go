@@ -6,11 +6,9 @@ package kind
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -121,28 +119,5 @@ func (e *Environment) removeNetworks(ctx context.Context, log io.Writer) error {
 		return err
 	}
 	_, err = e.docker(log).Run(ctx, append([]string{"network", "rm"}, found...)...)
-	return err
-}
-
-// SetFault makes a fault of the simulated infrastructure of a provider, or repairs it.
-func (e *Environment) SetFault(ctx context.Context, p provider.Contained, fault string, present bool) error {
-	k := e.Kind(io.Discard)
-	host, err := k.Docker.Run(ctx, "inspect", "--format",
-		"{{(index .NetworkSettings.Networks \""+k.Network+"\").IPAddress}}", k.Container(p.Simulator()))
-	if err != nil || host == "" {
-		return errors.Join(fmt.Errorf("%s is not up", k.Container(p.Simulator())), err)
-	}
-	return setFault(ctx, "http://"+net.JoinHostPort(host, provider.ControlPort), fault, present)
-}
-
-// WhileStopped does something while the simulated infrastructure of a provider rests.
-func (e *Environment) WhileStopped(ctx context.Context, p provider.Contained, do func()) error {
-	k := e.Kind(io.Discard)
-	name := k.Container(p.Simulator())
-	if _, err := k.Docker.Run(ctx, "stop", name); err != nil {
-		return err
-	}
-	do()
-	_, err := k.Docker.Run(ctx, "start", name)
 	return err
 }

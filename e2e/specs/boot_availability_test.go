@@ -140,7 +140,7 @@ func (c *cluster) cutOff(ctx context.Context, domain string) (takeBack func()) {
 	By(fmt.Sprintf("Cutting off %s with %s", domain, machines))
 	takeBack = infra.fault(ctx, infra.CutOff(domain))
 	if !infra.BreakStops {
-		Expect(environment.CutPower(ctx, machines...)).To(Succeed())
+		Expect(cutPower(ctx, environment, machines...)).To(Succeed())
 	}
 	return takeBack
 }

@@ -30,7 +30,7 @@ func bothFamilies() map[string]string {
 // freeAddresses6 are IPv6 addresses where Docker, which counts from the start of its network, does not get; none where that has no IPv6.
 func freeAddresses6(ctx context.Context) []string {
 	const first, wanted = 0xff10, 4
-	network, err := environment.Network(ctx)
+	network, err := networkOf(ctx, environment)
 	Expect(err).NotTo(HaveOccurred())
 	if !network.Subnet6.IsValid() {
 		return nil
@@ -49,7 +49,7 @@ func (t *tenant) podsHaveBoth(ctx context.Context, spec string) {
 	nodes := &corev1.NodeList{}
 	patiently(func() error { return t.List(ctx, nodes) })
 	Expect(nodes.Items).To(HaveLen(1))
-	Expect(environment.AddPodSubnet(ctx, nodes.Items[0].Name, podSubnet6)).To(Succeed())
+	Expect(addPodSubnet(ctx, environment, nodes.Items[0].Name, podSubnet6)).To(Succeed())
 	system := client.InNamespace(metav1.NamespaceSystem)
 	// The one that runs has found no IPv6 when it started.
 	patiently(func() error {

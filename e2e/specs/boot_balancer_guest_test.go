@@ -73,7 +73,7 @@ func newTenant(ctx context.Context, spec string, h *harvesterCluster, has tenanc
 	machines := &corev1.NodeList{}
 	patiently(func() error { return t.List(ctx, machines) })
 	for i := range machines.Items {
-		Expect(environment.LoadChartImage(ctx, charts.CloudProvider, machines.Items[i].Name)).To(Succeed())
+		Expect(loadChartImage(ctx, environment, charts.CloudProvider, machines.Items[i].Name)).To(Succeed())
 	}
 	t.kubeVIPTag = kubeVIPTag(machines.Items)
 	t.chart().install(ctx, t.values(has.kubeVIP))
@@ -236,7 +236,7 @@ func (t *tenant) hosts(ctx context.Context, g Gomega, address string) []string {
 	g.Expect(t.List(ctx, nodes)).To(Succeed())
 	var have []string
 	for i := range nodes.Items {
-		has, err := environment.HasAddress(ctx, nodes.Items[i].Name, address)
+		has, err := hasAddress(ctx, environment, nodes.Items[i].Name, address)
 		g.Expect(err).NotTo(HaveOccurred())
 		if has {
 			have = append(have, nodes.Items[i].Name)

@@ -64,8 +64,8 @@ func newHarvesterCluster() *harvesterCluster {
 func (h *harvesterCluster) takeOver(ctx context.Context) {
 	const others = "no-load-balancer"
 	collectors = append(collectors, h.collect)
-	Expect(environment.SetFault(ctx, infra, others, true)).To(Succeed())
-	DeferCleanup(func(ctx SpecContext) { Expect(environment.SetFault(ctx, infra, others, false)).To(Succeed()) })
+	Expect(makeFault(ctx, environment, infra, others, true)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { Expect(makeFault(ctx, environment, infra, others, false)).To(Succeed()) })
 	ours := release{cluster: h.config, namespace: managerNamespace, chart: charts.LoadBalancer}
 	ours.install(ctx, nil)
 	DeferCleanup(ours.uninstall)
@@ -87,7 +87,7 @@ func (r release) helm() (*action.Configuration, error) {
 // over, as Harvester's own definitions are to be.
 func (r release) install(ctx context.Context, values map[string]any) {
 	patiently(func() error {
-		content, err := environment.Chart(r.chart)
+		content, err := charts.Load(repository, r.chart, "")
 		if err := errors.Join(err, r.remove()); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (r release) install(ctx context.Context, values map[string]any) {
 // upgrade gives the chart other values.
 func (r release) upgrade(ctx context.Context, values map[string]any) {
 	patiently(func() error {
-		content, err := environment.Chart(r.chart)
+		content, err := charts.Load(repository, r.chart, "")
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/virtualips"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
@@ -172,7 +171,7 @@ var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyB
 		asking.awaitAnswers(10, within...)
 
 		By("Taking the power from " + hosts[0])
-		Expect(environment.CutPower(ctx, hosts[0])).To(Succeed())
+		Expect(cutPower(ctx, environment, hosts[0])).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(red.hosts(ctx, g, address)).To(HaveExactElements(Not(Equal(hosts[0]))))
 		}, within...).Should(Succeed(), "another node has it")
@@ -203,14 +202,14 @@ func freeAddresses() []string {
 
 // serveAddress runs a DHCP server for one address in the network of the machines, until the end of the spec.
 func serveAddress(ctx context.Context, address string) {
-	network, err := environment.Network(ctx)
+	network, err := networkOf(ctx, environment)
 	Expect(err).NotTo(HaveOccurred())
-	connection, err := virtualips.ListenDHCP(ctx, network.Card)
+	connection, err := listenDHCP(ctx, network.Card)
 	if err != nil {
 		Skip("no DHCP server can run here: " + err.Error())
 	}
 	DeferCleanup(connection.Close)
-	server := &virtualips.DHCPServer{Own: network.Gateway, Network: network.Subnet, Free: []netip.Addr{netip.MustParseAddr(address)}}
+	server := &dhcpServer{Own: network.Gateway, Network: network.Subnet, Free: []netip.Addr{netip.MustParseAddr(address)}}
 	go server.Serve(connection)
 }
 

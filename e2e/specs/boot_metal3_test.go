@@ -35,8 +35,8 @@ var _ = Describe("A cluster on bare metal that boots", Label(onlyBoot, "metal3")
 		machine := c.controlPlaneIn(ctx, lost)
 		By("Taking the power from " + lost + ", where " + machine + " is")
 		fault := infra.CutOff(lost)
-		Expect(environment.SetFault(ctx, infra, fault, true)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) { Expect(environment.SetFault(ctx, infra, fault, false)).To(Succeed()) })
+		Expect(makeFault(ctx, environment, infra, fault, true)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(makeFault(ctx, environment, infra, fault, false)).To(Succeed()) })
 		within := config.GetIntervals(spec, "wait-machine-remediation")
 		Eventually(func(g Gomega) {
 			g.Expect(readiness(ctx, g, nodes, machine)).To(Equal(corev1.ConditionUnknown))
@@ -45,7 +45,7 @@ var _ = Describe("A cluster on bare metal that boots", Label(onlyBoot, "metal3")
 		}, within...).Should(Succeed(), "two of three answer, and the third is remediated")
 
 		By("Giving it back")
-		Expect(environment.SetFault(ctx, infra, fault, false)).To(Succeed())
+		Expect(makeFault(ctx, environment, infra, fault, false)).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(readiness(ctx, g, nodes, machine)).To(Equal(corev1.ConditionTrue))
 			remediations := &infrav1.Metal3RemediationList{}

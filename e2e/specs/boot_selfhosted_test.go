@@ -61,5 +61,5 @@ func takeManagers(ctx context.Context, proxy framework.ClusterProxy) {
 	for i := range nodes.Items {
 		machines = append(machines, nodes.Items[i].Name)
 	}
-	Expect(environment.LoadMachines(ctx, machines...)).To(Succeed())
+	Expect(loadMachines(ctx, environment, machines...)).To(Succeed())
 }

@@ -34,7 +34,7 @@ var (
 // startControlPlanes keeps the API servers of all clusters in this process, listening where the pods of the kind cluster
 // reach them.
 func startControlPlanes(ctx context.Context) {
-	host, err := environment.Gateway(ctx)
+	host, err := gatewayOf(ctx, environment)
 	Expect(err).NotTo(HaveOccurred())
 	controlPlanes, stopControlPlanes = simulate(ctx, environment.Kubeconfig(), workload.Options{
 		Host: host, PortRange: workload.PortRange{First: firstPort, Last: lastPort},

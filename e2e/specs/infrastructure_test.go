@@ -74,7 +74,7 @@ func (i infrastructure) setBroken(ctx context.Context, domain string, broken boo
 // fault has the simulator make a fault until that is ended, or the spec ends.
 func (i infrastructure) fault(ctx context.Context, fault string) (end func()) {
 	set := func(ctx context.Context, present bool) {
-		Expect(environment.SetFault(ctx, i, fault, present)).To(Succeed())
+		Expect(makeFault(ctx, environment, i, fault, present)).To(Succeed())
 	}
 	set(ctx, true)
 	DeferCleanup(func(ctx SpecContext) { set(ctx, false) }) // should the spec fail before it ends it
@@ -88,5 +88,5 @@ func (i infrastructure) handOver(ctx context.Context, from *kind.Environment, mo
 		move()
 		return
 	}
-	Expect(from.WhileStopped(ctx, i.InKind, move)).To(Succeed())
+	Expect(whileStopped(ctx, from, i.InKind, move)).To(Succeed())
 }

@@ -121,7 +121,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 		endpoints = newVirtualIPs()
 		return
 	}
-	host, err := environment.Gateway(ctx)
+	host, err := gatewayOf(ctx, environment)
 	Expect(err).NotTo(HaveOccurred())
 	endpoints = newEndpoints(host)
 })

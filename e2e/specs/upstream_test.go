@@ -117,7 +117,7 @@ type taken struct{ takeover.Cluster }
 
 func newTaken(ctx context.Context, in *managementCluster) taken {
 	variables := in.Variables()
-	host, err := in.Gateway(ctx)
+	host, err := gatewayOf(ctx, in.Environment)
 	Expect(err).NotTo(HaveOccurred())
 	vcenter, err := takeover.NewVCenter(ctx, host, url.UserPassword(variables["VSPHERE_USERNAME"], variables["VSPHERE_PASSWORD"]))
 	Expect(err).NotTo(HaveOccurred())

@@ -1,13 +1,16 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package virtualips
+package specs
 
 import (
 	"encoding/binary"
 	"net"
 	"net/netip"
 	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
 )
 
 // Where things are in a message.
@@ -36,8 +39,8 @@ const (
 // leaseSeconds is longer than anybody asks here.
 const leaseSeconds = 24 * 3600
 
-// DHCPServer gives addresses.
-type DHCPServer struct {
+// dhcpServer gives addresses.
+type dhcpServer struct {
 	// Own is the server's, and Network what clients are told that theirs are in.
 	Own     netip.Addr
 	Network netip.Prefix
@@ -49,7 +52,7 @@ type DHCPServer struct {
 }
 
 // Serve answers until the connection is closed.
-func (s *DHCPServer) Serve(on net.PacketConn) {
+func (s *dhcpServer) Serve(on net.PacketConn) {
 	const largest = 1500
 	message := make([]byte, largest)
 	everybody := &net.UDPAddr{IP: net.IPv4bcast, Port: 68}
@@ -65,7 +68,7 @@ func (s *DHCPServer) Serve(on net.PacketConn) {
 }
 
 // answer is what the server says; nil is nothing.
-func (s *DHCPServer) answer(message []byte) []byte {
+func (s *dhcpServer) answer(message []byte) []byte {
 	if len(message) < optionsAt || message[operation] != asks || message[hardwareLen] > hardwareMax ||
 		binary.BigEndian.Uint32(message[cookieAt:]) != cookie {
 		return nil
@@ -89,7 +92,7 @@ func (s *DHCPServer) answer(message []byte) []byte {
 }
 
 // give is the address of a client, who keeps it; false when there is none left.
-func (s *DHCPServer) give(hardware string) (netip.Addr, bool) {
+func (s *dhcpServer) give(hardware string) (netip.Addr, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if address, has := s.given[hardware]; has {
@@ -122,4 +125,59 @@ func typeOf(options []byte) byte {
 		options = options[end:]
 	}
 	return 0
+}
+
+// message is what a client with a hardware address says.
+func message(kind, hardware byte, options ...byte) []byte {
+	m := make([]byte, optionsAt)
+	m[operation], m[1], m[hardwareLen], m[hardwareAt+5] = asks, 1, 6, hardware
+	copy(m[4:8], []byte{1, 2, 3, 4}) // The answer has it, too.
+	binary.BigEndian.PutUint32(m[cookieAt:], cookie)
+	return append(append(append(m, options...), optionType, 1, kind), optionEnd)
+}
+
+func newServer() *dhcpServer {
+	return &dhcpServer{
+		Own: netip.MustParseAddr("172.18.0.1"), Network: netip.MustParsePrefix("172.18.0.0/16"),
+		Free: []netip.Addr{netip.MustParseAddr("172.18.9.1"), netip.MustParseAddr("172.18.9.2")},
+	}
+}
+
+func TestAClientIsOfferedTheAddressThatItGetsAndKeeps(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newServer()
+	for said, answered := range map[byte]byte{discover: offer, request: acknowledge} {
+		answer := s.answer(message(said, 7, 0, 12, 1, 'a'))
+		g.Expect(answer[operation]).To(Equal(byte(answers)))
+		g.Expect(answer[4:8]).To(Equal([]byte{1, 2, 3, 4}))
+		g.Expect(answer[offeredAt : offeredAt+4]).To(Equal([]byte{172, 18, 9, 1}))
+		g.Expect(answer[optionsAt:]).To(Equal([]byte{
+			optionType, 1, answered, optionServer, 4, 172, 18, 0, 1, optionMask, 4, 255, 255, 0, 0, optionLease, 4, 0, 1, 0x51, 0x80, optionEnd,
+		}))
+	}
+}
+
+func TestEveryClientHasAnAddressOfItsOwnAsLongAsThereAreSome(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newServer()
+	g.Expect(s.answer(message(discover, 1))[offeredAt+3]).To(Equal(byte(1)))
+	g.Expect(s.answer(message(discover, 2))[offeredAt+3]).To(Equal(byte(2)))
+	g.Expect(s.answer(message(discover, 3))).To(BeNil())
+	g.Expect(s.answer(message(request, 1))[offeredAt+3]).To(Equal(byte(1)))
+}
+
+func TestWhatIsNoQuestionHasNoAnswer(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newServer()
+	release := message(7, 1)
+	answer := message(discover, 1)
+	answer[operation] = answers
+	cut := message(discover, 1)[:optionsAt+1]
+	beyond := append(message(discover, 1)[:optionsAt], 12, 200)
+	for _, m := range [][]byte{nil, make([]byte, 300), release, answer, cut, beyond} {
+		g.Expect(s.answer(m)).To(BeNil())
+	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package virtualips
+package specs
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// ListenDHCP hears who asks on a network card, by its name, and on no other.
-func ListenDHCP(ctx context.Context, card string) (net.PacketConn, error) {
+// listenDHCP hears who asks on a network card, by its name, and on no other.
+func listenDHCP(ctx context.Context, card string) (net.PacketConn, error) {
 	config := net.ListenConfig{Control: func(_, _ string, connection syscall.RawConn) error {
 		var bound error
 		err := connection.Control(func(fd uintptr) {

@@ -1,0 +1,163 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+
+	"github.com/faultline-io/faultline/e2e/charts"
+	"github.com/faultline-io/faultline/e2e/kind"
+	"github.com/faultline-io/faultline/e2e/provider"
+)
+
+// repository is its root folder.
+const repository = "../.."
+
+// gatewayOf is this machine's address on the network of the node: what listens there is reached from the cluster's pods.
+func gatewayOf(ctx context.Context, e *kind.Environment) (string, error) {
+	network, err := networkOf(ctx, e)
+	if err != nil {
+		return "", err
+	}
+	return network.Gateway.String(), nil
+}
+
+// networkOf is what Docker knows of the network of the node.
+func networkOf(ctx context.Context, e *kind.Environment) (dockerNetwork, error) {
+	out, err := e.Kind(io.Discard).Docker.Run(ctx, "network", "inspect", kindNetwork, "--format",
+		"{{slice .ID 0 12}} {{range .IPAM.Config}}{{.Subnet}},{{.Gateway}} {{end}}")
+	if err != nil {
+		return dockerNetwork{}, err
+	}
+	return parseNetwork(out)
+}
+
+// cutPower takes the power from machines that boot, given by name. The simulator of the first provider finds them switched off.
+func cutPower(ctx context.Context, e *kind.Environment, machines ...string) error {
+	for _, machine := range machines {
+		container, err := containerOf(ctx, e, machine)
+		if err != nil {
+			return err
+		}
+		if _, err := e.Kind(io.Discard).Docker.Run(ctx, "kill", container); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasAddress reports whether a machine that boots, given by name, answers for an address. One that has no power does not.
+func hasAddress(ctx context.Context, e *kind.Environment, machine, address string) (bool, error) {
+	running, err := running(ctx, e, machine)
+	if err != nil || running == "" {
+		return false, err
+	}
+	out, err := e.Kind(io.Discard).Docker.Exec(ctx, running, "ip", "-oneline", "address", "show", "to", address)
+	return out != "", err
+}
+
+// networkPlugins is where a machine has the configuration of what gives pods a network.
+const networkPlugins = "/etc/cni/net.d/10-ptp.conflist"
+
+// addPodSubnet has each pod that a machine that boots, given by name, runs from now on have an address of this IPv6 subnet besides its own.
+func addPodSubnet(ctx context.Context, e *kind.Environment, machine string, subnet netip.Prefix) error {
+	container, err := containerOf(ctx, e, machine)
+	if err != nil {
+		return err
+	}
+	docker := e.Kind(io.Discard).Docker
+	content, err := docker.Exec(ctx, container, "cat", networkPlugins)
+	if err != nil {
+		return err
+	}
+	both, err := withSubnet([]byte(content), subnet)
+	if err != nil {
+		return fmt.Errorf("adding %s to %s of machine %s: %w", subnet, networkPlugins, machine, err)
+	}
+	// Docker has it on for its own network card alone, and not for those that lead to pods.
+	if _, err := docker.Exec(ctx, container, "sysctl", "--write", "net.ipv6.conf.all.disable_ipv6=0"); err != nil {
+		return err
+	}
+	// In one step: containerd reads it as soon as it changes.
+	const replace = "cat > " + networkPlugins + ".new && mv " + networkPlugins + ".new " + networkPlugins
+	return docker.Feed(ctx, bytes.NewReader(both), "exec", "--interactive", container, "sh", "-ec", replace)
+}
+
+// loadMachines gives machines that boot, given by name, the images that the kind node has: a management cluster is to run
+// on them, and nothing can be pulled. Only who has called Up knows the images.
+func loadMachines(ctx context.Context, e *kind.Environment, machines ...string) error {
+	images := e.NodeImages()
+	if len(images) == 0 {
+		return errors.New("the environment has been brought up by somebody else")
+	}
+	return load(ctx, e, images, machines)
+}
+
+// loadChartImage gives machines that boot, given by name, the image of the program that a chart of ours runs.
+func loadChartImage(ctx context.Context, e *kind.Environment, chart string, machines ...string) error {
+	name, err := charts.Image(repository, chart)
+	if err != nil {
+		return err
+	}
+	return load(ctx, e, []string{name}, machines)
+}
+
+func load(ctx context.Context, e *kind.Environment, images, machines []string) error {
+	for _, machine := range machines {
+		container, err := containerOf(ctx, e, machine)
+		if err != nil {
+			return err
+		}
+		if _, err := kind.LoadImages(ctx, e.Kind(io.Discard).Docker, container, images...); err != nil {
+			return fmt.Errorf("giving machine %s its images: %w", machine, err)
+		}
+	}
+	return nil
+}
+
+// containerOf is the container that a machine of the first provider runs in.
+func containerOf(ctx context.Context, e *kind.Environment, machine string) (string, error) {
+	container, err := running(ctx, e, machine)
+	if err == nil && container == "" {
+		err = fmt.Errorf("no container is machine %s", machine)
+	}
+	return container, err
+}
+
+// running is the container of a machine; "" when it does not run.
+func running(ctx context.Context, e *kind.Environment, machine string) (string, error) {
+	return e.Kind(io.Discard).Docker.Run(ctx, "ps", "--quiet",
+		"--filter", "label="+e.Kind(io.Discard).Label, "--filter", "name="+e.Providers[0].MachineContainer(machine))
+}
+
+// makeFault makes a fault of the simulated infrastructure of a provider, or repairs it.
+func makeFault(ctx context.Context, e *kind.Environment, p provider.Contained, fault string, present bool) error {
+	k := e.Kind(io.Discard)
+	host, err := k.Docker.Run(ctx, "inspect", "--format",
+		"{{(index .NetworkSettings.Networks \""+k.Network+"\").IPAddress}}", k.Container(p.Simulator()))
+	if err != nil || host == "" {
+		return errors.Join(fmt.Errorf("%s is not up", k.Container(p.Simulator())), err)
+	}
+	return setFault(ctx, "http://"+net.JoinHostPort(host, provider.ControlPort), fault, present)
+}
+
+// whileStopped does something while the simulated infrastructure of a provider rests.
+func whileStopped(ctx context.Context, e *kind.Environment, p provider.Contained, do func()) error {
+	k := e.Kind(io.Discard)
+	name := k.Container(p.Simulator())
+	if _, err := k.Docker.Run(ctx, "stop", name); err != nil {
+		return err
+	}
+	do()
+	_, err := k.Docker.Run(ctx, "start", name)
+	return err
+}
