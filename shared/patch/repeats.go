@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -120,7 +121,7 @@ func (r *Repeats) Write(ctx context.Context, c Writer, before, after client.Obje
 	if err != nil {
 		return err
 	}
-	if err := c.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := send(ctx, c, before, after); err != nil {
 		return err
 	}
 	var stripped []string
@@ -137,6 +138,26 @@ func (r *Repeats) Write(ctx context.Context, c Writer, before, after client.Obje
 		return nil
 	}
 	return &RemovedError{Kind: kindOf(c, after), Name: after.GetName(), Removed: stripped, After: pause, News: true}
+}
+
+// send sends what differs, and sets after to the answer. A client decodes an answer into the object that it is given, where everything stays that the
+// answer does not have: what an API server has not kept would look kept in the object that was sent.
+func send(ctx context.Context, c Writer, before, after client.Object) error {
+	data, err := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}).Data(after)
+	if err != nil {
+		return fmt.Errorf("comparing %s: %w", after.GetName(), err)
+	}
+	is := reflect.ValueOf(after).Elem()
+	answer := reflect.New(is.Type())
+	stored := answer.Interface().(client.Object)
+	stored.GetObjectKind().SetGroupVersionKind(after.GetObjectKind().GroupVersionKind())
+	stored.SetNamespace(after.GetNamespace())
+	stored.SetName(after.GetName())
+	if err := c.Patch(ctx, stored, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return err
+	}
+	is.Set(answer.Elem())
+	return nil
 }
 
 // Undone returns what is told of an object of which a write is undone; nil when there is no such thing.

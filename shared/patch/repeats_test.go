@@ -5,6 +5,7 @@ package patch_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -51,11 +52,15 @@ func newQuarrel(t *testing.T) *quarrel {
 	q.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(newMachine()).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			q.sent++
-			if err := c.Patch(ctx, o, p, opts...); err != nil {
+			machine := o.DeepCopyObject().(*clusterv1.Machine)
+			if err := c.Patch(ctx, machine, p, opts...); err != nil {
 				return err
 			}
-			machine := o.(*clusterv1.Machine)
-			return errors.Join(change(ctx, c, q.strips, machine), change(ctx, c, q.undoes, machine.DeepCopy()))
+			if err := errors.Join(change(ctx, c, q.strips, machine), change(ctx, c, q.undoes, machine.DeepCopy())); err != nil {
+				return err
+			}
+			answer, err := json.Marshal(machine)
+			return errors.Join(err, json.Unmarshal(answer, o)) // As a real client does: what the answer does not have stays as it was sent.
 		},
 	}).Build()
 	return q
