@@ -5,6 +5,7 @@ package testworld
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -240,8 +241,22 @@ func (q *Quarrel) told(o Marked, how string) {
 		g.Expect(slices.ContainsFunc(all.Items, func(e eventsv1.Event) bool {
 			return e.Reason == faultlinev1.ReasonAnnotationsRemoved && strings.Contains(e.Note, how) && strings.Contains(e.Note, o.Mark) &&
 				strings.Contains(e.Note, gvk.Kind+" "+o.GetName())
-		})).To(gomega.BeTrue(), "an event tells that %s %s loses %s", gvk.Kind, o.GetName(), o.Mark)
+		})).To(gomega.BeTrue(), func() string { return q.untold(o, gvk.Kind, all.Items) })
 	}).Should(gomega.Succeed())
+}
+
+// untold is what there is instead of an event that names what is removed.
+func (q *Quarrel) untold(o Marked, kind string, all []eventsv1.Event) string {
+	found := fmt.Sprintf("an event tells that %s %s loses %s. Pauses between its writes: %v", kind, o.GetName(), o.Mark, pauses(q.of(q.path(o.Object))))
+	if is, ok := o.DeepCopyObject().(Conditioned); ok && q.Client.Get(q.T.Context(), client.ObjectKeyFromObject(is), is) == nil {
+		found += "\n" + Describe(is)
+	}
+	for _, e := range all {
+		if e.Reason == faultlinev1.ReasonAnnotationsRemoved && e.Regarding.Name == o.GetName() {
+			found += "\n" + e.Note
+		}
+	}
+	return found
 }
 
 // toldNoMore waits until the conditions of an object do not tell of what is removed.

@@ -4,6 +4,7 @@
 package testworld
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -116,10 +117,17 @@ func (w *Writes) calmDown(o client.Object, first int) {
 			}
 		}
 		if len(sent) > mostWrites {
-			gomega.StopTrying("the pauses between writes of " + path + " do not grow").Now()
+			gomega.StopTrying(fmt.Sprintf("the pauses between writes of %s do not grow: %v", path, pauses(sent))).Now()
 		}
-		g.Expect(sent).To(gomega.BeEmpty(), "no pause between writes of %s is long yet", path)
+		g.Expect(sent).To(gomega.BeEmpty(), "no pause between writes of %s is long yet: %v", path, pauses(sent))
 	}).Should(gomega.Succeed())
+}
+
+func pauses(sent []time.Time) (all []time.Duration) {
+	for i := 1; i < len(sent); i++ {
+		all = append(all, sent[i].Sub(sent[i-1]).Round(time.Millisecond))
+	}
+	return all
 }
 
 type noted struct {
