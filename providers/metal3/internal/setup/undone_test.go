@@ -10,12 +10,14 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
+	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // kept waits until nothing of the object is told to be removed.
@@ -67,4 +69,29 @@ func idleWorld(t *testing.T) *world {
 	w.hosts(simulator.Racks(1, 1))
 	w.cluster("c")
 	return w
+}
+
+// Of each kind of object that the manager writes.
+func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *testing.T) {
+	// Not beside other tests, whose objects wake its controllers.
+	w := emptyWorld(t)
+	w.hosts(simulator.Racks(1, 2))
+	quarrel, config := w.user().Quarrel(w.config, "")
+	w.config = config
+	w.start()
+	w.cluster("one", "rack-1")
+	w.pooled("addressed")
+	machine := w.machine("one", "given", "rack-1", usesData("addressed"))
+	w.gives(&ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta("addressed-0-p")}, "10.0.0.5")
+	w.provisioned(machine)
+	waiting := w.machine("one", "waiting", "rack-1", usesData("addressed")) // nobody gives it an address
+	w.condition(waiting, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineWaitingForMetal3DataReason)
+	data := &infrav1.Metal3Data{ObjectMeta: w.meta("addressed-1")}
+	w.Eventually(func() error { return w.client.Get(t.Context(), client.ObjectKeyFromObject(data), data) }).Should(Succeed())
+	quarrel.About(
+		testworld.Marked{Object: &infrav1.Metal3Cluster{ObjectMeta: w.meta("one")}, Mark: infrav1.ClusterFinalizer},
+		testworld.Marked{Object: &infrav1.Metal3DataTemplate{ObjectMeta: w.meta("addressed")}, Mark: infrav1.DataTemplateFinalizer},
+		testworld.Marked{Object: machine, Mark: infrav1.MachineFinalizer},
+		testworld.Marked{Object: data, Mark: infrav1.DataFinalizer},
+	)
 }

@@ -106,7 +106,7 @@ func settle(s *scope) time.Duration {
 // to be of: all of them have just been looked at. A condition that has not been reached yet does not count: the one that holds it
 // up does.
 func (r *Reconciler) summarize(ctx context.Context, s *scope) error {
-	if err := s.patch.ApplySpec(ctx, r.Client, s.infra); err != nil {
+	if err := s.patch.GoOn(s.patch.ApplySpec(ctx, r.Client, s.infra)); err != nil {
 		return err
 	}
 	for i := range s.infra.Status.Conditions {

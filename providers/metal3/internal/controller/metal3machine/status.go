@@ -26,7 +26,7 @@ func unprovisioned(s *scope, reason, message string) {
 // to be of: all of them have just been looked at. A condition that has not been reached yet does not count: the one that holds it
 // up does.
 func (r *Reconciler) summarize(ctx context.Context, s *scope) error {
-	if err := s.patch.ApplySpec(ctx, r.Client, s.metal3); err != nil {
+	if err := s.patch.GoOn(s.patch.ApplySpec(ctx, r.Client, s.metal3)); err != nil {
 		return err
 	}
 	for i := range s.metal3.Status.Conditions {
