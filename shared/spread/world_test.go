@@ -145,13 +145,7 @@ func (w *world) want(how func(*faultlinev1.WorkersDistribution)) {
 
 func (w *world) deployment(name string) {
 	w.t.Helper()
-	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta(name), Spec: clusterv1.MachineDeploymentSpec{
-		ClusterName: "one", Replicas: ptr.To[int32](0),
-		Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: name}},
-	}}
-	md.Spec.Template.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: name}
-	md.Spec.Template.Spec = w.machineSpec("template")
-	w.create(md)
+	w.user().MachineDeployment("one", 0, &providertest.Machine{ObjectMeta: w.meta(name)})
 }
 
 func (w *world) machineSpec(name string) clusterv1.MachineSpec {

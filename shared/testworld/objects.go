@@ -83,6 +83,21 @@ func (u User) Machine(cluster, domain string, infra client.Object, changes ...fu
 	return machine
 }
 
+// MachineDeployment makes a MachineDeployment of a cluster, called and labelled as an infrastructure machine is, of whose kind its machines are.
+func (u User) MachineDeployment(cluster string, replicas int32, infra client.Object) *clusterv1.MachineDeployment {
+	u.T.Helper()
+	of(infra, cluster)
+	members := map[string]string{clusterv1.MachineDeploymentNameLabel: infra.GetName()}
+	md := &clusterv1.MachineDeployment{ObjectMeta: like(infra), Spec: clusterv1.MachineDeploymentSpec{
+		ClusterName: cluster, Replicas: ptr.To(replicas), Selector: metav1.LabelSelector{MatchLabels: members},
+		Template: clusterv1.MachineTemplateSpec{ObjectMeta: clusterv1.ObjectMeta{Labels: members}, Spec: clusterv1.MachineSpec{
+			ClusterName: cluster, Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")}, InfrastructureRef: u.reference(infra),
+		}},
+	}}
+	u.Create(md)
+	return md
+}
+
 // Remove deletes an infrastructure machine with its Machine, as Cluster API would, and waits until both are gone.
 func (u User) Remove(infra client.Object) {
 	u.T.Helper()

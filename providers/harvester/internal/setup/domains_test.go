@@ -36,17 +36,7 @@ func (w *world) workers(from, to int) []*infrav1.HarvesterMachine {
 
 func (w *world) machineDeployment(replicas int32) {
 	w.t.Helper()
-	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta("md"), Spec: clusterv1.MachineDeploymentSpec{
-		ClusterName: "c", Replicas: ptr.To(replicas),
-		Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}},
-	}}
-	md.Labels[clusterv1.ClusterNameLabel] = "c"
-	md.Spec.Template.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}
-	md.Spec.Template.Spec = clusterv1.MachineSpec{
-		ClusterName: "c", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterMachine", Name: "template"},
-	}
-	w.create(md)
+	w.user().MachineDeployment("c", replicas, &infrav1.HarvesterMachine{ObjectMeta: w.meta("md")})
 }
 
 // where provisions machines and says which of their zone's hosts they are on, and how many in each zone.

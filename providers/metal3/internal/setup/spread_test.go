@@ -13,7 +13,6 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -38,17 +37,7 @@ func (w *world) workers(from, to int) []*infrav1.Metal3Machine {
 
 func (w *world) machineDeployment(replicas int32) {
 	w.t.Helper()
-	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta("md"), Spec: clusterv1.MachineDeploymentSpec{
-		ClusterName: "one", Replicas: ptr.To(replicas),
-		Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}},
-	}}
-	md.Labels[clusterv1.ClusterNameLabel] = "one"
-	md.Spec.Template.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}
-	md.Spec.Template.Spec = clusterv1.MachineSpec{
-		ClusterName: "one", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "Metal3Machine", Name: "template"},
-	}
-	w.create(md)
+	w.user().MachineDeployment("one", replicas, &infrav1.Metal3Machine{ObjectMeta: w.meta("md")})
 }
 
 // perRack provisions machines and counts them by the rack of the hosts that they have.
@@ -86,28 +75,6 @@ func TestARackThatWorkersWereAssignedCannotBeRemoved(t *testing.T) {
 	before := client.MergeFrom(infra.DeepCopy())
 	infra.Spec.FailureDomains = []clusterv1.FailureDomain{{Name: "rack-2"}}
 	w.Expect(w.client.Patch(t.Context(), infra, before)).To(MatchError(ContainSubstring("Metal3Machine md-1 is in it")))
-}
-
-func TestWorkersAreSpreadOverLogicalFailureDomains(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, simulator.Racks(3, 3))
-	infra := w.clusterWith("one", func(c *infrav1.Metal3Cluster) {
-		c.Spec.Distribution.Workers = faultlinev1.WorkersDistribution{Enabled: ptr.To(true), DesiredFailureDomains: ptr.To[int32](2)}
-	}, "rack-1", "rack-2", "rack-3")
-	w.condition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
-	w.machineDeployment(4)
-	rackOf := map[string]map[string]int{}
-	for _, machine := range w.workers(1, 4) {
-		rack := w.provisioned(machine).Labels[infrav1.FailureDomainLabel]
-		key := machine.Labels[faultlinev1.DistributionKeyLabel]
-		if rackOf[key] == nil {
-			rackOf[key] = map[string]int{}
-		}
-		rackOf[key][rack]++
-	}
-	w.Expect(rackOf).To(HaveLen(2))
-	w.Expect(rackOf["md-0"]).To(HaveLen(1), "machines of one logical domain share a rack")
-	w.Expect(rackOf["md-1"]).To(HaveLen(1))
 }
 
 func TestLogicalFailureDomainsAreKeptApartByTheRegionsOfRacks(t *testing.T) {

@@ -39,17 +39,7 @@ func apart(t *testing.T, changes ...func(*infrav1.VSphereCluster)) (*world, *inf
 
 func (w *world) deployment(name string) *clusterv1.MachineDeployment {
 	w.t.Helper()
-	deployment := &clusterv1.MachineDeployment{ObjectMeta: w.meta(name), Spec: clusterv1.MachineDeploymentSpec{
-		ClusterName: "one", Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: name}},
-		Template: clusterv1.MachineTemplateSpec{
-			ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{clusterv1.MachineDeploymentNameLabel: name}},
-			Spec: clusterv1.MachineSpec{ClusterName: "one", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
-				InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereMachineTemplate", Name: "template"}},
-		},
-	}}
-	deployment.Labels[clusterv1.ClusterNameLabel] = "one"
-	w.create(deployment)
-	return deployment
+	return w.user().MachineDeployment("one", 1, &infrav1.VSphereMachine{ObjectMeta: w.meta(name)})
 }
 
 func memberOf(deployment string) func(*infrav1.VSphereMachine) {

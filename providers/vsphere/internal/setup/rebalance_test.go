@@ -6,15 +6,13 @@ package setup_test
 import (
 	"testing"
 
-	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 func TestOneControlPlaneMachineMovesToAZoneThatIsAdded(t *testing.T) {
@@ -32,42 +30,17 @@ func TestOneControlPlaneMachineMovesToAZoneThatIsAdded(t *testing.T) {
 	}
 	a, b := zone("a"), zone("b")
 	w.publishes(infra, a, b)
-	plane := providertest.ControlPlane{Client: w.client, Cluster: client.ObjectKeyFromObject(infra)}
-	w.Expect(plane.Create(t.Context(), 3, clusterv1.ContractVersionedObjectReference{
-		APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereMachineTemplate", Name: "template",
-	})).To(Succeed())
-	member := func(name, zone string) *infrav1.VSphereMachine {
-		machine := w.machine("one", name, zone, controlPlane, func(vsphere *infrav1.VSphereMachine) {
-			vsphere.Annotations = map[string]string{
-				clusterv1.TemplateClonedFromNameAnnotation:      "template",
-				clusterv1.TemplateClonedFromGroupKindAnnotation: "VSphereMachineTemplate." + infrav1.GroupVersion.Group,
-			}
-		})
-		w.provisioned(machine)
-		w.Expect(plane.Joined(t.Context(), name)).To(Succeed())
-		return machine
-	}
-	first := member("cp-0", a)
-	member("cp-1", a)
-	member("cp-2", b)
-	w.condition(infra, faultlinev1.ControlPlaneBalancedCondition, faultlinev1.ReasonBalanced)
-
-	c := zone("c")
-	w.publishes(infra, a, b, c)
-	w.Expect(plane.CopyDomains(t.Context(), infra)).To(Succeed())
-	w.condition(infra, faultlinev1.ControlPlaneBalancedCondition, faultlinev1.ReasonMoving)
-	w.get(first)
-	w.Expect(first.Annotations).To(HaveKeyWithValue(clusterv1.TemplateClonedFromNameAnnotation, "template-rebalance"))
-	machine := &clusterv1.Machine{ObjectMeta: w.meta("cp-0")}
-	w.get(machine)
-	w.Expect(machine.Annotations).To(HaveKey(clusterv1.DeleteMachineAnnotation))
-
-	w.Expect(plane.Notice(t.Context(), "cp-0")).To(Succeed())
-	member("cp-3", c)
-	w.remove(first)
-	w.Expect(client.IgnoreNotFound(w.client.Delete(t.Context(), machine))).To(Succeed())
-	w.Expect(plane.Report(t.Context(), true)).To(Succeed())
-	w.condition(infra, faultlinev1.ControlPlaneBalancedCondition, faultlinev1.ReasonBalanced)
-	w.Expect(infra.Status.Distribution.ControlPlane.LastMove).To(HaveValue(And(
-		HaveField("Machine", "cp-0"), HaveField("To", c), HaveField("Replacement", "cp-3"), HaveField("Phase", faultlinev1.MoveCompleted))))
+	testworld.Move{
+		User: w.user(), Infra: infra, Domains: [2]string{a, b}, Template: "VSphereMachineTemplate",
+		Member: func(name, zone string, annotations map[string]string) client.Object {
+			machine := w.machine("one", name, zone, controlPlane, func(vsphere *infrav1.VSphereMachine) { vsphere.Annotations = annotations })
+			w.provisioned(machine)
+			return machine
+		},
+		Add: func() string {
+			c := zone("c")
+			w.publishes(infra, a, b, c)
+			return c
+		},
+	}.Play()
 }

@@ -53,17 +53,7 @@ func (w *world) perZone() map[string]int {
 
 func (w *world) machineDeployment(replicas int32) {
 	w.t.Helper()
-	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta("md"), Spec: clusterv1.MachineDeploymentSpec{
-		ClusterName: "one", Replicas: ptr.To(replicas),
-		Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}},
-	}}
-	md.Labels[clusterv1.ClusterNameLabel] = "one"
-	md.Spec.Template.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}
-	md.Spec.Template.Spec = clusterv1.MachineSpec{
-		ClusterName: "one", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereMachine", Name: "template"},
-	}
-	w.create(md)
+	w.user().MachineDeployment("one", replicas, &infrav1.VSphereMachine{ObjectMeta: w.meta("md")})
 }
 
 func TestWorkersOfOneMachineDeploymentAreSpreadOverTheZones(t *testing.T) {
@@ -114,30 +104,6 @@ func TestAWorkerWaitsForItsZoneAndNothingIsMadeOfItBefore(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty())
 	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.Distribution.FailureDomains = nil })
 	w.provisioned(machine)
-}
-
-func TestWorkersAreSpreadOverLogicalFailureDomains(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
-	w.threeZones()
-	infra := w.cluster("one", spreads(func(workers *faultlinev1.WorkersDistribution) { workers.DesiredFailureDomains = ptr.To[int32](2) }))
-	w.condition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
-	w.machineDeployment(4)
-	zoneOf := map[string]map[string]int{}
-	for _, machine := range w.workers(1, 4) {
-		w.provisioned(machine)
-		key := machine.Labels[faultlinev1.DistributionKeyLabel]
-		if zoneOf[key] == nil {
-			zoneOf[key] = map[string]int{}
-		}
-		zoneOf[key][w.vms()[machine.Name].Cluster]++
-		owner := &clusterv1.Machine{ObjectMeta: w.meta(machine.Name)}
-		w.Eventually(func() string {
-			w.get(owner)
-			return owner.Labels[faultlinev1.DistributionKeyLabel]
-		}).Should(Equal(key))
-	}
-	w.Expect(zoneOf).To(Equal(map[string]map[string]int{"md-0": {"zone-a": 2}, "md-1": {"zone-b": 2}}))
 }
 
 func TestLogicalFailureDomainsAreKeptApartByTheRegionsOfZones(t *testing.T) {
