@@ -107,7 +107,7 @@ func take(host *bmov1alpha1.BareMetalHost, claim Claim) {
 // deletes the machine in the foreground would have the host deleted first. And the host is not moved before it is paused.
 func (h *Hosts) Adopt(ctx context.Context, host *bmov1alpha1.BareMetalHost, machine string) error {
 	others := withoutOwner(host.OwnerReferences, machine)
-	held := annotated(host, clusterctlv1.BlockMoveAnnotation) || movable(host)
+	held := !Unheld(host)
 	if len(others) == len(host.OwnerReferences) && held {
 		return nil
 	}

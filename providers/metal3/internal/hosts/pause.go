@@ -55,6 +55,11 @@ func movable(host *bmov1alpha1.BareMetalHost) bool {
 		!annotated(host, clusterctlv1.BlockMoveAnnotation)
 }
 
+// Unheld reports whether clusterctl would move a host that is not ready for it: somebody has removed the annotation that holds up the move.
+func Unheld(host *bmov1alpha1.BareMetalHost) bool {
+	return host.Spec.ConsumerRef != nil && !annotated(host, clusterctlv1.BlockMoveAnnotation) && !movable(host)
+}
+
 // PausedByOthers reports whether somebody else has paused the host.
 func PausedByOthers(host *bmov1alpha1.BareMetalHost) bool {
 	return annotated(host, bmov1alpha1.PausedAnnotation) && !pausedByUs(host)

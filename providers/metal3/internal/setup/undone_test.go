@@ -11,6 +11,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
 	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -83,7 +84,7 @@ func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLes
 	w.pooled("addressed")
 	machine := w.machine("one", "given", "rack-1", usesData("addressed"))
 	w.gives(&ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta("addressed-0-p")}, "10.0.0.5")
-	w.provisioned(machine)
+	host := w.provisioned(machine)
 	waiting := w.machine("one", "waiting", "rack-1", usesData("addressed")) // nobody gives it an address
 	w.condition(waiting, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineWaitingForMetal3DataReason)
 	data := &infrav1.Metal3Data{ObjectMeta: w.meta("addressed-1")}
@@ -93,5 +94,10 @@ func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLes
 		testworld.Marked{Object: &infrav1.Metal3DataTemplate{ObjectMeta: w.meta("addressed")}, Mark: infrav1.DataTemplateFinalizer},
 		testworld.Marked{Object: machine, Mark: infrav1.MachineFinalizer},
 		testworld.Marked{Object: data, Mark: infrav1.DataFinalizer},
+	)
+	quarrel.About(
+		testworld.Marked{Object: &infrav1.Metal3DataClaim{ObjectMeta: w.meta("given")}, Mark: infrav1.DataClaimFinalizer},
+		testworld.Marked{Object: host, Mark: clusterctlv1.BlockMoveAnnotation},
+		testworld.Marked{Object: &ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta("addressed-1-p")}, Mark: infrav1.DataFinalizer},
 	)
 }

@@ -28,6 +28,7 @@ func hostProgressed() predicate.Predicate {
 				shownOf(before) != shownOf(after) ||
 				reservedChanged(before, after) ||
 				emptied(before, after) ||
+				!hosts.Unheld(before) && hosts.Unheld(after) ||
 				!equality.Semantic.DeepEqual(before.Status.HardwareDetails, after.Status.HardwareDetails)
 		},
 	}
