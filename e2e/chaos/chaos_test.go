@@ -21,10 +21,10 @@ func TestWhatAManagerKeepsOfClustersThatAreGoneIsJudged(t *testing.T) {
 	g := NewWithT(t)
 	start := footprint{goroutines: 500, heap: 20 << 20, watches: 20, outside: 5}
 	g.Expect(start.above(start)).To(Succeed())
-	g.Expect(footprint{goroutines: 540, heap: 28 << 20, watches: 20, outside: 5}.above(start)).To(Succeed())
+	g.Expect(footprint{goroutines: 540, heap: 24 << 20, watches: 20, outside: 5}.above(start)).To(Succeed())
 	g.Expect(footprint{}.above(start)).To(Succeed())
-	g.Expect(footprint{goroutines: 541, heap: 28<<20 + 1024, watches: 21, outside: 7}.above(start)).To(MatchError(And(
-		ContainSubstring("41 goroutines are left, more than 40"), ContainSubstring("8193 KiB of heap are left, more than 8192"),
+	g.Expect(footprint{goroutines: 541, heap: 24<<20 + 1024, watches: 21, outside: 7}.above(start)).To(MatchError(And(
+		ContainSubstring("41 goroutines are left, more than 40"), ContainSubstring("4097 KiB of heap are left, more than 4096"),
 		ContainSubstring("1 watches of the API server are left"), ContainSubstring("2 watches or sessions outside are left"))))
 }
 
