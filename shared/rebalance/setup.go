@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -44,30 +43,30 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	if err != nil {
 		return fmt.Errorf("finding the kind of infrastructure clusters: %w", err)
 	}
-	m := mapper{client: mgr.GetClient(), kind: kind.GroupKind()}
+	infraCluster := reconcile.InfraCluster(mgr.GetClient(), kind.GroupKind())
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named("rebalance").
 		For(r.Provider.NewCluster(), builder.WithPredicates(clusterChanged(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter),
 			predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), log))).
 		WithOptions(options).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(m.ofCluster), builder.WithPredicates(ownerChanged())).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(m.ofMember), builder.WithPredicates(machineChanged())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(infraCluster), builder.WithPredicates(ownerChanged())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(infraCluster), builder.WithPredicates(machineChanged())).
 		Build(r)
 	if err != nil {
 		return err
 	}
-	r.followInventory = once("clusterctl's inventory", func() error { return c.Watch(r.inventoryChanges(mgr, m)) })
+	r.followInventory = once("clusterctl's inventory", func() error { return c.Watch(r.inventoryChanges(mgr, infraCluster)) })
 	r.follow = once("control planes", func() error {
 		return c.Watch(source.Kind(mgr.GetCache(), &controlplanev1.KubeadmControlPlane{}, handler.TypedEnqueueRequestsFromMapFunc(
 			func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) []ctrl.Request {
-				return m.ofMember(ctx, kcp)
+				return infraCluster(ctx, kcp)
 			}), controlPlaneChanged()))
 	})
 	return nil
 }
 
 // inventoryChanges has every Cluster looked at again when the version of the kubeadm control-plane provider changes.
-func (r *Reconciler) inventoryChanges(mgr ctrl.Manager, m mapper) source.Source {
+func (r *Reconciler) inventoryChanges(mgr ctrl.Manager, infraCluster handler.MapFunc) source.Source {
 	entry := &unstructured.Unstructured{}
 	entry.SetGroupVersionKind(inventory())
 	return source.Kind(mgr.GetCache(), entry, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, entry *unstructured.Unstructured) []ctrl.Request {
@@ -76,12 +75,12 @@ func (r *Reconciler) inventoryChanges(mgr ctrl.Manager, m mapper) source.Source 
 		}
 		r.installed.forget()
 		list := &clusterv1.ClusterList{}
-		if err := m.client.List(ctx, list); err != nil {
+		if err := mgr.GetClient().List(ctx, list); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Listing the Clusters that a version concerns")
 		}
 		var requests []ctrl.Request
 		for i := range list.Items {
-			requests = append(requests, m.ofCluster(ctx, &list.Items[i])...)
+			requests = append(requests, infraCluster(ctx, &list.Items[i])...)
 		}
 		return requests
 	}))
@@ -103,33 +102,6 @@ func once(what string, call func() error) func(context.Context) error {
 		done = true
 		return nil
 	}
-}
-
-// mapper finds the infrastructure cluster that an event concerns.
-type mapper struct {
-	client client.Reader
-	kind   schema.GroupKind
-}
-
-func (m mapper) ofCluster(_ context.Context, o client.Object) []ctrl.Request {
-	cluster, ok := o.(*clusterv1.Cluster)
-	if !ok || cluster.Spec.InfrastructureRef.GroupKind() != m.kind {
-		return nil
-	}
-	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}}}
-}
-
-// ofMember is for what carries the name of its Cluster.
-func (m mapper) ofMember(ctx context.Context, o client.Object) []ctrl.Request {
-	cluster, err := reconcile.ClusterOf(ctx, m.client, o)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Finding the cluster that an event concerns", "object", o.GetName())
-		return nil
-	}
-	if cluster == nil {
-		return nil
-	}
-	return m.ofCluster(ctx, cluster)
 }
 
 // clusterChanged passes infrastructure clusters that are wanted otherwise, or whose failure domains are otherwise.

@@ -13,9 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/faultline-io/faultline/shared/watch"
 )
@@ -58,6 +61,23 @@ func ClusterOf(ctx context.Context, reader client.Reader, obj client.Object) (*c
 		return nil, nil
 	}
 	return Find(ctx, reader, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}, &clusterv1.Cluster{})
+}
+
+// InfraCluster maps a Cluster, and what belongs to one, by the label that all of it carries, to its infrastructure cluster, if that is of the kind.
+func InfraCluster(reader client.Reader, kind schema.GroupKind) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []ctrl.Request {
+		cluster, is := o.(*clusterv1.Cluster)
+		if !is {
+			var err error
+			if cluster, err = ClusterOf(ctx, reader, o); err != nil {
+				ctrl.LoggerFrom(ctx).Error(err, "Finding the cluster that an event concerns", "object", client.ObjectKeyFromObject(o))
+			}
+		}
+		if cluster == nil || cluster.Spec.InfrastructureRef.GroupKind() != kind {
+			return nil
+		}
+		return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}}}
+	}
 }
 
 // Owners are what an infrastructure machine belongs to. Each is nil when it does not exist.

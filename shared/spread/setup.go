@@ -36,9 +36,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	if err != nil {
 		return err
 	}
-	clusterOf := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
-		return r.clusterOf(ctx, o, gvk.Kind)
-	})
+	clusterOf := handler.EnqueueRequestsFromMapFunc(reconcile.InfraCluster(mgr.GetClient(), gvk.GroupKind()))
 	return ctrl.NewControllerManagedBy(mgr).Named("spread").
 		For(r.Provider.NewCluster(), builder.WithPredicates(domainsChanged(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
@@ -49,18 +47,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Watches(r.Provider.NewMachine(), clusterOf, builder.WithPredicates(placeChanged(r.Provider))).
 		Watches(&clusterv1.MachineDeployment{}, clusterOf, builder.WithPredicates(deploymentChanged())).
 		Complete(r)
-}
-
-// clusterOf names the infrastructure cluster of the Cluster that an object belongs to.
-func (r *Reconciler) clusterOf(ctx context.Context, o client.Object, kind string) []ctrl.Request {
-	owner, err := reconcile.ClusterOf(ctx, r.Client, o)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Looking for whom an event concerns", "object", client.ObjectKeyFromObject(o))
-	}
-	if owner == nil || owner.Spec.InfrastructureRef.Kind != kind {
-		return nil
-	}
-	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: owner.Spec.InfrastructureRef.Name}}}
 }
 
 // domainsChanged passes infrastructure clusters whose wishes or failure domains have changed. What this controller writes itself is
