@@ -12,7 +12,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,29 +53,11 @@ func TestMain(m *testing.M) {
 	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, providertest.AddToScheme)
 	utilruntime.Must(kinds.AddToScheme(scheme))
 	testenv.Main(m, testenv.Options{
-		Scheme: scheme, ClusterAPI: true, ControlPlane: true, CRDs: append(providertest.CRDs(), externalCRD()),
+		Scheme: scheme, ClusterAPI: true, ControlPlane: true, CRDs: append(providertest.CRDs(), providertest.CRD(external)),
 	}, func(env *envtest.Environment) error {
 		apiServer = env.Config
 		return nil
 	})
-}
-
-// externalCRD takes any content.
-func externalCRD() *apiextensionsv1.CustomResourceDefinition {
-	const plural = "externalcontrolplanes"
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + external.Group},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: external.Group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: external.Kind, ListKind: external.Kind + "List", Plural: plural},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: external.Version, Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{
-					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
-				},
-			}},
-		},
-	}
 }
 
 // world is a Cluster with a control plane; the test plays the controllers of both, and that of Machines.

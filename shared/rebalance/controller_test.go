@@ -176,7 +176,7 @@ func TestAControlPlaneThatRemediatesNothingAnyMoreIsNamedWhereNothingIsToBeMoved
 	w.remediates("m9", w.clock.Now().Add(-time.Hour))
 	w.reconcile()
 	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(And(
-		ContainSubstring("RemediationLeftOver: KubeadmControlPlane one-cp has the annotation controlplane.cluster.x-k8s.io/remediation-in-progress of Machine m9, which is gone"),
+		ContainSubstring("RemediationLeftOver: KubeadmControlPlane one has the annotation controlplane.cluster.x-k8s.io/remediation-in-progress of Machine m9, which is gone"),
 		ContainSubstring("remove the annotation")))
 	w.Expect(w.recorder.Events).To(Receive(ContainSubstring(faultlinev1.ReasonRemediationLeftOver)))
 	w.reconcile()

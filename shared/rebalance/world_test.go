@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -47,30 +46,11 @@ func TestMain(m *testing.M) {
 	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, providertest.AddToScheme)
 	utilruntime.Must(kinds.AddToScheme(scheme))
 	testenv.Main(m, testenv.Options{
-		Scheme: scheme, ClusterAPI: true, ControlPlane: true, CRDs: []*apiextensionsv1.CustomResourceDefinition{crd("Cluster", "clusters"), crd("Machine", "machines"), inventoryCRD()},
+		Scheme: scheme, ClusterAPI: true, ControlPlane: true, CRDs: append(providertest.CRDs(), providertest.CRD(inventoryKind())),
 	}, func(env *envtest.Environment) error {
 		apiServer = env.Config
 		return nil
 	})
-}
-
-// crd is one of providertest's kinds.
-func crd(kind, plural string) *apiextensionsv1.CustomResourceDefinition {
-	group := providertest.GroupVersion.Group
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, ListKind: kind + "List", Plural: plural},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: providertest.GroupVersion.Version, Served: true, Storage: true,
-				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
-				Schema: &apiextensionsv1.CustomResourceValidation{
-					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
-				},
-			}},
-		},
-	}
 }
 
 // world is a Cluster with a control plane whose controller the test plays.
@@ -131,7 +111,6 @@ func (w *world) cluster() {
 	w.t.Helper()
 	owner := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
 	owner.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Cluster", Name: "one"}
-	owner.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: controlplanev1.GroupVersion.Group, Kind: "KubeadmControlPlane", Name: "one-cp"}
 	w.create(owner)
 	infra := &providertest.Cluster{ObjectMeta: w.meta("one")}
 	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "one", UID: owner.UID}}
@@ -139,37 +118,27 @@ func (w *world) cluster() {
 	w.create(infra)
 }
 
+// plane plays the control plane.
+func (w *world) plane() providertest.ControlPlane {
+	return providertest.ControlPlane{Client: w.client, Cluster: w.request().NamespacedName}
+}
+
 func (w *world) controlPlane(replicas int) {
 	w.t.Helper()
-	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: w.meta("one-cp")}
-	kcp.Spec.Replicas, kcp.Spec.Version = ptr.To(int32(replicas)), "v1.36.0"
-	kcp.Spec.MachineTemplate.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "MachineTemplate", Name: "template"}
-	w.create(kcp)
-	w.settle(true)
+	w.Expect(w.plane().Create(w.t.Context(), int32(replicas), clusterv1.ContractVersionedObjectReference{ //nolint:gosec // a few
+		APIGroup: providertest.GroupVersion.Group, Kind: "MachineTemplate", Name: "template",
+	})).To(Succeed())
 }
 
 // settle has the control plane report on its current spec, that its machines are up to date or not.
 func (w *world) settle(upToDate bool) {
 	w.t.Helper()
-	kcp := w.kcp()
-	kcp.Status.ObservedGeneration = kcp.Generation
-	set := func(condition string, is bool) {
-		status := metav1.ConditionFalse
-		if is {
-			status = metav1.ConditionTrue
-		}
-		conditions.Set(kcp, metav1.Condition{Type: condition, Status: status, Reason: "Reason"})
-	}
-	set(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition, true)
-	set(controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition, true)
-	set(controlplanev1.KubeadmControlPlaneMachinesUpToDateCondition, upToDate)
-	set(controlplanev1.KubeadmControlPlaneRollingOutCondition, !upToDate)
-	w.status(kcp)
+	w.Expect(w.plane().Report(w.t.Context(), upToDate)).To(Succeed())
 }
 
 func (w *world) kcp() *controlplanev1.KubeadmControlPlane {
 	w.t.Helper()
-	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: w.meta("one-cp")}
+	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: w.meta("one")}
 	w.get(kcp)
 	return kcp
 }

@@ -4,77 +4,39 @@
 package providertest
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// ReasonsNamed lists the constants of API packages that are reasons and that Go files name; of a function alone, if one is given.
+// ReasonsNamed lists the reasons of API packages that Go files name; in a function alone, if one is given.
 func ReasonsNamed(pattern, function string) ([]string, error) {
-	return reasons(pattern, func(n ast.Node) bool {
-		if f, is := n.(*ast.FuncDecl); is {
-			return f.Name.Name == function
-		}
-		_, all := n.(*ast.File)
-		return all && function == ""
-	}, func(n ast.Node, add func(string)) {
-		if e, is := n.(*ast.SelectorExpr); is {
-			if of, is := e.X.(*ast.Ident); is && strings.HasSuffix(of.Name, "v1") {
-				add(e.Sel.Name)
-			}
-		}
-	})
+	within := `(?s).*`
+	if function != "" {
+		within = `(?ms)^func ` + function + `\(.*?^}`
+	}
+	return reasons(pattern, within, `v1\.(\w*Reason\w*)`)
 }
 
-// ReasonsBeside lists the constants of reasons that are declared in one block with a constant.
-func ReasonsBeside(pattern, constant string) ([]string, error) {
-	return reasons(pattern, func(n ast.Node) bool {
-		block, is := n.(*ast.GenDecl)
-		return is && slices.ContainsFunc(block.Specs, func(s ast.Spec) bool { return declares(s, constant) })
-	}, func(n ast.Node, add func(string)) {
-		if spec, is := n.(*ast.ValueSpec); is {
-			add(spec.Names[0].Name)
-		}
-	})
+// ReasonsBeside lists the reasons that a Go file declares in one block with another.
+func ReasonsBeside(pattern, reason string) ([]string, error) {
+	return reasons(pattern, `(?m)^const \(\n(\t.*\n|\n)*?\t`+reason+` = .*\n(\t.*\n|\n)*?\)$`, `(?m)^\t(\w*Reason\w*) =`)
 }
 
-func declares(spec ast.Spec, constant string) bool {
-	value, is := spec.(*ast.ValueSpec)
-	return is && value.Names[0].Name == constant
-}
-
-// reasons collects what the files that are no tests name as a reason, within the nodes that match.
-func reasons(pattern string, within func(ast.Node) bool, names func(ast.Node, func(string))) (found []string, _ error) {
+// reasons finds them in the part of each file that matches.
+func reasons(pattern, within, what string) (found []string, _ error) {
 	files, err := filepath.Glob(pattern)
-	if err != nil {
-		return nil, err
-	}
-	collect := func(n ast.Node) bool {
-		names(n, func(name string) {
-			if strings.Contains(name, "Reason") {
-				found = append(found, name)
-			}
-		})
-		return true
-	}
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	for _, file := range slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") }) {
+		text, err := os.ReadFile(file) //nolint:gosec // a file of the repository
 		if err != nil {
 			return nil, err
 		}
-		ast.Inspect(parsed, func(n ast.Node) bool {
-			if within(n) {
-				ast.Inspect(n, collect)
-			}
-			return true
-		})
+		for _, match := range regexp.MustCompile(what).FindAllSubmatch(regexp.MustCompile(within).Find(text), -1) {
+			found = append(found, string(match[1]))
+		}
 	}
 	slices.Sort(found)
-	return slices.Compact(found), nil
+	return slices.Compact(found), err
 }

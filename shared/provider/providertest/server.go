@@ -9,27 +9,30 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // CRDs are those of the kinds, for a real API server. They take any content.
 func CRDs() []*apiextensionsv1.CustomResourceDefinition {
-	return []*apiextensionsv1.CustomResourceDefinition{crd("Cluster"), crd("Machine")}
+	return []*apiextensionsv1.CustomResourceDefinition{CRD(GroupVersion.WithKind("Cluster")), CRD(GroupVersion.WithKind("Machine"))}
 }
 
-func crd(kind string) *apiextensionsv1.CustomResourceDefinition {
+// CRD is that of a kind in namespaces, which takes any content, and has a status.
+func CRD(gvk schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
+	kind := gvk.Kind
 	plural := strings.ToLower(kind) + "s"
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:   plural + "." + GroupVersion.Group,
-			Labels: map[string]string{clusterv1.GroupVersion.Group + "/" + clusterv1.GroupVersion.Version: GroupVersion.Version},
+			Name:   plural + "." + gvk.Group,
+			Labels: map[string]string{clusterv1.GroupVersion.Group + "/" + clusterv1.GroupVersion.Version: gvk.Version},
 		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: GroupVersion.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Group: gvk.Group, Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: GroupVersion.Version, Served: true, Storage: true,
+				Name: gvk.Version, Served: true, Storage: true,
 				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type: "object", XPreserveUnknownFields: ptr.To(true),
