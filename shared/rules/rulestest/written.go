@@ -135,13 +135,15 @@ func addZeros(kind reflect.Type, value any, random *rand.Rand) {
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
 	}
+	if custom(kind) { // It may be written as anything, such as a list of JSON.
+		return
+	}
 	switch value := value.(type) {
 	case map[string]any:
-		switch {
-		case custom(kind):
-		case kind.Kind() == reflect.Struct:
+		switch kind.Kind() {
+		case reflect.Struct:
 			addZeroFields(kind, value, random)
-		case kind.Kind() == reflect.Map:
+		case reflect.Map:
 			for name := range value {
 				addZeros(kind.Elem(), value[name], random)
 			}
