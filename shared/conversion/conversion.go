@@ -10,7 +10,8 @@
 //
 // A provider writes for each kind two functions, fromHub and toHub, with the helpers here, and tests them with package
 // rulestest. Lossless makes converters of them where every field stands for itself. Where one that was kept must not come back
-// because it belongs to another that the writer has changed, as a thumbprint to its server, toHub says so itself, with Keep and Kept.
+// because it belongs to another that the writer has changed, as a thumbprint to its server, toHub is given what was kept: see Keeping.
+// Both convert the metadata.
 package conversion
 
 import (
@@ -18,6 +19,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilconversion "sigs.k8s.io/cluster-api/util/conversion"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,37 +30,62 @@ import (
 // Constructor makes the converter of a kind.
 type Constructor func(*runtime.Scheme) (conversion.Converter, error)
 
-// Pair makes the converter of a kind with one spoke.
-func Pair[hub, spoke client.Object](h hub, s spoke, fromHub func(context.Context, hub, spoke) error, toHub func(context.Context, spoke, hub) error) Constructor {
+// pair makes the converter of a kind with one spoke.
+func pair[hub, spoke client.Object](h hub, s spoke, fromHub func(context.Context, hub, spoke) error, toHub func(context.Context, spoke, hub) error) Constructor {
 	return conversion.NewHubSpokeConverter(h, conversion.NewSpokeConverter(s, fromHub, toHub))
 }
 
-// Keep has the annotation of the spoke hold the hub, whose metadata it empties: it is the last that is done with it.
-func Keep(hub, spoke client.Object) error {
-	if err := utilconversion.MarshalDataUnsafeNoCopy(hub, spoke); err != nil {
-		return fmt.Errorf("keeping what only the hub has in annotation %s: %w", utilconversion.DataAnnotation, err)
-	}
-	return nil
+// KeepingPair makes the converter of a kind with one spoke by Keeping.
+func KeepingPair[H, S any, hub object[H], spoke object[S]](fromHub func(hub, spoke), toHub func(src spoke, dst, kept hub)) Constructor {
+	from, to := Keeping(fromHub, toHub)
+	return pair(hub(new(H)), spoke(new(S)), from, to)
 }
 
-// Kept returns the hub that the annotation of the spoke holds, an empty one when there is none, and takes the annotation off. One that
-// cannot be read counts as none, so that it does not keep anybody from reading or deleting the object.
-func Kept[T any, hub interface {
-	*T
-	client.Object
-}](ctx context.Context, spoke client.Object) hub {
+// Keeping makes the two functions that convert a kind from two that convert everything but its metadata. The spoke keeps the whole hub in the
+// annotation that Cluster API uses; toHub is given it, or an empty hub where there is none. One that cannot be read counts as none, so that it
+// does not keep anybody from reading or deleting the object.
+func Keeping[H, S any, hub object[H], spoke object[S]](fromHub func(hub, spoke), toHub func(src spoke, dst, kept hub)) (
+	from func(context.Context, hub, spoke) error, to func(context.Context, spoke, hub) error,
+) {
+	from = func(_ context.Context, src hub, dst spoke) error {
+		copyMetadata(src, dst)
+		fromHub(src, dst)
+		// It empties the metadata of the hub, so it is the last that is done with it.
+		if err := utilconversion.MarshalDataUnsafeNoCopy(src, dst); err != nil {
+			return fmt.Errorf("keeping what only the hub has in annotation %s: %w", utilconversion.DataAnnotation, err)
+		}
+		return nil
+	}
+	return from, func(ctx context.Context, src spoke, dst hub) error {
+		had := kept[H, hub](ctx, src)
+		copyMetadata(src, dst)
+		toHub(src, dst, had)
+		return nil
+	}
+}
+
+// copyMetadata has the converted object share the metadata.
+func copyMetadata(from, to metav1.ObjectMetaAccessor) {
+	src, isObject := from.GetObjectMeta().(*metav1.ObjectMeta)
+	if dst, ok := to.GetObjectMeta().(*metav1.ObjectMeta); ok && isObject {
+		*dst = *src
+	}
+}
+
+// kept returns the hub that the annotation of the spoke holds, an empty one when there is none, and takes the annotation off.
+func kept[H any, hub object[H]](ctx context.Context, spoke client.Object) hub {
 	annotations := spoke.GetAnnotations()
 	data, found := annotations[utilconversion.DataAnnotation]
 	if !found {
-		return new(T)
+		return new(H)
 	}
 	delete(annotations, utilconversion.DataAnnotation)
 	spoke.SetAnnotations(annotations)
-	kept := hub(new(T))
+	kept := hub(new(H))
 	if err := json.Unmarshal([]byte(data), kept); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Annotation cannot be read: what only the stored version has is lost", "annotation", utilconversion.DataAnnotation,
 			"kind", fmt.Sprintf("%T", kept), "namespace", spoke.GetNamespace(), "name", spoke.GetName())
-		return new(T)
+		return new(H)
 	}
 	return kept
 }

@@ -24,16 +24,16 @@ func FuzzKept(f *testing.F) {
 	f.Fuzz(func(t *testing.T, annotation string) {
 		spoke := &corev1.ConfigMap{}
 		spoke.Annotations = map[string]string{utilconversion.DataAnnotation: annotation, "mine": "stays"}
-		kept := Kept[corev1.ConfigMap](t.Context(), spoke)
-		if kept == nil || len(spoke.Annotations) != 1 || spoke.Annotations["mine"] != "stays" {
-			t.Fatalf("%q: %v is left, %v was kept", annotation, spoke.Annotations, kept)
+		found := kept[corev1.ConfigMap](t.Context(), spoke)
+		if found == nil || len(spoke.Annotations) != 1 || spoke.Annotations["mine"] != "stays" {
+			t.Fatalf("%q: %v is left, %v was kept", annotation, spoke.Annotations, found)
 		}
-		written, err := json.Marshal(kept)
+		written, err := json.Marshal(found)
 		if err != nil {
 			t.Fatal(err)
 		}
 		spoke.Annotations[utilconversion.DataAnnotation] = string(written)
-		again, err := json.Marshal(Kept[corev1.ConfigMap](t.Context(), spoke))
+		again, err := json.Marshal(kept[corev1.ConfigMap](t.Context(), spoke))
 		if err != nil || !bytes.Equal(again, written) {
 			t.Fatalf("%s became %s: %v", written, again, err)
 		}

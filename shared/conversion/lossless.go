@@ -11,6 +11,7 @@ import (
 	"maps"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilconversion "sigs.k8s.io/cluster-api/util/conversion"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,15 +21,16 @@ import (
 type object[T any] interface {
 	*T
 	client.Object
+	metav1.ObjectMetaAccessor
 }
 
 // LosslessPair makes the converter of a kind with one spoke by Lossless.
 func LosslessPair[H, S any, hub object[H], spoke object[S]](annotation string, fromHub func(hub, spoke), toHub func(spoke, hub)) Constructor {
 	from, to := Lossless(annotation, fromHub, toHub)
-	return Pair(hub(new(H)), spoke(new(S)), from, to)
+	return pair(hub(new(H)), spoke(new(S)), from, to)
 }
 
-// Lossless makes the two functions that convert a kind from two that convert only what both versions can say.
+// Lossless makes the two functions that convert a kind from two that convert only what both versions can say, but for metadata.
 //
 // When something of a spec or a status would not come back from the other version, all of that spec or status is kept in an annotation of
 // what it was converted to: the hub's in the annotation that Cluster API uses, the spoke's in the given one. On the way back it is restored
@@ -53,6 +55,7 @@ type way[A, B any, from object[A], to object[B]] struct {
 }
 
 func (w way[A, B, from, to]) convert(ctx context.Context, src from, dst to) error {
+	copyMetadata(src, dst)
 	w.there(src, dst)
 	dst.SetAnnotations(maps.Clone(dst.GetAnnotations()))
 	if data, found := dst.GetAnnotations()[w.kept]; found {

@@ -4,7 +4,6 @@
 package rulestest
 
 import (
-	"context"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -17,30 +16,21 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// Conversion is a kind: how it is converted, and how its converter is made.
-type Conversion[hub, spoke client.Object] struct {
-	Scheme      *runtime.Scheme
-	FromHub     func(context.Context, hub, spoke) error
-	ToHub       func(context.Context, spoke, hub) error
-	Constructor conversion.Constructor
-	// Normal are functions that make what was filled at random into what a version can say.
-	Normal []any
-}
-
-// RoundTrips makes thousands of random objects of each version, converts them to the other and back, and wants the same.
-// Zero values that types leave out have to come back, too.
-func RoundTrips[H, S any, hub object[H], spoke object[S]](c Conversion[hub, spoke]) func(*testing.T) {
+// Keeping fills objects of each version at random, which the functions of normal make into what the version can say, converts them to the other
+// and back as conversion.Keeping does, and wants nothing to change.
+func Keeping[H, S any, hub object[H], spoke object[S]](scheme *runtime.Scheme, fromHub func(hub, spoke), toHub func(src spoke, dst, kept hub),
+	normal ...any,
+) func(*testing.T) {
+	from, to := conversion.Keeping(fromHub, toHub)
 	return func(t *testing.T) {
 		t.Helper()
-		_, err := c.Constructor(c.Scheme)
-		gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
-		normal := func(runtimeserializer.CodecFactory) []any { return c.Normal }
+		normal := func(runtimeserializer.CodecFactory) []any { return normal }
 		utilconversion.SpokeConverterFuzzTestFunc(utilconversion.SpokeConverterFuzzTestFuncInput[hub, spoke]{
-			Scheme: c.Scheme, ConvertHubToSpokeFunc: c.FromHub, ConvertSpokeToHubFunc: c.ToHub, FuzzerFuncs: []fuzzer.FuzzerFuncs{normal},
+			Scheme: scheme, ConvertHubToSpokeFunc: from, ConvertSpokeToHubFunc: to, FuzzerFuncs: []fuzzer.FuzzerFuncs{normal},
 		})(t)
-		fill, webhook := utilconversion.GetFuzzer(c.Scheme, normal).Fill, NewWebhook(t, c.Scheme, hub(new(H)), c.Constructor)
-		asWritten[H, S, hub, spoke](t, c.Scheme, webhook, fill)
-		asWritten[S, H, spoke, hub](t, c.Scheme, webhook, fill)
+		fill, webhook := utilconversion.GetFuzzer(scheme, normal).Fill, NewWebhook(t, scheme, hub(new(H)), conversion.KeepingPair(fromHub, toHub))
+		asWritten[H, S, hub, spoke](t, scheme, webhook, fill)
+		asWritten[S, H, spoke, hub](t, scheme, webhook, fill)
 	}
 }
 

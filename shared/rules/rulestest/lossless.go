@@ -29,6 +29,7 @@ const rounds = 1000
 type object[T any] interface {
 	*T
 	client.Object
+	metav1.ObjectMetaAccessor
 }
 
 // Lossless makes thousands of random objects of each version, converts them to the other and back as conversion.Lossless does, and wants

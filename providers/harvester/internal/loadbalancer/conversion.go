@@ -4,7 +4,6 @@
 package loadbalancer
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 
@@ -17,13 +16,11 @@ import (
 
 // Converter makes the converter of LoadBalancers.
 func Converter() conversion.Constructor {
-	return conversion.Pair(&lbv1.LoadBalancer{}, &v1alpha1.LoadBalancer{}, fromHub, toHub)
+	return conversion.KeepingPair(fromHub, toHub)
 }
 
-func toHub(ctx context.Context, src *v1alpha1.LoadBalancer, dst *lbv1.LoadBalancer) error {
-	kept := conversion.Kept[lbv1.LoadBalancer](ctx, src)
+func toHub(src *v1alpha1.LoadBalancer, dst, kept *lbv1.LoadBalancer) {
 	known := !apiequality.Semantic.DeepEqual(kept.Spec, lbv1.LoadBalancerSpec{}) || !apiequality.Semantic.DeepEqual(kept.Status, lbv1.LoadBalancerStatus{})
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = lbv1.LoadBalancerSpec{
 		Description: src.Spec.Description, WorkloadType: kept.Spec.WorkloadType, IPAM: src.Spec.IPAM, IPPool: kept.Spec.IPPool,
 		BackendServerSelector: kept.Spec.BackendServerSelector, HealthCheck: (*lbv1.HealthCheck)(src.Spec.HealthCheck),
@@ -43,7 +40,6 @@ func toHub(ctx context.Context, src *v1alpha1.LoadBalancer, dst *lbv1.LoadBalanc
 		dst.Spec.BackendServerSelector, dst.Status.BackendServers = nil, nil
 		ask(dst, src.Spec.BackendServers)
 	}
-	return nil
 }
 
 // allocated is the address that a load balancer was given, as far as v1alpha1 says it.
@@ -54,8 +50,7 @@ func allocated(src *v1alpha1.LoadBalancer) string {
 	return src.Status.Address
 }
 
-func fromHub(_ context.Context, src *lbv1.LoadBalancer, dst *v1alpha1.LoadBalancer) error {
-	dst.ObjectMeta = src.ObjectMeta
+func fromHub(src *lbv1.LoadBalancer, dst *v1alpha1.LoadBalancer) {
 	dst.Spec = v1alpha1.LoadBalancerSpec{
 		Description: src.Spec.Description, IPAM: src.Spec.IPAM, BackendServers: backendServers(src),
 		HealthCheck: (*v1alpha1.HealthCheck)(src.Spec.HealthCheck),
@@ -65,7 +60,6 @@ func fromHub(_ context.Context, src *lbv1.LoadBalancer, dst *v1alpha1.LoadBalanc
 		dst.Spec.IPAM = lbv1.IPAMPool
 	}
 	dst.Status = v1alpha1.LoadBalancerStatus{Address: src.Status.Address, Conditions: src.Status.Conditions}
-	return conversion.Keep(src, dst)
 }
 
 // backendServers are the machines that a load balancer leads to, and those that it is to lead to.

@@ -4,7 +4,6 @@
 package loadbalancer
 
 import (
-	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -16,6 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/conversion"
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
@@ -25,14 +25,22 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	scheme := runtime.NewScheme()
 	g.Expect(lbv1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	rulestest.RoundTrips(rulestest.Conversion[*lbv1.LoadBalancer, *v1alpha1.LoadBalancer]{
-		Scheme: scheme, ToHub: toHub, Constructor: Converter(), Normal: []any{modes},
-		FromHub: func(ctx context.Context, hub *lbv1.LoadBalancer, spoke *v1alpha1.LoadBalancer) error {
-			err := fromHub(ctx, hub, spoke)
-			delete(spoke.Annotations, lbv1.BackendServersAnnotation) // What a client asks for stays beside it until it is found.
-			return err
-		},
-	})(t)
+	rulestest.Keeping(scheme, func(hub *lbv1.LoadBalancer, spoke *v1alpha1.LoadBalancer) {
+		fromHub(hub, spoke)
+		delete(spoke.Annotations, lbv1.BackendServersAnnotation) // What a client asks for stays beside it until it is found.
+	}, toHub, modes)(t)
+}
+
+func asOlder(t *testing.T, hub *lbv1.LoadBalancer, spoke *v1alpha1.LoadBalancer) error {
+	t.Helper()
+	from, _ := conversion.Keeping(fromHub, toHub)
+	return from(t.Context(), hub, spoke)
+}
+
+func asHub(t *testing.T, spoke *v1alpha1.LoadBalancer, hub *lbv1.LoadBalancer) error {
+	t.Helper()
+	_, to := conversion.Keeping(fromHub, toHub)
+	return to(t.Context(), spoke, hub)
 }
 
 // modes has v1alpha1 say where the address is from, which it must.
@@ -50,7 +58,7 @@ func TestWhateverIsInTheAnnotationALoadBalancerIsConverted(t *testing.T) {
 	rulestest.SurvivesBadAnnotations(t, want, func(annotations map[string]string) (*lbv1.LoadBalancer, error) {
 		spoke, hub := older.DeepCopy(), &lbv1.LoadBalancer{}
 		spoke.Annotations = annotations
-		return hub, toHub(t.Context(), spoke, hub)
+		return hub, asHub(t, spoke, hub)
 	})
 }
 
@@ -58,9 +66,9 @@ func TestALoadBalancerWithoutAStatusIsConverted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	older, newer := &v1alpha1.LoadBalancer{}, &lbv1.LoadBalancer{}
-	g.Expect(toHub(t.Context(), older, newer)).To(Succeed())
+	g.Expect(asHub(t, older, newer)).To(Succeed())
 	g.Expect(newer).To(Equal(&lbv1.LoadBalancer{}))
-	g.Expect(fromHub(t.Context(), newer, older)).To(Succeed())
+	g.Expect(asOlder(t, newer, older)).To(Succeed())
 	g.Expect(older.Spec).To(Equal(v1alpha1.LoadBalancerSpec{IPAM: lbv1.IPAMPool}))
 }
 
@@ -69,10 +77,10 @@ func TestThePeriodOfAHealthCheckSurvivesBothWays(t *testing.T) {
 	g := NewWithT(t)
 	older, newer := &v1alpha1.LoadBalancer{}, &lbv1.LoadBalancer{}
 	older.Spec.HealthCheck = &v1alpha1.HealthCheck{Port: 80, PeriodSeconds: 7}
-	g.Expect(toHub(t.Context(), older, newer)).To(Succeed())
+	g.Expect(asHub(t, older, newer)).To(Succeed())
 	g.Expect(newer.Spec.HealthCheck).To(HaveValue(Equal(lbv1.HealthCheck{Port: 80, PeriodSeconds: 7})))
 	newer.Spec.HealthCheck.PeriodSeconds = 8
-	g.Expect(fromHub(t.Context(), newer, older)).To(Succeed())
+	g.Expect(asOlder(t, newer, older)).To(Succeed())
 	g.Expect(older.Spec.HealthCheck.PeriodSeconds).To(BeEquivalentTo(8))
 }
 
@@ -95,9 +103,9 @@ func written(t *testing.T, lb *lbv1.LoadBalancer, change func(*v1alpha1.LoadBala
 	t.Helper()
 	g := NewWithT(t)
 	older, newer := &v1alpha1.LoadBalancer{}, &lbv1.LoadBalancer{}
-	g.Expect(fromHub(t.Context(), lb.DeepCopy(), older)).To(Succeed())
+	g.Expect(asOlder(t, lb.DeepCopy(), older)).To(Succeed())
 	change(older)
-	g.Expect(toHub(t.Context(), older, newer)).To(Succeed())
+	g.Expect(asHub(t, older, newer)).To(Succeed())
 	return newer
 }
 
@@ -178,7 +186,7 @@ func TestAnAddressOfAnOlderLoadBalancerIsOfThePoolThatHasItAsTheLoadBalancers(t 
 			t.Parallel()
 			g := NewWithT(t)
 			lb := &lbv1.LoadBalancer{}
-			g.Expect(toHub(t.Context(), older.DeepCopy(), lb)).To(Succeed())
+			g.Expect(asHub(t, older.DeepCopy(), lb)).To(Succeed())
 			g.Expect(NeedsPool(lb)).To(BeTrue())
 			pools := []lbv1.IPPool{
 				{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Status: lbv1.IPPoolStatus{Allocated: map[string]string{"192.168.1.100": "default/lb1"}}},
@@ -196,7 +204,7 @@ func TestAnAddressOfADHCPServerNeedsNoPool(t *testing.T) {
 	g := NewWithT(t)
 	older, lb := &v1alpha1.LoadBalancer{}, &lbv1.LoadBalancer{}
 	older.Spec.IPAM, older.Status.Address = lbv1.IPAMDHCP, "192.168.0.100"
-	g.Expect(toHub(t.Context(), older, lb)).To(Succeed())
+	g.Expect(asHub(t, older, lb)).To(Succeed())
 	g.Expect(lb.Status.AllocatedAddress.IP).To(Equal(lbv1.UnspecifiedAddress))
 	g.Expect(NeedsPool(lb)).To(BeFalse())
 }

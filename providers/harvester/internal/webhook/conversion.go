@@ -6,7 +6,6 @@ package webhook
 import (
 	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/conversion"
 )
 
 // The kinds are converted between v1alpha1 and v1beta1, the hub. What only the hub has is kept meanwhile in an annotation: see
@@ -16,28 +15,7 @@ import (
 // keptAnnotation would have what only v1alpha1 says; the hub has a place for all of it.
 const keptAnnotation = "conversion.infrastructure.cluster.x-k8s.io/v1alpha1"
 
-// clusterConverter converts HarvesterClusters.
-func clusterConverter() conversion.Constructor {
-	return conversion.LosslessPair(keptAnnotation, clusterFromHub, clusterToHub)
-}
-
-// clusterTemplateConverter converts HarvesterClusterTemplates.
-func clusterTemplateConverter() conversion.Constructor {
-	return conversion.LosslessPair(keptAnnotation, clusterTemplateFromHub, clusterTemplateToHub)
-}
-
-// machineConverter converts HarvesterMachines.
-func machineConverter() conversion.Constructor {
-	return conversion.LosslessPair(keptAnnotation, machineFromHub, machineToHub)
-}
-
-// machineTemplateConverter converts HarvesterMachineTemplates.
-func machineTemplateConverter() conversion.Constructor {
-	return conversion.LosslessPair(keptAnnotation, machineTemplateFromHub, machineTemplateToHub)
-}
-
 func clusterToHub(src *v1alpha1.HarvesterCluster, dst *infrav1.HarvesterCluster) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = clusterSpecToHub(src.Spec)
 	dst.Status = infrav1.HarvesterClusterStatus{
 		Ready: src.Status.Ready, Conditions: src.Status.Conditions, Initialization: src.Status.Initialization,
@@ -47,7 +25,6 @@ func clusterToHub(src *v1alpha1.HarvesterCluster, dst *infrav1.HarvesterCluster)
 }
 
 func clusterFromHub(src *infrav1.HarvesterCluster, dst *v1alpha1.HarvesterCluster) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = clusterSpecFromHub(src.Spec)
 	dst.Status = v1alpha1.HarvesterClusterStatus{
 		Ready: src.Status.Ready, Conditions: src.Status.Conditions, Initialization: src.Status.Initialization,
@@ -57,13 +34,11 @@ func clusterFromHub(src *infrav1.HarvesterCluster, dst *v1alpha1.HarvesterCluste
 }
 
 func clusterTemplateToHub(src *v1alpha1.HarvesterClusterTemplate, dst *infrav1.HarvesterClusterTemplate) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.Template.ObjectMeta = src.Spec.Template.ObjectMeta
 	dst.Spec.Template.Spec = clusterSpecToHub(src.Spec.Template.Spec)
 }
 
 func clusterTemplateFromHub(src *infrav1.HarvesterClusterTemplate, dst *v1alpha1.HarvesterClusterTemplate) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.Template.ObjectMeta = src.Spec.Template.ObjectMeta
 	dst.Spec.Template.Spec = clusterSpecFromHub(src.Spec.Template.Spec)
 }
@@ -85,7 +60,6 @@ func clusterSpecFromHub(src infrav1.HarvesterClusterSpec) v1alpha1.HarvesterClus
 }
 
 func machineToHub(src *v1alpha1.HarvesterMachine, dst *infrav1.HarvesterMachine) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = infrav1.HarvesterMachineSpec(src.Spec)
 	dst.Status = infrav1.HarvesterMachineStatus{
 		Ready: src.Status.Ready, Conditions: src.Status.Conditions, Addresses: src.Status.Addresses, Initialization: src.Status.Initialization,
@@ -95,7 +69,6 @@ func machineToHub(src *v1alpha1.HarvesterMachine, dst *infrav1.HarvesterMachine)
 }
 
 func machineFromHub(src *infrav1.HarvesterMachine, dst *v1alpha1.HarvesterMachine) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = v1alpha1.HarvesterMachineSpec(src.Spec)
 	dst.Status = v1alpha1.HarvesterMachineStatus{
 		Ready: src.Status.Ready, Conditions: src.Status.Conditions, Addresses: src.Status.Addresses, Initialization: src.Status.Initialization,
@@ -105,13 +78,11 @@ func machineFromHub(src *infrav1.HarvesterMachine, dst *v1alpha1.HarvesterMachin
 }
 
 func machineTemplateToHub(src *v1alpha1.HarvesterMachineTemplate, dst *infrav1.HarvesterMachineTemplate) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.Template.ObjectMeta = src.Spec.Template.ObjectMeta
 	dst.Spec.Template.Spec = infrav1.HarvesterMachineSpec(src.Spec.Template.Spec)
 }
 
 func machineTemplateFromHub(src *infrav1.HarvesterMachineTemplate, dst *v1alpha1.HarvesterMachineTemplate) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.Template.ObjectMeta = src.Spec.Template.ObjectMeta
 	dst.Spec.Template.Spec = v1alpha1.HarvesterMachineSpec(src.Spec.Template.Spec)
 }

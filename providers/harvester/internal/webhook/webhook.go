@@ -23,6 +23,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
+	"github.com/faultline-io/faultline/shared/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -43,21 +44,21 @@ func (w Webhooks) kinds(reader client.Reader) []rules.Kind {
 	cluster := harvesterCluster{Reader: reader, Consent: w.Consent}
 	return []rules.Kind{
 		rules.Webhooks[*infrav1.HarvesterCluster]{
-			Converter: clusterConverter(), Default: defaultCluster, Validate: validateClusterObject, Warn: warnClusterObject,
+			Converter: conversion.LosslessPair(keptAnnotation, clusterFromHub, clusterToHub), Default: defaultCluster, Validate: validateClusterObject, Warn: warnClusterObject,
 			Create: cluster.create, Update: cluster.update,
 		},
 		rules.Webhooks[*infrav1.HarvesterClusterTemplate]{
-			Converter: clusterTemplateConverter(), Validate: validateClusterTemplate,
+			Converter: conversion.LosslessPair(keptAnnotation, clusterTemplateFromHub, clusterTemplateToHub), Validate: validateClusterTemplate,
 			Warn: func(template *infrav1.HarvesterClusterTemplate) admission.Warnings {
 				return warnClusterTemplate(template.Spec.Template.Spec, templateSpec)
 			},
 		},
 		rules.Webhooks[*infrav1.HarvesterMachine]{
-			Converter: machineConverter(), Validate: validateMachineObject, Create: createMachine(reader), Change: changeMachine,
+			Converter: conversion.LosslessPair(keptAnnotation, machineFromHub, machineToHub), Validate: validateMachineObject, Create: createMachine(reader), Change: changeMachine,
 			Warn: func(machine *infrav1.HarvesterMachine) admission.Warnings { return warnMachine(machine.Spec, spec) },
 		},
 		rules.Webhooks[*infrav1.HarvesterMachineTemplate]{
-			Converter: machineTemplateConverter(), Validate: validateTemplateObject, Update: updateMachineTemplate,
+			Converter: conversion.LosslessPair(keptAnnotation, machineTemplateFromHub, machineTemplateToHub), Validate: validateTemplateObject, Update: updateMachineTemplate,
 			Warn: func(template *infrav1.HarvesterMachineTemplate) admission.Warnings {
 				return warnMachineTemplate(template.Spec.Template.Spec, templateSpec)
 			},

@@ -8,14 +8,14 @@ import (
 
 	"github.com/faultline-io/faultline/providers/metal3/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/conversion"
 )
 
 func clusterToHub(src *v1beta1.Metal3Cluster, dst *infrav1.Metal3Cluster) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = clusterSpecToHub(src.Spec)
 	dst.Status = infrav1.Metal3ClusterStatus{
 		Conditions:     v1beta2StatusToHub(src.Status.V1Beta2),
-		Initialization: infrav1.Metal3ClusterInitializationStatus{Provisioned: notZero(src.Status.Ready)},
+		Initialization: infrav1.Metal3ClusterInitializationStatus{Provisioned: conversion.Pointer(src.Status.Ready)},
 		FailureDomains: failureDomainsToHub(src.Status.FailureDomains),
 		LastUpdated:    src.Status.LastUpdated,
 		Deprecated:     deprecated(src.Status.Conditions, src.Status.FailureReason, src.Status.FailureMessage),
@@ -23,7 +23,6 @@ func clusterToHub(src *v1beta1.Metal3Cluster, dst *infrav1.Metal3Cluster) {
 }
 
 func clusterFromHub(src *infrav1.Metal3Cluster, dst *v1beta1.Metal3Cluster) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = clusterSpecFromHub(src.Spec)
 	dst.Status = v1beta1.Metal3ClusterStatus{
 		LastUpdated:    src.Status.LastUpdated,
@@ -35,12 +34,10 @@ func clusterFromHub(src *infrav1.Metal3Cluster, dst *v1beta1.Metal3Cluster) {
 }
 
 func clusterTemplateToHub(src *v1beta1.Metal3ClusterTemplate, dst *infrav1.Metal3ClusterTemplate) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.Template.Spec = clusterSpecToHub(src.Spec.Template.Spec)
 }
 
 func clusterTemplateFromHub(src *infrav1.Metal3ClusterTemplate, dst *v1beta1.Metal3ClusterTemplate) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.Template.Spec = clusterSpecFromHub(src.Spec.Template.Spec)
 }
 

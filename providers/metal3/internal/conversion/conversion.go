@@ -22,49 +22,24 @@ import (
 // KeptAnnotation holds, on what is stored, what only v1beta1 can say.
 const KeptAnnotation = "conversion.infrastructure.cluster.x-k8s.io/v1beta1"
 
-// Cluster converts Metal3Clusters.
-func Cluster() conversion.Constructor {
-	return conversion.LosslessPair(KeptAnnotation, clusterFromHub, clusterToHub)
+// Converters are those of all kinds.
+type Converters struct {
+	Cluster, ClusterTemplate, Data, DataClaim, DataTemplate, Machine, MachineTemplate, Remediation, RemediationTemplate conversion.Constructor
 }
 
-// ClusterTemplate converts Metal3ClusterTemplates.
-func ClusterTemplate() conversion.Constructor {
-	return conversion.LosslessPair(KeptAnnotation, clusterTemplateFromHub, clusterTemplateToHub)
-}
-
-// Data converts Metal3Datas.
-func Data() conversion.Constructor {
-	return conversion.LosslessPair(KeptAnnotation, dataFromHub, dataToHub)
-}
-
-// DataClaim converts Metal3DataClaims.
-func DataClaim() conversion.Constructor {
-	return conversion.LosslessPair(KeptAnnotation, dataClaimFromHub, dataClaimToHub)
-}
-
-// DataTemplate converts Metal3DataTemplates.
-func DataTemplate() conversion.Constructor {
-	return conversion.LosslessPair(KeptAnnotation, dataTemplateFromHub, dataTemplateToHub)
-}
-
-// Machine converts Metal3Machines.
-func Machine() conversion.Constructor {
-	return conversion.LosslessPair(KeptAnnotation, machineFromHub, machineToHub)
-}
-
-// MachineTemplate converts Metal3MachineTemplates.
-func MachineTemplate() conversion.Constructor {
-	return conversion.LosslessPair(KeptAnnotation, machineTemplateFromHub, machineTemplateToHub)
-}
-
-// Remediation converts Metal3Remediations.
-func Remediation() conversion.Constructor {
-	return conversion.LosslessPair(KeptAnnotation, remediationFromHub, remediationToHub)
-}
-
-// RemediationTemplate converts Metal3RemediationTemplates.
-func RemediationTemplate() conversion.Constructor {
-	return conversion.LosslessPair(KeptAnnotation, remediationTemplateFromHub, remediationTemplateToHub)
+// New makes the converters of all kinds.
+func New() Converters {
+	return Converters{
+		Cluster:             conversion.LosslessPair(KeptAnnotation, clusterFromHub, clusterToHub),
+		ClusterTemplate:     conversion.LosslessPair(KeptAnnotation, clusterTemplateFromHub, clusterTemplateToHub),
+		Data:                conversion.LosslessPair(KeptAnnotation, dataFromHub, dataToHub),
+		DataClaim:           conversion.LosslessPair(KeptAnnotation, dataClaimFromHub, dataClaimToHub),
+		DataTemplate:        conversion.LosslessPair(KeptAnnotation, dataTemplateFromHub, dataTemplateToHub),
+		Machine:             conversion.LosslessPair(KeptAnnotation, machineFromHub, machineToHub),
+		MachineTemplate:     conversion.LosslessPair(KeptAnnotation, machineTemplateFromHub, machineTemplateToHub),
+		Remediation:         conversion.LosslessPair(KeptAnnotation, remediationFromHub, remediationToHub),
+		RemediationTemplate: conversion.LosslessPair(KeptAnnotation, remediationTemplateFromHub, remediationTemplateToHub),
+	}
 }
 
 // deprecated returns what only v1beta1 shows of a status, nil when that is nothing.
@@ -106,7 +81,7 @@ func failureDomainsToHub(src map[string]v1beta1.FailureDomain) []clusterv1.Failu
 	var dst []clusterv1.FailureDomain
 	for _, name := range slices.Sorted(maps.Keys(src)) {
 		dst = append(dst, clusterv1.FailureDomain{
-			Name: name, ControlPlane: notZero(ptr.Deref(src[name].ControlPlane, false)), Attributes: src[name].Attributes,
+			Name: name, ControlPlane: conversion.Pointer(ptr.Deref(src[name].ControlPlane, false)), Attributes: src[name].Attributes,
 		})
 	}
 	return dst
@@ -118,29 +93,7 @@ func failureDomainsFromHub(src []clusterv1.FailureDomain) map[string]v1beta1.Fai
 	}
 	dst := map[string]v1beta1.FailureDomain{}
 	for _, domain := range src {
-		dst[domain.Name] = v1beta1.FailureDomain{ControlPlane: notZero(ptr.Deref(domain.ControlPlane, false)), Attributes: domain.Attributes}
+		dst[domain.Name] = v1beta1.FailureDomain{ControlPlane: conversion.Pointer(ptr.Deref(domain.ControlPlane, false)), Attributes: domain.Attributes}
 	}
 	return dst
-}
-
-// text returns the text of a field that may be absent.
-func text[T ~string](value *string) T {
-	return T(ptr.Deref(value, ""))
-}
-
-// present is the reverse of text.
-func present[T ~string](value T) *string {
-	if value == "" {
-		return nil
-	}
-	return ptr.To(string(value))
-}
-
-// notZero returns nil for a value that says nothing.
-func notZero[T comparable](value T) *T {
-	var zero T
-	if value == zero {
-		return nil
-	}
-	return &value
 }

@@ -12,7 +12,6 @@ import (
 )
 
 func dataToHub(src *v1beta1.Metal3Data, dst *infrav1.Metal3Data) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = infrav1.Metal3DataSpec{
 		Index: src.Spec.Index, MetaData: src.Spec.MetaData, NetworkData: src.Spec.NetworkData, Claim: src.Spec.Claim, Template: src.Spec.Template,
 	}
@@ -20,7 +19,6 @@ func dataToHub(src *v1beta1.Metal3Data, dst *infrav1.Metal3Data) {
 }
 
 func dataFromHub(src *infrav1.Metal3Data, dst *v1beta1.Metal3Data) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = v1beta1.Metal3DataSpec{
 		Index: src.Spec.Index, MetaData: src.Spec.MetaData, NetworkData: src.Spec.NetworkData, Claim: src.Spec.Claim, Template: src.Spec.Template,
 	}
@@ -28,19 +26,16 @@ func dataFromHub(src *infrav1.Metal3Data, dst *v1beta1.Metal3Data) {
 }
 
 func dataClaimToHub(src *v1beta1.Metal3DataClaim, dst *infrav1.Metal3DataClaim) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = infrav1.Metal3DataClaimSpec(src.Spec)
 	dst.Status = infrav1.Metal3DataClaimStatus(src.Status)
 }
 
 func dataClaimFromHub(src *infrav1.Metal3DataClaim, dst *v1beta1.Metal3DataClaim) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = v1beta1.Metal3DataClaimSpec(src.Spec)
 	dst.Status = v1beta1.Metal3DataClaimStatus(src.Status)
 }
 
 func dataTemplateToHub(src *v1beta1.Metal3DataTemplate, dst *infrav1.Metal3DataTemplate) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = infrav1.Metal3DataTemplateSpec{
 		ClusterName: src.Spec.ClusterName, MetaData: metaDataToHub(src.Spec.MetaData), NetworkData: networkDataToHub(src.Spec.NetworkData),
 	}
@@ -48,7 +43,6 @@ func dataTemplateToHub(src *v1beta1.Metal3DataTemplate, dst *infrav1.Metal3DataT
 }
 
 func dataTemplateFromHub(src *infrav1.Metal3DataTemplate, dst *v1beta1.Metal3DataTemplate) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = v1beta1.Metal3DataTemplateSpec{
 		ClusterName: src.Spec.ClusterName, MetaData: metaDataFromHub(src.Spec.MetaData), NetworkData: networkDataFromHub(src.Spec.NetworkData),
 	}

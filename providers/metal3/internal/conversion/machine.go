@@ -13,11 +13,10 @@ import (
 )
 
 func machineToHub(src *v1beta1.Metal3Machine, dst *infrav1.Metal3Machine) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = machineSpecToHub(src.Spec)
 	dst.Status = infrav1.Metal3MachineStatus{
 		Conditions:     v1beta2StatusToHub(src.Status.V1Beta2),
-		Initialization: infrav1.Metal3MachineInitializationStatus{Provisioned: notZero(src.Status.Ready)},
+		Initialization: infrav1.Metal3MachineInitializationStatus{Provisioned: conversion.Pointer(src.Status.Ready)},
 		Addresses:      src.Status.Addresses,
 		UserData:       src.Status.UserData, RenderedData: referenceToHub(src.Status.RenderedData),
 		MetaData: src.Status.MetaData, NetworkData: src.Status.NetworkData,
@@ -27,7 +26,6 @@ func machineToHub(src *v1beta1.Metal3Machine, dst *infrav1.Metal3Machine) {
 }
 
 func machineFromHub(src *infrav1.Metal3Machine, dst *v1beta1.Metal3Machine) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = machineSpecFromHub(src.Spec)
 	dst.Status = v1beta1.Metal3MachineStatus{
 		LastUpdated: src.Status.LastUpdated,
@@ -41,22 +39,20 @@ func machineFromHub(src *infrav1.Metal3Machine, dst *v1beta1.Metal3Machine) {
 }
 
 func machineTemplateToHub(src *v1beta1.Metal3MachineTemplate, dst *infrav1.Metal3MachineTemplate) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.NodeReuse = src.Spec.NodeReuse
 	dst.Spec.Template.Spec = machineSpecToHub(src.Spec.Template.Spec)
 }
 
 func machineTemplateFromHub(src *infrav1.Metal3MachineTemplate, dst *v1beta1.Metal3MachineTemplate) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.NodeReuse = src.Spec.NodeReuse
 	dst.Spec.Template.Spec = machineSpecFromHub(src.Spec.Template.Spec)
 }
 
 func machineSpecToHub(src v1beta1.Metal3MachineSpec) infrav1.Metal3MachineSpec {
 	dst := infrav1.Metal3MachineSpec{
-		ProviderID: text[string](src.ProviderID),
+		ProviderID: conversion.Value(src.ProviderID),
 		Image: infrav1.Image{
-			URL: src.Image.URL, Checksum: text[string](src.Image.Checksum),
+			URL: src.Image.URL, Checksum: conversion.Value(src.Image.Checksum),
 			ChecksumType: (*infrav1.ChecksumType)(src.Image.ChecksumType), DiskFormat: (*infrav1.DiskFormat)(src.Image.DiskFormat),
 		},
 		UserData: src.UserData, MetaData: src.MetaData, NetworkData: src.NetworkData,
@@ -65,8 +61,8 @@ func machineSpecToHub(src v1beta1.Metal3MachineSpec) infrav1.Metal3MachineSpec {
 			MatchExpressions: conversion.Each(src.HostSelector.MatchExpressions, requirementToHub),
 		},
 		DataTemplate:          referenceToHub(src.DataTemplate),
-		AutomatedCleaningMode: text[infrav1.CleaningMode](src.AutomatedCleaningMode),
-		FailureDomain:         text[string](src.FailureDomain),
+		AutomatedCleaningMode: infrav1.CleaningMode(conversion.Value(src.AutomatedCleaningMode)),
+		FailureDomain:         conversion.Value(src.FailureDomain),
 	}
 	if src.CustomDeploy != nil {
 		dst.CustomDeploy = infrav1.CustomDeploy(*src.CustomDeploy)
@@ -76,9 +72,9 @@ func machineSpecToHub(src v1beta1.Metal3MachineSpec) infrav1.Metal3MachineSpec {
 
 func machineSpecFromHub(src infrav1.Metal3MachineSpec) v1beta1.Metal3MachineSpec {
 	dst := v1beta1.Metal3MachineSpec{
-		ProviderID: present(src.ProviderID),
+		ProviderID: conversion.Pointer(src.ProviderID),
 		Image: v1beta1.Image{
-			URL: src.Image.URL, Checksum: present(src.Image.Checksum),
+			URL: src.Image.URL, Checksum: conversion.Pointer(src.Image.Checksum),
 			ChecksumType: (*string)(src.Image.ChecksumType), DiskFormat: (*string)(src.Image.DiskFormat),
 		},
 		UserData: src.UserData, MetaData: src.MetaData, NetworkData: src.NetworkData,
@@ -87,8 +83,8 @@ func machineSpecFromHub(src infrav1.Metal3MachineSpec) v1beta1.Metal3MachineSpec
 			MatchExpressions: conversion.Each(src.HostSelector.MatchExpressions, requirementFromHub),
 		},
 		DataTemplate:          referenceFromHub(src.DataTemplate),
-		AutomatedCleaningMode: present(src.AutomatedCleaningMode),
-		FailureDomain:         present(src.FailureDomain),
+		AutomatedCleaningMode: conversion.Pointer(string(src.AutomatedCleaningMode)),
+		FailureDomain:         conversion.Pointer(src.FailureDomain),
 	}
 	if src.CustomDeploy != (infrav1.CustomDeploy{}) {
 		dst.CustomDeploy = ptr.To(v1beta1.CustomDeploy(src.CustomDeploy))

@@ -49,7 +49,7 @@ func indexToHub(src v1beta1.MetaDataIndex) infrav1.MetaDataIndex {
 }
 
 func indexFromHub(src infrav1.MetaDataIndex) v1beta1.MetaDataIndex {
-	return v1beta1.MetaDataIndex{Key: src.Key, Offset: notZero(src.Offset), Step: src.Step, Prefix: src.Prefix, Suffix: src.Suffix}
+	return v1beta1.MetaDataIndex{Key: src.Key, Offset: conversion.Pointer(src.Offset), Step: src.Step, Prefix: src.Prefix, Suffix: src.Suffix}
 }
 
 func fromPoolToHub(src v1beta1.FromPool) infrav1.FromPool {

@@ -10,25 +10,21 @@ import (
 )
 
 func remediationToHub(src *v1beta1.Metal3Remediation, dst *infrav1.Metal3Remediation) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = remediationSpecToHub(src.Spec)
 	dst.Status = remediationStatusToHub(src.Status)
 }
 
 func remediationFromHub(src *infrav1.Metal3Remediation, dst *v1beta1.Metal3Remediation) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = remediationSpecFromHub(src.Spec)
 	dst.Status = remediationStatusFromHub(src.Status)
 }
 
 func remediationTemplateToHub(src *v1beta1.Metal3RemediationTemplate, dst *infrav1.Metal3RemediationTemplate) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.Template.Spec = remediationSpecToHub(src.Spec.Template.Spec)
 	dst.Status.Status = remediationStatusToHub(src.Status.Status)
 }
 
 func remediationTemplateFromHub(src *infrav1.Metal3RemediationTemplate, dst *v1beta1.Metal3RemediationTemplate) {
-	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.Template.Spec = remediationSpecFromHub(src.Spec.Template.Spec)
 	dst.Status.Status = remediationStatusFromHub(src.Status.Status)
 }

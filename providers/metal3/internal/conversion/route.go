@@ -8,6 +8,7 @@ import (
 
 	"github.com/faultline-io/faultline/providers/metal3/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/conversion"
 )
 
 func routev4ToHub(src v1beta1.NetworkDataRoutev4) infrav1.NetworkDataRoutev4 {
@@ -21,7 +22,7 @@ func routev4ToHub(src v1beta1.NetworkDataRoutev4) infrav1.NetworkDataRoutev4 {
 
 func routev4FromHub(src infrav1.NetworkDataRoutev4) v1beta1.NetworkDataRoutev4 {
 	return v1beta1.NetworkDataRoutev4{
-		Network: src.Network, Prefix: notZero(src.Prefix), Services: v1beta1.NetworkDataServicev4(src.Services),
+		Network: src.Network, Prefix: conversion.Pointer(src.Prefix), Services: v1beta1.NetworkDataServicev4(src.Services),
 		Gateway: v1beta1.NetworkGatewayv4{
 			String: src.Gateway.String, FromIPPool: src.Gateway.FromIPPool,
 			FromPoolRef: poolFromHub(src.Gateway.FromPoolRef), FromPoolAnnotation: src.Gateway.FromPoolAnnotation,
@@ -40,7 +41,7 @@ func routev6ToHub(src v1beta1.NetworkDataRoutev6) infrav1.NetworkDataRoutev6 {
 
 func routev6FromHub(src infrav1.NetworkDataRoutev6) v1beta1.NetworkDataRoutev6 {
 	return v1beta1.NetworkDataRoutev6{
-		Network: src.Network, Prefix: notZero(src.Prefix), Services: v1beta1.NetworkDataServicev6(src.Services),
+		Network: src.Network, Prefix: conversion.Pointer(src.Prefix), Services: v1beta1.NetworkDataServicev6(src.Services),
 		Gateway: v1beta1.NetworkGatewayv6{
 			String: src.Gateway.String, FromIPPool: src.Gateway.FromIPPool,
 			FromPoolRef: poolFromHub(src.Gateway.FromPoolRef), FromPoolAnnotation: src.Gateway.FromPoolAnnotation,
@@ -63,5 +64,5 @@ func poolFromHub(src *infrav1.IPPoolReference) *v1beta1.PoolReference {
 	if src == nil {
 		return nil
 	}
-	return &v1beta1.PoolReference{Name: src.Name, Kind: src.Kind, APIGroup: present(src.APIGroup)}
+	return &v1beta1.PoolReference{Name: src.Name, Kind: src.Kind, APIGroup: conversion.Pointer(src.APIGroup)}
 }

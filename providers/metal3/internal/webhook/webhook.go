@@ -27,35 +27,36 @@ import (
 
 // kinds has the webhooks of every kind.
 func kinds(reader client.Reader) []rules.Kind {
+	convert := conversion.New()
 	spec, templateSpec := field.NewPath("spec"), field.NewPath("spec", "template", "spec")
 	return []rules.Kind{
 		rules.Webhooks[*infrav1.Metal3Cluster]{
-			Converter: conversion.Cluster(), Default: defaultCluster, Validate: validateClusterObject, Update: updateCluster(reader),
+			Converter: convert.Cluster, Default: defaultCluster, Validate: validateClusterObject, Update: updateCluster(reader),
 			Warn: func(cluster *infrav1.Metal3Cluster) admission.Warnings { return warnCluster(cluster.Spec, spec) },
 		},
 		rules.Webhooks[*infrav1.Metal3ClusterTemplate]{
-			Converter: conversion.ClusterTemplate(), Validate: validateClusterTemplate,
+			Converter: convert.ClusterTemplate, Validate: validateClusterTemplate,
 			Warn: func(template *infrav1.Metal3ClusterTemplate) admission.Warnings {
 				return warnCluster(template.Spec.Template.Spec, templateSpec)
 			},
 		},
-		rules.Webhooks[*infrav1.Metal3Data]{Converter: conversion.Data(), Validate: validateData, Change: changeData},
-		rules.Webhooks[*infrav1.Metal3DataClaim]{Converter: conversion.DataClaim(), Validate: validateDataClaim, Change: changeDataClaim},
+		rules.Webhooks[*infrav1.Metal3Data]{Converter: convert.Data, Validate: validateData, Change: changeData},
+		rules.Webhooks[*infrav1.Metal3DataClaim]{Converter: convert.DataClaim, Validate: validateDataClaim, Change: changeDataClaim},
 		rules.Webhooks[*infrav1.Metal3DataTemplate]{
-			Converter: conversion.DataTemplate(), Validate: validateDataTemplateObject, Change: changeDataTemplate,
+			Converter: convert.DataTemplate, Validate: validateDataTemplateObject, Change: changeDataTemplate,
 			Warn: func(template *infrav1.Metal3DataTemplate) admission.Warnings {
 				return warnDataTemplate(template.Spec, spec)
 			},
 		},
 		rules.Webhooks[*infrav1.Metal3Machine]{
-			Converter: conversion.Machine(), Validate: validateMachineObject,
+			Converter: convert.Machine, Validate: validateMachineObject,
 			Warn: func(machine *infrav1.Metal3Machine) admission.Warnings { return warnMachine(machine.Spec, spec) },
 		},
 		rules.Webhooks[*infrav1.Metal3MachineTemplate]{
-			Converter: conversion.MachineTemplate(), Validate: validateMachineTemplate, Warn: warnMachineTemplate, Update: updateMachineTemplate,
+			Converter: convert.MachineTemplate, Validate: validateMachineTemplate, Warn: warnMachineTemplate, Update: updateMachineTemplate,
 		},
-		rules.Webhooks[*infrav1.Metal3Remediation]{Converter: conversion.Remediation(), Default: defaultRemediation},
-		rules.Webhooks[*infrav1.Metal3RemediationTemplate]{Converter: conversion.RemediationTemplate(), Default: defaultRemediationTemplate},
+		rules.Webhooks[*infrav1.Metal3Remediation]{Converter: convert.Remediation, Default: defaultRemediation},
+		rules.Webhooks[*infrav1.Metal3RemediationTemplate]{Converter: convert.RemediationTemplate, Default: defaultRemediationTemplate},
 	}
 }
 

@@ -29,30 +29,14 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1beta1.AddToScheme(scheme)).To(Succeed())
 	normal := slices.Concat(normalHub(), normalSpoke(), normalShared())
-	t.Run("VSphereCluster", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereCluster, *v1beta1.VSphereCluster]{
-		Scheme: scheme, FromHub: clusterFromHub, ToHub: clusterToHub, Constructor: Cluster, Normal: normal,
-	}))
-	t.Run("VSphereClusterIdentity", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereClusterIdentity, *v1beta1.VSphereClusterIdentity]{
-		Scheme: scheme, FromHub: identityFromHub, ToHub: identityToHub, Constructor: ClusterIdentity, Normal: normal,
-	}))
-	t.Run("VSphereClusterTemplate", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereClusterTemplate, *v1beta1.VSphereClusterTemplate]{
-		Scheme: scheme, FromHub: clusterTemplateFromHub, ToHub: clusterTemplateToHub, Constructor: ClusterTemplate, Normal: normal,
-	}))
-	t.Run("VSphereDeploymentZone", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereDeploymentZone, *v1beta1.VSphereDeploymentZone]{
-		Scheme: scheme, FromHub: zoneFromHub, ToHub: zoneToHub, Constructor: DeploymentZone, Normal: normal,
-	}))
-	t.Run("VSphereFailureDomain", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereFailureDomain, *v1beta1.VSphereFailureDomain]{
-		Scheme: scheme, FromHub: domainFromHub, ToHub: domainToHub, Constructor: FailureDomain, Normal: normal,
-	}))
-	t.Run("VSphereMachine", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereMachine, *v1beta1.VSphereMachine]{
-		Scheme: scheme, FromHub: machineFromHub, ToHub: machineToHub, Constructor: Machine, Normal: normal,
-	}))
-	t.Run("VSphereMachineTemplate", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereMachineTemplate, *v1beta1.VSphereMachineTemplate]{
-		Scheme: scheme, FromHub: machineTemplateFromHub, ToHub: machineTemplateToHub, Constructor: MachineTemplate, Normal: normal,
-	}))
-	t.Run("VSphereVM", rulestest.RoundTrips(rulestest.Conversion[*infrav1.VSphereVM, *v1beta1.VSphereVM]{
-		Scheme: scheme, FromHub: vmFromHub, ToHub: vmToHub, Constructor: VM, Normal: normal,
-	}))
+	t.Run("VSphereCluster", rulestest.Keeping(scheme, clusterFromHub, clusterToHub, normal...))
+	t.Run("VSphereClusterIdentity", rulestest.Keeping(scheme, identityFromHub, identityToHub, normal...))
+	t.Run("VSphereClusterTemplate", rulestest.Keeping(scheme, clusterTemplateFromHub, clusterTemplateToHub, normal...))
+	t.Run("VSphereDeploymentZone", rulestest.Keeping(scheme, zoneFromHub, zoneToHub, normal...))
+	t.Run("VSphereFailureDomain", rulestest.Keeping(scheme, domainFromHub, domainToHub, normal...))
+	t.Run("VSphereMachine", rulestest.Keeping(scheme, machineFromHub, machineToHub, normal...))
+	t.Run("VSphereMachineTemplate", rulestest.Keeping(scheme, machineTemplateFromHub, machineTemplateToHub, normal...))
+	t.Run("VSphereVM", rulestest.Keeping(scheme, vmFromHub, vmToHub, normal...))
 }
 
 // normalHub leaves out what the schema of v1beta2 does not let in, and structs that say nothing.

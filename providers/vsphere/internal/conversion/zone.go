@@ -35,14 +35,6 @@ func zoneStatusToHub(src v1beta1.VSphereDeploymentZoneStatus, kept infrav1.VSphe
 	return status
 }
 
-func tagToHub(src v1beta1.FailureDomain) infrav1.FailureDomain {
-	return infrav1.FailureDomain{Name: src.Name, Type: src.Type, TagCategory: src.TagCategory, AutoConfigure: src.AutoConfigure}
-}
-
-func tagFromHub(src infrav1.FailureDomain) v1beta1.FailureDomain {
-	return v1beta1.FailureDomain{Name: src.Name, Type: src.Type, TagCategory: src.TagCategory, AutoConfigure: src.AutoConfigure}
-}
-
 func topologyToHub(src v1beta1.Topology, kept infrav1.Topology) infrav1.Topology {
 	topology := infrav1.Topology{
 		Datacenter: src.Datacenter, ComputeCluster: conversion.Value(src.ComputeCluster), Networks: src.Networks,

@@ -28,41 +28,42 @@ import (
 // kinds has the webhooks of every kind.
 func kinds(reader client.Reader) []rules.Kind {
 	spec, templateSpec := field.NewPath("spec"), field.NewPath("spec", "template", "spec")
+	convert := conversion.New()
 	zone, domain := vsphereDeploymentZone{reader: reader}, vsphereFailureDomain{reader: reader}
 	return []rules.Kind{
 		rules.Webhooks[*infrav1.VSphereCluster]{
-			Converter: conversion.Cluster, Validate: validateClusterObject,
+			Converter: convert.Cluster, Validate: validateClusterObject,
 			Warn: func(cluster *infrav1.VSphereCluster) admission.Warnings { return warnCluster(cluster.Spec, spec) },
 		},
 		rules.Webhooks[*infrav1.VSphereClusterIdentity]{
-			Converter: conversion.ClusterIdentity, Validate: validateIdentityObject,
+			Converter: convert.ClusterIdentity, Validate: validateIdentityObject,
 			Warn: func(identity *infrav1.VSphereClusterIdentity) admission.Warnings {
 				return warnIdentity(identity.Spec, spec)
 			},
 		},
 		rules.Webhooks[*infrav1.VSphereClusterTemplate]{
-			Converter: conversion.ClusterTemplate, Validate: validateClusterTemplate, Change: changeClusterTemplate,
+			Converter: convert.ClusterTemplate, Validate: validateClusterTemplate, Change: changeClusterTemplate,
 			Warn: func(template *infrav1.VSphereClusterTemplate) admission.Warnings {
 				return warnCluster(template.Spec.Template.Spec, templateSpec)
 			},
 		},
 		rules.Webhooks[*infrav1.VSphereDeploymentZone]{
-			Converter: conversion.DeploymentZone, Default: defaultZone, Validate: validateZoneObject, Create: zone.create, Update: zone.update,
+			Converter: convert.DeploymentZone, Default: defaultZone, Validate: validateZoneObject, Create: zone.create, Update: zone.update,
 		},
 		rules.Webhooks[*infrav1.VSphereFailureDomain]{
-			Converter: conversion.FailureDomain, Default: domain.setDefaults, Validate: validateDomainObject, Update: domain.update, Delete: domain.delete,
+			Converter: convert.FailureDomain, Default: domain.setDefaults, Validate: validateDomainObject, Update: domain.update, Delete: domain.delete,
 		},
 		rules.Webhooks[*infrav1.VSphereMachine]{
-			Converter: conversion.Machine, Default: defaultMachine, Validate: validateMachineObject, Change: changeMachine,
+			Converter: convert.Machine, Default: defaultMachine, Validate: validateMachineObject, Change: changeMachine,
 			Warn: func(machine *infrav1.VSphereMachine) admission.Warnings { return warnMachine(machine.Spec, spec) },
 		},
 		rules.Webhooks[*infrav1.VSphereMachineTemplate]{
-			Converter: conversion.MachineTemplate, Default: defaultMachineTemplate, Validate: validateTemplateObject, Update: updateMachineTemplate,
+			Converter: convert.MachineTemplate, Default: defaultMachineTemplate, Validate: validateTemplateObject, Update: updateMachineTemplate,
 			Warn: func(template *infrav1.VSphereMachineTemplate) admission.Warnings {
 				return warnMachineTemplate(template.Spec.Template.Spec, templateSpec)
 			},
 		},
-		rules.Webhooks[*infrav1.VSphereVM]{Converter: conversion.VM, Default: defaultVM, Validate: validateVMObject, Change: changeVM},
+		rules.Webhooks[*infrav1.VSphereVM]{Converter: convert.VM, Default: defaultVM, Validate: validateVMObject, Change: changeVM},
 	}
 }
 
