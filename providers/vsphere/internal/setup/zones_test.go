@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
@@ -61,12 +62,29 @@ func zoneFaults() map[string]zoneFault {
 			d.Spec.Topology.Hosts.VMGroupName = "rack-b-vms"
 		},
 			infrav1.VSphereDeploymentZoneHostsReadyCondition, "HostsMisconfigured"},
+		"template": {func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) { d.Spec.Topology.Template = "none" },
+			infrav1.VSphereDeploymentZoneTemplateReadyCondition, "TemplateNotFound"},
+		"maintenance": {func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
+			d.Spec.Zone.Name = "zone-b"
+			d.Spec.Topology.Hosts.VMGroupName, d.Spec.Topology.Hosts.HostGroupName = "rack-b-vms", "rack-b-hosts"
+		},
+			infrav1.VSphereDeploymentZoneHostsReadyCondition, "NoUsableHost"},
 	}
 }
 
 func TestEveryCheckOfAZoneHasItsReason(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.HostGroups())
+	conditionOf := map[string]string{}
+	for _, fault := range zoneFaults() {
+		conditionOf[fault.reason] = fault.condition
+	}
+	checks := map[string]string{}
+	for _, check := range inventory.ZoneChecks() {
+		checks[string(check.Reason)] = check.Condition
+	}
+	w.Expect(conditionOf).To(Equal(checks), "zoneFaults has a row for each check")
+	w.Expect(w.vc.SetMaintenance("cluster-1", true, "host-b-1", "host-b-2")).To(Succeed())
 	good := infrav1.Topology{
 		Datacenter: "dc-1", ComputeCluster: "cluster-1", Datastore: simulator.SharedDatastore, Networks: []string{simulator.NetworkName},
 		Hosts: infrav1.FailureDomainHosts{VMGroupName: "rack-a-vms", HostGroupName: "rack-a-hosts"},
