@@ -279,18 +279,13 @@ func (p *controlPlane) adapt(objects []*unstructured.Unstructured) error {
 		switch object.GetKind() {
 		case p.environment.about.ClusterKind:
 			p.infra = object
-		case machineKind(p.environment.about) + "Template":
+		case p.environment.about.MachineKind() + "Template":
 			p.template = object.DeepCopy()
 		}
 	}
 	return unstructured.SetNestedMap(p.infra.Object, map[string]any{
 		"rebalance": string(p.mode), "stabilizationSeconds": p.stabilization,
 	}, "spec", "distribution", "controlPlane")
-}
-
-// machineKind is the kind that stands for a Machine.
-func machineKind(about provider.Description) string {
-	return strings.TrimSuffix(about.ClusterKind, "Cluster") + "Machine"
 }
 
 func (p *controlPlane) members(ctx context.Context) []etcdMember {

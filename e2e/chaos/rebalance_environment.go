@@ -150,7 +150,7 @@ func (g *environment) kinds() kinds {
 		switch kind.Kind {
 		case g.about.ClusterKind:
 			found.cluster = ofKind(kind)
-		case machineKind(g.about):
+		case g.about.MachineKind():
 			found.machine = ofKind(kind)
 		}
 	}

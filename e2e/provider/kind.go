@@ -28,6 +28,8 @@ type Contained interface {
 	FitTemplate(template []byte, k Kind) ([]byte, error)
 	// MachineContainer is a pattern for the name of the container that a machine runs in.
 	MachineContainer(machine string) string
+	// CutOff is the fault of the simulator that takes a failure domain away with what is in it.
+	CutOff(domain string) (fault string)
 }
 
 // Replacing is a provider that takes over from the one of another project, whose release can be installed first. Not every provider does.

@@ -6,6 +6,8 @@
 package provider
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,7 +40,6 @@ type InRebalance interface {
 type InKind interface {
 	Installed
 	Contained
-	Specified
 }
 
 // Installed is a provider as it is installed.
@@ -85,4 +86,9 @@ type Description struct {
 // ManagementPrograms are what a management cluster with the provider runs, with those of its simulation.
 func (d Description) ManagementPrograms() []string {
 	return append(binaries.Demo(d.Name), d.Programs...)
+}
+
+// MachineKind is the kind that stands for a Machine.
+func (d Description) MachineKind() string {
+	return strings.TrimSuffix(d.ClusterKind, "Cluster") + "Machine"
 }

@@ -28,7 +28,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline-io/faultline/e2e/charts"
-	"github.com/faultline-io/faultline/e2e/provider/harvester"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
@@ -51,7 +50,7 @@ type harvesterCluster struct {
 }
 
 func newHarvesterCluster() *harvesterCluster {
-	access, err := harvester.Config(environment.Variables())
+	access, err := harvesterConfig(environment.Variables())
 	Expect(err).NotTo(HaveOccurred())
 	s := runtime.NewScheme()
 	Expect(errors.Join(simulator.AddToScheme(s), appsv1.AddToScheme(s))).To(Succeed())

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strconv"
 
+	"k8s.io/client-go/rest"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/tools/clientcmd"
@@ -48,7 +50,11 @@ func simulate(ctx context.Context, kubeconfig string, options workload.Options) 
 	simulator, err = workload.New(ctx, management, options)
 	Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(background())
-	Expect(infra.Connect(running, management, simulator)).To(Succeed())
+	if boots, ok := infra.observer.(interface {
+		connect(context.Context, *rest.Config, *workload.Simulator) error
+	}); ok {
+		Expect(boots.connect(running, management, simulator)).To(Succeed())
+	}
 	done := make(chan error, 1)
 	go func() { done <- simulator.Start(running) }()
 	return simulator, func() {

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
@@ -26,7 +25,7 @@ var _ = Describe("Zones that are host groups", Label("host-groups", "vsphere", o
 	const spec = "host-groups"
 
 	It("keep machines on the hosts of their rack by the rules of the vCenter", func(ctx SpecContext) {
-		variables, remove, err := vsphere.AddVCenter(ctx, environment.Kind(GinkgoWriter), "host-groups")
+		variables, remove, err := addVCenter(ctx, environment.Kind(GinkgoWriter), "host-groups")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func(ctx SpecContext) { Expect(remove(ctx)).To(Succeed()) })
 		racks := []string{"rack-a", "rack-b", "rack-c"}
@@ -74,12 +73,12 @@ func (c *cluster) hasAddons(ctx context.Context, count int) {
 }
 
 // vcenter is one that fails the spec when it does not answer.
-type vcenter struct{ *vsphere.Inventory }
+type vcenter struct{ *inventory }
 
 func connectTo(ctx context.Context, variables map[string]string) vcenter {
-	inventory, err := vsphere.Connect(ctx, variables)
+	found, err := connectInventory(ctx, variables)
 	Expect(err).NotTo(HaveOccurred())
-	return vcenter{inventory}
+	return vcenter{found}
 }
 
 func (v vcenter) all(ctx context.Context, kind string, properties []string, into any) {

@@ -23,14 +23,14 @@ type infrastructure struct {
 	provider.InKind
 	provider.Description
 
-	observer provider.Observer
+	observer observer
 }
 
 func infrastructureOf(p provider.InKind) infrastructure {
-	return infrastructure{InKind: p, Description: p.Describe(), observer: p.Observe(provider.Management{
+	return infrastructure{InKind: p, Description: p.Describe(), observer: observers(outside{
 		Client: func() client.Client { return management.GetClient() }, Variables: func() map[string]string { return environment.Variables() },
 		Boot: !*fast, Endpoint: func() string { return os.Getenv("CONTROL_PLANE_ENDPOINT_IP") },
-	})}
+	})[p.Describe().Name]}
 }
 
 func (i infrastructure) prepare(ctx context.Context, namespace string) {
@@ -42,7 +42,7 @@ func (i infrastructure) prepare(ctx context.Context, namespace string) {
 }
 
 func (i infrastructure) distribute(ctx context.Context, g Gomega, cluster client.ObjectKey, change func(*faultlinev1.Distribution)) {
-	g.Expect(i.observer.Distribute(ctx, cluster, change)).To(Succeed())
+	g.Expect(i.distributeIn(ctx, cluster, change)).To(Succeed())
 }
 
 func (i infrastructure) setDomains(ctx context.Context, g Gomega, cluster client.ObjectKey, names []string) {
@@ -50,7 +50,7 @@ func (i infrastructure) setDomains(ctx context.Context, g Gomega, cluster client
 }
 
 func (i infrastructure) observed(ctx context.Context, g Gomega, namespace string) map[string]string {
-	domains, err := i.observer.Observed(ctx, namespace)
+	domains, err := i.observedIn(ctx, namespace)
 	g.Expect(err).NotTo(HaveOccurred())
 	return domains
 }

@@ -127,13 +127,13 @@ func (s *simulation) powerOff(ctx context.Context, vmi *kubevirtv1.VirtualMachin
 
 // Machines are the virtual machines.
 func (s *simulation) Machines(ctx context.Context) ([]provider.Placement, error) {
-	found, err := read(ctx, s.harvester.Client())
+	found, err := Read(ctx, s.harvester.Client())
 	if err != nil {
 		return nil, err
 	}
-	placements := make([]provider.Placement, 0, len(found.vms.Items))
-	for i := range found.vms.Items {
-		placements = append(placements, found.placement(&found.vms.Items[i]))
+	placements := make([]provider.Placement, 0, len(found.VMs.Items))
+	for i := range found.VMs.Items {
+		placements = append(placements, found.Placement(&found.VMs.Items[i]))
 	}
 	return placements, nil
 }
@@ -160,11 +160,11 @@ func (s *simulation) Abandon(ctx context.Context, host string) ([]string, error)
 		if machine, err = s.waitsFor(ctx, host); machine != nil || err != nil {
 			return "", err
 		}
-		found, err := read(ctx, s.harvester.Client())
+		found, err := Read(ctx, s.harvester.Client())
 		if err != nil {
 			return "", err
 		}
-		if !slices.ContainsFunc(found.vmis.Items, func(vmi kubevirtv1.VirtualMachineInstance) bool { return vmi.Status.NodeName == host }) {
+		if !slices.ContainsFunc(found.VMIs.Items, func(vmi kubevirtv1.VirtualMachineInstance) bool { return vmi.Status.NodeName == host }) {
 			return "", nil // Harvester has given the host up
 		}
 		return "no HarvesterMachine says that it waits for host " + host, nil
@@ -201,7 +201,7 @@ func (s *simulation) waitsFor(ctx context.Context, host string) (*infrav1.Harves
 // Remains finds what virtual machines have left on Harvester.
 func (s *simulation) Remains(ctx context.Context) (string, error) {
 	c := s.harvester.Client()
-	found, err := read(ctx, c)
+	found, err := Read(ctx, c)
 	if err != nil {
 		return "", err
 	}
@@ -209,7 +209,7 @@ func (s *simulation) Remains(ctx context.Context) (string, error) {
 	if err := c.List(ctx, balancers); err != nil {
 		return "", err
 	}
-	for _, list := range []client.ObjectList{&found.vms, &found.vmis, &found.claims, balancers} {
+	for _, list := range []client.ObjectList{&found.VMs, &found.VMIs, &found.Claims, balancers} {
 		if n := meta.LenList(list); n > 0 {
 			return fmt.Sprintf("Harvester still has %d of %T", n, list), nil
 		}

@@ -16,34 +16,35 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// found is what a Harvester has.
-type found struct {
-	nodes   corev1.NodeList
-	claims  corev1.PersistentVolumeClaimList
-	secrets corev1.SecretList // of machines
-	vmis    kubevirtv1.VirtualMachineInstanceList
-	vms     kubevirtv1.VirtualMachineList
+// Found is what a Harvester has.
+type Found struct {
+	Nodes   corev1.NodeList
+	Claims  corev1.PersistentVolumeClaimList
+	Secrets corev1.SecretList // of machines
+	VMIs    kubevirtv1.VirtualMachineInstanceList
+	VMs     kubevirtv1.VirtualMachineList
 }
 
-func read(ctx context.Context, c client.Reader) (*found, error) {
-	f := &found{}
-	return f, errors.Join(c.List(ctx, &f.nodes), c.List(ctx, &f.claims), c.List(ctx, &f.secrets, client.HasLabels{infrav1.MachineIDLabel}),
-		c.List(ctx, &f.vmis), c.List(ctx, &f.vms))
+// Read reads all of it.
+func Read(ctx context.Context, c client.Reader) (*Found, error) {
+	f := &Found{}
+	return f, errors.Join(c.List(ctx, &f.Nodes), c.List(ctx, &f.Claims), c.List(ctx, &f.Secrets, client.HasLabels{infrav1.MachineIDLabel}),
+		c.List(ctx, &f.VMIs), c.List(ctx, &f.VMs))
 }
 
-// placement is where a virtual machine is: its zone is the label of the host that its instance runs on.
-func (f *found) placement(vm *kubevirtv1.VirtualMachine) provider.Placement {
+// Placement is where a virtual machine is: its zone is the label of the host that its instance runs on.
+func (f *Found) Placement(vm *kubevirtv1.VirtualMachine) provider.Placement {
 	is := provider.Placement{Name: vm.Name}
-	for i := range f.vmis.Items {
-		vmi := &f.vmis.Items[i]
+	for i := range f.VMIs.Items {
+		vmi := &f.VMIs.Items[i]
 		if vmi.Namespace != vm.Namespace || vmi.Name != vm.Name || vmi.Status.NodeName == "" {
 			continue
 		}
 		is.Host = vmi.Status.NodeName
-		if at := slices.IndexFunc(f.nodes.Items, func(n corev1.Node) bool { return n.Name == is.Host }); at >= 0 {
-			is.Domain = f.nodes.Items[at].Labels[corev1.LabelTopologyZone]
+		if at := slices.IndexFunc(f.Nodes.Items, func(n corev1.Node) bool { return n.Name == is.Host }); at >= 0 {
+			is.Domain = f.Nodes.Items[at].Labels[corev1.LabelTopologyZone]
 			// KubeVirt calls one Running whose host has no power.
-			is.Running = vmi.Status.Phase == kubevirtv1.Running && ready(&f.nodes.Items[at])
+			is.Running = vmi.Status.Phase == kubevirtv1.Running && ready(&f.Nodes.Items[at])
 		}
 	}
 	return is

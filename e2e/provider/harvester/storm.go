@@ -122,7 +122,7 @@ func (h *target) Open() int { return len(h.harvester.Watches()) }
 
 // Look reads what is on Harvester before the machines: what a machine lets go of has gone before it.
 func (h *target) Look(ctx context.Context) (provider.Snapshot, error) {
-	found, err := read(ctx, h.harvester.Client())
+	found, err := Read(ctx, h.harvester.Client())
 	if err != nil {
 		return provider.Snapshot{}, err
 	}
@@ -132,10 +132,10 @@ func (h *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	}
 	s := provider.Snapshot{Machines: map[string]provider.Seen{}}
 	uids, running := map[string]string{}, map[string]bool{}
-	for i := range found.vms.Items {
-		held := found.holding(&found.vms.Items[i])
+	for i := range found.VMs.Items {
+		held := found.holding(&found.VMs.Items[i])
 		s.Holdings = append(s.Holdings, held)
-		uids[held.Owner], running[held.Owner] = string(found.vms.Items[i].UID), held.Running
+		uids[held.Owner], running[held.Owner] = string(found.VMs.Items[i].UID), held.Running
 	}
 	for i := range machines.Items {
 		machine := &machines.Items[i]
@@ -154,8 +154,8 @@ func (h *target) Look(ctx context.Context) (provider.Snapshot, error) {
 }
 
 // holding is a virtual machine. It is a machine's if that has its name, as no two machines of a storm have the same.
-func (f *found) holding(vm *kubevirtv1.VirtualMachine) provider.Holding {
-	is := f.placement(vm)
+func (f *Found) holding(vm *kubevirtv1.VirtualMachine) provider.Holding {
+	is := f.Placement(vm)
 	held := provider.Holding{Name: "VM " + vm.Name, Domain: is.Domain, Running: is.Running}
 	if _, name, ok := infrav1.ParseOwner(vm.Annotations[infrav1.OwnerAnnotation]); ok {
 		held.Owner = name
@@ -165,7 +165,7 @@ func (f *found) holding(vm *kubevirtv1.VirtualMachine) provider.Holding {
 
 // Remains looks at everything that belongs to machines.
 func (h *target) Remains(ctx context.Context) ([]provider.Fault, error) {
-	found, err := read(ctx, h.harvester.Client())
+	found, err := Read(ctx, h.harvester.Client())
 	if err != nil {
 		return nil, err
 	}
@@ -173,17 +173,17 @@ func (h *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 	left := func(kind, name string) {
 		faults = append(faults, provider.Fault{Object: kind + " " + name, What: "is still on Harvester"})
 	}
-	for i := range found.vms.Items {
-		left("VM", found.vms.Items[i].Name)
+	for i := range found.VMs.Items {
+		left("VM", found.VMs.Items[i].Name)
 	}
-	for i := range found.vmis.Items {
-		left("instance", found.vmis.Items[i].Name)
+	for i := range found.VMIs.Items {
+		left("instance", found.VMIs.Items[i].Name)
 	}
-	for i := range found.claims.Items {
-		left("volume", found.claims.Items[i].Name)
+	for i := range found.Claims.Items {
+		left("volume", found.Claims.Items[i].Name)
 	}
-	for i := range found.secrets.Items {
-		left("Secret", found.secrets.Items[i].Name)
+	for i := range found.Secrets.Items {
+		left("Secret", found.Secrets.Items[i].Name)
 	}
 	objects, err := provider.Left(ctx, h.client, h.cluster.Name, func(secret *corev1.Secret) bool { return secret.Name == identity },
 		&infrav1.HarvesterMachineList{})

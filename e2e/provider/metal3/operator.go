@@ -213,6 +213,9 @@ func (o *Operated) Remains(ctx context.Context) (string, error) {
 // Close ends Ironic.
 func (o *Operated) Close() { _ = o.server.Close() }
 
+// bootRetry is how long a machine waits that cannot boot yet.
+const bootRetry = 500 * time.Millisecond
+
 // bodies are the machines in memory that run on hosts.
 type bodies struct {
 	mu sync.Mutex

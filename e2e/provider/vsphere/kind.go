@@ -57,21 +57,3 @@ func (p Provider) arguments(k provider.Kind) []string {
 func (Provider) MachineContainer(machine string) string {
 	return "^vcsim-" + machine + "-[0-9a-f-]{36}$"
 }
-
-// AddVCenter starts another simulated vCenter, with the inventory of a layout that
-// cmd/vcsim knows, and tells what cluster templates need to know about it. It is
-// there until remove is called, or the environment is taken down.
-func AddVCenter(ctx context.Context, k provider.Kind, layout string) (variables map[string]string, remove func(context.Context) error, err error) {
-	simulator := Provider{}.Simulator()
-	name := k.Container(simulator) + "-" + layout
-	remove = func(ctx context.Context) error { return k.Docker.Remove(ctx, name) }
-	if err := remove(ctx); err != nil {
-		return nil, nil, err
-	}
-	if _, err := k.Docker.Run(ctx, "run", "--detach", "--name", name, "--network", k.Network, "--label", k.Label,
-		"--read-only", "--tmpfs", "/tmp", simulator.Image(false), "--layout", layout); err != nil {
-		return nil, nil, err
-	}
-	variables, err = provider.Told(ctx, k.Docker, name, startTimeout, lastVariable)
-	return variables, remove, err
-}

@@ -1,7 +1,9 @@
+//go:build e2e
+
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package harvester
+package specs
 
 import (
 	"cmp"
@@ -17,33 +19,25 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	kubevirtv1 "kubevirt.io/api/core/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/workload"
+	"github.com/faultline-io/faultline/e2e/provider/harvester"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
-	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// observer looks at clusters on a Harvester.
-type observer struct{ provider.Management }
-
-// Observe implements provider.Specified.
-func (Provider) Observe(m provider.Management) provider.Observer { return observer{m} }
-
-// Connect has nothing to do: machines in memory follow their virtual machines' objects.
-func (Provider) Connect(context.Context, *rest.Config, *workload.Simulator) error { return nil }
+// harvesterObserver looks at clusters on a Harvester.
+type harvesterObserver struct{ outside }
 
 // poolTimeout is how long pools of earlier runs may take to go.
 const poolTimeout = time.Minute
 
 // Prepare makes a pool for the namespace on Harvester. Its only address is that of the control plane which the load balancer of
 // the next cluster stands for.
-func (o observer) Prepare(ctx context.Context, namespace string) (variables map[string]string, err error) {
-	harvester, err := o.harvester()
+func (o harvesterObserver) Prepare(ctx context.Context, namespace string) (variables map[string]string, err error) {
+	reached, err := o.harvester()
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +45,8 @@ func (o observer) Prepare(ctx context.Context, namespace string) (variables map[
 	pool := simulator.Pool(namespace, address+"/32", address, address)
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, provider.LookEvery, poolTimeout, true, func(ctx context.Context) (bool, error) {
-		if last = forget(ctx, harvester, namespace, address); last == nil {
-			last = client.IgnoreAlreadyExists(harvester.Create(ctx, pool.DeepCopy()))
+		if last = forgetPools(ctx, reached, namespace, address); last == nil {
+			last = client.IgnoreAlreadyExists(reached.Create(ctx, pool.DeepCopy()))
 		}
 		return last == nil, nil
 	})
@@ -63,8 +57,8 @@ func (o observer) Prepare(ctx context.Context, namespace string) (variables map[
 }
 
 // harvester reaches it as the templates do.
-func (o observer) harvester() (client.Client, error) {
-	config, err := Config(o.Variables())
+func (o harvesterObserver) harvester() (client.Client, error) {
+	config, err := harvesterConfig(o.Variables())
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +69,10 @@ func (o observer) harvester() (client.Client, error) {
 	return client.New(config, client.Options{Scheme: scheme})
 }
 
-// forget removes pools that earlier runs have made of an address: two pools cannot have it.
-func forget(ctx context.Context, harvester client.Client, namespace, address string) error {
+// forgetPools removes pools that earlier runs have made of an address: two pools cannot have it.
+func forgetPools(ctx context.Context, reached client.Client, namespace, address string) error {
 	pools := &lbv1.IPPoolList{}
-	if err := harvester.List(ctx, pools); err != nil {
+	if err := reached.List(ctx, pools); err != nil {
 		return fmt.Errorf("listing pools on Harvester: %w", err)
 	}
 	for i := range pools.Items {
@@ -86,15 +80,15 @@ func forget(ctx context.Context, harvester client.Client, namespace, address str
 		if pool.Name == namespace || len(pool.Spec.Ranges) != 1 || pool.Spec.Ranges[0].RangeStart != address {
 			continue
 		}
-		if err := client.IgnoreNotFound(harvester.Delete(ctx, pool)); err != nil {
+		if err := client.IgnoreNotFound(reached.Delete(ctx, pool)); err != nil {
 			return fmt.Errorf("removing pool %s of an earlier run from Harvester: %w", pool.Name, err)
 		}
 	}
 	return nil
 }
 
-// Config is an administrator's of the Harvester that variables of cluster templates describe.
-func Config(variables map[string]string) (*rest.Config, error) {
+// harvesterConfig is an administrator's of the Harvester that variables of cluster templates describe.
+func harvesterConfig(variables map[string]string) (*rest.Config, error) {
 	kubeconfig, err := base64.StdEncoding.DecodeString(variables["HARVESTER_KUBECONFIG_B64"])
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig for Harvester: %w", err)
@@ -106,11 +100,7 @@ func Config(variables map[string]string) (*rest.Config, error) {
 	return config, nil
 }
 
-func (o observer) Distribute(ctx context.Context, key client.ObjectKey, change func(*faultlinev1.Distribution)) error {
-	return o.change(ctx, key, func(cluster *infrav1.HarvesterCluster) { change(&cluster.Spec.Distribution) })
-}
-
-func (o observer) SetDomains(ctx context.Context, key client.ObjectKey, names []string) error {
+func (o harvesterObserver) SetDomains(ctx context.Context, key client.ObjectKey, names []string) error {
 	return o.change(ctx, key, func(cluster *infrav1.HarvesterCluster) {
 		cluster.Spec.FailureDomains = nil
 		for _, name := range names {
@@ -119,7 +109,7 @@ func (o observer) SetDomains(ctx context.Context, key client.ObjectKey, names []
 	})
 }
 
-func (o observer) change(ctx context.Context, key client.ObjectKey, change func(*infrav1.HarvesterCluster)) error {
+func (o harvesterObserver) change(ctx context.Context, key client.ObjectKey, change func(*infrav1.HarvesterCluster)) error {
 	cluster := &infrav1.HarvesterCluster{}
 	if err := o.Client().Get(ctx, key, cluster); err != nil {
 		return err
@@ -128,30 +118,18 @@ func (o observer) change(ctx context.Context, key client.ObjectKey, change func(
 	return o.Client().Update(ctx, cluster)
 }
 
-func (o observer) Observed(ctx context.Context, namespace string) (map[string]string, error) {
-	machines := &infrav1.HarvesterMachineList{}
-	if err := o.Client().List(ctx, machines, client.InNamespace(namespace), client.HasLabels{clusterv1.MachineControlPlaneLabel}); err != nil {
-		return nil, err
-	}
-	domains := map[string]string{}
-	for i := range machines.Items {
-		domains[machines.Items[i].Name] = machines.Items[i].Status.FailureDomain
-	}
-	return domains, nil
-}
-
 // ofCluster looks at the virtual machines of a cluster, which is called as its namespace, by the names of their machines.
-func (o observer) ofCluster(ctx context.Context, cluster string, look func(f *found, machine string, vm *kubevirtv1.VirtualMachine)) error {
-	harvester, err := o.harvester()
+func (o harvesterObserver) ofCluster(ctx context.Context, cluster string, look func(f *harvester.Found, machine string, vm *kubevirtv1.VirtualMachine)) error {
+	reached, err := o.harvester()
 	if err != nil {
 		return err
 	}
-	found, err := read(ctx, harvester)
+	found, err := harvester.Read(ctx, reached)
 	if err != nil {
 		return err
 	}
-	for i := range found.vms.Items {
-		vm := &found.vms.Items[i]
+	for i := range found.VMs.Items {
+		vm := &found.VMs.Items[i]
 		if namespace, machine, ok := infrav1.ParseOwner(vm.Annotations[infrav1.OwnerAnnotation]); ok && namespace == cluster {
 			look(found, machine, vm)
 		}
@@ -159,16 +137,16 @@ func (o observer) ofCluster(ctx context.Context, cluster string, look func(f *fo
 	return nil
 }
 
-func (o observer) Places(ctx context.Context, cluster string) (map[string]string, error) {
+func (o harvesterObserver) Places(ctx context.Context, cluster string) (map[string]string, error) {
 	places := map[string]string{}
-	err := o.ofCluster(ctx, cluster, func(f *found, machine string, vm *kubevirtv1.VirtualMachine) {
-		places[machine] = f.placement(vm).Domain
+	err := o.ofCluster(ctx, cluster, func(f *harvester.Found, machine string, vm *kubevirtv1.VirtualMachine) {
+		places[machine] = f.Placement(vm).Domain
 	})
 	return places, err
 }
 
-// machine is all that tells a virtual machine from another, and whether something was done to it.
-type machine struct {
+// harvesterMachine is all that tells a virtual machine from another, and whether something was done to it.
+type harvesterMachine struct {
 	VM, Instance string // UIDs
 	Host         string
 	Phase        kubevirtv1.VirtualMachineInstancePhase
@@ -178,15 +156,15 @@ type machine struct {
 	Deleting     bool
 }
 
-func (o observer) Machines(ctx context.Context, cluster string) (map[string]any, error) {
+func (o harvesterObserver) Machines(ctx context.Context, cluster string) (map[string]any, error) {
 	machines := map[string]any{}
-	err := o.ofCluster(ctx, cluster, func(f *found, name string, vm *kubevirtv1.VirtualMachine) {
-		is := machine{VM: string(vm.UID), Labels: vm.Labels, Generation: vm.Generation, Deleting: vm.DeletionTimestamp != nil}
-		at := slices.IndexFunc(f.vmis.Items, func(vmi kubevirtv1.VirtualMachineInstance) bool {
+	err := o.ofCluster(ctx, cluster, func(f *harvester.Found, name string, vm *kubevirtv1.VirtualMachine) {
+		is := harvesterMachine{VM: string(vm.UID), Labels: vm.Labels, Generation: vm.Generation, Deleting: vm.DeletionTimestamp != nil}
+		at := slices.IndexFunc(f.VMIs.Items, func(vmi kubevirtv1.VirtualMachineInstance) bool {
 			return vmi.Namespace == vm.Namespace && vmi.Name == vm.Name
 		})
 		if at >= 0 {
-			instance := &f.vmis.Items[at]
+			instance := &f.VMIs.Items[at]
 			is.Instance, is.Host, is.Phase, is.Interfaces = string(instance.UID), instance.Status.NodeName, instance.Status.Phase, instance.Status.Interfaces
 		}
 		machines[name] = is
@@ -195,20 +173,20 @@ func (o observer) Machines(ctx context.Context, cluster string) (map[string]any,
 }
 
 // SetBroken cordons the hosts of a zone, as an administrator does who is going to work on them.
-func (o observer) SetBroken(ctx context.Context, domain string, broken bool) error {
-	harvester, err := o.harvester()
+func (o harvesterObserver) SetBroken(ctx context.Context, domain string, broken bool) error {
+	reached, err := o.harvester()
 	if err != nil {
 		return err
 	}
 	hosts := &corev1.NodeList{}
-	if err := harvester.List(ctx, hosts, client.MatchingLabels{corev1.LabelTopologyZone: domain}); err != nil {
+	if err := reached.List(ctx, hosts, client.MatchingLabels{corev1.LabelTopologyZone: domain}); err != nil {
 		return err
 	}
 	for i := range hosts.Items {
 		host := &hosts.Items[i]
 		before := host.DeepCopy()
 		host.Spec.Unschedulable = broken
-		if err := harvester.Patch(ctx, host, client.MergeFrom(before)); err != nil {
+		if err := reached.Patch(ctx, host, client.MergeFrom(before)); err != nil {
 			return fmt.Errorf("cordoning host %s: %w", host.Name, err)
 		}
 	}
