@@ -165,7 +165,7 @@ func (b *Builder) fetch(ctx context.Context, r release, fresh string) error {
 func publishedSum(ctx context.Context, r release) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, sumsTimeout)
 	defer cancel()
-	body, err := get(ctx, r.sums)
+	body, err := tool.Get(ctx, http.DefaultClient, r.sums)
 	if err != nil {
 		return "", err
 	}
@@ -187,7 +187,7 @@ func publishedSum(ctx context.Context, r release) (string, error) {
 func save(ctx context.Context, address, sum, into string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
-	body, err := get(ctx, address)
+	body, err := tool.Get(ctx, http.DefaultClient, address)
 	if err != nil {
 		return err
 	}
@@ -205,22 +205,6 @@ func save(ctx context.Context, address, sum, into string) (err error) {
 		return fmt.Errorf("%s has the SHA-256 %s, not %s", address, have, sum)
 	}
 	return nil
-}
-
-func get(ctx context.Context, address string) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		_ = response.Body.Close()
-		return nil, fmt.Errorf("%s: %s", address, response.Status)
-	}
-	return response.Body, nil
 }
 
 // unpack writes one member of a compressed archive to a file.

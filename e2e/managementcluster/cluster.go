@@ -17,7 +17,6 @@ import (
 	"sync"
 
 	"github.com/prometheus/procfs"
-
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"

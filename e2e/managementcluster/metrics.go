@@ -12,6 +12,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // Metric is a family of the metrics that the process serves.
@@ -45,17 +47,10 @@ func (p Process) Gauge(ctx context.Context, name string) (float64, error) {
 
 // Read reads what is served at a URL.
 func Read(ctx context.Context, url string, read func(io.Reader) error) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	body, err := tool.Get(ctx, http.DefaultClient, url)
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, response.Status)
-	}
-	return read(response.Body)
+	defer func() { _ = body.Close() }()
+	return read(body)
 }

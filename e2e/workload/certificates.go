@@ -10,20 +10,14 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/util/certs"
 	"sigs.k8s.io/cluster-api/util/secret"
 )
-
-// certificateLife is how long kubeadm's leaf certificates last.
-const certificateLife = 365 * 24 * time.Hour
 
 // authority is a certificate authority that the control plane provider made.
 type authority struct {
@@ -57,55 +51,43 @@ func (a *authority) pem() []byte { return certs.EncodeCertPEM(a.certificate) }
 // apiServer issues the serving certificate of the API server at host. Its name
 // is kubeadm's: the control plane provider reads the expiry date of this one.
 func (a *authority) apiServer(host string) (*tls.Certificate, error) {
-	template := &x509.Certificate{
-		Subject:     pkix.Name{CommonName: "kube-apiserver"},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames:    []string{"localhost", "kubernetes", "kubernetes.default"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	names := certs.AltNames{
+		DNSNames: []string{"localhost", "kubernetes", "kubernetes.default"},
+		IPs:      []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 	}
 	if ip := net.ParseIP(host); ip != nil {
-		template.IPAddresses = append(template.IPAddresses, ip)
+		names.IPs = append(names.IPs, ip)
 	} else {
-		template.DNSNames = append(template.DNSNames, host)
+		names.DNSNames = append(names.DNSNames, host)
 	}
-	return a.issue(template)
+	return a.issue(certs.Config{CommonName: "kube-apiserver", AltNames: names, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 }
 
 // etcd issues the serving certificate of one etcd pod.
 func (a *authority) etcd(pod string) (*tls.Certificate, error) {
-	return a.issue(&x509.Certificate{
-		Subject:     pkix.Name{CommonName: pod},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		DNSNames:    []string{pod, "localhost"},
+	return a.issue(certs.Config{
+		CommonName: pod, AltNames: certs.AltNames{DNSNames: []string{pod, "localhost"}},
+		Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	})
 }
 
 // administrator issues a client certificate for the cluster's administrator.
 func (a *authority) administrator() (*tls.Certificate, error) {
-	return a.issue(&x509.Certificate{
-		Subject:     pkix.Name{CommonName: "kubernetes-admin", Organization: []string{"system:masters"}},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	return a.issue(certs.Config{
+		CommonName: "kubernetes-admin", Organization: []string{"system:masters"}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 }
 
-func (a *authority) issue(template *x509.Certificate) (*tls.Certificate, error) {
+func (a *authority) issue(config certs.Config) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("generating a key for %s: %w", template.Subject.CommonName, err)
+		return nil, fmt.Errorf("generating a key for %s: %w", config.CommonName, err)
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
+	certificate, err := config.NewSignedCert(key, a.certificate, a.key)
 	if err != nil {
-		return nil, fmt.Errorf("choosing a serial number for %s: %w", template.Subject.CommonName, err)
+		return nil, fmt.Errorf("issuing a certificate for %s: %w", config.CommonName, err)
 	}
-	now := time.Now()
-	template.SerialNumber = serial
-	template.NotBefore, template.NotAfter = now.Add(-5*time.Minute), now.Add(certificateLife)
-	template.KeyUsage = x509.KeyUsageDigitalSignature
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
-	if err != nil {
-		return nil, fmt.Errorf("issuing a certificate for %s: %w", template.Subject.CommonName, err)
-	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+	return &tls.Certificate{Certificate: [][]byte{certificate.Raw}, PrivateKey: key}, nil
 }
 
 // encodePair returns certificate and key as kubeconfigs have them.

@@ -5,7 +5,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -31,11 +30,6 @@ import (
 const usage = `Usage: harvestersim [flags]
 Runs a Harvester cluster until it is stopped. KUBEBUILDER_ASSETS names the folder with etcd, kube-apiserver and kube-scheduler.
 What cluster templates need to know about it is written to standard output, one NAME=value a line.
-Commands are read from standard input, one a line:
-  lose HOST      take the power from a host
-  return HOST    give it back
-  drain HOST     empty a host as for an upgrade
-  uncordon HOST  let it take virtual machines again
 With --control every fault of the simulator is made by PUT /faults/FAULT/ARGUMENT/... and ended by DELETE.
 Flags:
 `
@@ -55,7 +49,7 @@ type options struct {
 }
 
 func main() {
-	tool.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdin, os.Stdout, os.Stderr) }, tool.PlainError)
+	tool.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout, os.Stderr) }, tool.PlainError)
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -92,7 +86,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	return o, tool.ParseFlags(flags, args)
 }
 
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
@@ -119,7 +113,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err := o.tell(sim, stdout, stderr); err != nil {
 		return err
 	}
-	go readCommands(ctx, sim, stdin, stderr)
 	<-ctx.Done()
 	return nil
 }
@@ -194,31 +187,4 @@ func (o options) address() (simulator.Option, error) {
 	}
 	host, _, err := net.SplitHostPort(listen)
 	return simulator.WithAddress(listen, cmp.Or(o.host, host)), err
-}
-
-// readCommands carries out commands until there are no more.
-func readCommands(ctx context.Context, sim *simulator.Simulator, stdin io.Reader, stderr io.Writer) {
-	lines := bufio.NewScanner(stdin)
-	for lines.Scan() {
-		if err := carryOut(ctx, sim, strings.Fields(lines.Text())); err != nil {
-			_, _ = fmt.Fprintln(stderr, "Error:", err)
-		}
-	}
-}
-
-func carryOut(ctx context.Context, sim *simulator.Simulator, words []string) error {
-	if len(words) == 0 {
-		return nil
-	}
-	if len(words) != 2 {
-		return fmt.Errorf("a command has two words: %q", strings.Join(words, " "))
-	}
-	commands := map[string]func(context.Context, string) error{
-		"lose": sim.Lose, "return": sim.Return, "drain": sim.Drain, "uncordon": sim.Uncordon,
-	}
-	act, ok := commands[words[0]]
-	if !ok {
-		return fmt.Errorf("there is no command %q", words[0])
-	}
-	return act(ctx, words[1])
 }

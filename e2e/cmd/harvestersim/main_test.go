@@ -7,10 +7,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/base64"
-	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,19 +24,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/ports"
 )
 
 func TestClusterIsReachedWithTheKubeconfigThatIsWrittenAndAHostIsLost(t *testing.T) {
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(2 * time.Minute)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	stdin, commands := io.Pipe()
+	reserved, err := ports.Reserve(1)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(reserved.Release)
+	control := net.JoinHostPort(ports.Host, strconv.Itoa(reserved.First))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	said, stdout := io.Pipe()
 	go func() {
-		ended <- run(ctx, []string{"--kubeconfig=" + kubeconfig, "--zone-names=here,there", "--hosts-per-zone=1", "--pool=vips,10.0.0.0/24,10.0.0.10,10.0.0.20"},
-			stdin, stdout, io.Discard)
+		ended <- run(ctx, []string{
+			"--kubeconfig=" + kubeconfig, "--control=" + control, "--zone-names=here,there", "--hosts-per-zone=1",
+			"--pool=vips,10.0.0.0/24,10.0.0.10,10.0.0.20",
+		}, stdout, io.Discard)
 		_ = stdout.Close()
 	}()
 	variables := map[string]string{}
@@ -60,24 +68,26 @@ func TestClusterIsReachedWithTheKubeconfigThatIsWrittenAndAHostIsLost(t *testing
 			return node.Status.Conditions[0].Status
 		}
 	}
-	say := func(command string) {
-		_, err := fmt.Fprintln(commands, command)
+	ask := func(method string) {
+		request, err := http.NewRequestWithContext(ctx, method, "http://"+control+"/faults/lost-hosts/there-host-1", http.NoBody)
 		g.Expect(err).NotTo(HaveOccurred())
+		response, err := http.DefaultClient.Do(request)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(response.Body.Close()).To(Succeed())
+		g.Expect(response.StatusCode).To(Equal(http.StatusNoContent))
 	}
 	g.Expect(ready("there-host-1")()).To(Equal(corev1.ConditionTrue))
-	say("lose there-host-1")
+	ask(http.MethodPut)
 	g.Eventually(ready("there-host-1")).Should(Equal(corev1.ConditionUnknown))
-	say("return there-host-1")
+	ask(http.MethodDelete)
 	g.Eventually(ready("there-host-1")).Should(Equal(corev1.ConditionTrue))
 
 	stop()
 	g.Eventually(ended).Should(Receive(BeNil()))
 }
 
-func TestWrongFlagsAndCommandsAreRefused(t *testing.T) {
+func TestWrongFlagsAreRefused(t *testing.T) {
 	g := NewWithT(t)
 	_, err := options{pool: "vips"}.settings()
 	g.Expect(err).To(MatchError(ContainSubstring("NAME,SUBNET,FIRST,LAST")))
-	g.Expect(carryOut(t.Context(), &simulator.Simulator{}, []string{"lose"})).To(MatchError(ContainSubstring("two words")))
-	g.Expect(carryOut(t.Context(), &simulator.Simulator{}, []string{"win", "host"})).To(MatchError(ContainSubstring("no command")))
 }

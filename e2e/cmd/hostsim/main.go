@@ -5,7 +5,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,10 +25,6 @@ import (
 
 const usage = `Usage: hostsim [flags]
 Moves the BareMetalHosts of the API server of KUBECONFIG through their states until it is stopped.
-Commands are read from standard input, one a line:
-  lose DOMAIN      take the power from all hosts of a failure domain
-  restore DOMAIN   give it back
-  heal HOST        end what keeps a host from working
 With --control every fault of the simulator is made by PUT /faults/FAULT/ARGUMENT/... and ended by DELETE.
 Flags:
 `
@@ -49,7 +43,7 @@ type options struct {
 }
 
 func main() {
-	tool.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdin, os.Stderr) }, tool.PlainError)
+	tool.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stderr) }, tool.PlainError)
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -82,7 +76,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	return o, tool.ParseFlags(flags, args)
 }
 
-func run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) error {
+func run(ctx context.Context, args []string, stderr io.Writer) error {
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
@@ -106,7 +100,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) 
 		return err
 	}
 	defer stop()
-	go readCommands(ctx, sim, o, stdin, stderr)
 	return sim.Run(ctx, config)
 }
 
@@ -155,33 +148,4 @@ func (o options) homeNamespace() string {
 		return "default"
 	}
 	return o.namespace
-}
-
-// readCommands carries out commands until there are no more.
-func readCommands(ctx context.Context, sim *simulator.Simulator, o options, stdin io.Reader, stderr io.Writer) {
-	lines := bufio.NewScanner(stdin)
-	for lines.Scan() {
-		if err := o.command(ctx, sim, strings.Fields(lines.Text())); err != nil {
-			_, _ = fmt.Fprintln(stderr, "Error:", err)
-		}
-	}
-}
-
-func (o options) command(ctx context.Context, sim *simulator.Simulator, words []string) error {
-	if len(words) == 0 {
-		return nil
-	}
-	if len(words) != 2 {
-		return fmt.Errorf("a command has two words: %q", strings.Join(words, " "))
-	}
-	switch words[0] {
-	case "lose":
-		return sim.LoseDomain(ctx, words[1])
-	case "restore":
-		return sim.RestoreDomain(ctx, words[1])
-	case "heal":
-		sim.Heal(types.NamespacedName{Namespace: o.homeNamespace(), Name: words[1]})
-		return nil
-	}
-	return fmt.Errorf("there is no command %q", words[0])
 }

@@ -5,10 +5,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/ports"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
@@ -28,11 +31,14 @@ func TestHostsAppearAndADomainIsLost(t *testing.T) {
 	g.Expect(os.WriteFile(kubeconfig, env.KubeConfig, 0o600)).To(Succeed())
 	t.Setenv("KUBECONFIG", kubeconfig)
 
-	stdin, commands := io.Pipe()
+	reserved, err := ports.Reserve(1)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(reserved.Release)
+	control := net.JoinHostPort(ports.Host, strconv.Itoa(reserved.First))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, []string{"--install-crds", "--racks=2", "--hosts-per-rack=2"}, stdin, io.Discard)
+		ended <- run(ctx, []string{"--install-crds", "--racks=2", "--hosts-per-rack=2", "--control=" + control}, io.Discard)
 	}()
 
 	scheme := runtime.NewScheme()
@@ -57,14 +63,18 @@ func TestHostsAppearAndADomainIsLost(t *testing.T) {
 	dark := count(func(p simulator.Placement) bool { return p.Domain == "rack-1" && p.NoPower })
 	g.Eventually(lit).Should(Equal(4))
 
-	say := func(command string) {
-		_, err := fmt.Fprintln(commands, command)
+	ask := func(method, fault string) int {
+		request, err := http.NewRequestWithContext(ctx, method, "http://"+control+"/faults/"+fault, http.NoBody)
 		g.Expect(err).NotTo(HaveOccurred())
+		response, err := http.DefaultClient.Do(request)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(response.Body.Close()).To(Succeed())
+		return response.StatusCode
 	}
-	say("dance")
-	say("lose rack-1")
+	g.Expect(ask(http.MethodPut, "dance")).To(Equal(http.StatusUnprocessableEntity))
+	g.Expect(ask(http.MethodPut, "lost-domains/rack-1")).To(Equal(http.StatusNoContent))
 	g.Eventually(dark).Should(Equal(2))
-	say("restore rack-1")
+	g.Expect(ask(http.MethodDelete, "lost-domains/rack-1")).To(Equal(http.StatusNoContent))
 	g.Eventually(lit).Should(Equal(4))
 	stop()
 	g.Eventually(ended).Should(Receive(BeNil()))
