@@ -105,8 +105,8 @@ func Run(ctx context.Context, options Options) error {
 		}
 		failed = append(failed, b.scenario(ctx, scenario, &results))
 	}
-	_, err = fmt.Fprintf(options.Out, "Provider %s on %d CPUs, shared with etcd, kube-apiserver and the simulated infrastructure; load before: %.1f\n\n%s",
-		b.provider, runtime.NumCPU(), load, results.text())
+	const heading = "Provider %s on %d CPUs, shared with etcd, kube-apiserver and the simulated infrastructure; load before: %.1f\n\n%s"
+	_, err = fmt.Fprintf(options.Out, heading, b.provider, runtime.NumCPU(), load, results.text())
 	if err := errors.Join(append(failed, err)...); err != nil {
 		return fmt.Errorf("%w\n(logs: %s)", err, b.dir)
 	}
@@ -194,8 +194,8 @@ func (e *Environment) run(ctx context.Context, s Scenario) error {
 	return s.Run(alive, e)
 }
 
-// load is how many programs wanted a CPU in the last minute, 0 where the system does not tell. Times of a run that began with more than none
-// say little.
+// load is how many programs wanted a CPU in the last minute, 0 where the system does not report it. Times of a run that began with more
+// than none mean little.
 func load() float64 {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {

@@ -104,16 +104,23 @@ func (f *Fleet[M]) Await(ctx context.Context, all []M, done func(M) bool) (map[s
 	for _, machine := range all {
 		names = append(names, machine.GetName())
 	}
-	return Await(ctx, f.Client, f.List, f.Cluster.Name, names, done)
+	return Await(ctx, Objects{f.Client, f.List, f.Cluster.Name}, names, done)
 }
 
-// Await watches the objects of a namespace until each of those with these names is done, and returns when it was.
-func Await[M Machine](ctx context.Context, c client.WithWatch, kind client.ObjectList, namespace string, names []string, done func(M) bool) (map[string]time.Time, error) {
+// Objects are those of a kind in a namespace, or in all.
+type Objects struct {
+	Client    client.WithWatch
+	Kind      client.ObjectList
+	Namespace string
+}
+
+// Await watches objects until each of those with these names is done, and returns when it was.
+func Await[M Machine](ctx context.Context, of Objects, names []string, done func(M) bool) (map[string]time.Time, error) {
 	w := newWaiting(names, done)
 	for len(w.missing) > 0 {
 		// The API server ends watches that cannot keep up with a burst of changes. A
 		// new one begins with all objects as they are.
-		changes, err := c.Watch(ctx, kind, client.InNamespace(namespace))
+		changes, err := of.Client.Watch(ctx, of.Kind, client.InNamespace(of.Namespace))
 		if err == nil {
 			w.follow(ctx, changes)
 		}
@@ -175,7 +182,8 @@ func (w *waiting[M]) note(found M) {
 // explain adds what is known of the first of the objects that are missing.
 func (w *waiting[M]) explain(cause error) error {
 	first := slices.Min(slices.Collect(maps.Keys(w.missing)))
-	return fmt.Errorf("waiting for machines: %w; %d are not ready, the first is %s%s", cause, len(w.missing), first, provider.Explain(w.missing[first]))
+	return fmt.Errorf("waiting for machines: %w; %d are not ready, the first is %s%s",
+		cause, len(w.missing), first, provider.Explain(w.missing[first]))
 }
 
 // Batch is what it took to make a number of machines at once.

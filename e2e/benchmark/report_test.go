@@ -30,7 +30,8 @@ func TestWaiting(t *testing.T) {
 	w.note(machine("b"))
 	g.Expect(w.seen).To(HaveLen(1))
 	g.Expect(w.seen["a"]).To(BeTemporally("~", time.Now(), time.Minute))
-	g.Expect(w.explain(errors.New("late"))).To(MatchError(And(ContainSubstring("1 are not ready, the first is b"), ContainSubstring("Ready Because: of this"))))
+	g.Expect(w.explain(errors.New("late"))).To(MatchError(And(
+		ContainSubstring("1 are not ready, the first is b"), ContainSubstring("Ready Because: of this"))))
 }
 
 func TestASlowNeighbourHasAnEffectWhereItCostsMoreThanRunsDiffer(t *testing.T) {

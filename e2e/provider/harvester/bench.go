@@ -32,10 +32,10 @@ const (
 	upstreams = 200
 )
 
-const notes = `Machines and bootstrap data are there before the first HarvesterMachine. A machine is ready when its virtual machine runs and has an
-address; its host is chosen by the real kube-scheduler. Requests to Harvester are counted in front of its API server; watches are apart.
-There is no workload cluster, so no Node is waited for; CAPHV looks for it every 10 s. Its column was measured with --manager, in the same hour
-as 34.5 s until all are ready for Faultline.
+const notes = `Machines and bootstrap data are there before the first HarvesterMachine. A machine is ready when its virtual machine runs and
+has an address; its host is chosen by the real kube-scheduler. Requests to Harvester are counted in front of its API server; watches are
+apart. There is no workload cluster, so no Node is waited for; CAPHV looks for it every 10 s. Its column was measured with --manager, in
+the same hour as 34.5 s until all are ready for Faultline.
 `
 
 // Benchmark implements benchmark.Provider.
@@ -52,13 +52,14 @@ func measure(machines []int, other string) benchmark.Plan {
 	for _, n := range machines {
 		scenarios = append(scenarios, scenario(n, watched, other))
 	}
-	neighbours := benchmark.Neighbours{One: "a Harvester", Start: func(ctx context.Context, e *benchmark.Environment, name string, delay time.Duration) (benchmark.Infrastructure, error) {
+	neighbours := benchmark.Neighbours{One: "a Harvester"}
+	neighbours.Start = func(ctx context.Context, e *benchmark.Environment, name string, delay time.Duration) (benchmark.Infrastructure, error) {
 		c, err := start(ctx, e, name, other)
 		if err == nil {
 			c.harvester.Delay(delay)
 		}
 		return c, err
-	}}
+	}
 	p := plan(other, append(scenarios, neighbours.Scenarios()...))
 	p.Notes += benchmark.NoEffect()
 	return p
@@ -125,7 +126,7 @@ func rows(b benchmark.Batch, idle benchmark.Cost, watch time.Duration) []benchma
 	return []benchmark.Row{
 		upstream(benchmark.Figure("seconds until all are ready", "%.1f", b.Seconds), "46.5").Below(aimReady),
 		upstream(benchmark.Figure("requests to Harvester a machine", "%.1f", b.Per(b.Calls.Sum(work))), "9.0").AtMost(aimCalls),
-		upstream(benchmark.Figure(fmt.Sprintf("requests to Harvester in all in %s of rest", watch), "%.0f", float64(idle.Calls.Sum(work))), "40 a second").Zero(),
+		upstream(benchmark.Figure("requests to Harvester in all in "+watch.String()+" of rest", "%.0f", float64(idle.Calls.Sum(work))), "40 a second").Zero(),
 		benchmark.Figure("watches of it that were opened again then", "%.0f", float64(idle.Calls.Sum(benchmark.IsApart))),
 		upstream(benchmark.Figure("percent of a core that the manager took then", "%.1f", 100*idle.CPU/watch.Seconds()), "3.7"),
 		upstream(benchmark.Figure("requests to the management cluster a machine", "%.1f", b.Per(b.Work())), "8.4"),

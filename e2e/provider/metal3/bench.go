@@ -67,8 +67,8 @@ apart, and so are watches. There is no workload cluster, so no Node is waited fo
 	}
 }
 
-// batch is what it took to make machines at once: until each had its host, and then, with hosts that do everything in no time, until the last
-// was provisioned.
+// batch is what it took to make machines at once: until each had its host, and then, with hosts that do everything in no time, until the
+// last was provisioned.
 type batch struct {
 	machines, hosts      int
 	each                 []float64 // the seconds from a machine's creation to its host, sorted
@@ -146,7 +146,8 @@ func (b batch) rows() []benchmark.Row {
 		benchmark.Figure("seconds from a machine's creation to its host, median", "%.2f", benchmark.Percentile(b.each, 50)),
 		benchmark.Figure("the same, 99 of 100", "%.2f", benchmark.Percentile(b.each, 99)),
 		per("Kubernetes requests a machine until it has its host", b.association.Work()).Beside("8-18").AtMost(aimHostRequests),
-		benchmark.Figure("lists of hosts in all", "%.0f", float64(b.association.Requests["list baremetalhosts"])).Beside(fmt.Sprint(b.machines)).Zero(),
+		benchmark.Figure("lists of hosts in all", "%.0f", float64(b.association.Requests["list baremetalhosts"])).
+			Beside(fmt.Sprint(b.machines)).Zero(),
 		per("Kubernetes requests a machine until it is provisioned", whole.Work()),
 		per("events, leases and watches a machine", whole.Requests.Sum(benchmark.IsApart)),
 		benchmark.Figure("CPU-seconds of the manager until all have a host", "%.1f", b.association.CPU).Beside(theirs.cpu),

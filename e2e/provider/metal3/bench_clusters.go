@@ -182,7 +182,7 @@ func (c *clusters) acquaint(ctx context.Context) error {
 		}
 	}
 	ready := func(m *infrav1.Metal3Machine) bool { return conditions.IsTrue(m, clusterv1.ReadyCondition) }
-	if _, err := benchmark.Await(ctx, c.in.Client, &infrav1.Metal3MachineList{}, metav1.NamespaceAll, machines, ready); err != nil {
+	if _, err := benchmark.Await(ctx, c.objects(&infrav1.Metal3MachineList{}), machines, ready); err != nil {
 		return err
 	}
 	if err := c.each(ctx, (*spreadCluster).copyDomains); err != nil {
@@ -191,12 +191,17 @@ func (c *clusters) acquaint(ctx context.Context) error {
 	return c.still(ctx)
 }
 
+// objects are those of a kind in all namespaces.
+func (c *clusters) objects(kind client.ObjectList) benchmark.Objects {
+	return benchmark.Objects{Client: c.in.Client, Kind: kind, Namespace: metav1.NamespaceAll}
+}
+
 func (c *clusters) await(ctx context.Context, done func(*infrav1.Metal3Cluster) bool) error {
 	names := make([]string, 0, len(c.all))
 	for _, p := range c.all {
 		names = append(names, p.cluster.Name)
 	}
-	_, err := benchmark.Await(ctx, c.in.Client, &infrav1.Metal3ClusterList{}, metav1.NamespaceAll, names, done)
+	_, err := benchmark.Await(ctx, c.objects(&infrav1.Metal3ClusterList{}), names, done)
 	return err
 }
 

@@ -81,8 +81,8 @@ func both(name, format string, spread, not float64) benchmark.Row {
 	return benchmark.Figure(name, format, spread).Beside(fmt.Sprintf(format, not))
 }
 
-const scaleNotes = `Workers that are spread are assigned their failure domains by the manager; the others have Machines that name theirs. The Machines
-are there before. Seconds are from the first creation of a Metal3Machine, requests those until all have hosts and the manager is at rest.
+const scaleNotes = `Workers that are spread are assigned their failure domains by the manager; the others have Machines that name theirs.
+The Machines are there before. Seconds are from the first creation of a Metal3Machine, requests those until all have hosts and the manager is at rest.
 Clusters are spread with rebalance Advise and workers enabled, and not with rebalance Off and workers not enabled. Each start is one of
 a manager over clusters that it has seen before: it reads all objects, has every controller look at each, and finds nothing to write but
 what is asked for anew. A decision follows an event that nobody but the rebalancer looks at, and what it has to say is written.

@@ -62,13 +62,16 @@ func expectMissed(t *testing.T, rows []benchmark.Row, missed string) {
 }
 
 func TestTheReportOfClustersMarksMissedAims(t *testing.T) {
+	asked := func(request string) func(*clusters) {
+		return func(c *clusters) { c.spread.rest.Requests = benchmark.Counts{request: 1} }
+	}
 	for name, test := range map[string]struct {
 		change func(*clusters)
 		missed string
 	}{
 		"all reached":              {change: func(*clusters) {}},
-		"a request at rest":        {func(c *clusters) { c.spread.rest.Requests = benchmark.Counts{"get secrets": 1} }, "requests a cluster in 30s at rest"},
-		"a watch that is renewed":  {change: func(c *clusters) { c.spread.rest.Requests = benchmark.Counts{"watch machines": 1} }},
+		"a request at rest":        {asked("get secrets"), "requests a cluster in 30s at rest"},
+		"a watch that is renewed":  {change: asked("watch machines")},
 		"a slow decision":          {func(c *clusters) { c.change.CPU = 20 }, "CPU-milliseconds of the manager a decision"},
 		"too much memory":          {func(c *clusters) { c.spread.rss = 120 << 20 }, "MiB of the manager at rest"},
 		"too much memory at times": {func(c *clusters) { c.spread.peak = 120 << 20 }, "MiB of the manager, highest"},
@@ -97,8 +100,10 @@ func TestTheReportOfWorkersMarksMissedAims(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spread := workers{machines: 500, hosts: 605, assigned: 9.9, cost: benchmark.Cost{Requests: benchmark.Counts{"patch metal3machines": 2020, "create events": 999}}}
-			named := workers{machines: 500, hosts: 605, cost: benchmark.Cost{Requests: benchmark.Counts{"patch metal3machines": 1500}}}
+			named := workers{machines: 500, hosts: 605}
+			spread := named
+			spread.assigned, spread.cost.Requests = 9.9, benchmark.Counts{"patch metal3machines": 2020, "create events": 999}
+			named.cost.Requests = benchmark.Counts{"patch metal3machines": 1500}
 			test.change(&spread, &named)
 			expectMissed(t, workerRows(spread, named), test.missed)
 		})

@@ -177,7 +177,8 @@ func (w *setup) phase(ctx context.Context, e *benchmark.Environment, name string
 		benchmark.Figure("of these of VSphereVMs", "%.0f", float64(cost.Reconciles[vmController])),
 		benchmark.Figure("writes to the Kubernetes API", "%.0f", float64(cost.Requests.Sum(isWrite))),
 		benchmark.Figure("calls to vCenter", "%.0f", float64(cost.Calls.Sum(benchmark.All))),
-		benchmark.Figure("MiB", "%.0f", float64(rss)/benchmark.Mebibyte), benchmark.Figure("MiB at the highest", "%.0f", float64(peak)/benchmark.Mebibyte))
+		benchmark.Figure("MiB", "%.0f", float64(rss)/benchmark.Mebibyte),
+		benchmark.Figure("MiB at the highest", "%.0f", float64(peak)/benchmark.Mebibyte))
 	return err
 }
 

@@ -33,9 +33,12 @@ func TestReportMarksMissedAims(t *testing.T) {
 	good := func() results {
 		return results{
 			rollout: benchmark.Batch{Machines: aimVMs, Seconds: aimSeconds - 0.01, Cost: benchmark.Cost{
-				Calls: benchmark.Counts{"CloneVM_Task": aimCalls * aimVMs}, Requests: benchmark.Counts{"get secrets": aimRequests * aimVMs, "create events": 1000}, CPU: aimCPU * aimVMs,
+				Calls: benchmark.Counts{"CloneVM_Task": aimCalls * aimVMs}, CPU: aimCPU * aimVMs,
+				Requests: benchmark.Counts{"get secrets": aimRequests * aimVMs, "create events": 1000},
 			}},
-			stock: benchmark.Batch{Machines: aimVMs, Seconds: aimStock - 0.01, Cost: benchmark.Cost{Calls: benchmark.Counts{"CloneVM_Task": aimStock * aimVMs}}},
+			stock: benchmark.Batch{Machines: aimVMs, Seconds: aimStock - 0.01, Cost: benchmark.Cost{
+				Calls: benchmark.Counts{"CloneVM_Task": aimStock * aimVMs},
+			}},
 			idle: benchmark.Batch{Machines: 10, Cost: benchmark.Cost{
 				Calls: benchmark.Counts{stream: 1}, Reconciles: benchmark.Counts{vmController: 10 * aimSync},
 			}},
