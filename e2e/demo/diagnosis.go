@@ -8,11 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/cluster-api/util/conditions"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 )
 
 // findings lists, object by object, the conditions that say that something is

@@ -11,12 +11,11 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/cluster-api/util/conditions"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
@@ -118,22 +117,16 @@ func (d *demo) intend(ctx context.Context, domain string, state faultlinev1.Doma
 // rebalanced waits until the control plane is spread over the domains that take it, as evenly as can be, and checks at every look
 // that no more than one machine is moved at a time and that none goes before another has come.
 func (d *demo) rebalanced(ctx context.Context) error {
-	said := ""
-	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
-		now, err := d.observe(ctx)
-		if err != nil {
-			return "", err
-		}
+	err := d.untilBalanced(ctx, faultlinev1.ControlPlaneBalancedCondition, func(ctx context.Context, now snapshot.Snapshot) (string, error) {
 		if err := snapshot.Surging(now, d.about.System); err != nil {
 			return "", err
 		}
-		infra, known, err := d.infrastructureCluster(ctx)
-		if err != nil {
-			return "", err
-		}
-		said = d.tell(said, conditionText(infra, faultlinev1.ControlPlaneBalancedCondition))
 		if missing := snapshot.Level(now, snapshot.RoleControlPlane); missing != "" {
 			return missing, nil
+		}
+		_, known, err := d.infrastructureCluster(ctx)
+		if err != nil {
+			return "", err
 		}
 		if known.ControlPlane.CurrentMove != nil {
 			return "the move of " + known.ControlPlane.CurrentMove.Machine + " is still under way", nil
@@ -144,6 +137,19 @@ func (d *demo) rebalanced(ctx context.Context) error {
 		return err
 	}
 	return d.notePlaces(ctx)
+}
+
+// untilBalanced waits until nothing is missing, and notes what a condition of the infrastructure reports meanwhile.
+func (d *demo) untilBalanced(ctx context.Context, condition string, check func(context.Context, snapshot.Snapshot) (string, error)) error {
+	said := ""
+	return d.until(ctx, func(ctx context.Context, now snapshot.Snapshot) (string, error) {
+		infra, _, err := d.infrastructureCluster(ctx)
+		if err != nil {
+			return "", err
+		}
+		said = d.tell(said, conditionText(infra, condition))
+		return check(ctx, now)
+	})
 }
 
 // tell notes what a condition says when it says something new.

@@ -9,13 +9,12 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/cluster-api/util/conditions"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/demo/internal/report"
@@ -26,11 +25,7 @@ import (
 // domainsReady waits until every domain is good by its own object and published
 // for control planes.
 func (d *demo) domainsReady(ctx context.Context) error {
-	return provider.Until(ctx, func(ctx context.Context) (string, error) {
-		now, err := d.observe(ctx)
-		if err != nil {
-			return "", err
-		}
+	return d.until(ctx, func(ctx context.Context, now snapshot.Snapshot) (string, error) {
 		for _, domain := range now.Domains {
 			if missing, err := d.domainIs(ctx, domain, true); missing != "" || err != nil {
 				return missing, err
@@ -122,11 +117,7 @@ func (d *demo) whole(ctx context.Context, down string, required ...string) (miss
 
 // checkSpread compares what the infrastructure says with what was asked for.
 func (d *demo) checkSpread(ctx context.Context) error {
-	return provider.Until(ctx, func(ctx context.Context) (string, error) {
-		now, err := d.observe(ctx)
-		if err != nil {
-			return "", err
-		}
+	return d.until(ctx, func(ctx context.Context, now snapshot.Snapshot) (string, error) {
 		if missing, err := snapshot.Spread(now, d.about.System, d.story.spreads); missing != "" || err != nil {
 			return missing, err
 		}
@@ -168,11 +159,7 @@ func (d *demo) repairDomain(ctx context.Context) error {
 
 // seen waits until the failed's domain, and no other, is shown as good or broken.
 func (d *demo) seen(ctx context.Context, good bool) error {
-	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
-		now, err := d.observe(ctx)
-		if err != nil {
-			return "", err
-		}
+	err := d.until(ctx, func(ctx context.Context, now snapshot.Snapshot) (string, error) {
 		for _, domain := range now.Domains {
 			want := good || domain.Name != d.failed.Domain
 			if missing, err := d.domainIs(ctx, domain, want); missing != "" || err != nil {
@@ -206,11 +193,7 @@ func (d *demo) replace(ctx context.Context) error {
 	if err := d.letGo(ctx, d.failed); err != nil {
 		return err
 	}
-	return provider.Until(ctx, func(ctx context.Context) (string, error) {
-		now, err := d.observe(ctx)
-		if err != nil {
-			return "", err
-		}
+	return d.until(ctx, func(ctx context.Context, now snapshot.Snapshot) (string, error) {
 		if missing, err := snapshot.Replaced(now, d.failed, known); missing != "" || err != nil {
 			return missing, err
 		}

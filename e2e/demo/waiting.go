@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
-	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 // workerWaits deletes a worker in the broken domain. Its MachineDeployment is for that domain alone: what comes in its place has to
@@ -29,11 +28,7 @@ func (d *demo) workerWaits(ctx context.Context) error {
 		return err
 	}
 	waits := ""
-	err = provider.Until(ctx, func(ctx context.Context) (missing string, err error) {
-		now, err := d.observe(ctx)
-		if err != nil {
-			return "", err
-		}
+	err = d.until(ctx, func(ctx context.Context, now snapshot.Snapshot) (string, error) {
 		replacement, missing, err := snapshot.Waiting(now, worker)
 		if missing != "" || err != nil {
 			return missing, err

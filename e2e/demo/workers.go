@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,27 +15,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
-	"github.com/faultline-io/faultline/e2e/provider"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // workersLevel waits until the workers are spread over the domains that receive machines, as evenly as can be, and checks at every
 // look that no more than one of them is missing.
 func (d *demo) workersLevel(ctx context.Context) error {
-	said := ""
-	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
-		now, err := d.observe(ctx)
-		if err != nil {
-			return "", err
-		}
-		if said, err = d.tellWorkers(ctx, said); err != nil {
-			return "", err
-		}
-		role := d.workerRole()
-		if missing, err := snapshot.Moving(now, role, d.story.workers); missing != "" || err != nil {
+	err := d.untilBalanced(ctx, faultlinev1.WorkersBalancedCondition, func(_ context.Context, now snapshot.Snapshot) (string, error) {
+		if missing, err := snapshot.Moving(now, d.workerRole(), d.story.workers); missing != "" || err != nil {
 			return missing, err
 		}
-		return snapshot.Level(now, role), nil
+		return snapshot.Level(now, d.workerRole()), nil
 	})
 	if err != nil {
 		return err
@@ -44,14 +35,6 @@ func (d *demo) workersLevel(ctx context.Context) error {
 
 // workerRole is the role of the machines of the MachineDeployment.
 func (d *demo) workerRole() string { return strings.TrimPrefix(d.deployment, d.cluster.Name+"-") }
-
-func (d *demo) tellWorkers(ctx context.Context, said string) (string, error) {
-	infra, _, err := d.infrastructureCluster(ctx)
-	if err != nil {
-		return said, err
-	}
-	return d.tell(said, conditionText(infra, faultlinev1.WorkersBalancedCondition)), nil
-}
 
 // logical asks for a number of logical failure domains, and waits until the workers are spread over them as evenly as can be.
 func (d *demo) logical(number int) func(context.Context) error {
@@ -63,15 +46,8 @@ func (d *demo) logical(number int) func(context.Context) error {
 		if err := d.want(ctx, map[string]any{"distribution": map[string]any{"workers": map[string]any{"desiredFailureDomains": number}}}); err != nil {
 			return err
 		}
-		said, keys := "", map[string]string{}
-		err = provider.Until(ctx, func(ctx context.Context) (missing string, err error) {
-			now, err := d.observe(ctx)
-			if err != nil {
-				return "", err
-			}
-			if said, err = d.tellWorkers(ctx, said); err != nil {
-				return "", err
-			}
+		var keys map[string]string
+		err = d.untilBalanced(ctx, faultlinev1.WorkersBalancedCondition, func(ctx context.Context, now snapshot.Snapshot) (missing string, err error) {
 			if keys, err = d.keys(ctx); err != nil {
 				return "", err
 			}
@@ -112,12 +88,7 @@ func (d *demo) noteKeys(before, now map[string]string) {
 	for machine, key := range now {
 		members[key] = append(members[key], machine)
 	}
-	var names []string
-	for key := range members {
-		names = append(names, key)
-	}
-	slices.Sort(names)
-	for _, key := range names {
+	for _, key := range slices.Sorted(maps.Keys(members)) {
 		slices.Sort(members[key])
 		d.reporter.Note(key + ": " + strings.Join(members[key], ", "))
 	}

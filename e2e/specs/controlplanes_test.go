@@ -10,10 +10,9 @@ import (
 	"os"
 	"strconv"
 
-	"k8s.io/client-go/rest"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/faultline-io/faultline/e2e/workload"
