@@ -86,7 +86,7 @@ type Repeats struct {
 	swept int
 }
 
-// Writer is what objects are written with.
+// Writer is what objects are written with. Patch is given an object that has no more than a name, and sets it to the answer.
 type Writer interface {
 	Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error
 	Scheme() *runtime.Scheme

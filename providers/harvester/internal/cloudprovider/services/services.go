@@ -273,7 +273,7 @@ func (s *Services) bring(ctx context.Context, service *corev1.Service, p part, l
 	if lb.DeletionTimestamp != nil || !unlike(lb, wanted) {
 		return lb, nil
 	}
-	if err := s.balancers.Write(ctx, onHarvester{s.harvester}, lb, wanted); err != nil {
+	if err := s.balancers.Write(ctx, onHarvester{s.harvester, wanted}, lb, wanted); err != nil {
 		return lb, fmt.Errorf("updating LoadBalancer %s/%s on Harvester: %w", lb.Namespace, lb.Name, err)
 	}
 	return wanted, nil
