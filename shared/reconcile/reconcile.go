@@ -56,6 +56,9 @@ type Loop[T client.Object, S Scope] struct {
 	Written *patch.Written
 	// Finalizer is on the object before Normal runs; "" for a kind that adds its own when there is something to hold.
 	Finalizer string
+	// PausedOnlyWhenTrue leaves the condition Paused out until it has been true once. Other kinds that have conditions show it from
+	// the beginning, as Cluster API asks of its contract's kinds.
+	PausedOnlyWhenTrue bool
 	// SharedConditions says that other controllers set conditions of the kind too.
 	SharedConditions bool
 
@@ -86,13 +89,18 @@ type Loop[T client.Object, S Scope] struct {
 	Stored func(S)
 	// Forget is told of an object that is gone, or another manager's.
 	Forget func(client.ObjectKey)
+	// Absent is the work for an object that does not exist.
+	Absent func(context.Context, client.ObjectKey) (ctrl.Result, error)
 }
 
-// Run reconciles the object of the request, which it reads into obj: that has no name afterwards if there is none.
+// Run reconciles the object of the request, which it reads into obj.
 func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ctrl.Result, reterr error) {
 	switch err := l.Client.Get(ctx, req.NamespacedName, obj); {
 	case apierrors.IsNotFound(err):
 		l.forget(req.NamespacedName)
+		if l.Absent != nil {
+			return l.Absent(ctx, req.NamespacedName)
+		}
 		return ctrl.Result{}, nil
 	case err != nil:
 		return ctrl.Result{}, err
@@ -177,9 +185,11 @@ func paused(owner *clusterv1.Cluster, obj client.Object) bool {
 }
 
 func (l Loop[T, S]) showPaused(obj T, is bool) {
-	if o, ok := any(obj).(status.Object); ok {
-		status.Paused(o, is)
+	o, ok := any(obj).(status.Object)
+	if !ok || l.PausedOnlyWhenTrue && !is && !conditions.Has(o, clusterv1.PausedCondition) {
+		return
 	}
+	status.Paused(o, is)
 }
 
 // save writes what has changed, or returns when it is to be looked at again because it has not been written yet.

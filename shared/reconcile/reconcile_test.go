@@ -245,6 +245,22 @@ func TestAKindMayHaveWorkToDoForAPausedObject(t *testing.T) {
 	w.Expect(conditions.Has(w.stored(), clusterv1.PausedCondition)).To(BeFalse(), "that is the work's to say")
 }
 
+func TestAKindMayShowThatItIsNotPausedOnlyWhenItWas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, cluster())
+	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) { l.PausedOnlyWhenTrue = true }
+	_, err := w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	c := w.stored()
+	w.Expect(conditions.Has(c, clusterv1.PausedCondition)).To(BeFalse())
+	for _, reason := range []string{clusterv1.PausedReason, clusterv1.NotPausedReason} {
+		w.owner = &clusterv1.Cluster{Spec: clusterv1.ClusterSpec{Paused: ptr.To(reason == clusterv1.PausedReason)}}
+		_, err := w.run()
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(conditions.GetReason(w.stored(), clusterv1.PausedCondition)).To(Equal(reason))
+	}
+}
+
 func TestAnObjectThatAnotherIsToWriteFirstIsLeftAsItIs(t *testing.T) {
 	t.Parallel()
 	left := func(loop *reconcile.Loop[*providertest.Cluster, *scope]) {
@@ -424,6 +440,21 @@ func TestWorkThatGoesOnWithoutWhatIsUndoneIsRepeatedWhenThatMayBeWrittenAndTells
 	w.Expect(result.RequeueAfter).To(Equal(time.Minute))
 	w.Expect(conditions.GetMessage(w.stored(), faultlinev1.MetadataKeptCondition)).To(ContainSubstring("finalizer f of Secret s"))
 	w.Expect(w.stored().Status.FailureDomains).To(HaveLen(1), "the work was done")
+}
+
+func TestAKindMayHaveWorkToDoForAnObjectThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, &providertest.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}})
+	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
+		l.Absent = func(context.Context, client.ObjectKey) (ctrl.Result, error) {
+			w.note("absent")
+			return ctrl.Result{RequeueAfter: time.Second}, nil
+		}
+	}
+	result, err := w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result.RequeueAfter).To(Equal(time.Second))
+	w.Expect(w.called).To(Equal([]string{"forget", "absent"}))
 }
 
 func TestOwnersAreFoundOrNil(t *testing.T) {

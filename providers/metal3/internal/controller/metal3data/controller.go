@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -54,13 +53,11 @@ type addressBook interface {
 
 // scope is data with all that it is rendered from. What is nil does not exist, or is not known yet.
 type scope struct {
-	data    *infrav1.Metal3Data
-	patch   *patch.Patch
-	cluster *clusterv1.Cluster
-	former  string // the problem that the status had
-	// wasPaused says that the status has a condition Paused, which it gets when the data is paused for the first time.
-	wasPaused bool
-	template  *infrav1.Metal3DataTemplate
+	data     *infrav1.Metal3Data
+	patch    *patch.Patch
+	cluster  *clusterv1.Cluster
+	former   string // the problem that the status had
+	template *infrav1.Metal3DataTemplate
 	objects
 	retryAfter time.Duration // set where the time that passes is what matters, not an event
 }
@@ -79,16 +76,14 @@ type scope struct {
 // Reconcile renders the data once, when everything that the template refers to is there.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Data, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder,
+		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, PausedOnlyWhenTrue: true,
 		Gather: r.begin, Normal: r.reconcileNormal, Delete: r.reconcileDelete, Summarize: r.announce,
 	}.Run(ctx, req, &infrav1.Metal3Data{})
 }
 
 func (r *Reconciler) begin(ctx context.Context, data *infrav1.Metal3Data, p *patch.Patch) (*scope, error) {
 	cluster, err := reconcile.ClusterOf(ctx, r.Client, data)
-	return &scope{
-		data: data, patch: p, cluster: cluster, former: ptr.Deref(data.Status.ErrorMessage, ""), wasPaused: conditions.Has(data, clusterv1.PausedCondition),
-	}, err
+	return &scope{data: data, patch: p, cluster: cluster, former: ptr.Deref(data.Status.ErrorMessage, "")}, err
 }
 
 // Owner is the Cluster.
@@ -179,9 +174,6 @@ func (r *Reconciler) addresses(ctx context.Context, s *scope, pools []render.Poo
 func (r *Reconciler) announce(_ context.Context, s *scope) error {
 	if message := ptr.Deref(s.data.Status.ErrorMessage, ""); message != "" && message != s.former {
 		r.Recorder.Eventf(s.data, nil, corev1.EventTypeWarning, "DataNotRendered", "Render", "%s", message)
-	}
-	if !s.wasPaused {
-		conditions.Delete(s.data, clusterv1.PausedCondition)
 	}
 	return nil
 }

@@ -237,10 +237,4 @@ func TestDataOfAPausedCluster(t *testing.T) {
 	}).Should(BeFalse())
 	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(false) })
 	w.ready(data)
-	w.Expect(conditions.IsFalse(data, clusterv1.PausedCondition)).To(BeTrue())
-
-	w.machine("m-2", "h-1")
-	never := w.data("t-5", "m-2")
-	w.ready(never)
-	w.Expect(conditions.Has(never, clusterv1.PausedCondition)).To(BeFalse(), "it was never paused")
 }

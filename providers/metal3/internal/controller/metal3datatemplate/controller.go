@@ -77,18 +77,14 @@ type scope struct {
 
 // Reconcile serves all claims of a template. Claims of a template that does not exist are told so, and can be deleted.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	template := &infrav1.Metal3DataTemplate{}
-	result, err := reconcile.Loop[*infrav1.Metal3DataTemplate, *scope]{
+	return reconcile.Loop[*infrav1.Metal3DataTemplate, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.templates, Recorder: r.Recorder,
 		Gather: func(ctx context.Context, template *infrav1.Metal3DataTemplate, p *patch.Patch) (*scope, error) {
 			return r.gather(ctx, req.NamespacedName, template, p)
 		},
-		Normal: r.reconcile, Delete: r.reconcile, Forget: func(template client.ObjectKey) { r.shown.Delete(template) },
-	}.Run(ctx, req, template)
-	if err == nil && template.Name == "" {
-		return r.reconcileAbsent(ctx, req.NamespacedName)
-	}
-	return result, err
+		Normal: r.reconcile, Delete: r.reconcile, Absent: r.reconcileAbsent,
+		Forget: func(template client.ObjectKey) { r.shown.Delete(template) },
+	}.Run(ctx, req, &infrav1.Metal3DataTemplate{})
 }
 
 // Owner is nil: a template may serve several Clusters.
