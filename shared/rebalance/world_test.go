@@ -125,7 +125,7 @@ func (w *world) plane() providertest.ControlPlane {
 
 func (w *world) controlPlane(replicas int) {
 	w.t.Helper()
-	w.Expect(w.plane().Create(w.t.Context(), int32(replicas), clusterv1.ContractVersionedObjectReference{ //nolint:gosec // a few
+	w.Expect(w.plane().Create(w.t.Context(), int32(replicas), clusterv1.ContractVersionedObjectReference{
 		APIGroup: providertest.GroupVersion.Group, Kind: "MachineTemplate", Name: "template",
 	})).To(Succeed())
 }
