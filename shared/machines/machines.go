@@ -8,6 +8,8 @@ package machines
 import (
 	"context"
 	"fmt"
+	"iter"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -55,12 +57,8 @@ func (s Snapshot) InfraOf(machine *clusterv1.Machine) client.Object {
 	return s.infra[machine.Spec.InfrastructureRef]
 }
 
-// Infra calls do with each infrastructure machine, also with one that has no Machine.
-func (s Snapshot) Infra(do func(client.Object)) {
-	for _, infra := range s.infra {
-		do(infra)
-	}
-}
+// Infra are all infrastructure machines, also those that have no Machine.
+func (s Snapshot) Infra() iter.Seq[client.Object] { return maps.Values(s.infra) }
 
 // OfControlPlane reads the control-plane Machines of a cluster with a reader that may be the API server itself: their infrastructure machines are
 // few, and are read one by one.

@@ -78,11 +78,11 @@ func Publish[T client.Object](
 		return distribution.Result{}, err
 	}
 	waiting := map[string]int{}
-	all.Infra(func(o client.Object) {
-		if reason := why(o.(T)); reason != "" {
+	for infra := range all.Infra() {
+		if reason := why(infra.(T)); reason != "" {
 			waiting[reason]++
 		}
-	})
+	}
 	return d.publish(seen, counted(all), waiting), nil
 }
 

@@ -79,21 +79,11 @@ func (r *Reconciler) read(ctx context.Context, reader client.Reader, key client.
 	if !r.filter.Passes(infra) || annotations.IsExternallyManaged(infra) || !infra.GetDeletionTimestamp().IsZero() {
 		return nil, nil, nil
 	}
-	owner, err := ownerOf(ctx, reader, infra)
+	owner, err := reconcile.OwnerCluster(ctx, reader, infra)
 	if err != nil || owner == nil || annotations.IsPaused(owner, infra) || !owner.DeletionTimestamp.IsZero() {
 		return nil, nil, err
 	}
 	return infra, owner, nil
-}
-
-// ownerOf is the Cluster that owns an infrastructure cluster, nil as long as there is none.
-func ownerOf(ctx context.Context, reader client.Reader, infra client.Object) (*clusterv1.Cluster, error) {
-	for _, ref := range infra.GetOwnerReferences() {
-		if ref.Kind == "Cluster" {
-			return reconcile.Find(ctx, reader, client.ObjectKey{Namespace: infra.GetNamespace(), Name: ref.Name}, &clusterv1.Cluster{})
-		}
-	}
-	return nil, nil
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, infra provider.Cluster, owner *clusterv1.Cluster) (ctrl.Result, error) {

@@ -30,10 +30,10 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
-	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/rebalance"
 	"github.com/faultline-io/faultline/shared/testenv"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 var (
@@ -109,14 +109,12 @@ func (w *world) get(o client.Object) {
 
 func (w *world) cluster() {
 	w.t.Helper()
-	owner := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
-	owner.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Cluster", Name: "one"}
-	w.create(owner)
 	infra := &providertest.Cluster{ObjectMeta: w.meta("one")}
-	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "one", UID: owner.UID}}
 	infra.Spec.Distribution.ControlPlane.Rebalance = faultlinev1.ControlPlaneRebalanceSurgeOne
-	w.create(infra)
+	w.user().Cluster(infra)
 }
+
+func (w *world) user() testworld.User { return testworld.User{T: w.t, G: w.WithT, Client: w.client} }
 
 // plane plays the control plane.
 func (w *world) plane() providertest.ControlPlane {
@@ -177,24 +175,16 @@ func (w *world) owner() *clusterv1.Cluster {
 // machine makes one that is Ready in a domain.
 func (w *world) machine(name, domain string) {
 	w.t.Helper()
-	infra := &providertest.Machine{ObjectMeta: w.meta(name), Status: provider.Place{Domain: domain, Exists: true}}
+	infra := &providertest.Machine{ObjectMeta: w.meta(name)}
 	infra.Annotations = map[string]string{
 		clusterv1.TemplateClonedFromNameAnnotation: "template", clusterv1.TemplateClonedFromGroupKindAnnotation: "MachineTemplate." + providertest.GroupVersion.Group,
 	}
-	w.create(infra)
-	machine := &clusterv1.Machine{ObjectMeta: w.meta(name)}
-	machine.Labels[clusterv1.MachineControlPlaneLabel] = ""
-	machine.Finalizers = []string{clusterv1.MachineFinalizer}
-	machine.Spec = clusterv1.MachineSpec{
-		ClusterName: "one", FailureDomain: domain, Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("bootstrap")},
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Machine", Name: name},
-	}
-	w.create(machine)
-	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: name}
+	w.user().Machine("one", domain, infra, func(machine *clusterv1.Machine) {
+		machine.Labels[clusterv1.MachineControlPlaneLabel], machine.Finalizers = "", []string{clusterv1.MachineFinalizer}
+	})
+	w.Expect(w.plane().Joined(w.t.Context(), name)).To(Succeed())
+	machine := w.machineNow(name)
 	machine.Status.FailureDomain = domain
-	for _, condition := range []string{clusterv1.MachineReadyCondition, clusterv1.MachineUpToDateCondition} {
-		conditions.Set(machine, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Reason"})
-	}
 	w.status(machine)
 }
 

@@ -37,15 +37,19 @@ func Find[T client.Object](ctx context.Context, reader client.Reader, key client
 
 // OwnerCluster finds the Cluster that owns an infrastructure cluster. It returns nil as long as there is none, for which the Cluster
 // controller has to come first, and an empty Cluster for an object that is being deleted and has none any more.
-func OwnerCluster(ctx context.Context, reader client.Client, obj client.Object) (*clusterv1.Cluster, error) {
-	owner, err := util.GetOwnerCluster(ctx, reader, metav1.ObjectMeta{Namespace: obj.GetNamespace(), OwnerReferences: obj.GetOwnerReferences()})
-	if client.IgnoreNotFound(err) != nil {
-		return nil, err
+func OwnerCluster(ctx context.Context, reader client.Reader, obj client.Object) (*clusterv1.Cluster, error) {
+	for _, ref := range obj.GetOwnerReferences() {
+		if ref.Kind == "Cluster" && schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group == clusterv1.GroupVersion.Group {
+			owner, err := Find(ctx, reader, client.ObjectKey{Namespace: obj.GetNamespace(), Name: ref.Name}, &clusterv1.Cluster{})
+			if err != nil || owner != nil {
+				return owner, err
+			}
+		}
 	}
-	if owner == nil && !obj.GetDeletionTimestamp().IsZero() {
+	if !obj.GetDeletionTimestamp().IsZero() {
 		return &clusterv1.Cluster{}, nil
 	}
-	return owner, nil
+	return nil, nil
 }
 
 // OwnerMachine finds the Machine that owns an object, nil when there is none.
