@@ -20,6 +20,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// The modules of this project, and the one whose types all providers embed.
+const (
+	ourModules   = "github.com/faultline-io/faultline/"
+	sharedModule = ourModules + "shared/"
+)
+
 // Wire is a version of an API whose format is tested.
 type Wire struct {
 	Add     func(*runtime.Scheme) error
@@ -28,14 +34,16 @@ type Wire struct {
 	Prefix string
 	// Folder has an object of each kind.
 	Folder string
+	// Shared has the types that all providers embed count, too: objects of one provider are enough to have every field of them.
+	Shared bool
 	// NeverEmpty are kinds that always have some field.
 	NeverEmpty []string
 }
 
-// WireFormat tests the kinds of a version whose names have the prefix. For each there is an object in the folder; together
-// they have every field of the types, with zero values where those mean something, because they are the first to get lost. It
-// wants
+// WireFormat tests the kinds of a version whose names have the prefix. For each there is an object in the folder, with zero
+// values where those mean something, because they are the first to get lost. It wants
 //
+//   - every field of the types, of which each is in one of the objects at least;
 //   - the same bytes when an object is written again;
 //   - nothing in an object that nobody put there, as what is written out cannot be told from what the user said; kinds that are
 //     never empty are left out;
@@ -52,6 +60,7 @@ func WireFormat(t *testing.T, wire Wire) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(files).To(gomega.HaveLen(len(kinds)))
 	g.Expect(kinds).NotTo(gomega.BeEmpty())
+	missing, written := map[string]bool{}, map[string]bool{}
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			object, err := scheme.New(wire.Version.WithKind(kind))
@@ -60,9 +69,88 @@ func WireFormat(t *testing.T, wire Wire) {
 				staysEmpty(t, object)
 			}
 			keepsConditions(t, object.DeepCopyObject())
-			staysAsWritten(t, object, filepath.Join(wire.Folder, strings.ToLower(kind)+".yaml"))
+			file := filepath.Join(wire.Folder, strings.ToLower(kind)+".yaml")
+			staysAsWritten(t, object, file)
+			fieldsOf(reflect.TypeOf(object), missing)
+			fieldsIn(reflect.TypeOf(object), document(t, file), written)
 		})
 	}
+	maps.DeleteFunc(missing, func(field string, _ bool) bool {
+		return written[field] || !wire.Shared && strings.HasPrefix(field, sharedModule)
+	})
+	g.Expect(strings.Join(slices.Sorted(maps.Keys(missing)), "\n")).To(gomega.BeEmpty(), "fields that no object in "+wire.Folder+" has")
+}
+
+// document reads an object as it is written.
+func document(t *testing.T, file string) map[string]any {
+	t.Helper()
+	g, object := gomega.NewWithT(t), map[string]any{}
+	data, err := os.ReadFile(file)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(yaml.Unmarshal(data, &object)).To(gomega.Succeed())
+	return object
+}
+
+// fieldsOf collects the fields of a type and of what it is made of. What others define is one value.
+func fieldsOf(kind reflect.Type, all map[string]bool) {
+	switch kind.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		fieldsOf(kind.Elem(), all)
+	case reflect.Struct:
+		for name, field := range ownFields(kind) {
+			if known := all[name]; !known {
+				all[name] = true
+				fieldsOf(field.Type, all)
+			}
+		}
+	}
+}
+
+// fieldsIn collects the fields that a value of a type has as it is written.
+func fieldsIn(kind reflect.Type, value any, all map[string]bool) {
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	switch value := value.(type) {
+	case []any:
+		for _, element := range value {
+			if kind.Kind() == reflect.Slice {
+				fieldsIn(kind.Elem(), element, all)
+			}
+		}
+	case map[string]any:
+		if kind.Kind() == reflect.Map {
+			for _, element := range value {
+				fieldsIn(kind.Elem(), element, all)
+			}
+			return
+		}
+		for name, field := range ownFields(kind) {
+			key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if inner, found := value[key]; found {
+				all[name] = true
+				fieldsIn(field.Type, inner, all)
+			}
+		}
+	}
+}
+
+// ownFields returns the fields of a struct of this project, with those that are embedded in it, as package.Type.field; nothing of other types.
+func ownFields(kind reflect.Type) map[string]reflect.StructField {
+	fields := map[string]reflect.StructField{}
+	if kind.Kind() != reflect.Struct || !strings.HasPrefix(kind.PkgPath(), ourModules) {
+		return fields
+	}
+	for i := range kind.NumField() {
+		field := kind.Field(i)
+		switch name, _, _ := strings.Cut(field.Tag.Get("json"), ","); {
+		case name == "" && field.Anonymous:
+			maps.Copy(fields, ownFields(field.Type))
+		case name != "" && name != "-" && field.Type != reflect.TypeFor[metav1.ObjectMeta]():
+			fields[kind.PkgPath()+"."+kind.Name()+"."+name] = field
+		}
+	}
+	return fields
 }
 
 func staysAsWritten(t *testing.T, object runtime.Object, file string) {

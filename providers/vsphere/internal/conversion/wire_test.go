@@ -22,6 +22,6 @@ func TestWireFormatOfV1beta1(t *testing.T) {
 func TestWireFormatOfV1beta2(t *testing.T) {
 	rulestest.WireFormat(t, rulestest.Wire{
 		Add: infrav1.AddToScheme, Version: infrav1.GroupVersion, Prefix: "VSphere", Folder: filepath.Join("..", "..", "api", "v1beta2", "testdata"),
-		NeverEmpty: []string{"VSphereMachineTemplate"},
+		NeverEmpty: []string{"VSphereMachineTemplate"}, Shared: true,
 	})
 }
