@@ -27,7 +27,8 @@ const (
 	// Linux guests are configured by cloud-init or Ignition.
 	Linux OS = "Linux"
 
-	// Windows guests are not supported yet.
+	// Windows guests are configured by Cloudbase-Init. Their names have at most
+	// MaxWindowsNameLength characters.
 	Windows OS = "Windows"
 )
 
