@@ -6,6 +6,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,8 @@ type Cluster struct {
 	Kind string
 	// Owner is the reference to the Cluster, once it is created.
 	Owner metav1.OwnerReference
+	// Deployment is the MachineDeployment of its machines; "" is none.
+	Deployment string
 }
 
 // Endpoint is the control plane's. Nothing listens there.
@@ -66,6 +69,9 @@ func (c *Cluster) Machine(name, domain string) (*clusterv1.Machine, *corev1.Secr
 		Bootstrap: clusterv1.Bootstrap{DataSecretName: &name},
 	}}
 	machine.OwnerReferences = []metav1.OwnerReference{c.Owner}
+	if c.Deployment != "" {
+		machine.Labels[clusterv1.MachineDeploymentNameLabel] = c.Deployment
+	}
 	data := &corev1.Secret{ObjectMeta: c.Meta(name), StringData: map[string]string{"value": "#cloud-config\n", "format": "cloud-config"}}
 	return machine, data
 }
@@ -78,6 +84,7 @@ func (c *Cluster) CreateMachine(ctx context.Context, api client.Client, name, do
 		return metav1.ObjectMeta{}, err
 	}
 	meta := c.Meta(name)
+	meta.Labels = maps.Clone(machine.Labels)
 	meta.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: new(true),
 	}}

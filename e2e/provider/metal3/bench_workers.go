@@ -86,7 +86,7 @@ func (w *workers) measure(ctx context.Context, e *benchmark.Environment, spread 
 	if err := y.deploy(ctx, w.machines, spread); err != nil {
 		return err
 	}
-	all, err := y.prepareWorkers(ctx, w.machines, spread)
+	all, err := y.Machines(ctx, w.machines)
 	if err != nil {
 		return err
 	}
@@ -109,13 +109,17 @@ func (w *workers) measure(ctx context.Context, e *benchmark.Environment, spread 
 	return y.checkSpread(ctx, w.machines)
 }
 
-// deploy makes the MachineDeployment, and has the cluster spread it or not.
+// deploy makes the MachineDeployment, and has the cluster spread it or not. Machines that are to be spread name no failure domain.
 func (y *benchSetup) deploy(ctx context.Context, replicas int, spread bool) error {
 	md := &clusterv1.MachineDeployment{ObjectMeta: y.Cluster.Meta(deployment), Spec: clusterv1.MachineDeploymentSpec{
 		ClusterName: y.name, Replicas: new(int32(replicas)), //nolint:gosec // It is a number of machines.
 		Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: deployment}},
 	}}
 	md.OwnerReferences = []metav1.OwnerReference{y.Cluster.Owner}
+	y.Cluster.Deployment = deployment
+	if spread {
+		y.Domains = []string{""}
+	}
 	template, _ := y.Cluster.Machine("template", "")
 	md.Spec.Template.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: deployment}
 	md.Spec.Template.Spec = template.Spec
@@ -125,37 +129,6 @@ func (y *benchSetup) deploy(ctx context.Context, replicas int, spread bool) erro
 	infra := &infrav1.Metal3Cluster{ObjectMeta: y.Cluster.Meta(y.name)}
 	body := fmt.Sprintf(`{"spec":{"distribution":{"workers":{"enabled":%t}}}}`, spread)
 	return y.Client.Patch(ctx, infra, client.RawPatch(mergePatch, []byte(body)))
-}
-
-// prepareWorkers makes the Machines of the MachineDeployment with their bootstrap data, and returns their Metal3Machines, which are
-// still to be created. Machines that are not to be spread name their failure domains.
-func (y *benchSetup) prepareWorkers(ctx context.Context, n int, spread bool) ([]*infrav1.Metal3Machine, error) {
-	made := make([]*infrav1.Metal3Machine, n)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(provider.CreateAtOnce)
-	for i := range made {
-		rack := y.Domains[i%rackCount]
-		if spread {
-			rack = ""
-		}
-		group.Go(func() (err error) {
-			made[i], err = y.prepareWorker(ctx, fmt.Sprintf("%s-%04d", y.name, i), rack)
-			return err
-		})
-	}
-	return made, group.Wait()
-}
-
-func (y *benchSetup) prepareWorker(ctx context.Context, name, rack string) (*infrav1.Metal3Machine, error) {
-	machine, data := y.Cluster.Machine(name, rack)
-	machine.Labels[clusterv1.MachineDeploymentNameLabel] = deployment
-	if err := provider.Create(ctx, y.Client, data, machine); err != nil {
-		return nil, err
-	}
-	infra := newMachine(y.Cluster.Meta(name))
-	infra.Labels[clusterv1.MachineDeploymentNameLabel] = deployment
-	infra.OwnerReferences = []metav1.OwnerReference{ownedBy(machine)}
-	return infra, nil
 }
 
 // makeWorkers creates the Metal3Machines and waits until each has its host, and its failure domain before if it is to be assigned one.
