@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -70,7 +72,11 @@ func (h *harvesterOf) Update(_ context.Context, o client.Object, _ ...client.Upd
 	if o.GetResourceVersion() != h.live[o.GetName()].ResourceVersion {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "loadbalancers"}, o.GetName(), errors.New("changed"))
 	}
-	h.live[o.GetName()] = o.(*lbv1.LoadBalancer).DeepCopy()
+	lb := &lbv1.LoadBalancer{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.(*unstructured.Unstructured).Object, lb); err != nil {
+		return err
+	}
+	h.live[lb.Name] = lb
 	return nil
 }
 
