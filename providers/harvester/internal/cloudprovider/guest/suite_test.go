@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/component-base/cli"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
@@ -144,6 +145,7 @@ type cluster struct {
 	*site
 	name       string
 	client     client.WithWatch
+	admin      *rest.Config
 	kubeconfig string
 	harvester  string // the file of the kubeconfig
 	vips       *vips
@@ -153,7 +155,7 @@ type cluster struct {
 func (s *site) cluster(name string) *cluster {
 	s.t.Helper()
 	env := guests.take(s.t)
-	c := &cluster{site: s, name: name}
+	c := &cluster{site: s, name: name, admin: env.Config}
 	var err error
 	c.client, err = client.NewWithWatch(env.Config, client.Options{Scheme: clientgoscheme.Scheme})
 	s.Expect(err).NotTo(HaveOccurred())
