@@ -62,7 +62,9 @@ func zoneFaults() map[string]zoneFault {
 			d.Spec.Topology.Hosts.VMGroupName = "rack-b-vms"
 		},
 			infrav1.VSphereDeploymentZoneHostsReadyCondition, "HostsMisconfigured"},
-		"template": {func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) { d.Spec.Topology.Template = "none" },
+		"template": {func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
+			d.Spec.Topology.Template = "none"
+		},
 			infrav1.VSphereDeploymentZoneTemplateReadyCondition, "TemplateNotFound"},
 		"maintenance": {func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
 			d.Spec.Zone.Name = "zone-b"
