@@ -188,6 +188,9 @@ func (e *Environment) run(ctx context.Context, s Scenario) error {
 		case <-alive.Done():
 		}
 	}()
+	if err := e.awaitMetrics(alive); err != nil {
+		return err
+	}
 	if s.Title != "" {
 		e.Section(s.Title)
 	}

@@ -91,7 +91,7 @@ func (e *Environment) FromStart(ctx context.Context, w Counted, happens func() e
 		err = ready(ctx)
 	}
 	if err == nil {
-		err = e.awaitMetrics(ctx, w)
+		err = e.awaitMetrics(ctx)
 	}
 	if err != nil {
 		return Cost{}, err
@@ -108,14 +108,17 @@ func (e *Environment) since(ctx context.Context, w Counted, before Cost, happens
 }
 
 // awaitMetrics waits until the manager, which is ready, counts what it does: its controllers start later.
-func (e *Environment) awaitMetrics(ctx context.Context, w Counted) error {
+func (e *Environment) awaitMetrics(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
-		_, last = e.Sample(ctx, w)
-		return last == nil, nil
+		process, err := e.manager()
+		if err == nil {
+			_, last = process.Metric(ctx, reconcileTotal)
+		}
+		return last == nil, err
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the manager's controllers: %w: %w", provider.Because(ctx, err), last)
+		return fmt.Errorf("waiting for the manager's controllers: %w", errors.Join(provider.Because(ctx, err), last))
 	}
 	return nil
 }
