@@ -9,12 +9,18 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // kept waits until nothing of the object is told to be removed.
@@ -66,4 +72,33 @@ func idleWorld(t *testing.T) *world {
 	w.host("h", zoneName(1))
 	w.cluster("c")
 	return w
+}
+
+// Of each kind of object that the manager goes on writing.
+func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *testing.T) {
+	// Not beside other tests, whose objects wake its controllers.
+	w := stillWorld(t)
+	w.host("h", zoneName(1))
+	quarrel, config := w.user().Quarrel(w.config, "")
+	w.config = config
+	admin, err := clientcmd.RESTConfigFromKubeConfig(w.sim.Kubeconfig())
+	w.Expect(err).NotTo(HaveOccurred())
+	onHarvester, config := testworld.User{T: t, G: w.WithT, Client: w.harvester}.Quarrel(admin, "")
+	onHarvester.Events = w.client
+	w.identity(testworld.Kubeconfig(w.user(), config, "default"))
+	w.start()
+	cluster := w.cluster("c", balanced)
+	w.condition(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
+	quarrel.About(
+		testworld.Marked{Object: cluster, Mark: infrav1.ClusterFinalizer},
+		testworld.Marked{Object: &corev1.Secret{ObjectMeta: w.meta("identity")}, Mark: infrav1.IdentitySecretFinalizer},
+	)
+	list := &lbv1.LoadBalancerList{}
+	w.Expect(w.harvester.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+	w.Expect(list.Items).To(HaveLen(1))
+	lb := &list.Items[0]
+	// One after the other: while a write of the load balancer loses, its Service is not looked at.
+	onHarvester.About(testworld.Marked{Object: lb, Mark: clusterv1.ClusterNameLabel})
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: lb.Namespace, Name: lb.Name}}
+	onHarvester.About(testworld.Marked{Object: service, Mark: clusterv1.ClusterNameLabel})
 }
