@@ -64,7 +64,8 @@ func runManager(t *testing.T, env *envtest.Environment, c *Components, kubeconfi
 	all := append(c.Args(), "--leader-elect=false", "--diagnostics-address=localhost:0", "--health-addr=localhost:0",
 		"--webhook-port="+strconv.Itoa(local.LocalServingPort), "--webhook-cert-dir="+local.LocalServingCertDir)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, append(all, args...)...)
-	cmd.Env = append(os.Environ(), managerVariable+"=true", "KUBECONFIG="+kubeconfig, "POD_NAMESPACE="+c.Manager.Namespace)
+	gorace, report := races(t)
+	cmd.Env = append(os.Environ(), managerVariable+"=true", "KUBECONFIG="+kubeconfig, "POD_NAMESPACE="+c.Manager.Namespace, gorace)
 	output := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = output, output
 	if _, err := cmd.StdinPipe(); err != nil {
@@ -85,6 +86,7 @@ func runManager(t *testing.T, env *envtest.Environment, c *Components, kubeconfi
 		if err := end(cmd, ended); err != nil {
 			t.Error(err)
 		}
+		report()
 		if t.Failed() {
 			t.Logf("the manager ended with %s; its last words:\n%s", cmd.ProcessState, output.Bytes()[max(0, output.Len()-lastWords):])
 		}

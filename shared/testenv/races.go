@@ -1,0 +1,32 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// races has the race detector of a manager write its reports to files, each whole: what else the manager writes is cut. It returns the variable
+// for the environment of the manager, and a function that fails the test with the reports when the manager has ended.
+func races(t *testing.T) (variable string, report func()) {
+	t.Helper()
+	const gorace = "GORACE"
+	begin := filepath.Join(t.TempDir(), "race")
+	return gorace + "=" + os.Getenv(gorace) + " log_path=" + begin, func() {
+		t.Helper()
+		files, err := filepath.Glob(begin + ".*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			found, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Errorf("the race detector has found:\n%s", found)
+		}
+	}
+}
