@@ -53,12 +53,6 @@ type (
 	ZoneSpec = inventory.ZoneSpec
 	// ZoneTag is a tag and the kind of object that carries it.
 	ZoneTag = inventory.ZoneTag
-	// ZoneReason says what is wrong with a zone.
-	ZoneReason = inventory.ZoneReason
-	// ZoneCheck is one thing that is looked at.
-	ZoneCheck = inventory.ZoneCheck
-	// ZoneProblem is one thing that is wrong with a zone, and what to do about it.
-	ZoneProblem = inventory.ZoneProblem
 	// ZoneReport is what was found of a zone.
 	ZoneReport = inventory.ZoneReport
 	// Configure is what of a zone is made in vCenter where it is missing.
@@ -109,24 +103,6 @@ const (
 	TaskSuccess  = inventory.TaskSuccess
 	TaskError    = inventory.TaskError
 )
-
-// What can be wrong with a zone.
-const (
-	DatacenterNotFound     = inventory.DatacenterNotFound
-	ComputeClusterNotFound = inventory.ComputeClusterNotFound
-	ResourcePoolNotFound   = inventory.ResourcePoolNotFound
-	FolderNotFound         = inventory.FolderNotFound
-	DatastoreNotFound      = inventory.DatastoreNotFound
-	NetworkNotFound        = inventory.NetworkNotFound
-	TemplateNotFound       = inventory.TemplateNotFound
-	RegionMisconfigured    = inventory.RegionMisconfigured
-	ZoneMisconfigured      = inventory.ZoneMisconfigured
-	HostsMisconfigured     = inventory.HostsMisconfigured
-	NoUsableHost           = inventory.NoUsableHost
-)
-
-// ZoneChecks returns every check of a zone, in the order in which problems are reported.
-func ZoneChecks() []ZoneCheck { return inventory.ZoneChecks() }
 
 // RefersToDatacenter reports whether a Placement's datacenter may mean the one at an inventory path.
 func RefersToDatacenter(value, inventoryPath string) bool {

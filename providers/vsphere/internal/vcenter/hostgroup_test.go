@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
@@ -137,7 +138,7 @@ func TestZoneWithARuleThatIsNotMandatory(t *testing.T) {
 	zone.ShouldRule = false
 	report, err = s.CheckZone(t.Context(), zone)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(reasons(report.Problems)).To(Equal([]vcenter.ZoneReason{vcenter.HostsMisconfigured}))
+	g.Expect(reasons(report.Problems)).To(Equal([]inventory.ZoneReason{inventory.HostsMisconfigured}))
 	g.Expect(report.Problems[0].Message).To(And(ContainSubstring(`rule "rack-b"`), ContainSubstring("topology.hosts.rule")))
 }
 

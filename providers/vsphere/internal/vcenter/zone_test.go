@@ -14,6 +14,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
@@ -54,8 +55,8 @@ func datacenterZone(letter string) vcenter.ZoneSpec {
 	}
 }
 
-func reasons(problems []vcenter.ZoneProblem) []vcenter.ZoneReason {
-	found := []vcenter.ZoneReason{}
+func reasons(problems []inventory.ZoneProblem) []inventory.ZoneReason {
+	found := []inventory.ZoneReason{}
 	for _, p := range problems {
 		found = append(found, p.Reason)
 	}
@@ -94,37 +95,37 @@ func TestZoneThatIsSpecifiedWrongly(t *testing.T) {
 		session *vcenter.Session
 		zone    vcenter.ZoneSpec
 		change  func(*vcenter.ZoneSpec)
-		want    []vcenter.ZoneReason
+		want    []inventory.ZoneReason
 		text    string
 	}{
-		"datacenter":      {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Datacenter = "x" }, []vcenter.ZoneReason{vcenter.DatacenterNotFound}, "/dc-1"},
-		"cluster":         {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.ComputeCluster = "x" }, []vcenter.ZoneReason{vcenter.ComputeClusterNotFound}, "/dc-1/host/zone-a"},
-		"pool":            {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.ResourcePool = "x" }, []vcenter.ZoneReason{vcenter.ResourcePoolNotFound}, "Resources/workload"},
-		"folder":          {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Folder = "x" }, []vcenter.ZoneReason{vcenter.FolderNotFound}, "/dc-1/vm/workload"},
-		"datastore":       {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Datastore = "x" }, []vcenter.ZoneReason{vcenter.DatastoreNotFound}, "datastore-a"},
-		"other datastore": {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Datastore = "datastore-b" }, []vcenter.ZoneReason{vcenter.DatastoreNotFound}, "not mounted"},
-		"network":         {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Networks[0] = "x" }, []vcenter.ZoneReason{vcenter.NetworkNotFound}, "network-a"},
-		"other network":   {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Networks[0] = "network-b" }, []vcenter.ZoneReason{vcenter.NetworkNotFound}, "not connected"},
-		"region":          {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Region.Name = "region-9" }, []vcenter.ZoneReason{vcenter.RegionMisconfigured}, `tag "region-9" of category "k8s-region" is not attached to /dc-1`},
-		"zone's category": {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Zone.Category = "other" }, []vcenter.ZoneReason{vcenter.ZoneMisconfigured}, "it carries k8s-zone:zone-a"},
-		"zone's type":     {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Zone.Type = "Rack" }, []vcenter.ZoneReason{vcenter.ZoneMisconfigured}, "Datacenter, ComputeCluster, HostGroup"},
+		"datacenter":      {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Datacenter = "x" }, []inventory.ZoneReason{inventory.DatacenterNotFound}, "/dc-1"},
+		"cluster":         {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.ComputeCluster = "x" }, []inventory.ZoneReason{inventory.ComputeClusterNotFound}, "/dc-1/host/zone-a"},
+		"pool":            {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.ResourcePool = "x" }, []inventory.ZoneReason{inventory.ResourcePoolNotFound}, "Resources/workload"},
+		"folder":          {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Folder = "x" }, []inventory.ZoneReason{inventory.FolderNotFound}, "/dc-1/vm/workload"},
+		"datastore":       {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Datastore = "x" }, []inventory.ZoneReason{inventory.DatastoreNotFound}, "datastore-a"},
+		"other datastore": {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Datastore = "datastore-b" }, []inventory.ZoneReason{inventory.DatastoreNotFound}, "not mounted"},
+		"network":         {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Networks[0] = "x" }, []inventory.ZoneReason{inventory.NetworkNotFound}, "network-a"},
+		"other network":   {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Networks[0] = "network-b" }, []inventory.ZoneReason{inventory.NetworkNotFound}, "not connected"},
+		"region":          {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Region.Name = "region-9" }, []inventory.ZoneReason{inventory.RegionMisconfigured}, `tag "region-9" of category "k8s-region" is not attached to /dc-1`},
+		"zone's category": {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Zone.Category = "other" }, []inventory.ZoneReason{inventory.ZoneMisconfigured}, "it carries k8s-zone:zone-a"},
+		"zone's type":     {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Zone.Type = "Rack" }, []inventory.ZoneReason{inventory.ZoneMisconfigured}, "Datacenter, ComputeCluster, HostGroup"},
 		"host group": {onRacks, rackZone("a"), func(z *vcenter.ZoneSpec) { z.HostGroup = "x" },
-			[]vcenter.ZoneReason{vcenter.HostsMisconfigured, vcenter.HostsMisconfigured}, `no host group "x"`},
+			[]inventory.ZoneReason{inventory.HostsMisconfigured, inventory.HostsMisconfigured}, `no host group "x"`},
 		"VM group": {onRacks, rackZone("a"), func(z *vcenter.ZoneSpec) { z.VMGroup = "x" },
-			[]vcenter.ZoneReason{vcenter.HostsMisconfigured, vcenter.HostsMisconfigured}, `no VM group "x"`},
+			[]inventory.ZoneReason{inventory.HostsMisconfigured, inventory.HostsMisconfigured}, `no VM group "x"`},
 		"groups of two racks": {onRacks, rackZone("a"), func(z *vcenter.ZoneSpec) { z.VMGroup = "rack-b-vms" },
-			[]vcenter.ZoneReason{vcenter.HostsMisconfigured}, "no VM/host rule"},
+			[]inventory.ZoneReason{inventory.HostsMisconfigured}, "no VM/host rule"},
 		"groups without cluster": {onRacks, rackZone("a"), func(z *vcenter.ZoneSpec) {
 			z.ComputeCluster, z.Zone, z.Region = "", vcenter.ZoneTag{}, vcenter.ZoneTag{}
 		},
-			[]vcenter.ZoneReason{vcenter.HostsMisconfigured}, "computeCluster"},
+			[]inventory.ZoneReason{inventory.HostsMisconfigured}, "computeCluster"},
 		"nearly everything": {s, clusterZone("a"), func(z *vcenter.ZoneSpec) {
 			z.ResourcePool, z.Folder, z.Datastore, z.Networks = "x", "x", "x", []string{"x"}
 			z.Region.Name, z.Zone.Name, z.VMGroup, z.HostGroup = "x", "x", "x", "x"
-		}, []vcenter.ZoneReason{
-			vcenter.ResourcePoolNotFound, vcenter.FolderNotFound, vcenter.DatastoreNotFound, vcenter.NetworkNotFound,
-			vcenter.RegionMisconfigured, vcenter.ZoneMisconfigured,
-			vcenter.HostsMisconfigured, vcenter.HostsMisconfigured, vcenter.HostsMisconfigured,
+		}, []inventory.ZoneReason{
+			inventory.ResourcePoolNotFound, inventory.FolderNotFound, inventory.DatastoreNotFound, inventory.NetworkNotFound,
+			inventory.RegionMisconfigured, inventory.ZoneMisconfigured,
+			inventory.HostsMisconfigured, inventory.HostsMisconfigured, inventory.HostsMisconfigured,
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,41 +145,41 @@ func TestZoneThatBreaksAndIsRepaired(t *testing.T) {
 		layout           simulator.Layout
 		zone             vcenter.ZoneSpec
 		hurt, repair     func(*simulator.Server) error
-		want             vcenter.ZoneReason
+		want             inventory.ZoneReason
 		tagsAreReadAgain bool
 	}{
 		"datastore lost": {simulator.ThreeZones(), clusterZone("a"),
 			func(v *simulator.Server) error { return v.RemoveDatastore("dc-1", "datastore-a") },
-			func(v *simulator.Server) error { return v.RestoreDatastore("dc-1", "datastore-a") }, vcenter.DatastoreNotFound, false},
+			func(v *simulator.Server) error { return v.RestoreDatastore("dc-1", "datastore-a") }, inventory.DatastoreNotFound, false},
 		"network renamed": {simulator.ThreeZones(), clusterZone("a"),
 			func(v *simulator.Server) error { return v.RenameNetwork("dc-1", "network-a", "gone") },
-			func(v *simulator.Server) error { return v.RenameNetwork("dc-1", "gone", "network-a") }, vcenter.NetworkNotFound, false},
+			func(v *simulator.Server) error { return v.RenameNetwork("dc-1", "gone", "network-a") }, inventory.NetworkNotFound, false},
 		"all hosts disconnected": {simulator.ThreeZones(), clusterZone("a"),
 			func(v *simulator.Server) error { return v.DisconnectHosts("zone-a") },
-			func(v *simulator.Server) error { return v.ReconnectHosts("zone-a") }, vcenter.NoUsableHost, false},
+			func(v *simulator.Server) error { return v.ReconnectHosts("zone-a") }, inventory.NoUsableHost, false},
 		"all hosts of the group in maintenance": {simulator.HostGroups(), rackZone("a"),
 			func(v *simulator.Server) error { return v.SetMaintenance("cluster-1", true, "host-a-1", "host-a-2") },
 			func(v *simulator.Server) error { return v.SetMaintenance("cluster-1", false, "host-a-1", "host-a-2") },
-			vcenter.NoUsableHost, false},
+			inventory.NoUsableHost, false},
 		"rule disabled": {simulator.HostGroups(), rackZone("a"),
 			func(v *simulator.Server) error { return v.DisableRule("cluster-1", "rack-a", true) },
-			func(v *simulator.Server) error { return v.DisableRule("cluster-1", "rack-a", false) }, vcenter.HostsMisconfigured, false},
+			func(v *simulator.Server) error { return v.DisableRule("cluster-1", "rack-a", false) }, inventory.HostsMisconfigured, false},
 		"rule not mandatory any more": {simulator.HostGroups(), rackZone("a"),
 			func(v *simulator.Server) error { return v.SetMandatory("cluster-1", "rack-a", false) },
-			func(v *simulator.Server) error { return v.SetMandatory("cluster-1", "rack-a", true) }, vcenter.HostsMisconfigured, false},
+			func(v *simulator.Server) error { return v.SetMandatory("cluster-1", "rack-a", true) }, inventory.HostsMisconfigured, false},
 		"all hosts of a datacenter disconnected": {simulator.ThreeDatacenters(), datacenterZone("b"),
 			func(v *simulator.Server) error { return v.DisconnectHosts("/dc-b/host/cluster-1") },
-			func(v *simulator.Server) error { return v.ReconnectHosts("/dc-b/host/cluster-1") }, vcenter.NoUsableHost, false},
+			func(v *simulator.Server) error { return v.ReconnectHosts("/dc-b/host/cluster-1") }, inventory.NoUsableHost, false},
 		"template renamed": {simulator.ThreeDatacenters(), datacenterZone("b"),
 			func(v *simulator.Server) error { return v.Rename("/dc-b/vm/templates/"+simulator.TemplateName, "gone") },
-			func(v *simulator.Server) error { return v.Rename("/dc-b/vm/templates/gone", simulator.TemplateName) }, vcenter.TemplateNotFound, false},
+			func(v *simulator.Server) error { return v.Rename("/dc-b/vm/templates/gone", simulator.TemplateName) }, inventory.TemplateNotFound, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			r := newRig(t, test.layout)
 			s := r.session()
-			becomes := func(want ...vcenter.ZoneReason) {
+			becomes := func(want ...inventory.ZoneReason) {
 				t.Helper()
 				eventually(t, func() error {
 					report, err := s.CheckZone(t.Context(), test.zone)
@@ -273,7 +274,7 @@ func TestTagDetachedIsNoticed(t *testing.T) {
 	g.Expect(r.server.DetachTag("zone-a", "/dc-1/host/cluster-1/host-a-2")).To(Succeed())
 	report, err := s.CheckZone(t.Context(), rackZone("a"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(reasons(report.Problems)).To(Equal([]vcenter.ZoneReason{vcenter.ZoneMisconfigured}))
+	g.Expect(reasons(report.Problems)).To(Equal([]inventory.ZoneReason{inventory.ZoneMisconfigured}))
 	g.Expect(report.Problems[0].Message).To(ContainSubstring("/dc-1/host/cluster-1/host-a-2"))
 	g.Expect(report.Problems[0].Message).NotTo(ContainSubstring("host-a-1"))
 }
@@ -284,7 +285,7 @@ func TestTagThatIsTakenOffIsToldAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
 	s := r.session()
-	problems := func() []vcenter.ZoneProblem {
+	problems := func() []inventory.ZoneProblem {
 		report, err := s.CheckZone(t.Context(), rackZone("a"))
 		g.Expect(err).NotTo(HaveOccurred())
 		return report.Problems

@@ -26,6 +26,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/origin"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
@@ -108,7 +109,7 @@ func (r *Reconciler) check(ctx context.Context, s *scope) (ctrl.Result, error) {
 		if !apierrors.IsNotFound(err) {
 			return ctrl.Result{}, fmt.Errorf("reading VSphereFailureDomain %s: %w", object.Spec.FailureDomain, err)
 		}
-		r.judge(zone, vcenter.ZoneReport{Problems: []vcenter.ZoneProblem{{
+		r.judge(zone, vcenter.ZoneReport{Problems: []inventory.ZoneProblem{{
 			Reason:  infrav1.VSphereDeploymentZoneFailureDomainNotFoundReason,
 			Message: fmt.Sprintf("VSphereFailureDomain %s, named by spec.failureDomain, does not exist", object.Spec.FailureDomain),
 		}}})
@@ -138,7 +139,7 @@ func (r *Reconciler) check(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if again {
 		return ctrl.Result{RequeueAfter: r.RetryAfter}, nil
 	}
-	if len(only(report.Problems, vcenter.ZoneChecks(), func(c vcenter.ZoneCheck) bool { return c.Unreported })) > 0 {
+	if len(only(report.Problems, inventory.ZoneChecks(), func(c inventory.ZoneCheck) bool { return c.Unreported })) > 0 {
 		return ctrl.Result{RequeueAfter: recheck}, nil
 	}
 	return ctrl.Result{}, nil

@@ -16,6 +16,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 	"github.com/faultline-io/faultline/shared/status"
 )
 
@@ -29,9 +30,9 @@ func (r *Reconciler) judge(judged *placement.Zone, report vcenter.ZoneReport) {
 			zone.Status.CheckedAt = metav1.NewTime(r.Clock.Now())
 		}
 	}()
-	checks := vcenter.ZoneChecks()
+	checks := inventory.ZoneChecks()
 	for _, check := range checks {
-		set(zone, check.Condition, infrav1.VSphereDeploymentZoneCheckReadyReason, only(problems, checks, func(c vcenter.ZoneCheck) bool {
+		set(zone, check.Condition, infrav1.VSphereDeploymentZoneCheckReadyReason, only(problems, checks, func(c inventory.ZoneCheck) bool {
 			return c.Condition == check.Condition
 		}))
 	}
@@ -42,9 +43,9 @@ func (r *Reconciler) judge(judged *placement.Zone, report vcenter.ZoneReport) {
 			Message: report.Explicit + ": each machine is put on a host of the host group explicitly, and looked at after it has started",
 		})
 	}
-	constraint := only(problems, checks, func(c vcenter.ZoneCheck) bool { return c.Constraint })
+	constraint := only(problems, checks, func(c inventory.ZoneCheck) bool { return c.Constraint })
 	set(zone, infrav1.VSphereDeploymentZonePlacementConstraintReadyCondition, infrav1.VSphereDeploymentZonePlacementConstraintReadyReason, constraint)
-	domain := slices.DeleteFunc(slices.Clone(problems), func(p vcenter.ZoneProblem) bool { return slices.Contains(constraint, p) })
+	domain := slices.DeleteFunc(slices.Clone(problems), func(p inventory.ZoneProblem) bool { return slices.Contains(constraint, p) })
 	set(zone, infrav1.VSphereDeploymentZoneFailureDomainValidatedCondition, infrav1.VSphereDeploymentZoneFailureDomainValidatedReason, domain)
 
 	ready := len(problems) == 0
@@ -58,7 +59,7 @@ func (r *Reconciler) judge(judged *placement.Zone, report vcenter.ZoneReport) {
 	}
 }
 
-func (r *Reconciler) announce(zone *infrav1.VSphereDeploymentZone, problems []vcenter.ZoneProblem) {
+func (r *Reconciler) announce(zone *infrav1.VSphereDeploymentZone, problems []inventory.ZoneProblem) {
 	if len(problems) == 0 {
 		r.Recorder.Eventf(zone, nil, corev1.EventTypeNormal, "ZoneReady", "Check", "Failure domain %s can receive machines", zone.Spec.FailureDomain)
 		return
@@ -66,7 +67,7 @@ func (r *Reconciler) announce(zone *infrav1.VSphereDeploymentZone, problems []vc
 	r.Recorder.Eventf(zone, nil, corev1.EventTypeWarning, "ZoneNotReady", "Check", "%s", messages(problems))
 }
 
-func set(zone *infrav1.VSphereDeploymentZone, condition, reason string, problems []vcenter.ZoneProblem) {
+func set(zone *infrav1.VSphereDeploymentZone, condition, reason string, problems []inventory.ZoneProblem) {
 	if len(problems) == 0 {
 		status.True(zone, condition, reason)
 		return
@@ -75,13 +76,13 @@ func set(zone *infrav1.VSphereDeploymentZone, condition, reason string, problems
 }
 
 // only returns the problems that were found by checks of a kind.
-func only(problems []vcenter.ZoneProblem, checks []vcenter.ZoneCheck, of func(vcenter.ZoneCheck) bool) []vcenter.ZoneProblem {
-	return slices.DeleteFunc(slices.Clone(problems), func(p vcenter.ZoneProblem) bool {
-		return !slices.ContainsFunc(checks, func(check vcenter.ZoneCheck) bool { return check.Reason == p.Reason && of(check) })
+func only(problems []inventory.ZoneProblem, checks []inventory.ZoneCheck, of func(inventory.ZoneCheck) bool) []inventory.ZoneProblem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p inventory.ZoneProblem) bool {
+		return !slices.ContainsFunc(checks, func(check inventory.ZoneCheck) bool { return check.Reason == p.Reason && of(check) })
 	})
 }
 
-func messages(problems []vcenter.ZoneProblem) string {
+func messages(problems []inventory.ZoneProblem) string {
 	texts := make([]string, len(problems))
 	for i, problem := range problems {
 		texts[i] = problem.Message

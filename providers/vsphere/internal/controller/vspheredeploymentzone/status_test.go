@@ -10,16 +10,16 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
 func TestTheReasonOfEveryCheckOfAZoneIsItsOwnAndDocumented(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	reasons := map[vcenter.ZoneReason]bool{}
+	reasons := map[inventory.ZoneReason]bool{}
 	waysOut, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "docs", "troubleshooting.md"))
 	g.Expect(err).NotTo(HaveOccurred())
-	for _, check := range vcenter.ZoneChecks() {
+	for _, check := range inventory.ZoneChecks() {
 		g.Expect(reasons).NotTo(HaveKey(check.Reason), "two checks cannot be told apart")
 		reasons[check.Reason] = true
 		g.Expect(string(waysOut)).To(ContainSubstring("`"+string(check.Reason)+"`"), "docs/troubleshooting.md does not say what to do about it")
