@@ -68,22 +68,27 @@ func TestClusterIsReachedWithTheKubeconfigThatIsWrittenAndAHostIsLost(t *testing
 			return node.Status.Conditions[0].Status
 		}
 	}
-	ask := func(method string) {
-		request, err := http.NewRequestWithContext(ctx, method, "http://"+control+"/faults/lost-hosts/there-host-1", http.NoBody)
-		g.Expect(err).NotTo(HaveOccurred())
-		response, err := http.DefaultClient.Do(request)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(response.Body.Close()).To(Succeed())
-		g.Expect(response.StatusCode).To(Equal(http.StatusNoContent))
-	}
+	fault := "http://" + control + "/faults/lost-hosts/there-host-1"
 	g.Expect(ready("there-host-1")()).To(Equal(corev1.ConditionTrue))
-	ask(http.MethodPut)
+	send(t, http.MethodPut, fault)
 	g.Eventually(ready("there-host-1")).Should(Equal(corev1.ConditionUnknown))
-	ask(http.MethodDelete)
+	send(t, http.MethodDelete, fault)
 	g.Eventually(ready("there-host-1")).Should(Equal(corev1.ConditionTrue))
 
 	stop()
 	g.Eventually(ended).Should(Receive(BeNil()))
+}
+
+// send sends a request that has no answer but that it was carried out.
+func send(t *testing.T, method, url string) {
+	t.Helper()
+	g := NewWithT(t)
+	request, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
+	g.Expect(err).NotTo(HaveOccurred())
+	response, err := http.DefaultClient.Do(request)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(response.Body.Close()).To(Succeed())
+	g.Expect(response.StatusCode).To(Equal(http.StatusNoContent))
 }
 
 func TestWrongFlagsAreRefused(t *testing.T) {

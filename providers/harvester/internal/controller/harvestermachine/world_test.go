@@ -336,7 +336,7 @@ func (w *world) domain(name string, state faultlinev1.DomainState) {
 	testworld.Update(w.user(), w.infra.DeepCopy(), testworld.Status, func(infra *infrav1.HarvesterCluster) {
 		for i := range infra.Status.Distribution.FailureDomains {
 			if of := &infra.Status.Distribution.FailureDomains[i]; of.Name == name {
-				of.State, of.Reason = state, "Test"
+				of.State, of.Reason = state, faultlinev1.ReasonCordonRequested
 			}
 		}
 	})
