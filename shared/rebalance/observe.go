@@ -297,6 +297,9 @@ func decodeWoken(text string) (first time.Time, times int) {
 	if err != nil {
 		return time.Time{}, 0
 	}
+	if _, err := first.UTC().MarshalText(); err != nil { // a year that cannot be written in UTC
+		return time.Time{}, 0
+	}
 	if _, err := fmt.Sscan(count, &times); err != nil {
 		return time.Time{}, 0
 	}
