@@ -56,12 +56,13 @@ TEST := go test -ldflags=-w -parallel=6 -timeout=60m
 test test-full deflake: export GOGC := 400
 test test-full deflake: export GOMEMLIMIT := 1GiB
 ASSETS = KUBEBUILDER_ASSETS=$$(cd $(CURDIR)/e2e && go run ./cmd/binaries --print-path)
-RACED := $(TEST) -race -tags=full
+# Programs that tests of e2e run are built without the race detector, which would watch the tests alone there.
+RACED = $(if $(filter e2e,$1),$(TEST) -tags=full,CGO_ENABLED=1 $(TEST) -race -tags=full)
 test-full: assets ## Run all tests of every module, or of MODULE, under the race detector, with those that take minutes (no Docker)
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(CHOSEN:%=test-full/%)
 .PHONY: $(MODULES:%=test/%) $(MODULES:%=test-full/%)
 $(MODULES:%=test/%): test/%: ; cd $* && $(ASSETS) $(TEST) $(TEST_FLAGS) ./...
-$(MODULES:%=test-full/%): test-full/%: ; cd $* && $(ASSETS) CGO_ENABLED=1 $(RACED) $(TEST_FLAGS) ./...
+$(MODULES:%=test-full/%): test-full/%: ; cd $* && $(ASSETS) $(call RACED,$*) $(TEST_FLAGS) ./...
 
 assets: ## Build etcd, kube-apiserver, kube-scheduler and kubectl for the integration tests (once)
 	@echo "Preparing the API server for the tests (some minutes the first time)"
@@ -69,7 +70,7 @@ assets: ## Build etcd, kube-apiserver, kube-scheduler and kubectl for the integr
 
 deflake: assets ## Run the tests of one module until one fails: make deflake MODULE=providers/vsphere
 	$(if $(MODULE),,$(error Say which module: make deflake MODULE=..., one of $(MODULES)))
-	@cd $(MODULE) && while $(ASSETS) CGO_ENABLED=1 $(RACED) -shuffle=on -count=1 ./...; do :; done
+	@cd $(MODULE) && while $(ASSETS) $(call RACED,$(MODULE)) -shuffle=on -count=1 ./...; do :; done
 
 CLUSTER ?= faultline
 # Specs run beside each other where they mostly wait; booting machines take all that two cores have.
