@@ -58,7 +58,7 @@ test test-full deflake: export GOMEMLIMIT := 1GiB
 ASSETS = KUBEBUILDER_ASSETS=$$(cd $(CURDIR)/e2e && go run ./cmd/binaries --print-path)
 # Programs that tests of e2e run are built without the race detector, which would watch the tests alone there.
 RACED = $(if $(filter e2e,$1),$(TEST) -tags=full,CGO_ENABLED=1 $(TEST) -race -tags=full)
-test-full: assets ## Run all tests of every module, or of MODULE, under the race detector, with those that take minutes (no Docker)
+test-full: assets ## Run all tests of every module, or of MODULE, with those that take minutes, under the race detector but for e2e (no Docker)
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(CHOSEN:%=test-full/%)
 .PHONY: $(MODULES:%=test/%) $(MODULES:%=test-full/%)
 $(MODULES:%=test/%): test/%: ; cd $* && $(ASSETS) $(TEST) $(TEST_FLAGS) ./...
