@@ -69,7 +69,7 @@ func (w Webhooks[T]) setup(mgr ctrl.Manager) error {
 	if w.Default != nil {
 		builder.WithDefaulter(w.Default)
 	}
-	if w.Validate != nil || w.Create != nil || w.Delete != nil {
+	if w.Validate != nil || w.Change != nil || w.Create != nil || w.Update != nil || w.Delete != nil {
 		builder.WithValidator(w)
 	}
 	if w.Converter != nil {
