@@ -86,6 +86,11 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	g.Expect(c.Delete(t.Context(), machine)).To(Succeed())
 	testworld.NewUser(t, c, patience).Gone(machine)
 	addressesGone(t, c)
+	g.Eventually(func(g Gomega) {
+		rendered := &infrav1.Metal3DataList{}
+		g.Expect(c.List(t.Context(), rendered)).To(Succeed())
+		g.Expect(rendered.Items).To(BeEmpty())
+	}).Should(Succeed())
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	g.Expect(c.List(t.Context(), hosts)).To(Succeed())
 	g.Expect(hosts.Items).To(HaveLen(1))
