@@ -12,50 +12,41 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
-// A short storm with each provider.
 func TestManagerKilledAtRandomLosesNothing(t *testing.T) {
 	t.Parallel()
-	for _, p := range all.Providers[provider.InStorm]() {
-		t.Run(p.Describe().Name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			out := &bytes.Buffer{}
-			err := Run(t.Context(), Options{
-				Provider: p, Mode: "obedient", Kills: 8, Machines: 6, Seed: 1, Out: out, Progress: os.Stderr,
-			})
-			g.Expect(err).NotTo(HaveOccurred(), "%s", out)
-			g.Expect(out.String()).To(And(ContainSubstring("seed 1: 8 kills"), MatchRegexp("obedient: 8 kills, [0-9]+ while machines were on their way, [1-9][0-9]* machines made, .* 0 faults")))
-			t.Log(out)
-		})
-	}
+	shortStorm(t, Options{Kills: 8, Machines: 6}, And(ContainSubstring("seed 1: 8 kills"),
+		MatchRegexp("obedient: 8 kills, [0-9]+ while machines were on their way, [1-9][0-9]* machines made, .* 0 faults")))
 }
 
-// The same with an API server that disobeys in every way.
 func TestManagerOfADisobedientAPIServerLosesNothingAndAsksNotTooOften(t *testing.T) {
 	t.Parallel()
+	shortStorm(t, Options{Kills: 4, Machines: 4, APIServer: strings.Join(managementcluster.Disobediences(), ",")},
+		MatchRegexp("obedient: at most [1-9][0-9]* requests a minute for one object"))
+}
+
+// shortStorm runs a storm with each provider, and matches what it prints.
+func shortStorm(t *testing.T, options Options, prints types.GomegaMatcher) {
+	t.Helper()
 	for _, p := range all.Providers[provider.InStorm]() {
 		t.Run(p.Describe().Name, func(t *testing.T) {
 			t.Parallel()
-			g := NewWithT(t)
-			out := &bytes.Buffer{}
-			err := Run(t.Context(), Options{
-				Provider: p, Mode: "obedient", APIServer: strings.Join(managementcluster.Disobediences(), ","),
-				Kills: 4, Machines: 4, Seed: 1, Out: out, Progress: os.Stderr,
-			})
-			g.Expect(err).NotTo(HaveOccurred(), "%s", out)
-			g.Expect(out.String()).To(MatchRegexp("obedient: at most [1-9][0-9]* requests a minute for one object"))
+			g, out, storm := NewWithT(t), &bytes.Buffer{}, options
+			storm.Provider, storm.Mode, storm.Seed, storm.Out, storm.Progress = p, "obedient", 1, out, os.Stderr
+			g.Expect(Run(t.Context(), storm)).To(Succeed(), "%s", out)
+			g.Expect(out.String()).To(prints)
 			t.Log(out)
 		})
 	}
 }
 
-// A short soak. Harvester's takes more than ten minutes, for which informers that nobody uses go on.
+// A short soak. It leaves Harvester out, where unused informers stop after ten minutes.
 func TestClustersThatComeAndGoLeaveNothingInTheManager(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"vsphere", "metal3"} {
