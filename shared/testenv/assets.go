@@ -5,6 +5,7 @@ package testenv
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,10 +21,10 @@ const assetsVariable = "KUBEBUILDER_ASSETS"
 
 var findAssets = sync.OnceValues(buildAssets) //nolint:gochecknoglobals // once for a process
 
-// Assets returns the folder with etcd, kube-apiserver, kube-scheduler and kubectl: the one that KUBEBUILDER_ASSETS names, else the one
-// of this repository, whose programs it builds when they are missing. That takes minutes, which it reports to the terminal.
-func Assets() (string, error) {
-	if folder := os.Getenv(assetsVariable); folder != "" {
+// Assets returns the folder with etcd, kube-apiserver, kube-scheduler and kubectl: the given one, else the one that KUBEBUILDER_ASSETS names,
+// else the one of this repository, whose programs it builds when they are missing. That takes minutes, which it reports to the terminal.
+func Assets(given string) (string, error) {
+	if folder := cmp.Or(given, os.Getenv(assetsVariable)); folder != "" {
 		return folder, nil
 	}
 	return findAssets()

@@ -38,7 +38,7 @@ var variable = regexp.MustCompile(`\$\{(\w+):=([^}]*)\}`)
 // Render makes the components from the folder of a provider's manifests, with these values of variables and the defaults of
 // the others.
 func Render(ctx context.Context, config string, variables map[string]string) (*Components, error) {
-	assets, err := Assets()
+	assets, err := Assets("")
 	if err != nil {
 		return nil, err
 	}

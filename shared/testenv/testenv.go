@@ -159,14 +159,12 @@ func environment(ctx context.Context, o Options, first int) (*envtest.Environmen
 	env.ControlPlane.GetAPIServer().ListenAddr = envtest.ListenAddr{Address: ports.Host, Port: strconv.Itoa(first + apiServerPort)}
 	env.ControlPlane.Etcd = &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: address(first + etcdPort)}}
 	env.ControlPlane.Etcd.Configure().Set("listen-peer-urls", "http://"+address(first+etcdPeerPort))
-	if o.Assets == "" {
-		var err error
-		if o.Assets, err = Assets(); err != nil {
-			return nil, err
-		}
+	assets, err := Assets(o.Assets)
+	if err != nil {
+		return nil, err
 	}
-	env.ControlPlane.GetAPIServer().Path = filepath.Join(o.Assets, "kube-apiserver")
-	env.ControlPlane.Etcd.Path = filepath.Join(o.Assets, "etcd")
+	env.ControlPlane.GetAPIServer().Path = filepath.Join(assets, "kube-apiserver")
+	env.ControlPlane.Etcd.Path = filepath.Join(assets, "etcd")
 	if o.Configure != nil {
 		o.Configure(&env.ControlPlane)
 	}

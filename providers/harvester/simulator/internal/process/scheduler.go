@@ -26,11 +26,9 @@ podMaxBackoffSeconds: 1
 
 // StartScheduler starts it with the kubeconfig of an administrator; its files are in folder.
 func StartScheduler(ctx context.Context, assets string, kubeconfig []byte, folder string) (*Process, error) {
-	if assets == "" {
-		var err error
-		if assets, err = testenv.Assets(); err != nil {
-			return nil, fmt.Errorf("finding %s: %w", schedulerProgram, err)
-		}
+	assets, err := testenv.Assets(assets)
+	if err != nil {
+		return nil, fmt.Errorf("finding %s: %w", schedulerProgram, err)
 	}
 	access, config := filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "scheduler.yaml")
 	if err := os.WriteFile(access, kubeconfig, 0o600); err != nil {
