@@ -18,7 +18,7 @@ endif
 ifneq ($(filter-out $(MODULES),$(MODULE)),)
 $(error There is no module "$(MODULE)": MODULE is one of $(MODULES))
 endif
-# What test, lint and build are about: one module, or all.
+# What test, lint, build and generate are about: one module, or all.
 CHOSEN := $(or $(MODULE),$(MODULES))
 .DEFAULT: ; $(error There is no target "$@": make help lists those there are)
 
@@ -154,8 +154,8 @@ kubectl-fd: ## Build the kubectl plugin, out/bin/kubectl-fd
 
 ##@ Generated files
 generate: export CONTROLLER_GEN := sigs.k8s.io/controller-tools/cmd/controller-gen@v0.21.0
-generate: ## Write deepcopy functions, CRDs, RBAC, webhook manifests, the files of charts and the add-ons of templates
-	@for module in $(MODULES); do (cd $$module && go generate ./...) || exit 1; done
+generate: ## Write deepcopy functions, CRDs, RBAC, webhook manifests, the files of charts and the add-ons of templates, of every module or of MODULE
+	@for module in $(CHOSEN); do (cd $$module && go generate ./...) || exit 1; done
 
 tidy:
 	@for module in $(MODULES); do (cd $$module && go mod tidy) || exit 1; done
