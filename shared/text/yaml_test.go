@@ -20,8 +20,8 @@ func FuzzYAML(f *testing.F) {
 		f.Add(value, value)
 	}
 	f.Fuzz(func(t *testing.T, key, value string) {
-		if len(key) > 100 {
-			t.Skip("YAML limits keys")
+		if len(key) > 100 { // YAML limits keys
+			return
 		}
 		g := NewWithT(t)
 		data, err := text.YAML(map[string]string{key: value})

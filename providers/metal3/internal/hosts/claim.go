@@ -107,8 +107,8 @@ func take(host *bmov1alpha1.BareMetalHost, claim Claim) {
 // deletes the machine in the foreground would have the host deleted first. And the host is not moved before it is paused.
 func (h *Hosts) Adopt(ctx context.Context, host *bmov1alpha1.BareMetalHost, machine string) error {
 	others := withoutOwner(host.OwnerReferences, machine)
-	held := !Unheld(host)
-	if len(others) == len(host.OwnerReferences) && held {
+	unheld := Unheld(host)
+	if len(others) == len(host.OwnerReferences) && !unheld {
 		return nil
 	}
 	if err := h.unlabelSecret(ctx, host, machine); err != nil {
@@ -116,7 +116,7 @@ func (h *Hosts) Adopt(ctx context.Context, host *bmov1alpha1.BareMetalHost, mach
 	}
 	before := host.DeepCopy()
 	host.OwnerReferences = others
-	if !held {
+	if unheld {
 		metav1.SetMetaDataAnnotation(&host.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "true")
 	}
 	return h.mark(ctx, host, before)
