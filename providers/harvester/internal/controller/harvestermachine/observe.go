@@ -6,8 +6,11 @@ package harvestermachine
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -28,9 +31,10 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress,
 	}
 	about := virtualmachine.About{Ran: s.provisioned(), HostNotReady: hostNotReady(s.hosts, s.vmi)}
 	mayLack := s.vmi != nil && virtualmachine.MayLackVolumes(s.vmi)
+	var again time.Duration
 	if mayLack {
 		var err error
-		if about.Bound, err = s.bound(ctx); err != nil {
+		if about.Bound, again, err = s.bound(ctx); err != nil {
 			return reconcile.Wait, err
 		}
 	}
@@ -49,20 +53,40 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress,
 		}
 	}
 	if mayLack && !about.Bound {
-		return reconcile.Retry(lookAgain), nil // no claim is watched
+		return reconcile.Retry(again), nil // no claim is watched
 	}
 	return reconcile.Proceed, nil
 }
 
-// bound reports whether the claims of the virtual machine's disks exist and are bound.
-func (s *scope) bound(ctx context.Context) (bool, error) {
+// timeToSchedule is how long the virtual machine has for its host after its last claim is bound. Until then, no host is not a lack of room.
+const timeToSchedule = 3 * time.Second
+
+// bound reports whether the claims of the virtual machine's disks are bound for long enough that kube-scheduler has had its turn, and
+// when to look again where they are not.
+func (s *scope) bound(ctx context.Context) (bool, time.Duration, error) {
 	for _, name := range virtualmachine.Disks(s.vm) {
 		claim, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKey{Namespace: s.vm.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
-		if err != nil || claim == nil || claim.Status.Phase != corev1.ClaimBound {
-			return false, err
+		switch {
+		case err != nil:
+			return false, 0, err
+		case claim == nil || claim.Status.Phase != corev1.ClaimBound:
+			return false, lookAgain, nil
+		case justBound(claim, time.Now()):
+			return false, timeToSchedule, nil
 		}
 	}
-	return true, nil
+	return true, 0, nil
+}
+
+// justBound reports whether the status of the claim was written within timeToSchedule before now. A time after now is another clock's.
+func justBound(claim *corev1.PersistentVolumeClaim, now time.Time) bool {
+	return slices.ContainsFunc(claim.ManagedFields, func(written metav1.ManagedFieldsEntry) bool {
+		if written.Subresource != "status" || written.Time == nil {
+			return false
+		}
+		age := now.Sub(written.Time.Time)
+		return age >= 0 && age < timeToSchedule
+	})
 }
 
 func (s *scope) provisioned() bool {
