@@ -19,19 +19,19 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// accountCheck is how often it is looked whether the account is still there: no event tells when somebody deletes a part of it.
+// accountCheck is the interval at which the account is checked: the deletion of one of its objects triggers no event.
 const accountCheck = 10 * time.Minute
 
-// account is what makes up the account of the cloud provider on Harvester.
+// account holds the objects that make up the cloud provider's account on Harvester.
 type account struct {
 	account *corev1.ServiceAccount
 	token   *corev1.Secret
-	// binding gives the account the rights of cloud providers, in the namespace of the cluster's virtual machines.
+	// binding grants the account the cloud providers' role in the namespace of the cluster's virtual machines.
 	binding *rbacv1.RoleBinding
-	// hosts lets it see the hosts of Harvester, whose labels say in which zone a Node is.
+	// hosts lets the account read Harvester's hosts, whose labels hold the zones of Nodes.
 	hosts        *rbacv1.ClusterRole
 	hostsBinding *rbacv1.ClusterRoleBinding
-	// former is what earlier releases have made: it gives the account the rights of cloud providers in all namespaces.
+	// former is the binding that earlier releases created: it grants the account the cloud providers' role in all namespaces.
 	former *rbacv1.ClusterRoleBinding
 }
 
@@ -65,8 +65,8 @@ func (a *account) rights() []client.Object {
 	return []client.Object{a.binding, a.hosts, a.hostsBinding}
 }
 
-// keepAccount makes again now and then what somebody has deleted of the account. It reports false when its kubeconfig has to be written again, and
-// when the condition shows what is in the way.
+// keepAccount recreates deleted objects of the account, at most once per accountCheck. It reports false if the kubeconfig must be written
+// again, or if the condition shows an obstacle.
 func (s *scope) keepAccount(ctx context.Context) (bool, error) {
 	key := client.ObjectKeyFromObject(s.cluster)
 	if last, looked := s.accounts.Load(key); looked {
@@ -90,8 +90,8 @@ func (s *scope) keepAccount(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// ensureAccount makes what is missing of the account. What an earlier release has bound it to is taken away last, so that it is never without its
-// rights. It reports whether the account or its token had to be made, and false when the condition shows what is in the way.
+// ensureAccount creates the missing objects of the account. It removes an earlier release's binding last, so that the account always has
+// its rights. made reports whether the account or its token was created; ok is false if the condition shows an obstacle.
 func (s *scope) ensureAccount(ctx context.Context, a *account) (made, ok bool, _ error) {
 	for _, o := range append([]client.Object{a.account}, a.rights()...) {
 		created, err := s.ensure(ctx, o)
@@ -111,7 +111,7 @@ func (s *scope) ensureAccount(ctx context.Context, a *account) (made, ok bool, _
 	return made || created, true, nil
 }
 
-// removeFormer deletes the binding in all namespaces.
+// removeFormer deletes the binding that applies to all namespaces.
 func (s *scope) removeFormer(ctx context.Context, binding *rbacv1.ClusterRoleBinding) error {
 	err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(binding), binding)
 	if apierrors.IsNotFound(err) || err == nil && !s.by.Has(binding) {
@@ -135,7 +135,7 @@ func (s *scope) accountRefused(err error, o client.Object) error {
 	return s.refused(err, configReady, infrav1.CloudProviderConfigGenerationFailedReason, fmt.Sprintf("%T %s", o, o.GetName()))
 }
 
-// ensure reads an object that is the cluster's, and makes it if there is none. It reports whether it did.
+// ensure reads an object that belongs to the cluster, or creates it if it does not exist. It reports whether it created the object.
 func (s *scope) ensure(ctx context.Context, o client.Object) (bool, error) {
 	wanted := o.DeepCopyObject().(client.Object)
 	err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(o), o)

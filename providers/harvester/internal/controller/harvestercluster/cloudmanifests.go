@@ -23,15 +23,15 @@ import (
 )
 
 const (
-	// CloudProviderRole is the ClusterRole that Harvester has for cloud providers and CSI drivers. Whoever has it may delete any volume, so that it is bound in
-	// the namespace of the cluster's virtual machines only.
+	// CloudProviderRole is Harvester's ClusterRole for cloud providers and CSI drivers. It permits deleting any volume and is therefore
+	// bound only in the namespace of the cluster's virtual machines.
 	CloudProviderRole = "harvesterhci.io:cloudprovider"
-	// cloudProviderNamespace is where the cloud provider runs in a cluster.
+	// cloudProviderNamespace is the namespace of the cloud provider in the workload cluster.
 	cloudProviderNamespace = metav1.NamespaceSystem
 )
 
-// MachinesServer is where machines reach the API server of Harvester: at the address of the Service by which Harvester is reached, which may be nil,
-// else where it is reached from here.
+// MachinesServer returns the URL at which machines reach Harvester's API server: the address of the Service that exposes Harvester, or here
+// if the Service is nil or has no address.
 func MachinesServer(expose *corev1.Service, here string) string {
 	if expose != nil {
 		if address := expose.Annotations[lbv1.AddressesAnnotation]; net.ParseIP(address) != nil {
@@ -41,7 +41,8 @@ func MachinesServer(expose *corev1.Service, here string) string {
 	return here
 }
 
-// CloudProviderKubeconfig is that of the cloud provider, which finds its virtual machines in the namespace of the context.
+// CloudProviderKubeconfig returns the cloud provider's kubeconfig. The cloud provider looks for its virtual machines in the namespace of
+// the context.
 func CloudProviderKubeconfig(server, inNamespace string, token, ca []byte) ([]byte, error) {
 	const name = "harvester"
 	config := clientcmdapi.NewConfig()
@@ -52,7 +53,7 @@ func CloudProviderKubeconfig(server, inNamespace string, token, ca []byte) ([]by
 	return clientcmd.Write(*config)
 }
 
-// UsesSecret reports whether manifests have the Secret of that name, or one that mounts it.
+// UsesSecret reports whether the manifests contain the Secret of that name, or an object that mounts it.
 func UsesSecret(manifests, secret string) bool {
 	reader := yamlutil.NewYAMLReader(bufio.NewReader(strings.NewReader(manifests)))
 	for {
@@ -67,7 +68,7 @@ func UsesSecret(manifests, secret string) bool {
 	}
 }
 
-// mounts reports whether a volume anywhere in a manifest is of the Secret.
+// mounts reports whether any volume of a manifest refers to the Secret.
 func mounts(value any, secret string) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -86,8 +87,8 @@ func mounts(value any, secret string) bool {
 	return false
 }
 
-// WithKubeconfig puts a kubeconfig into the Secret of that name among manifests, and adds the Secret if there is none. What else there is
-// stays as it is, to the letter.
+// WithKubeconfig stores a kubeconfig in the Secret of that name within the manifests, and adds the Secret if it is missing. All other
+// documents stay byte for byte the same.
 func WithKubeconfig(manifests, secret, key string, kubeconfig []byte) (string, error) {
 	var documents []string
 	found := false
@@ -125,7 +126,7 @@ func WithKubeconfig(manifests, secret, key string, kubeconfig []byte) (string, e
 	return strings.Join(documents, "---\n"), nil
 }
 
-// secretOf is the document if it is that Secret. What cannot be read is none.
+// secretOf returns the document if it is the named Secret. It returns nil for any other or unreadable document.
 func secretOf(document []byte, name string) *corev1.Secret {
 	secret := &corev1.Secret{}
 	if err := yaml.Unmarshal(document, secret); err != nil || secret.APIVersion != "v1" || secret.Kind != "Secret" ||

@@ -22,17 +22,17 @@ import (
 
 const configReady = infrav1.CloudProviderConfigReadyCondition
 
-// tokenCheck is when to look again for the token of an account, for which nothing is sent.
+// tokenCheck is how long to wait before reading the account's token again, as its creation triggers no event.
 const tokenCheck = lookAgain / 15
 
-// expose is the Service of namespace kube-system by which Harvester is reached.
+// expose is the name of the Service in kube-system that exposes Harvester.
 const expose = "ingress-expose"
 
-// errOthers says that an object of the account's name is somebody else's.
+// errOthers reports that an object with the account's name belongs to another owner.
 var errOthers = errors.New("somebody else has one of that name: delete it, and the cluster's own is made")
 
-// configureCloudProvider makes an account on Harvester for the cloud provider of the cluster, and writes its kubeconfig into the manifests
-// that the user has prepared. The kubeconfig is written once, and again when the account had to be made again.
+// configureCloudProvider creates an account on Harvester for the cluster's cloud provider, and writes its kubeconfig into the manifests
+// that the user prepared. The kubeconfig is written once, and again after the account had to be recreated.
 func (s *scope) configureCloudProvider(ctx context.Context) (bool, error) {
 	config := s.cluster.Spec.UpdateCloudProviderConfig
 	if config == (infrav1.UpdateCloudProviderConfig{}) {
@@ -58,7 +58,7 @@ func (s *scope) configureCloudProvider(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// withoutCloudProvider removes the account that was made when the spec asked for one. The condition stays until it is gone.
+// withoutCloudProvider deletes the account if the spec no longer requests one. The condition stays until the account is deleted.
 func (s *scope) withoutCloudProvider(ctx context.Context) (bool, error) {
 	if !conditions.Has(s.cluster, configReady) {
 		return true, nil
@@ -70,8 +70,8 @@ func (s *scope) withoutCloudProvider(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// deleteAccount deletes what of the account is the cluster's own, last of all the account itself, with which its token would go. It returns
-// what an error is about.
+// deleteAccount deletes the account's objects that belong to the cluster. The ServiceAccount comes last, because its token is deleted with
+// it. It returns the object that caused an error.
 func (s *scope) deleteAccount(ctx context.Context) (what string, _ error) {
 	a := s.account()
 	wasAsked := conditions.Has(s.cluster, configReady) || s.cluster.Spec.UpdateCloudProviderConfig != (infrav1.UpdateCloudProviderConfig{})
@@ -79,7 +79,7 @@ func (s *scope) deleteAccount(ctx context.Context) (what string, _ error) {
 		what := fmt.Sprintf("%T %s", o, o.GetName())
 		switch err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(o), o); {
 		case apierrors.IsForbidden(err) && (!wasAsked || slices.Contains(a.rights(), o)):
-			continue // whoever may not look at one has not made one; and rights of an account that is gone are nobody's
+			continue // without read access the objects were not created either; rights without an account are harmless
 		case apierrors.IsNotFound(err), err == nil && !s.by.Has(o):
 			continue
 		case err != nil:
@@ -93,7 +93,7 @@ func (s *scope) deleteAccount(ctx context.Context) (what string, _ error) {
 	return "", nil
 }
 
-// kubeconfig is that of an account which is made for the cluster; nil while it has no token.
+// kubeconfig returns the kubeconfig of the cluster's account, which it creates if needed. It returns nil while the account has no token.
 func (s *scope) kubeconfig(ctx context.Context) ([]byte, error) {
 	a := s.account()
 	if _, ok, err := s.ensureAccount(ctx, a); err != nil || !ok {

@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// connect gets the connection of the cluster's Harvester, and says how it is.
+// connect gets the connection to the cluster's Harvester and sets its condition.
 func (s *scope) connect(ctx context.Context) {
 	target := harvester.TargetOf(s.cluster)
 	get := s.Connections.Get
@@ -39,7 +39,7 @@ func (s *scope) connect(ctx context.Context) {
 	conditions.Set(s.cluster, condition)
 }
 
-// unconsented warns of a Secret that is used although it does not allow that. It returns the warning, which is told once.
+// unconsented returns a warning if the cluster uses a Secret that does not allow it. The event is recorded once.
 func (s *scope) unconsented(ctx context.Context, target harvester.Target) string {
 	problem := s.Connections.Unconsented(ctx, target)
 	if problem == nil {
@@ -53,7 +53,8 @@ func (s *scope) unconsented(ctx context.Context, target harvester.Target) string
 	return message
 }
 
-// connectionReady is Unknown while the connection is being made, and while what it has brought may be old.
+// connectionReady returns the connection's condition. It is Unknown while the connection is being established, and while cached objects may
+// be stale.
 func connectionReady(connected bool, problem *harvester.Problem) metav1.Condition {
 	condition := metav1.Condition{
 		Type: infrav1.HarvesterConnectionReadyCondition, Status: metav1.ConditionTrue, Reason: infrav1.HarvesterConnectionReadyReason,
@@ -68,11 +69,10 @@ func connectionReady(connected bool, problem *harvester.Problem) metav1.Conditio
 	return condition
 }
 
-// unseen reports whether Harvester cannot be looked at.
+// unseen reports whether there is no up-to-date view of Harvester.
 func (s *scope) unseen() bool { return s.conn == nil || placement.MayBeOld(s.problem) }
 
-// unlessReading is nil for an error that only says that Harvester's objects are being read for the first time: the cluster is woken when
-// they have been.
+// unlessReading returns nil if the caches of Harvester's objects have not synced yet: the cluster is enqueued when they have.
 func unlessReading(err error) error {
 	if errors.Is(err, harvester.ErrSyncing) {
 		return nil
@@ -80,8 +80,8 @@ func unlessReading(err error) error {
 	return err
 }
 
-// refused sets a condition to False if err is an answer of Harvester that somebody has to do something about, and then returns nil. The
-// same is tried again now and then: nothing tells when a right is granted, or a webhook changes its mind. what is the object.
+// refused sets a condition to False and returns nil if err is a response of Harvester that needs user action. The request is retried
+// periodically, because no event reports a granted right or a webhook that accepts the object later. what names the object.
 func (s *scope) refused(err error, condition, reason, what string) error {
 	if !reconcile.IsRefused(err) {
 		return fmt.Errorf("%s: %w", what, err)

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package harvestercluster connects clusters to their Harvester, has it make what they need there besides machines, and publishes their
-// failure domains.
+// Package harvestercluster connects clusters to their Harvester, creates the objects that they need there in addition to machines, and
+// publishes their failure domains.
 package harvestercluster
 
 import (
@@ -28,27 +28,27 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reconciler drives HarvesterClusters.
+// Reconciler reconciles HarvesterClusters.
 type Reconciler struct {
 	Client client.Client
-	// Live reads the management cluster itself.
+	// Live reads from the management cluster's API server without a cache.
 	Live        client.Reader
 	Connections *harvester.Connections
-	// Workloads are the connections to workload clusters.
+	// Workloads holds the connections to workload clusters.
 	Workloads clustercache.ClusterCache
 	Domains   *publish.Publisher
 	Recorder  events.EventRecorder
-	// Consent is what a cluster may use in other namespaces.
+	// Consent determines what a cluster may use in other namespaces.
 	Consent owned.Consent
 
 	filter  watch.Filter
 	written patch.Written
-	// onHarvester are the writes of load balancers, Services and pools there.
+	// onHarvester tracks the writes of load balancers, Services and pools on Harvester.
 	onHarvester patch.Repeats
-	accounts    sync.Map // by the keys of clusters, when the account of their cloud provider was last seen whole
+	accounts    sync.Map // by key of the cluster: when the cloud provider's account was last found complete
 }
 
-// scope is what one reconcile knows.
+// scope holds the state of one reconcile.
 type scope struct {
 	*Reconciler
 
@@ -57,18 +57,18 @@ type scope struct {
 	by      owned.By
 	patch   *patch.Patch
 	domains *publish.Domains
-	// conn is nil while problem says why there is none. With a connection the problem is that what it shows may be old, or that a right
-	// is missing.
+	// conn is nil if problem is the reason why there is no connection. With a connection, problem reports that cached objects may be stale,
+	// or that a right is missing.
 	conn    *harvester.Connection
 	problem *harvester.Problem
-	// again is when to look again although nothing has happened: what was refused is asked for again. 0 is never.
+	// again is when to requeue without an event, for example to retry a refused request. 0 means never.
 	again time.Duration
-	// removed is what the API server does not keep, without which nothing is made.
+	// removed lists what the API server did not store. Nothing is created on Harvester without it.
 	removed *patch.RemovedError
 	news    []news
 }
 
-// lookAgain is when to look again for what sends no event: somebody else's object, or a namespace, that is in the way.
+// lookAgain is when to requeue if an obstacle triggers no event, such as a foreign object or a namespace that is being deleted.
 const lookAgain = 15 * time.Second
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=get;list;watch;patch
@@ -79,7 +79,7 @@ const lookAgain = 15 * time.Second
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile has Harvester make what the cluster needs, and publishes its endpoint and its failure domains.
+// Reconcile creates what the cluster needs on Harvester, and publishes its endpoint and failure domains.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.HarvesterCluster, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
@@ -115,7 +115,7 @@ func asker(key client.ObjectKey) harvester.Asker {
 	return harvester.Asker{Kind: harvester.Cluster, Key: key}
 }
 
-// Owner is the Cluster.
+// Owner returns the owning Cluster.
 func (s *scope) Owner() *clusterv1.Cluster { return s.owner }
 
 func reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
@@ -148,10 +148,10 @@ func annotate(o client.Object, key, value string) {
 	o.SetAnnotations(all)
 }
 
-// unstored reports whether the API server does not keep what has to be stored before anything is made.
+// unstored reports whether the API server did not store what must be stored before anything is created.
 func (s *scope) unstored() bool { return s.removed != nil }
 
-// note writes down which Harvester it is, before anything is made there.
+// note records the identity of the Harvester before anything is created there.
 func (s *scope) note(ctx context.Context) error {
 	if s.conn == nil || s.unstored() {
 		return nil
@@ -163,9 +163,9 @@ func (s *scope) note(ctx context.Context) error {
 	return s.patch.StoreSpec(ctx, s.Client, s.cluster)
 }
 
-// make has Harvester make what machines need before they are made. It reports whether all of it is there.
+// make creates what machines need on Harvester. It reports whether everything exists.
 func (s *scope) make(ctx context.Context) (bool, error) {
-	if s.unseen() || s.unstored() { // what was said before stays said, as long as nobody can look
+	if s.unseen() || s.unstored() { // conditions keep their last state while Harvester cannot be read
 		return false, nil
 	}
 	there, err := s.makeNamespace(ctx)
@@ -182,7 +182,7 @@ func (s *scope) make(ctx context.Context) (bool, error) {
 	return all, errors.Join(errs...)
 }
 
-// missing says what is not there, for a condition.
+// missing returns a condition's message for an object that does not exist.
 func missing(kind, name string) string {
 	return fmt.Sprintf("%s %s does not exist on Harvester", kind, name)
 }

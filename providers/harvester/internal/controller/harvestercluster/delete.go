@@ -26,7 +26,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// reconcileDelete waits for the machines, then takes off Harvester what was made there for the cluster, and only that.
+// reconcileDelete waits for the machines to be deleted, then deletes the cluster's objects on Harvester and no others.
 func reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	names, err := reconcile.Remaining(ctx, s.Client, s.cluster, map[string]client.ObjectList{
 		"HarvesterMachine": &infrav1.HarvesterMachineList{}, "Machine": &clusterv1.MachineList{},
@@ -34,7 +34,7 @@ func reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := s.noteWorkload(ctx); err != nil { // deletion goes on without it
+	if err := s.noteWorkload(ctx); err != nil { // deletion continues without it
 		ctrl.LoggerFrom(ctx).Info("The load balancers of the cluster's Services may stay on Harvester", "reason", err.Error())
 	}
 	if len(names) > 0 {
@@ -53,14 +53,14 @@ func reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	return ctrl.Result{}, nil
 }
 
-// remove reports whether nothing of the cluster is on Harvester any more, or somebody has said that it may stay there.
+// remove reports whether the cluster has no objects on Harvester any more, or the user allowed them to stay.
 func (s *scope) remove(ctx context.Context) (bool, error) {
 	if s.cluster.ID() == "" {
-		return true, nil // nothing was made before it had an id
+		return true, nil // nothing is created before the cluster has an id
 	}
 	s.connect(ctx)
 	if s.unseen() {
-		// For a copy of another cluster nothing is made, unless an earlier release has: that is removed where Harvester can be asked.
+		// Nothing is created for a copy of another cluster, except by earlier releases: that is removed if Harvester can be reached.
 		if of, err := s.idOf(ctx); err != nil || of != "" && !s.problem.Pending {
 			return of != "", err
 		}
@@ -75,12 +75,12 @@ func (s *scope) remove(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// withoutHarvester reports whether the cluster can go although Harvester cannot be asked to remove anything.
+// withoutHarvester reports whether the cluster can be deleted although Harvester is unreachable.
 func (s *scope) withoutHarvester() bool {
 	stays := s.mayStay()
 	_, abandoned := s.cluster.Annotations[infrav1.AbandonAnnotation]
 	switch {
-	case s.problem.Pending: // there may be more than the status says, which was lost with a move
+	case s.problem.Pending: // status can be incomplete after a clusterctl move
 		status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "waiting for the connection to Harvester: "+s.problem.Message)
 		return false
 	case len(stays) == 0:
@@ -95,7 +95,7 @@ func (s *scope) withoutHarvester() bool {
 	return false
 }
 
-// mayStay names what may have been made for the cluster on Harvester.
+// mayStay lists the objects that may have been created for the cluster on Harvester.
 func (s *scope) mayStay() []string {
 	namespace := s.cluster.Spec.TargetNamespace
 	var all []string
@@ -117,8 +117,9 @@ func (s *scope) mayStay() []string {
 	return all
 }
 
-// removeLoadBalancer takes the announcement away before the load balancer, which gives its address back at once: another must not have it
-// as long as it is announced. A Service that is not marked is one that Harvester has made in its place since; it goes with the load balancer.
+// removeLoadBalancer removes the announcement of the address before the load balancer, which releases its address at once: another load
+// balancer must not get an address that is still announced. An unmarked Service was created by Harvester in the meantime and is deleted
+// with the load balancer.
 func (s *scope) removeLoadBalancer(ctx context.Context) (bool, error) {
 	list := &lbv1.LoadBalancerList{}
 	err := s.conn.List(ctx, list, client.InNamespace(s.cluster.Spec.TargetNamespace))
@@ -149,7 +150,7 @@ func (s *scope) removeLoadBalancer(ctx context.Context) (bool, error) {
 	return s.removing(ctx, lb)
 }
 
-// removePools removes the pools of the cluster. Harvester keeps those that somebody has an address of.
+// removePools deletes the cluster's pools. Harvester keeps pools with allocated addresses.
 func (s *scope) removePools(ctx context.Context) (bool, error) {
 	all, err := s.allPools(ctx)
 	if err != nil {
@@ -170,12 +171,12 @@ func (s *scope) removePools(ctx context.Context) (bool, error) {
 	}
 	if len(own) > 0 {
 		s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
-		s.again = sooner(s.again, lookAgain) // Harvester may not know yet that nobody has an address any more
+		s.again = sooner(s.again, lookAgain) // Harvester may still count released addresses as allocated
 	}
 	return len(own) == 0, nil
 }
 
-// removeAccount removes the account of the cloud provider, which may be there although the spec asks for none any more.
+// removeAccount deletes the cloud provider's account, which can exist even if the spec no longer requests one.
 func (s *scope) removeAccount(ctx context.Context) (bool, error) {
 	what, err := s.deleteAccount(ctx)
 	if err != nil {
@@ -184,11 +185,12 @@ func (s *scope) removeAccount(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// removing asks for an object to go, that is the one that was looked at and no other of its name. The cluster is woken when it is gone.
+// removing deletes an object by its UID, so that a new object of that name is not affected. The cluster is enqueued when the object no
+// longer exists.
 func (s *scope) removing(ctx context.Context, o client.Object) (bool, error) {
 	what := fmt.Sprintf("%T %s", o, client.ObjectKeyFromObject(o))
 	status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "waiting for Harvester to remove "+what)
-	if o.GetAnnotations()[infrav1.OwnerAnnotation] == "" { // nobody is woken when it is gone
+	if o.GetAnnotations()[infrav1.OwnerAnnotation] == "" { // its deletion enqueues no cluster
 		s.again = lookAgain
 	}
 	if !o.GetDeletionTimestamp().IsZero() {
@@ -201,7 +203,7 @@ func (s *scope) removing(ctx context.Context, o client.Object) (bool, error) {
 	return false, nil
 }
 
-// notRemoved says what Harvester does not let go.
+// notRemoved reports in a condition what Harvester does not delete. It reports true if the user allowed the object to stay.
 func (s *scope) notRemoved(err error, what string) (bool, error) {
 	if unlessReading(err) == nil {
 		return false, nil

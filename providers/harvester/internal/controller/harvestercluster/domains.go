@@ -22,8 +22,8 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// publishDomains writes the state of every failure domain into the status, from where Cluster API takes it. It returns when to look again
-// although nothing has happened: a grace or hold period ends.
+// publishDomains writes the state of every failure domain into the status, where Cluster API reads it. It returns when to requeue without
+// an event, which is when a grace or hold period ends.
 func (s *scope) publishDomains(ctx context.Context) (time.Duration, error) {
 	hosts, problem := s.hosts(ctx)
 	seen := placement.Observe(s.cluster, hosts, problem)
@@ -47,7 +47,7 @@ func (s *scope) publishDomains(ctx context.Context) (time.Duration, error) {
 	return result.NextCheck, nil
 }
 
-// hosts are those of the cluster's Harvester.
+// hosts lists the hosts of the cluster's Harvester.
 func (s *scope) hosts(ctx context.Context) ([]placement.Host, *harvester.Problem) {
 	if s.conn == nil {
 		return nil, s.problem
@@ -55,7 +55,7 @@ func (s *scope) hosts(ctx context.Context) ([]placement.Host, *harvester.Problem
 	return placement.ReadHosts(ctx, s.conn)
 }
 
-// noDomains lets machines be anywhere as soon as it is known that there are none.
+// noDomains lets machines be created without a failure domain once it is certain that the cluster has none.
 func (s *scope) noDomains(hosts []placement.Host, problem *harvester.Problem) {
 	if problem != nil {
 		s.domains.Report(metav1.Condition{
@@ -70,7 +70,7 @@ func (s *scope) noDomains(hosts []placement.Host, problem *harvester.Problem) {
 	}, true)
 }
 
-// withNotes adds to a message what else is to be known, and tells of a domain with a single host when that is new.
+// withNotes appends notes to a message, and records an event for each domain that newly has a single host.
 func (s *scope) withNotes(message string, notes []string) string {
 	said := conditions.GetMessage(s.cluster, infrav1.FailureDomainsReadyCondition)
 	for _, note := range notes {
@@ -88,7 +88,8 @@ func tooMany(cluster *infrav1.HarvesterCluster, found int) metav1.Condition {
 		found, cluster.Spec.DiscoveryKey(), faultlinev1.MaxFailureDomains)}
 }
 
-// provisioned tells whether machines may be created, which they may for ever once they might. made says that all is there that they need.
+// provisioned sets whether machines may be created. Once true, this never becomes false. made reports whether everything that machines need
+// exists.
 func (s *scope) provisioned(made bool) {
 	if made && s.domains.Ready() {
 		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
@@ -107,16 +108,16 @@ func (s *scope) provisioned(made bool) {
 		"waiting for these conditions: "+strings.Join(waiting, ", "))
 }
 
-// needed are the conditions that keep machines from being created.
+// needed lists the conditions that must be true before machines can be created.
 func needed(cluster *infrav1.HarvesterCluster) []string {
 	all := summarized(cluster)
-	if cluster.Spec.ControlPlaneEndpoint.IsSet() { // that no machine runs yet keeps none from being created
+	if cluster.Spec.ControlPlaneEndpoint.IsSet() { // machines can be created before the load balancer has a running machine
 		all = slices.DeleteFunc(all, func(condition string) bool { return condition == lbReady })
 	}
 	return append(all, infrav1.FailureDomainsReadyCondition)
 }
 
-// summarized are the conditions that make up Ready besides InfrastructureReady.
+// summarized lists the conditions that Ready summarizes, except InfrastructureReady.
 func summarized(cluster *infrav1.HarvesterCluster) []string {
 	all := []string{infrav1.HarvesterConnectionReadyCondition, infrav1.TargetNamespaceReadyCondition, lbReady}
 	for _, optional := range []string{infrav1.CustomIPPoolCreatedCondition, infrav1.VMIPPoolReadyCondition, infrav1.CloudProviderConfigReadyCondition} {

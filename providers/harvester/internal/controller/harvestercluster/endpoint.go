@@ -23,8 +23,8 @@ import (
 
 const lbReady = infrav1.LoadBalancerReadyCondition
 
-// makeEndpoint has Harvester make the load balancer of the control plane, and publishes its address once: what was published is never
-// changed, because it is in certificates and kubeconfigs. It reports whether the cluster has an endpoint.
+// makeEndpoint creates the control plane's load balancer and publishes its address once. The published endpoint never changes, because
+// certificates and kubeconfigs contain it. It reports whether the cluster has an endpoint.
 func (s *scope) makeEndpoint(ctx context.Context) (bool, error) {
 	if s.cluster.Spec.LoadBalancerConfig.IPAMType == "" {
 		return s.endpointGiven(), nil
@@ -33,7 +33,7 @@ func (s *scope) makeEndpoint(ctx context.Context) (bool, error) {
 	return s.cluster.Spec.ControlPlaneEndpoint.IsSet(), err
 }
 
-// balance makes the load balancer with all that it needs. Each step sets the condition when it is the one that is waited for.
+// balance creates the load balancer and everything that it needs. Each step that waits sets the condition.
 func (s *scope) balance(ctx context.Context) error {
 	pool, ok, err := s.addressPool(ctx)
 	if err != nil || !ok {
@@ -64,10 +64,10 @@ func (s *scope) balance(ctx context.Context) error {
 	return nil
 }
 
-// backendPort is that of the API server on the machines; 0 when the Cluster does not say.
+// backendPort returns the port of the API server on the machines; 0 if the Cluster does not set it.
 func (s *scope) backendPort() int32 { return s.owner.Spec.ClusterNetwork.APIServerPort }
 
-// endpointGiven is for clusters without a load balancer.
+// endpointGiven handles clusters without a load balancer. It reports whether the spec has an endpoint.
 func (s *scope) endpointGiven() bool {
 	endpoint := &s.cluster.Spec.ControlPlaneEndpoint
 	if !endpoint.IsSet() {
@@ -82,7 +82,8 @@ func (s *scope) endpointGiven() bool {
 	return true
 }
 
-// addressPool is the pool that the address of the load balancer is from; nil for DHCP. It reports whether it is there.
+// addressPool returns the pool of the load balancer's address; nil for DHCP or a pool that Harvester chooses. It reports whether the load
+// balancer can be created.
 func (s *scope) addressPool(ctx context.Context) (*lbv1.IPPool, bool, error) {
 	config := s.cluster.Spec.LoadBalancerConfig
 	given, wanted := owned.LoadBalancerPool.Given(s.by)
@@ -94,7 +95,7 @@ func (s *scope) addressPool(ctx context.Context) (*lbv1.IPPool, bool, error) {
 				"waiting for the IPPool of spec.loadBalancerConfig.ipPool: condition "+infrav1.CustomIPPoolCreatedCondition+" says why it is not there")
 		}
 		return pool, pool != nil, err
-	case config.IPAMType != infrav1.POOL || config.IPPoolRef == "": // from DHCP, or from the pool that Harvester chooses
+	case config.IPAMType != infrav1.POOL || config.IPPoolRef == "": // from DHCP, or from a pool that Harvester chooses
 		conditions.Delete(s.cluster, infrav1.CustomIPPoolCreatedCondition)
 		return nil, true, nil
 	}
@@ -111,7 +112,7 @@ func (s *scope) addressPool(ctx context.Context) (*lbv1.IPPool, bool, error) {
 	return pool, pool != nil, nil
 }
 
-// makeLoadBalancer makes the load balancer, or makes the one that the cluster has as it is wanted. It returns nil while there is none.
+// makeLoadBalancer creates or updates the load balancer. It returns nil while there is none.
 func (s *scope) makeLoadBalancer(ctx context.Context, pool *lbv1.IPPool) (*lbv1.LoadBalancer, error) {
 	from := ""
 	if pool != nil {
@@ -149,14 +150,14 @@ func (s *scope) makeLoadBalancer(ctx context.Context, pool *lbv1.IPPool) (*lbv1.
 	return own, nil
 }
 
-// namespaceLost has the target namespace be looked for, and made, again.
+// namespaceLost causes the target namespace to be checked and created again.
 func (s *scope) namespaceLost() {
 	status.False(s.cluster, infrav1.TargetNamespaceReadyCondition, infrav1.TargetNamespaceNotReadyReason, fmt.Sprintf(
 		"namespace %s, which spec.targetNamespace names, is gone or being deleted: it is made again", s.cluster.Spec.TargetNamespace))
 	s.again = lookAgain
 }
 
-// createLoadBalancer also finds one that was made a moment ago.
+// createLoadBalancer creates the load balancer. If it already exists, which the cache may not show yet, it returns the existing one.
 func (s *scope) createLoadBalancer(ctx context.Context, wanted *lbv1.LoadBalancer) (own, foreign *lbv1.LoadBalancer, err error) {
 	err = s.conn.Create(ctx, wanted)
 	if !apierrors.IsAlreadyExists(err) {
@@ -172,7 +173,8 @@ func (s *scope) createLoadBalancer(ctx context.Context, wanted *lbv1.LoadBalance
 	return nil, there, nil
 }
 
-// changeLoadBalancer sends what differs. Harvester writes the status of the same resource, so it goes with the version that was read.
+// changeLoadBalancer writes differing fields with the resourceVersion that was read, because Harvester writes the status of the same
+// resource.
 func (s *scope) changeLoadBalancer(ctx context.Context, lb, wanted *lbv1.LoadBalancer) error {
 	before := lb.DeepCopy()
 	if !loadbalancer.Change(lb, wanted, s.by) {
@@ -181,8 +183,8 @@ func (s *scope) changeLoadBalancer(ctx context.Context, lb, wanted *lbv1.LoadBal
 	return s.patch.GoOn(s.onHarvester.Write(ctx, s.conn, before, lb))
 }
 
-// makeService makes the Service of the load balancer, or has the one that Harvester made announced before any machine is there. It
-// returns nil while there is none.
+// makeService creates the load balancer's Service, or marks the one that Harvester created, so that its address is announced before any
+// machine exists. It returns nil while the cluster has none.
 func (s *scope) makeService(ctx context.Context, lb *lbv1.LoadBalancer) (*corev1.Service, error) {
 	key := client.ObjectKeyFromObject(lb)
 	what := fmt.Sprintf("Service %s", key)
@@ -205,7 +207,7 @@ func (s *scope) makeService(ctx context.Context, lb *lbv1.LoadBalancer) (*corev1
 	return service, nil
 }
 
-// createService also finds one that was made a moment ago, by whomever.
+// createService creates the Service, or returns an existing one regardless of its owner.
 func (s *scope) createService(ctx context.Context, lb *lbv1.LoadBalancer) (*corev1.Service, error) {
 	wanted := loadbalancer.Service(s.by, lb)
 	err := s.conn.Create(ctx, wanted)
@@ -216,7 +218,7 @@ func (s *scope) createService(ctx context.Context, lb *lbv1.LoadBalancer) (*core
 	return there, s.conn.Live().Get(ctx, client.ObjectKeyFromObject(wanted), there)
 }
 
-// placeholder gives the Service an endpoint as long as it has none. It reports whether there is one.
+// placeholder creates an endpoint for a Service without one. It reports whether an endpoint exists.
 func (s *scope) placeholder(ctx context.Context, lb *lbv1.LoadBalancer) (bool, error) {
 	slice, err := reconcile.Find(ctx, s.conn, client.ObjectKeyFromObject(lb), &discoveryv1.EndpointSlice{})
 	if err == nil && slice == nil {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// news is an event that is told when what it is about has been stored: before that it would be told again and again.
+// news is an event that is recorded only after the change that it reports was stored. Recorded earlier, it would repeat with each retry.
 type news struct {
 	kind, reason, note string
 }
@@ -22,7 +22,7 @@ func (s *scope) warn(reason, note string, args ...any) {
 	s.news = append(s.news, news{corev1.EventTypeWarning, reason, fmt.Sprintf(note, args...)})
 }
 
-// announce tells all of it.
+// announce records the collected events.
 func (s *scope) announce() {
 	for _, n := range s.news {
 		s.Recorder.Eventf(s.cluster, nil, n.kind, n.reason, "Reconcile", "%s", n.note)

@@ -19,9 +19,10 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// identify gives the cluster its id, which is stored before anything is made on Harvester: by it that is found again. It reports false for a
-// cluster that has the id of another, whose load balancer, pools and account it would take. An id that was drawn once is kept in the status, and no
-// other is drawn. As long as something removes it from the annotations, which alone survive clusterctl move, nothing is made.
+// identify gives the cluster its id and stores it before anything is created on Harvester, because the cluster's objects are found by it.
+// It reports false if the id belongs to another cluster, whose load balancer, pools and account this one would take over. The status keeps
+// the id, so that it never changes. While something removes the id from the annotations, the only place that survives clusterctl move,
+// nothing is created.
 func (s *scope) identify(ctx context.Context) (bool, error) {
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizerLegacy)
 	of, err := s.idOf(ctx)
@@ -33,7 +34,7 @@ func (s *scope) identify(ctx context.Context) (bool, error) {
 			"the id in the annotation %s is that of HarvesterCluster %s, of which this one is a copy: remove these annotations from this one or, if its "+
 				"HarvesterClusterTemplate has them, from that, too: %s",
 			infrav1.ClusterIDAnnotation, of, strings.Join(owned.ClusterAnnotations(), ", ")))
-		s.again = reconcile.RefusedPause // the other may be deleted
+		s.again = reconcile.RefusedPause // the other cluster may be deleted
 		return false, nil
 	}
 	id := s.cluster.ID()
@@ -49,18 +50,19 @@ func (s *scope) identify(ctx context.Context) (bool, error) {
 	return true, s.patch.Apply(ctx, s.Client, s.cluster)
 }
 
-// unlessRemoved is nil for the error that the API server does not keep what has to be stored before anything is made, which is shown.
+// unlessRemoved returns nil if the API server did not store what must be stored before anything is created. It records that for the
+// condition.
 func (s *scope) unlessRemoved(err error) error {
 	var removed *patch.RemovedError
 	if !errors.As(err, &removed) {
 		return err
 	}
 	s.removed = removed
-	s.again = sooner(s.again, removed.Again()) // nothing tells when a policy changes
+	s.again = sooner(s.again, removed.Again()) // a policy change triggers no event
 	return nil
 }
 
-// idOf names the cluster whose id this one has; "" for its own.
+// idOf returns the name of the cluster that this one's id belongs to; "" if the id is its own.
 func (s *scope) idOf(ctx context.Context) (string, error) {
 	id := s.cluster.Annotations[infrav1.ClusterIDAnnotation]
 	if of, known := owned.IDOwner(s.cluster, id); known {

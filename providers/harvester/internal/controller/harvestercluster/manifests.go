@@ -18,16 +18,17 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// manifests is what the user has prepared for a ClusterResourceSet: a Secret of its type, or a ConfigMap, as upstream has it.
+// manifests holds what the user prepared for a ClusterResourceSet: a Secret of the ClusterResourceSet type, or a ConfigMap as upstream
+// uses.
 type manifests struct {
 	client.Object
 
 	kind, text string
-	// write puts another text in.
+	// write replaces the text.
 	write func(string)
 }
 
-// manifests reads what the user has prepared. It returns nil, and looks again later, while there is none, or none that the cluster may have changed.
+// manifests reads the user's manifests. It returns nil, and requeues, if they do not exist or the cluster may not change them.
 func (s *scope) manifests(ctx context.Context, config infrav1.UpdateCloudProviderConfig) (*manifests, error) {
 	if why := s.Consent.NoManifests(config.ManifestsConfigMapNamespace, s.cluster.Namespace); why != "" {
 		s.notAllowed("spec.updateCloudProviderConfig.manifestsConfigMapNamespace " + why)
@@ -64,7 +65,7 @@ func (s *scope) notAllowed(why string) {
 	status.False(s.cluster, configReady, infrav1.CloudProviderConfigNotAllowedReason, why)
 }
 
-// findManifests prefers the Secret, which role view does not show.
+// findManifests prefers the Secret, because role view does not grant access to it.
 func (s *scope) findManifests(ctx context.Context, at client.ObjectKey, key string) (*manifests, error) {
 	secret, err := reconcile.Find(ctx, s.Live, at, &corev1.Secret{})
 	if err != nil {
@@ -86,7 +87,7 @@ func (s *scope) findManifests(ctx context.Context, at client.ObjectKey, key stri
 	return &manifests{configMap, "ConfigMap", text, func(text string) { configMap.Data[key] = text }}, nil
 }
 
-// writeKubeconfig has the manifests hold a kubeconfig.
+// writeKubeconfig stores the kubeconfig in the manifests.
 func (s *scope) writeKubeconfig(ctx context.Context, m *manifests, config infrav1.UpdateCloudProviderConfig, kubeconfig []byte) error {
 	text, err := WithKubeconfig(m.text, config.CloudConfigCredentialsSecretName, config.CloudConfigCredentialsSecretKey, kubeconfig)
 	if err == nil && text != m.text {

@@ -18,8 +18,8 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// makeNamespace makes the target namespace if there is none. It is looked for until it is there once, and again when something cannot be
-// made in it.
+// makeNamespace creates the target namespace if it does not exist. It checks the namespace until it exists, and again after an object could
+// not be created in it.
 func (s *scope) makeNamespace(ctx context.Context) (bool, error) {
 	const condition = infrav1.TargetNamespaceReadyCondition
 	if conditions.IsTrue(s.cluster, condition) {
@@ -28,7 +28,7 @@ func (s *scope) makeNamespace(ctx context.Context) (bool, error) {
 	name := s.cluster.Spec.TargetNamespace
 	what := "namespace " + name + ", which spec.targetNamespace names"
 	namespace, err := reconcile.Find(ctx, s.conn, client.ObjectKey{Name: name}, &corev1.Namespace{})
-	if harvester.Denied(err) != nil { // whoever may only use a namespace is told when it is not there by what cannot be made in it
+	if harvester.Denied(err) != nil { // without this right, a missing namespace shows when objects are created in it
 		status.True(s.cluster, condition, infrav1.TargetNamespaceReadyReason)
 		return true, nil //nolint:nilerr // see above
 	}

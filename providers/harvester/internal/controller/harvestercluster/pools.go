@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// saidOf is how a condition tells of a pool that is made.
+// saidOf holds the condition, its reasons and the spec field of a pool.
 type saidOf struct {
 	condition, ready, refused, field string
 }
@@ -34,7 +34,7 @@ func said(use owned.PoolUse) saidOf {
 	}
 }
 
-// makeMachinePools makes the pool of spec.vmNetworkConfig.ipPool, and looks for those that are referred to.
+// makeMachinePools creates the pool of spec.vmNetworkConfig.ipPool, or checks that the referenced pools exist.
 func (s *scope) makeMachinePools(ctx context.Context) (bool, error) {
 	if given, wanted := owned.MachinePool.Given(s.by); wanted {
 		pool, err := s.makePool(ctx, owned.MachinePool, given)
@@ -65,7 +65,7 @@ func (s *scope) makeMachinePools(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// poolRefs are the pools that the cluster and its failure domains refer to.
+// poolRefs lists the pools that the cluster and its failure domains reference.
 func (s *scope) poolRefs() []string {
 	var refs []string
 	if config := s.cluster.Spec.VMNetworkConfig; config != nil {
@@ -80,7 +80,7 @@ func (s *scope) poolRefs() []string {
 	return slices.Compact(refs)
 }
 
-// allPools are those of Harvester, whosoever.
+// allPools lists all IPPools on the Harvester cluster, whoever owns them.
 func (s *scope) allPools(ctx context.Context) ([]lbv1.IPPool, error) {
 	list := &lbv1.IPPoolList{}
 	if err := s.conn.List(ctx, list); err != nil {
@@ -96,7 +96,7 @@ func named(all []lbv1.IPPool, name string) *lbv1.IPPool {
 	return nil
 }
 
-// makePool makes a pool for the cluster, or makes the one that it has as it is wanted. It returns nil while there is none.
+// makePool creates or updates a pool of the cluster. It returns nil while there is none.
 func (s *scope) makePool(ctx context.Context, use owned.PoolUse, given infrav1.IPPool) (*lbv1.IPPool, error) {
 	wanted, said := owned.WantedPool(s.by, use, given), said(use)
 	all, err := s.allPools(ctx)
@@ -123,7 +123,7 @@ func (s *scope) makePool(ctx context.Context, use owned.PoolUse, given infrav1.I
 	return own, nil
 }
 
-// createPool also finds one that was made a moment ago.
+// createPool creates the pool. If it already exists, which the cache may not show yet, it returns the existing one.
 func (s *scope) createPool(ctx context.Context, wanted *lbv1.IPPool) (own, foreign *lbv1.IPPool, err error) {
 	err = s.conn.Create(ctx, wanted)
 	if err == nil {
@@ -143,7 +143,7 @@ func (s *scope) createPool(ctx context.Context, wanted *lbv1.IPPool) (own, forei
 	return nil, there, nil
 }
 
-// changePool sends what differs.
+// changePool writes differing fields.
 func (s *scope) changePool(ctx context.Context, pool, wanted *lbv1.IPPool) error {
 	before := pool.DeepCopy()
 	if !owned.ChangePool(pool, wanted, s.by) {

@@ -17,16 +17,16 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 )
 
-// noteWorkload stores which workload cluster it is, as soon as that is reached: the cloud provider writes the same on the load balancers of the
-// cluster's Services, and when they are to go the workload cluster cannot be asked any more. It is in the status, which a copy of the
-// HarvesterCluster does not have.
+// noteWorkload stores the UID of the workload cluster once it can be reached. The cloud provider writes the same UID on the load balancers
+// of the cluster's Services, and the workload cluster no longer responds when they must be deleted. The status holds it, because a copy of
+// the HarvesterCluster does not get the status.
 func (s *scope) noteWorkload(ctx context.Context) error {
 	if s.cluster.Status.WorkloadClusterUID != "" {
 		return nil
 	}
 	workload, err := s.Workloads.GetUncachedClient(ctx, client.ObjectKeyFromObject(s.owner))
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
-		return nil // the connection wakes the cluster
+		return nil // the connection enqueues the cluster
 	}
 	if err != nil {
 		return fmt.Errorf("connecting to the workload cluster: %w", err)
@@ -39,8 +39,9 @@ func (s *scope) noteWorkload(ctx context.Context) error {
 	return nil
 }
 
-// removeServices removes the load balancers of the cluster's Services: the cloud provider is gone with the machines, and the next cluster of its
-// name gets no address while they are there. Those without the annotation are not proven to be the cluster's, and stay.
+// removeServices deletes the load balancers of the cluster's Services. The cloud provider was deleted with the machines, and while the load
+// balancers exist the next cluster of that name gets no address. Load balancers without the annotation may belong to another cluster and
+// stay.
 func (s *scope) removeServices(ctx context.Context) (bool, error) {
 	uid := s.cluster.Status.WorkloadClusterUID
 	if uid == "" {
@@ -70,7 +71,7 @@ func (s *scope) removeServices(ctx context.Context) (bool, error) {
 	return all, errors.Join(errs...)
 }
 
-// sameWorkload names another HarvesterCluster whose workload cluster is the same one, as that of a copy is; "" when there is none.
+// sameWorkload returns the name of another HarvesterCluster with the same workload cluster, such as a copy; "" if there is none.
 func (s *scope) sameWorkload(ctx context.Context, uid string) (string, error) {
 	all := &infrav1.HarvesterClusterList{}
 	if err := s.Client.List(ctx, all); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// SetupWithManager adds the controller. What happens on Harvester, and to the Secret with the kubeconfig, reaches it by the connections.
+// SetupWithManager adds the controller to the manager. The connections report changes on Harvester and of the Secret with the kubeconfig.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)

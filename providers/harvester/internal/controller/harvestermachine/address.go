@@ -27,10 +27,10 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// record writes down, before anything exists on Harvester, by what it is found again: the machine's id, the pools that an address may
-// be taken from, and the finalizer.
+// record stores what identifies the machine's objects before any exists on Harvester: the machine's id, the pools that its address may come
+// from, and the finalizer.
 func (r *Reconciler) record(ctx context.Context, s *scope) (reconcile.Progress, error) {
-	// An address that was given before Faultline need not be noted with its pool.
+	// An address that was allocated before Faultline may have no recorded pool.
 	unnoted := s.infra.Status.AllocatedIPAddress != "" && s.infra.Status.AllocatedPoolRef == ""
 	if s.vm == nil || unnoted {
 		if err := s.choosePools(ctx); err != nil && !unnoted {
@@ -42,15 +42,15 @@ func (r *Reconciler) record(ctx context.Context, s *scope) (reconcile.Progress, 
 	s.identify(s.vm)
 	if all := union(s.recordedPools(), append(s.pools, s.infra.Status.AllocatedPoolRef)); len(all) > 0 {
 		if len(s.recordedPools()) == 0 && s.infra.Status.AllocatedIPAddress == "" {
-			s.noteHolder() // nothing was taken for it yet
+			s.noteHolder() // nothing has been allocated for it yet
 		}
 		metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IPPoolsAnnotation, strings.Join(all, ","))
 	}
 	return reconcile.Proceed, s.patch.StoreSpec(ctx, r.Client, s.infra)
 }
 
-// identify gives the machine an id, unless it has one, and notes that it is the machine's. One that something has removed is still on the
-// virtual machine, which is nil when there is none, and on what belongs to that.
+// identify gives the machine an id unless it has one, and records that the id belongs to it. A removed id is restored from the virtual
+// machine, which may be nil, or its template.
 func (s *scope) identify(vm *kubevirtv1.VirtualMachine) {
 	if s.infra.Annotations[infrav1.MachineIDAnnotation] == "" {
 		id := virtualmachine.IDOf(vm, s.infra)
@@ -62,7 +62,7 @@ func (s *scope) identify(vm *kubevirtv1.VirtualMachine) {
 	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IDOfAnnotation, infrav1.Owner(s.infra.Namespace, s.infra.Name))
 }
 
-// network is the configuration for addresses from pools that applies to the machine; nil when none does.
+// network returns the configuration for pool addresses that applies to the machine; nil if there is none.
 func (s *scope) network() *infrav1.VMNetworkConfig {
 	switch declared := s.declared(); {
 	case s.infra.Spec.VMNetworkConfig != nil:
@@ -74,7 +74,7 @@ func (s *scope) network() *infrav1.VMNetworkConfig {
 	}
 }
 
-// choosePools finds the pools that the machine's address is to be from.
+// choosePools selects the pools for the machine's address.
 func (s *scope) choosePools(ctx context.Context) error {
 	config := s.network()
 	if config == nil || s.infra.Spec.NetworkConfig != nil {
@@ -110,7 +110,7 @@ func union(a, b []string) []string {
 	return a
 }
 
-// takeAddress gives the machine the address that it is to have before it boots. Asking again gives the same one.
+// takeAddress determines the machine's address before it boots. It is idempotent.
 func (r *Reconciler) takeAddress(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	switch given := s.infra.Spec.NetworkConfig; {
 	case s.vm != nil:
@@ -161,10 +161,10 @@ func reasonOf(none *ipam.NoAddressError) string {
 	}
 }
 
-// recallAddress finds the fixed address of a machine that has been made. The status may have been lost with a move.
+// recallAddress restores the static address of an existing machine, because a clusterctl move can lose the status.
 func (s *scope) recallAddress(ctx context.Context) error {
 	if given := s.infra.Spec.NetworkConfig; given != nil {
-		s.wanted.Static, _ = virtualmachine.Given(given, s.network()) // it was made with that
+		s.wanted.Static, _ = virtualmachine.Given(given, s.network()) // the machine was created with it
 		return nil
 	}
 	if s.infra.Status.AllocatedIPAddress == "" && s.isHolder() {
@@ -187,7 +187,7 @@ func (s *scope) recallAddress(ctx context.Context) error {
 	return nil
 }
 
-// releaseAddress gives the address back, which the machine is not said to have any more.
+// releaseAddress releases the address and removes it from the status.
 func (r *Reconciler) releaseAddress(ctx context.Context, s *scope) error {
 	if !s.isHolder() {
 		return r.tellOfAddress(ctx, s)

@@ -22,14 +22,15 @@ import (
 )
 
 const (
-	// refusing is how long Harvester has to refuse something before it is left behind: its webhooks may not know yet what is gone.
+	// refusing is how long Harvester must reject a deletion before the object is left behind: Harvester's webhooks can lag behind
+	// deletions.
 	refusing = 10 * time.Second
-	// failing is how long nothing of a deletion has to succeed before that is more than what passes by itself.
+	// failing is how long a deletion must fail without progress before the error is no longer considered transient.
 	failing = time.Minute
 )
 
-// notDeleted tells what keeps the machine: at once what somebody has to do something about, and what passes by itself as a rule when it
-// has not. Only then is anything left behind that may be.
+// notDeleted reports what blocks the deletion: at once if it needs user action, and otherwise once a usually transient error has lasted for
+// failing. Only then is anything left behind, if the user allowed it.
 func (r *Reconciler) notDeleted(ctx context.Context, s *scope, err error) (reconcile.Progress, error) {
 	failed := r.failedFor(s.key(), time.Now())
 	problem, is := harvester.Denied(err), metav1.ConditionUnknown
@@ -59,20 +60,20 @@ func (r *Reconciler) notDeleted(ctx context.Context, s *scope, err error) (recon
 	return again, err
 }
 
-// failedFor is for how long the deletion has failed, whatever of it.
+// failedFor returns for how long the deletion has failed, regardless of the step.
 func (r *Reconciler) failedFor(key client.ObjectKey, now time.Time) time.Duration {
 	since, _ := r.failing.LoadOrStore(key, now)
 	return now.Sub(since.(time.Time))
 }
 
-// abandoned reports whether the user lets go of what is on Harvester when that cannot be removed.
+// abandoned reports whether the user allows objects that cannot be deleted to stay on Harvester.
 func (s *scope) abandoned() bool {
 	_, abandoned := s.infra.Annotations[infrav1.AbandonAnnotation]
 	return abandoned
 }
 
-// blocked keeps a machine of which something cannot be removed, until its user lets go of what is there. Nothing is let go of while the
-// connection to Harvester is being made.
+// blocked keeps a machine that cannot be deleted completely until the user allows its objects to stay. Nothing is abandoned while the
+// connection to Harvester is being established.
 func (r *Reconciler) blocked(ctx context.Context, s *scope, problem *harvester.Problem, is metav1.ConditionStatus) (reconcile.Progress, error) {
 	switch {
 	case problem.Pending:
@@ -89,7 +90,7 @@ func (r *Reconciler) blocked(ctx context.Context, s *scope, problem *harvester.P
 	return reconcile.Wait, nil
 }
 
-// left is what of the machine may be on Harvester.
+// left describes the machine's objects that may be on Harvester.
 func (s *scope) left() string {
 	namespace := "its target namespace"
 	if s.infraCluster != nil {

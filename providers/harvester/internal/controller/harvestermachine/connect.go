@@ -25,7 +25,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// prepare waits for what must be there before anything is made. Before that the machine has nothing that its deletion would have
+// prepare waits for the prerequisites of the machine. Until they exist, the machine has nothing on Harvester that its deletion would have
 // to remove.
 func (r *Reconciler) prepare(_ context.Context, s *scope) (reconcile.Progress, error) {
 	switch {
@@ -50,8 +50,8 @@ func (r *Reconciler) prepare(_ context.Context, s *scope) (reconcile.Progress, e
 	return reconcile.Proceed, nil
 }
 
-// unidentified says why nothing is made for the HarvesterCluster, of whose metadata something is removed by which it is found again; "" when
-// that is stored.
+// unidentified returns why nothing is created for the HarvesterCluster: the metadata that identifies its objects is removed again. It
+// returns "" if the metadata is stored.
 func (s *scope) unidentified() string {
 	why := conditions.Get(s.infraCluster, infrav1.InfrastructureReadyCondition)
 	if why == nil || why.Reason != infrav1.AnnotationsRemovedReason {
@@ -60,8 +60,8 @@ func (s *scope) unidentified() string {
 	return "Waiting for the HarvesterCluster: " + why.Message
 }
 
-// connect gets the connection to Harvester. While there is none, or what it knows may be old, nothing is decided. What the account may not
-// see matters to a machine when it reads that.
+// connect gets the connection to Harvester. Nothing is decided while there is none or its caches may be stale. A missing right matters only
+// when the machine reads that kind.
 func (r *Reconciler) connect(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	conn, problem := r.Connections.Get(ctx, harvester.TargetOf(s.infraCluster), s.asker())
 	if problem == nil {
@@ -75,8 +75,8 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (reconcile.Progress,
 	return reconcile.Proceed, nil
 }
 
-// enter lets the reconcile send requests to Harvester until leave, if there is room: the machine is woken when there is. What is in memory
-// can be looked at without.
+// enter acquires a slot for requests to Harvester, which leave releases. If none is free, the machine is enqueued when one is. Reads from
+// the cache need no slot.
 func (s *scope) enter() reconcile.Progress {
 	if s.exit != nil {
 		return reconcile.Proceed
@@ -89,20 +89,20 @@ func (s *scope) enter() reconcile.Progress {
 	return reconcile.Proceed
 }
 
-// leave makes room for other machines on the same Harvester.
+// leave releases the slot for other machines on the same Harvester.
 func (s *scope) leave() {
 	if s.exit != nil {
 		s.exit()
 	}
 }
 
-// find looks for the virtual machine, which may have been made and not noted, and for the hosts of Harvester.
+// find reads the virtual machine, which may exist without being recorded, and lists the hosts of Harvester.
 func (r *Reconciler) find(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.infra.Spec.ProviderID == "" {
-		s.conn.Await(s.asker()) // before anything is looked at: what comes in the meantime wakes the machine too
+		s.conn.Await(s.asker()) // before any read, so that events from now on also enqueue the machine
 	}
 	nodes := &corev1.NodeList{}
-	if err := s.conn.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil { // they are only looked at
+	if err := s.conn.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil { // the list is only read
 		return reconcile.Wait, fmt.Errorf("listing hosts of Harvester: %w", err)
 	}
 	s.hosts = placement.Hosts(nodes.Items)
@@ -116,7 +116,7 @@ func (r *Reconciler) find(ctx context.Context, s *scope) (reconcile.Progress, er
 		status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.MachineNotFoundReason, message)
 		return r.hold(s, distribution.Refusal{Reason: infrav1.MachineNotFoundReason, Message: message}), nil
 	case vm == nil:
-		return s.enter(), nil // to make it
+		return s.enter(), nil // to create it
 	case !virtualmachine.Ours(vm, s.infra):
 		return r.taken(ctx, s, vm, r.find)
 	}
@@ -130,12 +130,12 @@ func (r *Reconciler) find(ctx context.Context, s *scope) (reconcile.Progress, er
 	return reconcile.Proceed, nil
 }
 
-// arrives is how long the informer may take to bring a virtual machine that has been made.
+// arrives is how long the informer may take to cache a new virtual machine.
 const arrives = 5 * time.Second
 
-// get returns the virtual machine of the machine's name; nil when there is none. One that has been made is looked for on Harvester
-// itself before it is called gone: the informer may not have it, but then it is given a moment, because its event wakes the machine. So
-// is one without an id, of which the informer has the name only.
+// get returns the virtual machine with the machine's name; nil if there is none. If a recorded virtual machine is missing from the cache,
+// get first waits for the informer, whose event enqueues the machine, and then reads from Harvester's API server. It also reads a virtual
+// machine without an id there, because the cache holds only its name.
 func (s *scope) get(ctx context.Context) (*kubevirtv1.VirtualMachine, reconcile.Progress, error) {
 	vm := &kubevirtv1.VirtualMachine{}
 	err := s.conn.Get(ctx, s.place(), vm)
@@ -158,7 +158,7 @@ func (s *scope) get(ctx context.Context) (*kubevirtv1.VirtualMachine, reconcile.
 	return vm, reconcile.Proceed, nil
 }
 
-// arriving is how long a virtual machine that has just been made is still waited for.
+// arriving returns how much longer to wait for a new virtual machine to appear in the cache.
 func (s *scope) arriving(now time.Time) time.Duration {
 	created := conditions.Get(s.infra, infrav1.MachineCreatedCondition)
 	if created == nil || created.Status != metav1.ConditionTrue {

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package harvestermachine brings one virtual machine of a Harvester from nothing to being the Node of a Machine, and back.
+// Package harvestermachine reconciles the virtual machine of a Machine on Harvester, from creation to its Node and to deletion.
 package harvestermachine
 
 import (
@@ -27,49 +27,50 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reconciler drives HarvesterMachines.
+// Reconciler reconciles HarvesterMachines.
 type Reconciler struct {
 	Client client.Client
-	// Live reads the bootstrap data, which are no reason to remember every Secret.
+	// Live reads bootstrap data without a cache, so that Secrets are not cached.
 	Live        client.Reader
 	Connections *harvester.Connections
 	Addresses   *ipam.Claimer
-	// Workloads reaches the Nodes of workload clusters. It has the index of provider IDs.
+	// Workloads gives access to the Nodes of workload clusters. It must have the indexes of NodeIndexes.
 	Workloads clustercache.ClusterCache
 	Recorder  events.EventRecorder
 
 	filter     watch.Filter
 	written    patch.Written
 	controller controller.Controller
-	failing    sync.Map // by the keys of machines, since when nothing of their deletion succeeds
+	failing    sync.Map // by key of the machine: since when its deletion has made no progress
 }
 
-// scope is what one reconcile knows. It holds data only, and what has been found first is known to all steps behind.
+// scope holds the state of one reconcile. It holds only data; each step can use what earlier steps found.
 type scope struct {
-	// cluster and infraCluster are nil when they do not exist; machine is nil when nothing owns the HarvesterMachine.
+	// cluster and infraCluster are nil if they do not exist; machine is nil if the HarvesterMachine has no owner.
 	cluster      *clusterv1.Cluster
 	infraCluster *infrav1.HarvesterCluster
 	machine      *clusterv1.Machine
 	infra        *infrav1.HarvesterMachine
 	patch        *patch.Patch
 
-	// conn shows what is on Harvester, and may be written to until exit is called; both are nil before.
+	// conn reads from Harvester, and may be used for requests until exit is called. Both are nil before connect and enter.
 	conn *harvester.Connection
 	exit func()
-	// queued says that the machine waits for its turn, or for what is being read of Harvester, which is soon over as a rule.
+	// queued reports that the machine waits for a slot, or for a cache of Harvester's objects to sync. Both usually take a short time.
 	queued bool
 	hosts  []placement.Host
-	// vm is the machine's own; nil while it has none. vmi is its instance; nil while it does not run.
+	// vm is the machine's own virtual machine; nil if it has none. vmi is its instance; nil while it is not running.
 	vm  *kubevirtv1.VirtualMachine
 	vmi *kubevirtv1.VirtualMachineInstance
-	// stopped says that nothing of a machine that is being deleted runs any more.
+	// stopped reports that neither the virtual machine nor its instance exists any more during deletion.
 	stopped bool
-	// comesUp says that there is nothing wrong with the virtual machine, and that the status has it that there is one.
+	// comesUp reports that the virtual machine has no problem, and that the status already records that it exists.
 	comesUp bool
-	// wanted is what the virtual machine is made of, as far as that is known, and note what of it is not as it was asked for.
+	// wanted holds the known parameters of the virtual machine, and note describes how they deviate from the request.
 	wanted virtualmachine.Input
 	note   string
-	// pools are those that its address is taken from. disputed says that the address which it has is another's there.
+	// pools are the pools that the machine's address comes from. disputed reports that the pool has allocated the machine's address to
+	// another holder.
 	pools    []string
 	disputed bool
 }
@@ -80,12 +81,12 @@ func (s *scope) asker() harvester.Asker {
 	return harvester.Asker{Kind: harvester.Machine, Key: s.key()}
 }
 
-// place is where the virtual machine is, by its name on Harvester.
+// place returns the namespace and name of the virtual machine on Harvester.
 func (s *scope) place() client.ObjectKey {
 	return client.ObjectKey{Namespace: s.infraCluster.Spec.TargetNamespace, Name: virtualmachine.Name(s.infra)}
 }
 
-// begun reports whether anything of the machine may exist on Harvester.
+// begun reports whether any object of the machine may exist on Harvester.
 func (s *scope) begun() bool {
 	return s.infra.Spec.ProviderID != "" || s.infra.Annotations[infrav1.MachineIDAnnotation] != ""
 }
@@ -98,7 +99,7 @@ func (s *scope) begun() bool {
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile runs the steps that the machine still needs, up to the first that has to wait.
+// Reconcile runs the remaining steps of the machine, up to the first one that waits.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.HarvesterMachine, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder,
@@ -106,7 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}.Run(ctx, req, &infrav1.HarvesterMachine{})
 }
 
-// Owner is the Cluster.
+// Owner returns the Cluster.
 func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 
 func (r *Reconciler) forget(key client.ObjectKey) {
@@ -114,7 +115,7 @@ func (r *Reconciler) forget(key client.ObjectKey) {
 	r.Connections.Forget(harvester.Asker{Kind: harvester.Machine, Key: key})
 }
 
-// provision runs the steps to a Node. Those up to create do nothing once there is a virtual machine.
+// provision runs the steps from an empty machine to its Node. Steps up to create do nothing once the virtual machine exists.
 func (r *Reconciler) provision(ctx context.Context, s *scope) (ctrl.Result, error) {
 	defer s.leave()
 	p, err := reconcile.RunSteps(ctx, s, r.prepare, r.checkID, r.connect, r.find, r.choosePlace, r.resolve, r.record, r.keepAddress, r.takeAddress, r.create,

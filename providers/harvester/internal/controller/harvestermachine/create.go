@@ -20,10 +20,10 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// ignition is the format of bootstrap data that are not for cloud-init.
+// ignition is the format of bootstrap data for Ignition rather than cloud-init.
 const ignition = "ignition"
 
-// create makes the virtual machine, and what it reads when it boots before.
+// create creates the Secret with the boot data, then the virtual machine.
 func (r *Reconciler) create(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.vm != nil {
 		return reconcile.Proceed, nil
@@ -44,7 +44,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (reconcile.Progress, 
 		return p, err
 	}
 	switch err := s.conn.Create(ctx, vm); {
-	case apierrors.IsAlreadyExists(err): // the informer did not have it yet
+	case apierrors.IsAlreadyExists(err): // the cache did not have it yet
 		return r.adopt(ctx, s)
 	case isRefusal(err):
 		return r.refused(s, "VirtualMachine", vm.Name, err)
@@ -56,7 +56,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (reconcile.Progress, 
 	return reconcile.Proceed, nil
 }
 
-// tellCreated tells also of what is not as it was asked for.
+// tellCreated records events for the creation and for each deviation from the request.
 func (r *Reconciler) tellCreated(s *scope) {
 	r.event(s, "Created", "Create", "Created VirtualMachine %s", s.place())
 	if s.note != "" {
@@ -102,8 +102,8 @@ func (r *Reconciler) readBootstrap(ctx context.Context, s *scope) (reconcile.Pro
 	return reconcile.Proceed, nil
 }
 
-// createSecret makes what the virtual machine reads when it boots. One that was left by an attempt before is brought up to date:
-// nothing has read it. It answers with one of its name that is not the machine's.
+// createSecret creates the Secret that the virtual machine reads at boot. It updates a Secret from an earlier attempt, which no virtual
+// machine has read. It returns a Secret of that name that does not belong to the machine.
 func (r *Reconciler) createSecret(ctx context.Context, s *scope, secret *corev1.Secret) (theirs *corev1.Secret, _ reconcile.Progress, _ error) {
 	wanted := secret.DeepCopy()
 	err := s.conn.Create(ctx, secret)
@@ -131,12 +131,13 @@ func (r *Reconciler) createSecret(ctx context.Context, s *scope, secret *corev1.
 	return nil, reconcile.Proceed, nil
 }
 
-// isRefusal reports whether Harvester objects to the object, rather than to who asks.
+// isRefusal reports whether Harvester rejects the object, as opposed to the account.
 func isRefusal(err error) bool {
 	return reconcile.IsRefused(err) && harvester.Denied(err) == nil && !apierrors.IsUnauthorized(err)
 }
 
-// refused shows what Harvester objects to. Nothing tells when it does no longer.
+// refused reports in a condition that Harvester rejected the object. The request is retried, because no event reports that Harvester
+// accepts it.
 func (r *Reconciler) refused(s *scope, kind, name string, err error) (reconcile.Progress, error) {
 	r.hold(s, distribution.Refusal{Reason: infrav1.VirtualMachineRefusedReason, Message: "Harvester: " + reconcile.RefusedMessage(kind, name, err)})
 	return reconcile.Retry(reconcile.RefusedPause), nil

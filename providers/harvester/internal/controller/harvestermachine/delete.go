@@ -24,7 +24,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// delete runs the steps that leave nothing behind. None of them looks at a failure domain or at bootstrap data, which may be gone.
+// delete deletes all objects of the machine. No step reads a failure domain or bootstrap data, because these may already be deleted.
 func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	defer s.leave()
 	p, err := reconcile.RunSteps(ctx, s, r.connectToDelete, r.keepAddress, r.deleteVirtualMachine, r.deleteRest, r.letGo)
@@ -40,7 +40,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 	return p.Result(), err
 }
 
-// showBegun shows that the machine is being deleted, unless something was in the way: whether it still is will be seen.
+// showBegun reports that the machine is being deleted. It keeps a DeletionBlocked condition, because the obstacle may still exist.
 func (s *scope) showBegun() {
 	if conditions.GetReason(s.infra, infrav1.InfrastructureReadyCondition) != infrav1.DeletionBlockedReason {
 		s.showDeleting()
@@ -51,7 +51,7 @@ func (s *scope) showDeleting() {
 	status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "Deleting the virtual machine")
 }
 
-// connectToDelete gets the connection to Harvester, unless nothing of the machine can be there.
+// connectToDelete gets the connection to Harvester, unless the machine cannot have any objects there.
 func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if !s.begun() {
 		return r.letGo(ctx, s)
@@ -71,7 +71,8 @@ func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (reconcile.P
 	return s.enter(), nil
 }
 
-// deleteVirtualMachine waits until nothing of the machine runs any more. Whatever else has its name is left alone.
+// deleteVirtualMachine deletes the virtual machine and waits until neither it nor its instance exists. It ignores other objects of that
+// name.
 func (r *Reconciler) deleteVirtualMachine(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	vm, err := s.own(ctx)
 	if err != nil {
@@ -96,7 +97,7 @@ func (r *Reconciler) deleteVirtualMachine(ctx context.Context, s *scope) (reconc
 	return s.awaitGone(ctx, "VirtualMachine", vm, vmi), nil
 }
 
-// awaitGone shows what the deletion waits for. That is all which hosts are looked at for, so that it does not matter if they cannot be.
+// awaitGone reports what the deletion waits for. Hosts are only listed for the message, so an error in listing them is ignored.
 func (s *scope) awaitGone(ctx context.Context, kind string, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) reconcile.Progress {
 	leaving := virtualmachine.Leaving{VM: vm, VMI: vmi}
 	nodes := &corev1.NodeList{}
@@ -114,7 +115,7 @@ func (s *scope) awaitGone(ctx context.Context, kind string, vm *kubevirtv1.Virtu
 	return reconcile.Wait
 }
 
-// markBeforeDeletion has what belongs to the virtual machine found again when that is gone.
+// markBeforeDeletion marks the virtual machine's objects, so that they can be found after it is deleted.
 func (r *Reconciler) markBeforeDeletion(ctx context.Context, s *scope, vm *kubevirtv1.VirtualMachine) error {
 	unmarked := virtualmachine.Unmarked(vm, s.infra)
 	if unmarked {
@@ -129,8 +130,8 @@ func (r *Reconciler) markBeforeDeletion(ctx context.Context, s *scope, vm *kubev
 	return s.markAll(ctx, vm)
 }
 
-// own returns the machine's virtual machine, nil when there is none. The informer need not know one that was made a moment ago, and knows
-// only the name of one that is not marked.
+// own returns the machine's virtual machine; nil if there is none. It reads from Harvester's API server if the cache may not have a new one
+// yet, or has only the name of an unmarked one.
 func (s *scope) own(ctx context.Context) (*kubevirtv1.VirtualMachine, error) {
 	vm := &kubevirtv1.VirtualMachine{}
 	err := s.conn.Get(ctx, s.place(), vm)
@@ -148,7 +149,7 @@ func (s *scope) own(ctx context.Context) (*kubevirtv1.VirtualMachine, error) {
 	return vm, nil
 }
 
-// awaitInstance waits for the instance of a virtual machine that is gone.
+// awaitInstance waits for the instance of a deleted virtual machine to be deleted.
 func (s *scope) awaitInstance(ctx context.Context) (reconcile.Progress, error) {
 	vmi, err := s.instance(ctx)
 	if vmi != nil {
@@ -158,7 +159,7 @@ func (s *scope) awaitInstance(ctx context.Context) (reconcile.Progress, error) {
 	return reconcile.Proceed, err
 }
 
-// instance is that of the machine's virtual machine, which may be gone; nil when there is none.
+// instance returns the instance of the machine's virtual machine, which may itself be deleted; nil if there is none.
 func (s *scope) instance(ctx context.Context) (*kubevirtv1.VirtualMachineInstance, error) {
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	if err := s.conn.Get(ctx, s.place(), vmi); err != nil {
@@ -170,8 +171,8 @@ func (s *scope) instance(ctx context.Context) (*kubevirtv1.VirtualMachineInstanc
 	return vmi, nil
 }
 
-// deleteRest deletes volumes and boot data, and gives the address back, now that nothing answers to it any more. What Harvester does not
-// let go of is no reason to keep the others.
+// deleteRest deletes volumes and boot data, and releases the address, now that no instance uses it. It continues with the other objects if
+// Harvester rejects the deletion of one.
 func (r *Reconciler) deleteRest(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	var all []func() error
 	for _, step := range []func(context.Context, *scope) error{r.deleteVolumes, deleteSecret, r.releaseAddress} {
@@ -184,7 +185,7 @@ func (r *Reconciler) deleteRest(ctx context.Context, s *scope) (reconcile.Progre
 	return reconcile.Proceed, err
 }
 
-// eachOf goes on after what Harvester refuses, and returns the first refusal.
+// eachOf runs all functions, continues after rejections by Harvester, and returns the first rejection. It stops at any other error.
 func eachOf(all []func() error) error {
 	var refused error
 	for _, run := range all {
@@ -204,8 +205,8 @@ func deleteSecret(ctx context.Context, s *scope) error {
 	return s.deleteIf(ctx, secret, "Secret", func() (bool, error) { return virtualmachine.Marked(secret, s.infra), nil })
 }
 
-// deleteIf deletes an object of the machine's namespace if it is the machine's, and only as it was looked at. It asks for a collection that is
-// one object, so that the account needs no right more.
+// deleteIf deletes an object in the machine's namespace if it belongs to the machine and has not changed since it was read. It deletes a
+// collection of one object, so that the account needs no additional right.
 func (s *scope) deleteIf(ctx context.Context, o client.Object, kind string, ours func() (bool, error)) error {
 	key := client.ObjectKeyFromObject(o)
 	found, err := reconcile.Find(ctx, s.conn.Live(), key, o)
@@ -224,7 +225,7 @@ func (s *scope) deleteIf(ctx context.Context, o client.Object, kind string, ours
 	return nil
 }
 
-// letGo ends the deletion.
+// letGo removes the finalizers.
 func (r *Reconciler) letGo(_ context.Context, s *scope) (reconcile.Progress, error) {
 	controllerutil.RemoveFinalizer(s.infra, infrav1.MachineFinalizer)
 	controllerutil.RemoveFinalizer(s.infra, infrav1.MachineFinalizerLegacy)

@@ -15,8 +15,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// gather reads from the cache what the machine depends on in the management cluster. It returns nil while the machine has no owner
-// yet, except when it is being deleted, which needs none.
+// gather reads the machine's dependencies in the management cluster from the cache. It returns nil while the machine has no owner, unless
+// the machine is being deleted, which does not need one.
 func (r *Reconciler) gather(ctx context.Context, infra *infrav1.HarvesterMachine, p *patch.Patch) (*scope, error) {
 	of, leave, err := reconcile.OwnersOf(ctx, r.Client, infra, &infrav1.HarvesterCluster{})
 	if err != nil || leave {
@@ -29,7 +29,7 @@ func (r *Reconciler) gather(ctx context.Context, infra *infrav1.HarvesterMachine
 	return s, err
 }
 
-// asked is the failure domain that the machine belongs to. A refusal with a reason says that it must wait until it belongs to one.
+// asked returns the failure domain that the machine belongs to. If wait has a reason, the machine must wait until it belongs to one.
 func (s *scope) asked() (domain string, wait distribution.Refusal) {
 	cluster := s.infraCluster
 	if cluster == nil {
@@ -42,7 +42,7 @@ func (s *scope) asked() (domain string, wait distribution.Refusal) {
 	return domain, wait
 }
 
-// assignedSoon is how long a machine that has just been made is given until it has been assigned its failure domain.
+// assignedSoon returns how long a new machine may wait for a failure domain to be assigned.
 func assignedSoon(s *scope) time.Duration {
 	_, wait := s.asked()
 	return provider.AssignedSoon(wait, s.infra, time.Now())

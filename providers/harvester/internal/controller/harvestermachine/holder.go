@@ -23,11 +23,11 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// formerHolder is who a machine was in a pool before its id was part of it, and is for upstream. Machines of other management clusters may
-// be the same there.
+// formerHolder returns the machine's holder name in a pool as upstream and earlier releases use it, without the id. Machines of other
+// management clusters can have the same one.
 func (s *scope) formerHolder() string { return s.infra.Namespace + "/" + s.infra.Name }
 
-// holder is who the machine is in a pool, and no other machine is.
+// holder returns the machine's unique holder name in a pool.
 func (s *scope) holder() string {
 	if s.isHolder() {
 		return s.infra.Annotations[infrav1.IPHolderAnnotation]
@@ -35,8 +35,8 @@ func (s *scope) holder() string {
 	return allocation.Apart(s.formerHolder(), s.infra.Annotations[infrav1.MachineIDAnnotation])
 }
 
-// isHolder reports whether what the machine has in a pool is held by its holder. Else it may be held by the former one. The holder of a machine
-// that this one is a copy of is neither.
+// isHolder reports whether the machine's allocations are held under its unique holder name; otherwise they may be held under formerHolder.
+// It reports false for a holder name that was copied from another machine.
 func (s *scope) isHolder() bool {
 	return strings.HasPrefix(s.infra.Annotations[infrav1.IPHolderAnnotation], allocation.Apart(s.formerHolder(), ""))
 }
@@ -45,13 +45,13 @@ func (s *scope) noteHolder() {
 	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IPHolderAnnotation, s.holder())
 }
 
-// addressPools are those that the machine may have an address of.
+// addressPools lists the pools in which the machine may have an address.
 func (s *scope) addressPools() []string {
 	return union(s.recordedPools(), []string{s.infra.Status.AllocatedPoolRef})
 }
 
-// keepAddress has the address that the machine was given under its former holder be held by its own, once, and so released for this
-// machine only. What another has by then is left to that.
+// keepAddress transfers an address from the machine's former holder name to its unique one. This happens once, and the address is then
+// released only for this machine. An address that another holder has got stays with that holder.
 func (r *Reconciler) keepAddress(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.isHolder() || len(s.addressPools()) == 0 {
 		return reconcile.Proceed, nil
@@ -84,7 +84,8 @@ func (r *Reconciler) keepAddress(ctx context.Context, s *scope) (reconcile.Progr
 	return reconcile.Proceed, nil
 }
 
-// ensureID stores the id before the address is held by it. One that is to be made, or goes on, has it stored already.
+// ensureID stores the id before the address is held under it. A machine that has no virtual machine yet, or is being provisioned, has
+// already stored its id.
 func (r *Reconciler) ensureID(ctx context.Context, s *scope) error {
 	if s.infra.Annotations[infrav1.MachineIDAnnotation] != "" {
 		return nil
@@ -93,8 +94,8 @@ func (r *Reconciler) ensureID(ctx context.Context, s *scope) error {
 	return s.patch.StoreSpec(ctx, r.Client, s.infra)
 }
 
-// usedAddress is the address that the machine has as far as it says so itself: in its status or, where that was lost, by the instance of
-// its virtual machine. It is the zero Addr when nothing says so: that the former holder has one does not.
+// usedAddress returns the address that the machine uses according to its status or, if the status was lost, to the instance of its virtual
+// machine. It returns the zero Addr if neither shows one: an allocation of the former holder is no proof.
 func (s *scope) usedAddress(ctx context.Context) (netip.Addr, error) {
 	if addr, err := netip.ParseAddr(s.infra.Status.AllocatedIPAddress); err == nil {
 		return addr.Unmap(), nil
@@ -113,7 +114,8 @@ func (s *scope) usedAddress(ctx context.Context) (netip.Addr, error) {
 	return netip.Addr{}, nil
 }
 
-// beginAnew lets a machine that is to be made take an address of its own, whatever its former holder has: that may be another's.
+// beginAnew lets a machine without a virtual machine allocate its own address, regardless of the former holder's allocation, which may
+// belong to another machine.
 func (r *Reconciler) beginAnew(ctx context.Context, s *scope) error {
 	if s.vm != nil || !s.infra.DeletionTimestamp.IsZero() {
 		return nil
@@ -125,7 +127,7 @@ func (r *Reconciler) beginAnew(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// tellOfAddress names the address of which it is not known whether it is the machine's.
+// tellOfAddress records an event for an address that may or may not belong to the machine.
 func (r *Reconciler) tellOfAddress(ctx context.Context, s *scope) error {
 	held, err := ipam.Held(ctx, s.conn, s.addressPools(), s.formerHolder())
 	if err != nil || held.Pool == "" {
@@ -136,7 +138,8 @@ func (r *Reconciler) tellOfAddress(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// dispute says that another has the address. One that has not been made gets another one; one that runs has to be replaced.
+// dispute handles an address that another holder has got. A machine without a virtual machine gets another address; a running one must be
+// replaced.
 func (s *scope) dispute(addr netip.Addr) {
 	if s.vm == nil && s.infra.DeletionTimestamp.IsZero() {
 		s.infra.Status.AllocatedIPAddress, s.infra.Status.AllocatedPoolRef = "", ""

@@ -16,8 +16,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// checkID holds up a machine whose id is another's: it is a copy of that one's YAML, or both are made from a template that has an id in its
-// annotations. By the id it would take the MAC addresses, the pools and the name of the other.
+// checkID blocks a machine that has the id of another: it is a copy of the other's YAML, or both come from a template with an id in its
+// annotations. With that id it would take over the other's MAC addresses, pools and name.
 func (r *Reconciler) checkID(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	of, err := r.idOf(ctx, s.infra)
 	if err != nil || of == "" {
@@ -30,7 +30,7 @@ func (r *Reconciler) checkID(ctx context.Context, s *scope) (reconcile.Progress,
 	return reconcile.Retry(reconcile.RefusedPause), nil
 }
 
-// idOf names the machine whose id this one has; "" for its own.
+// idOf returns the name of the machine that this one's id belongs to; "" if the id is its own.
 func (r *Reconciler) idOf(ctx context.Context, infra *infrav1.HarvesterMachine) (string, error) {
 	id := infra.Annotations[infrav1.MachineIDAnnotation]
 	if of, known := owned.IDOwner(infra, id); known {
@@ -42,7 +42,7 @@ func (r *Reconciler) idOf(ctx context.Context, infra *infrav1.HarvesterMachine) 
 	}
 	for i := range list.Items {
 		other := &list.Items[i]
-		// One that has a virtual machine of its own was made with the id by an earlier release.
+		// A machine with its own virtual machine was created with this id by an earlier release.
 		made := infra.Spec.ProviderID != "" && infra.Spec.ProviderID != other.Spec.ProviderID
 		if !made && owned.Precedes(other, infra) {
 			return infrav1.Owner(other.Namespace, other.Name), nil

@@ -25,15 +25,15 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// refusal is why a virtual machine cannot be made as its spec has it. The message names the field and the way out.
+// refusal is why a virtual machine cannot be created from its spec. The message names the field and the fix.
 type refusal struct {
 	reason, message string
-	// again is when what it names is looked at again; 0 where an event tells.
+	// again is when to check again; 0 if an event triggers it.
 	again time.Duration
 }
 
-// lookAgain is how often an image, a network or a key pair is looked at that a machine waits for: nothing tells of it, because machines may
-// name those of any namespace, and none of them is watched.
+// lookAgain is how often a machine checks an image, network or key pair that it waits for. These have no watch, because machines may
+// reference any namespace.
 const lookAgain = 10 * time.Second
 
 func (r *refusal) Error() string { return r.message }
@@ -42,12 +42,12 @@ func refuse(reason, format string, args ...any) error {
 	return &refusal{reason: reason, message: fmt.Sprintf(format, args...)}
 }
 
-// await is a refusal that ends when an image, a network or a key pair is as it is needed.
+// await returns a refusal that ends once an image, network or key pair is usable.
 func await(reason, format string, args ...any) error {
 	return &refusal{reason: reason, message: fmt.Sprintf(format, args...), again: lookAgain}
 }
 
-// resolve looks up what the spec refers to on Harvester. What is missing is waited for.
+// resolve resolves the spec's references on Harvester, and waits for missing objects.
 func (r *Reconciler) resolve(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.vm != nil {
 		return reconcile.Proceed, nil
@@ -55,7 +55,7 @@ func (r *Reconciler) resolve(ctx context.Context, s *scope) (reconcile.Progress,
 	return r.unless(s, s.lookUp(ctx))
 }
 
-// unless holds the machine up for a refusal.
+// unless holds the machine if err is a refusal.
 func (r *Reconciler) unless(s *scope, err error) (reconcile.Progress, error) {
 	var why *refusal
 	if errors.As(err, &why) {
@@ -124,7 +124,7 @@ func (s *scope) fromImage(ctx context.Context, field string, spec *infrav1.Volum
 	return nil
 }
 
-// image finds an image by its name, else by its display name, which several may have.
+// image finds an image by its name, or else by its display name, which need not be unique.
 func (s *scope) image(ctx context.Context, field, reference string) (*harvesterhciv1.VirtualMachineImage, error) {
 	key, err := s.keyOf(field, reference)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *scope) image(ctx context.Context, field, reference string) (*harvesterh
 		"name one of them by its own name (%s), or rename the others", field, key.Namespace, key.Name, strings.Join(names, ", "))
 }
 
-// ofStorageClass is an empty volume. A failure domain may have a storage class of its own.
+// ofStorageClass describes an empty volume. The storage class of the failure domain takes precedence.
 func (s *scope) ofStorageClass(ctx context.Context, field string, spec *infrav1.Volume, volume *virtualmachine.Volume) error {
 	field, name := field+".storageClass", spec.StorageClass
 	if declared := s.declared(); declared.StorageClass != "" {
@@ -220,7 +220,7 @@ func (s *scope) lookUpKeyPair(ctx context.Context) error {
 	return nil
 }
 
-// keyOf reads a reference, namespace/name or the name of what is in the target namespace.
+// keyOf parses a reference: namespace/name, or a name in the target namespace.
 func (s *scope) keyOf(field, reference string) (client.ObjectKey, error) {
 	namespace, name, found := strings.Cut(reference, "/")
 	if !found {

@@ -17,8 +17,9 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// taken is for a machine whose name somebody else's object has on Harvester. Where that is another machine's, such as one of another management
-// cluster, this one is called otherwise there, and goes on with the step. Else it is held up: a person's object may be there for a reason.
+// taken handles a foreign object that has the machine's name on Harvester. If it belongs to another machine, for example of another
+// management cluster, this machine gets a different name and repeats the step. Otherwise the machine is held, because a user may need the
+// object.
 func (r *Reconciler) taken(ctx context.Context, s *scope, by client.Object, step func(context.Context, *scope) (reconcile.Progress, error)) (reconcile.Progress, error) {
 	another, p, err := s.ofAnotherMachine(ctx, by)
 	switch {
@@ -29,7 +30,7 @@ func (r *Reconciler) taken(ctx context.Context, s *scope, by client.Object, step
 	}
 	s.identify(nil)
 	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.VirtualMachineNameAnnotation, virtualmachine.NameApart(s.infra))
-	// It is stored before anything has the name, and with the id that it follows from.
+	// The name is stored before any object has it, together with the id that it derives from.
 	if err := s.patch.StoreSpec(ctx, r.Client, s.infra); err != nil {
 		return reconcile.Wait, err
 	}
@@ -38,8 +39,9 @@ func (r *Reconciler) taken(ctx context.Context, s *scope, by client.Object, step
 	return step(ctx, s)
 }
 
-// ofAnotherMachine reports whether the machine can leave its name to what has it. One that has been made cannot, and a second name is not
-// taken by chance. What an informer has of a virtual machine without an id does not tell.
+// ofAnotherMachine reports whether the object belongs to another machine and this one can change its name. A machine that was created
+// cannot, and a second name does not collide by chance. A virtual machine without an id is read from Harvester, because the cache holds
+// only its name.
 func (s *scope) ofAnotherMachine(ctx context.Context, by client.Object) (bool, reconcile.Progress, error) {
 	if s.infra.Spec.ProviderID != "" || s.infra.Annotations[infrav1.VirtualMachineNameAnnotation] != "" {
 		return false, reconcile.Proceed, nil
@@ -57,7 +59,7 @@ func (s *scope) ofAnotherMachine(ctx context.Context, by client.Object) (bool, r
 	return vm != nil && virtualmachine.OfAnotherMachine(vm, s.cluster.Name), reconcile.Proceed, err
 }
 
-// notOurs holds the machine up because what has the name that it needs is somebody else's, whose events do not wake it.
+// notOurs holds the machine because its name belongs to a foreign object, whose events do not enqueue the machine.
 func (r *Reconciler) notOurs(s *scope, by client.Object) (reconcile.Progress, error) {
 	r.hold(s, distribution.Refusal{Reason: infrav1.VirtualMachineNotOursReason, Message: fmt.Sprintf(
 		"%s %s on Harvester is not this machine's: it has another label %s or annotation %s, or none; delete the Machine, so that one of another "+

@@ -25,20 +25,20 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// NodeIndexes are the indexes that the cache of workload clusters must have.
+// NodeIndexes returns the indexes that the caches of workload clusters must have.
 func NodeIndexes() []clustercache.CacheOptionsIndex {
 	return []clustercache.CacheOptionsIndex{clustercache.NodeProviderIDIndex}
 }
 
-// StripNode drops from a Node what is not read, for the cache of workload clusters.
+// StripNode drops the unused fields of a Node from the caches of workload clusters.
 func StripNode(node *corev1.Node) {
 	id, addresses := node.Spec.ProviderID, node.Status.Addresses
 	nodes.StripNode(node)
 	node.Spec.ProviderID, node.Status.Addresses = id, addresses
 }
 
-// linkNode makes the Node of the virtual machine that of the Machine. A machine that has had its Node is not held up by it again, but is
-// not ready while it does not run.
+// linkNode initializes the virtual machine's Node so that Cluster API links it to the Machine. Once linked, a machine does not wait for its
+// Node again, but it is not ready while the virtual machine is not running.
 func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if !s.provisioned() {
 		status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureProvisioningInProgressReason, s.missing())
@@ -64,7 +64,7 @@ func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress
 	return reconcile.Proceed, nil
 }
 
-// showStill shows and reports that the virtual machine does not run, or that this is not known, with the words that say so.
+// showStill reports whether the virtual machine is not running, or in an unknown state, and copies that condition into InfrastructureReady.
 func (s *scope) showStill() bool {
 	running := conditions.Get(s.infra, infrav1.VMRunningCondition)
 	if running == nil || running.Status == metav1.ConditionTrue {
@@ -76,7 +76,7 @@ func (s *scope) showStill() bool {
 	return true
 }
 
-// missing says what the machine waits for before it is provisioned.
+// missing returns what the machine waits for before it is provisioned.
 func (s *scope) missing() string {
 	if conditions.IsTrue(s.infra, infrav1.VMRunningCondition) && len(s.infra.Status.Addresses) == 0 {
 		return fmt.Sprintf("VirtualMachine %s has no address: its guest agent reports none; see whether qemu-guest-agent runs in the guest, and whether DHCP answers there", s.place())
@@ -84,8 +84,8 @@ func (s *scope) missing() string {
 	return fmt.Sprintf("Waiting for VirtualMachine %s to run", s.place())
 }
 
-// initializeNode gives the Node its provider ID, and makes it reachable and usable where no cloud provider does. What is waited for is nil when it has
-// both.
+// initializeNode sets the Node's provider ID and, without a cloud provider, its addresses, and initializes it. It returns nil if there is
+// nothing to wait for.
 func (r *Reconciler) initializeNode(ctx context.Context, s *scope) (waiting *refusal, _ error) {
 	cluster := client.ObjectKeyFromObject(s.cluster)
 	if err := r.watchNodes(ctx, cluster); err != nil {
@@ -106,10 +106,10 @@ func (r *Reconciler) initializeNode(ctx context.Context, s *scope) (waiting *ref
 	return nil, r.tellNode(ctx, s, node, byCloud)
 }
 
-// tellNode writes to the Node what it is to know: only its provider ID where a cloud provider does the rest.
+// tellNode writes the provider ID to the Node and, without a cloud provider, its addresses, and initializes it.
 func (r *Reconciler) tellNode(ctx context.Context, s *scope, node *corev1.Node, byCloud bool) error {
 	cluster, id := client.ObjectKeyFromObject(s.cluster), s.infra.Spec.ProviderID
-	// Nothing runs on the Node before it can be reached.
+	// Addresses come first: no pod should run on the Node before the Node can be reached.
 	if addresses := nodes.Addresses(s.infra.Status.Addresses); !byCloud && toldOtherwise(node, addresses) {
 		if err := nodes.SetAddresses(ctx, r.Workloads, cluster, node, addresses); err != nil {
 			return err
@@ -126,14 +126,14 @@ func (r *Reconciler) tellNode(ctx context.Context, s *scope, node *corev1.Node, 
 	})
 }
 
-// toldOtherwise reports whether the Node is to be told its addresses: it has not been told any, or has been told others before. Only we
-// tell a Node its name in the DNS, so that one without it has its addresses from somebody else.
+// toldOtherwise reports whether the Node's addresses must be written: it has none yet, or had others written by Faultline. Only Faultline
+// writes an InternalDNS address, so the addresses of a Node without one come from another component.
 func toldOtherwise(node *corev1.Node, addresses []corev1.NodeAddress) bool {
 	byUs := slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalDNS })
 	return nodes.Uninitialized(node) || byUs && !slices.Equal(node.Status.Addresses, addresses)
 }
 
-// node finds the Node by its provider ID, else by its name, which is the virtual machine's; nil when there is none.
+// node finds the Node by its provider ID, or else by the name of the virtual machine; nil if there is none.
 func (r *Reconciler) node(ctx context.Context, s *scope) (*corev1.Node, error) {
 	reader, err := r.Workloads.GetReader(ctx, client.ObjectKeyFromObject(s.cluster))
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *Reconciler) node(ctx context.Context, s *scope) (*corev1.Node, error) {
 	return node, nil
 }
 
-// watchNodes makes Nodes of a workload cluster wake the machines whose virtual machines have their names. It does nothing when they do already.
+// watchNodes makes Nodes of a workload cluster enqueue the machines whose virtual machines have their names. It is idempotent.
 func (r *Reconciler) watchNodes(ctx context.Context, cluster client.ObjectKey) error {
 	nodesWatch := nodes.Watch{Name: "harvestermachine-nodes", Workloads: r.Workloads, Controller: r.controller, Identity: identityOf}
 	return nodesWatch.Start(ctx, cluster, r.machineOfNode(cluster.Namespace))
@@ -168,7 +168,7 @@ func (r *Reconciler) machineOfNode(namespace string) handler.MapFunc {
 	}
 }
 
-// identityOf is what of a Node tells whose it is, and whether it can be used.
+// identityOf returns the fields of a Node that show which machine it belongs to and whether it is initialized.
 func identityOf(node *corev1.Node) string {
 	return fmt.Sprint(node.Spec.ProviderID, nodes.Uninitialized(node))
 }

@@ -23,7 +23,8 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// observe shows how far the virtual machine is. The machine is provisioned once it runs and has an address, and stays so.
+// observe reports the state of the virtual machine. The machine is provisioned once the virtual machine runs and has an address, and
+// remains so.
 func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	noted := conditions.IsTrue(s.infra, infrav1.MachineCreatedCondition)
 	if !noted {
@@ -53,16 +54,17 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress,
 		}
 	}
 	if mayLack && !about.Bound {
-		return reconcile.Retry(again), nil // no claim is watched
+		return reconcile.Retry(again), nil // claims are not watched
 	}
 	return reconcile.Proceed, nil
 }
 
-// timeToSchedule is how long the virtual machine has for its host after its last claim is bound. Until then, no host is not a lack of room.
+// timeToSchedule is how long the scheduler may take to find a host after the last claim was bound. Until then, a missing host does not mean
+// a lack of capacity.
 const timeToSchedule = 3 * time.Second
 
-// bound reports whether the claims of the virtual machine's disks are bound for long enough that kube-scheduler has had its turn, and
-// when to look again where they are not.
+// bound reports whether the claims of the virtual machine's disks have been bound for long enough for kube-scheduler to act, and when to
+// check again otherwise.
 func (s *scope) bound(ctx context.Context) (bool, time.Duration, error) {
 	for _, name := range virtualmachine.Disks(s.vm) {
 		claim, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKey{Namespace: s.vm.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
@@ -78,7 +80,8 @@ func (s *scope) bound(ctx context.Context) (bool, time.Duration, error) {
 	return true, 0, nil
 }
 
-// justBound reports whether the status of the claim was written within timeToSchedule before now. A time after now is another clock's.
+// justBound reports whether the status of the claim was written within timeToSchedule before now. A later time comes from another clock and
+// is ignored.
 func justBound(claim *corev1.PersistentVolumeClaim, now time.Time) bool {
 	return slices.ContainsFunc(claim.ManagedFields, func(written metav1.ManagedFieldsEntry) bool {
 		if written.Subresource != "status" || written.Time == nil {
@@ -93,7 +96,8 @@ func (s *scope) provisioned() bool {
 	return ptr.Deref(s.infra.Status.Initialization.Provisioned, false)
 }
 
-// showProvisioning is about volumes and a host. What it has had once it is not said to lack again: whether it runs is said beside.
+// showProvisioning reports whether the virtual machine has its volumes and a host. Once it had both, the condition stays true unless the
+// machine is unschedulable: showRunning reports whether it runs.
 func (s *scope) showProvisioning(o virtualmachine.Observed) {
 	const condition = infrav1.VMProvisioningReadyCondition
 	switch trouble := o.Trouble; {
@@ -121,7 +125,7 @@ func (s *scope) showRunning(o virtualmachine.Observed) {
 	}
 }
 
-// now is when a virtual machine does not run that nothing is wrong with.
+// now returns "now" or "yet", for the message of a virtual machine that is not running without a known problem.
 func (s *scope) now() string {
 	if s.provisioned() {
 		return "now"
@@ -129,7 +133,7 @@ func (s *scope) now() string {
 	return "yet"
 }
 
-// hostNotReady is why the host of an instance is not ready; "" when it is, or has none.
+// hostNotReady returns why the instance's host is not ready; "" if it is ready or the instance has no host.
 func hostNotReady(hosts []placement.Host, vmi *kubevirtv1.VirtualMachineInstance) string {
 	if vmi == nil {
 		return ""

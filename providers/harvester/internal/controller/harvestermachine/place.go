@@ -17,7 +17,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// choosePlace finds out where the virtual machine has to be. A machine that names a failure domain goes there, or waits.
+// choosePlace determines the failure domain and hosts of the virtual machine. A machine that names a failure domain is created in it, or
+// waits.
 func (r *Reconciler) choosePlace(_ context.Context, s *scope) (reconcile.Progress, error) {
 	if s.vm != nil {
 		return reconcile.Proceed, nil
@@ -51,7 +52,7 @@ func (r *Reconciler) choosePlace(_ context.Context, s *scope) (reconcile.Progres
 	return reconcile.Proceed, nil
 }
 
-// declared is what the cluster says of the machine's failure domain; the zero value when it says nothing.
+// declared returns the cluster's declaration of the machine's failure domain; the zero value if there is none.
 func (s *scope) declared() infrav1.HarvesterFailureDomain {
 	domain, _ := s.asked()
 	for i := range s.infraCluster.Spec.FailureDomains {
@@ -62,8 +63,8 @@ func (s *scope) declared() infrav1.HarvesterFailureDomain {
 	return infrav1.HarvesterFailureDomain{}
 }
 
-// locate shows in which failure domain the machine is, by the host that it runs on: it may have been migrated. While it has no host, or
-// its host is not known, it is where it was.
+// locate reports the failure domain of the host that the machine runs on, as it may have been migrated. Without a host, or with an unknown
+// one, the status keeps its last failure domain.
 func (r *Reconciler) locate(_ context.Context, s *scope) (reconcile.Progress, error) {
 	domain, _ := s.asked()
 	s.tellUnlisted(domain)
@@ -74,7 +75,7 @@ func (r *Reconciler) locate(_ context.Context, s *scope) (reconcile.Progress, er
 	return reconcile.Proceed, nil
 }
 
-// tellUnlisted shows that the machine names a failure domain which its cluster does not list. It is kept to it all the same.
+// tellUnlisted reports that the machine names a failure domain that its cluster does not list. The machine stays in that domain.
 func (s *scope) tellUnlisted(domain string) {
 	const condition = infrav1.FailureDomainUnlistedCondition
 	message := placement.Unlisted(s.infraCluster, s.hosts, domain)

@@ -27,14 +27,14 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// nameIndex finds HarvesterMachines by the names of their virtual machines.
+// nameIndex is the field index of HarvesterMachines by the name of their virtual machine.
 const nameIndex = "virtualMachineName"
 
 func virtualMachineName(o client.Object) []string {
 	return []string{virtualmachine.Name(o.(*infrav1.HarvesterMachine))}
 }
 
-// idIndex finds HarvesterMachines by their ids.
+// idIndex is the field index of HarvesterMachines by id.
 const idIndex = "machineID"
 
 func machineID(o client.Object) []string {
@@ -44,7 +44,7 @@ func machineID(o client.Object) []string {
 	return nil
 }
 
-// SetupWithManager adds the controller.
+// SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
@@ -72,7 +72,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	return err
 }
 
-// machineChanged passes Machines whose spec has changed, and those that have got their Node.
+// machineChanged returns a predicate for Machines with a changed spec, and for Machines that have been linked to a Node or unlinked.
 func machineChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*clusterv1.Machine), e.ObjectNew.(*clusterv1.Machine)
@@ -80,7 +80,7 @@ func machineChanged() predicate.Predicate {
 	}}
 }
 
-// domainsChanged passes clusters whose domains receive machines now that did not, or the other way round.
+// domainsChanged returns a predicate for clusters with a failure domain whose state or reason changed.
 func domainsChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*infrav1.HarvesterCluster), e.ObjectNew.(*infrav1.HarvesterCluster)
@@ -91,7 +91,7 @@ func domainsChanged() predicate.Predicate {
 	}}
 }
 
-// redescribed passes clusters that say something else than before, or of which it is known now which Harvester they are on.
+// redescribed returns a predicate for clusters whose spec, id or Harvester UID changed, or whose removed metadata was stored or vice versa.
 func redescribed() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		same := func(annotation string) bool {
@@ -102,12 +102,12 @@ func redescribed() predicate.Predicate {
 	}}
 }
 
-// removed reports whether nothing is made for a cluster because of what is removed of its metadata.
+// removed reports whether nothing is created for a cluster because its metadata is removed again.
 func removed(o client.Object) bool {
 	return conditions.GetReason(o.(*infrav1.HarvesterCluster), infrav1.InfrastructureReadyCondition) == infrav1.AnnotationsRemovedReason
 }
 
-// machinesOfInfraCluster names the machines that have no virtual machine yet, or say that the cluster does not list their domain.
+// machinesOfInfraCluster enqueues the machines without a virtual machine, and those whose failure domain the cluster does not list.
 func (r *Reconciler) machinesOfInfraCluster(ctx context.Context, o client.Object) []reconcile.Request {
 	return watch.Requests(ctx, r.Client, &infrav1.HarvesterMachineList{}, func(infra *infrav1.HarvesterMachine) bool {
 		return !conditions.IsTrue(infra, infrav1.MachineCreatedCondition) || conditions.Has(infra, infrav1.FailureDomainUnlistedCondition)
@@ -118,8 +118,8 @@ func (r *Reconciler) allMachinesOfInfraCluster(ctx context.Context, o client.Obj
 	return r.machines(ctx, watch.OfInfrastructure(o))
 }
 
-// machinesOfWorkload names the machines of a Cluster that can be reached again: some wait for their Node, and those that have
-// it must hear of one that comes back.
+// machinesOfWorkload enqueues the machines of a Cluster whose connection was established: some wait for their Node, and others may get a
+// new Node.
 func (r *Reconciler) machinesOfWorkload(ctx context.Context, o client.Object) []reconcile.Request {
 	return r.machines(ctx, watch.OfCluster(client.ObjectKeyFromObject(o)))
 }

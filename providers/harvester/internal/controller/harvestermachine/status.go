@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// notCreated shows why there is no virtual machine.
+// notCreated reports why there is no virtual machine.
 func notCreated(s *scope, reason, message string) {
 	status.False(s.infra, infrav1.MachineCreatedCondition, reason, message)
 }
@@ -28,30 +28,29 @@ func unknown(s *scope, condition, reason, message string) {
 	conditions.Set(s.infra, metav1.Condition{Type: condition, Status: metav1.ConditionUnknown, Reason: reason, Message: message})
 }
 
-// hold shows why there is no virtual machine, and waits. An event tells of a reason that is new.
+// hold reports why there is no virtual machine, and waits. It records an event if the reason is new.
 func (r *Reconciler) hold(s *scope, why distribution.Refusal) reconcile.Progress {
 	if conditions.GetReason(s.infra, infrav1.MachineCreatedCondition) != why.Reason {
 		r.warn(s, why.Reason, "Create", "%s", why.Message)
 	}
 	notCreated(s, why.Reason, why.Message)
-	if conditions.IsUnknown(s.infra, infrav1.InfrastructureReadyCondition) { // it was about the connection, which there is
+	if conditions.IsUnknown(s.infra, infrav1.InfrastructureReadyCondition) { // it reported the connection, which now exists
 		conditions.Delete(s.infra, infrav1.InfrastructureReadyCondition)
 	}
 	return reconcile.Wait
 }
 
-// unseen shows that Harvester cannot be asked, of a machine that is not in service yet. Nothing else changes: what is known of it may be as
-// true as before.
+// unseen reports that Harvester cannot be read, for a machine that is not in service yet. Other conditions stay, as they may still be true.
 func (s *scope) unseen(problem *harvester.Problem) {
 	if problem.Pending && conditions.Has(s.infra, infrav1.InfrastructureReadyCondition) {
-		return // it is about to be asked
+		return // the connection is about to be established
 	}
 	status.Unseen(s.infra, metav1.Condition{
 		Type: infrav1.InfrastructureReadyCondition, Status: metav1.ConditionUnknown, Reason: problem.Reason, Message: problem.Message,
 	})
 }
 
-// notStored shows that the API server does not keep what has to be stored before anything is made or changed on Harvester.
+// notStored reports that the API server does not store what must be stored before anything is created or changed on Harvester.
 func (s *scope) notStored(removed *patch.RemovedError) {
 	message := "nothing is done on Harvester: " + removed.Error()
 	if s.vm == nil && s.infra.Spec.ProviderID == "" {
@@ -61,7 +60,8 @@ func (s *scope) notStored(removed *patch.RemovedError) {
 	unknown(s, infrav1.InfrastructureReadyCondition, infrav1.AnnotationsRemovedReason, message)
 }
 
-// explain turns what is no failure into a condition: what is still being read, a right that is missing, and what the API server does not keep.
+// explain turns errors that are not failures into conditions: a cache that has not synced, a missing right, and metadata that the API
+// server does not store.
 func (s *scope) explain(err error) (reconcile.Progress, error) {
 	if errors.Is(err, harvester.ErrSyncing) {
 		s.queued = true
@@ -74,7 +74,7 @@ func (s *scope) explain(err error) (reconcile.Progress, error) {
 	if problem := harvester.Denied(err); problem != nil {
 		if harvester.DeniedSight(err) {
 			s.unseen(problem)
-		} else { // nothing but the machine shows it
+		} else { // only the machine's condition shows this
 			unknown(s, infrav1.InfrastructureReadyCondition, problem.Reason, problem.Message)
 		}
 		return reconcile.Retry(reconcile.RefusedPause), nil
@@ -83,14 +83,14 @@ func (s *scope) explain(err error) (reconcile.Progress, error) {
 }
 
 const (
-	// turn is how long a machine that waits for its turn says nothing of it.
+	// turn is how long the status of a machine that waits for a slot is not written.
 	turn = 10 * time.Second
-	// stages is how long a virtual machine that comes up says nothing of how far it is: it may go through all stages meanwhile.
+	// stages is how long the status of a starting virtual machine is not written: it may pass through all stages in this time.
 	stages = 5 * time.Second
 )
 
-// settle is how long the machine's conditions need not be written because they are about to change: nobody waits for them before they say
-// that the machine is provisioned, or why it is not.
+// settle returns how long writing the conditions can be delayed because they are about to change: no client waits for them until they
+// report that the machine is provisioned, or why not.
 func settle(s *scope) time.Duration {
 	switch {
 	case s.queued:
@@ -102,9 +102,8 @@ func settle(s *scope) time.Duration {
 	}
 }
 
-// summarize sets Ready. Metadata and spec are written before, because that changes the generation which the conditions are said
-// to be of: all of them have just been looked at. A condition that has not been reached yet does not count: the one that holds it
-// up does.
+// summarize sets Ready. Metadata and spec are written first, because that changes the generation, and all conditions, which were just
+// determined, must observe the new one. Conditions that were not reached yet do not count; the condition that blocks them does.
 func (r *Reconciler) summarize(ctx context.Context, s *scope) error {
 	if err := s.patch.GoOn(s.patch.ApplySpec(ctx, r.Client, s.infra)); err != nil {
 		return err

@@ -22,8 +22,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// takeOver marks a virtual machine that was made before Faultline, and what belongs to it, as the machine's. Nothing of it is made anew, and
-// it goes on running.
+// takeOver marks a virtual machine from before Faultline, and its objects, as the machine's. No object is recreated, and the virtual
+// machine keeps running.
 func (r *Reconciler) takeOver(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	s.infra.Spec.ProviderID = virtualmachine.ProviderID(s.vm)
 	if p, err := r.noteVolumes(ctx, s, s.vm); p != reconcile.Proceed || err != nil {
@@ -42,7 +42,7 @@ func (r *Reconciler) takeOver(ctx context.Context, s *scope) (reconcile.Progress
 	return reconcile.Proceed, nil
 }
 
-// markAll marks the virtual machine last, so that all of one that is marked is. Its volumes have been marked when they were noted.
+// markAll marks the virtual machine last, so that a marked one has only marked objects. Its volumes are marked when they are recorded.
 func (s *scope) markAll(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
 	if err := s.markUnlessAnothers(ctx, named(&corev1.Secret{}, vm.Namespace, virtualmachine.SecretName(vm.Name))); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *scope) markAll(ctx context.Context, vm *kubevirtv1.VirtualMachine) erro
 	return nil
 }
 
-// markUnlessAnothers marks what is there, and leaves what is marked as another machine's as it is.
+// markUnlessAnothers marks an existing object unless it is already marked as another machine's.
 func (s *scope) markUnlessAnothers(ctx context.Context, o client.Object) error {
 	found, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKeyFromObject(o), o)
 	if err != nil || found == nil || virtualmachine.OfAnother(o, s.infra) || virtualmachine.Marked(o, s.infra) {
@@ -75,8 +75,8 @@ func named[T client.Object](o T, namespace, name string) T {
 	return o
 }
 
-// mark gives an object the machine's id, and has its events wake the machine. Virtual machine and instance get the labels too by which
-// others find them, and the template all of it, so that the next instance has it. That is no change that needs a restart.
+// mark sets the machine's id on an object, and makes its events enqueue the machine. Virtual machine and instance also get the labels of
+// their group. The template gets the same metadata for the next instance, which requires no restart.
 func (s *scope) mark(ctx context.Context, o client.Object) error {
 	labels := map[string]string{
 		infrav1.MachineIDLabel: s.infra.Annotations[infrav1.MachineIDAnnotation], clusterv1.ClusterNameLabel: s.infra.Labels[clusterv1.ClusterNameLabel],
@@ -92,7 +92,7 @@ func (s *scope) mark(ctx context.Context, o client.Object) error {
 	case *kubevirtv1.VirtualMachineInstance:
 		maps.Copy(labels, s.groupLabels())
 	}
-	if version := o.GetResourceVersion(); version != "" { // it is marked as it was looked at
+	if version := o.GetResourceVersion(); version != "" { // fail on conflict if the object was read
 		metadata["resourceVersion"] = version
 	}
 	data, err := json.Marshal(body)
@@ -102,7 +102,7 @@ func (s *scope) mark(ctx context.Context, o client.Object) error {
 	return s.conn.Patch(ctx, o, client.RawPatch(types.MergePatchType, data))
 }
 
-// groupLabels are those by which load balancer and scheduler find the machines of a group.
+// groupLabels returns the labels by which load balancer and scheduler select the machines of a group.
 func (s *scope) groupLabels() map[string]string {
 	return placement.Labels(placement.Wants{
 		ClusterID:    s.infraCluster.ID(),

@@ -22,9 +22,9 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// noteVolumes notes the names of the machine's disks where they do not follow from its spec, because only a claim whose name is known goes with
-// the machine. A virtual machine that was made before Faultline has such disks, and one that Harvester has restored from a backup. Earlier
-// releases have marked volumes of workloads that were plugged in, too: these lose the marks.
+// noteVolumes records the names of the machine's disks that do not derive from its spec, because only claims with recorded or derived names
+// are deleted with the machine. Virtual machines from before Faultline, and those that Harvester restored from a backup, have such disks.
+// noteVolumes also removes the machine's marks from hot-plugged volumes of workloads, which earlier releases marked, too.
 func (r *Reconciler) noteVolumes(ctx context.Context, s *scope, vm *kubevirtv1.VirtualMachine) (reconcile.Progress, error) {
 	known, disks := virtualmachine.KnownClaims(s.infra), virtualmachine.Disks(vm)
 	unknown := slices.DeleteFunc(slices.Clone(disks), func(name string) bool { return slices.Contains(known, name) })
@@ -46,7 +46,7 @@ func (r *Reconciler) noteVolumes(ctx context.Context, s *scope, vm *kubevirtv1.V
 	return reconcile.Proceed, s.patch.StoreSpec(ctx, r.Client, s.infra)
 }
 
-// ownDisks are those of the claims that are the machine's. Of a virtual machine that is taken over they are marked now.
+// ownDisks returns the claims that belong to the machine. If the virtual machine is being taken over, ownDisks marks them first.
 func (s *scope) ownDisks(ctx context.Context, vm *kubevirtv1.VirtualMachine, names []string) (own []string, _ error) {
 	takingOver := virtualmachine.Unmarked(vm, s.infra)
 	for _, name := range names {
@@ -67,7 +67,7 @@ func (s *scope) ownDisks(ctx context.Context, vm *kubevirtv1.VirtualMachine, nam
 	return own, nil
 }
 
-// unmarkPlugged takes the machine's marks off claims that are plugged into its virtual machine.
+// unmarkPlugged removes the machine's marks from claims that are hot-plugged into its virtual machine.
 func (s *scope) unmarkPlugged(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
 	for _, name := range virtualmachine.Plugged(vm) {
 		key := client.ObjectKey{Namespace: vm.Namespace, Name: name}
@@ -93,7 +93,7 @@ func (s *scope) unmarkPlugged(ctx context.Context, vm *kubevirtv1.VirtualMachine
 	return nil
 }
 
-// deleteVolumes deletes the claims that are the machine's disks.
+// deleteVolumes deletes the claims of the machine's disks.
 func (r *Reconciler) deleteVolumes(ctx context.Context, s *scope) error {
 	var all []func() error
 	for _, name := range virtualmachine.KnownClaims(s.infra) {
@@ -105,8 +105,8 @@ func (r *Reconciler) deleteVolumes(ctx context.Context, s *scope) error {
 	return eachOf(all)
 }
 
-// isDisk reports whether a claim whose name the machine knows is the machine's. Harvester makes the claims of images with the backend cdi without
-// labels and annotations: without any mark a claim is the machine's if the machine's own id is in the name.
+// isDisk reports whether a claim with a known name belongs to the machine. Harvester creates claims of images with backend cdi without
+// labels and annotations: an unmarked claim belongs to the machine if its name contains the machine's own id.
 func (r *Reconciler) isDisk(ctx context.Context, s *scope, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	if virtualmachine.Marked(claim, s.infra) {
 		return true, nil

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identitysecret keeps the Secrets with kubeconfigs for Harvester as long as HarvesterClusters use them. Without its kubeconfig neither a
-// cluster nor its machines can be deleted, and the deletion of a namespace begins with any kind.
+// Package identitysecret keeps Secrets with kubeconfigs for Harvester while HarvesterClusters use them. Neither a cluster nor its machines
+// can be deleted without the kubeconfig, and a namespace's deletion removes kinds in any order.
 package identitysecret
 
 import (
@@ -27,24 +27,25 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// Reconciler drives the finalizer of Secrets. It reads and writes their metadata only.
+// Reconciler manages the finalizer of kubeconfig Secrets. It reads and writes only their metadata.
 type Reconciler struct {
 	Client client.Client
-	// Namespace is the only one whose HarvesterClusters are seen; "" for all. Of a Secret elsewhere it is not known who uses it.
+	// Namespace is the only namespace whose HarvesterClusters are cached; "" means all. The users of Secrets in other namespaces are
+	// unknown.
 	Namespace string
 	Recorder  events.EventRecorder
 
 	writes patch.Repeats
 }
 
-// secretIndex finds HarvesterClusters by the Secret of their account.
+// secretIndex is the field index of HarvesterClusters by identity Secret.
 const secretIndex = "identitySecret"
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=get;list;watch
 
-// SetupWithManager adds the controller.
+// SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.HarvesterCluster{}, secretIndex, bySecret); err != nil {
 		return err
@@ -52,7 +53,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	return ctrl.NewControllerManagedBy(mgr).Named("identitysecret").
 		For(&corev1.Secret{}, builder.OnlyMetadata).
 		WithOptions(options).
-		// Of an update, both the Secret that was named before and the one that is named now.
+		// An update enqueues both the previously and the currently referenced Secret.
 		Watches(&infrav1.HarvesterCluster{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []ctrl.Request {
 			return []ctrl.Request{{NamespacedName: secretOf(o)}}
 		}), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -66,8 +67,8 @@ func secretOf(cluster client.Object) client.ObjectKey {
 	return client.ObjectKey{Namespace: named.Namespace, Name: named.Name}
 }
 
-// Reconcile puts the finalizer on a Secret that a HarvesterCluster uses, and takes it off one that none uses any more. A HarvesterCluster is there
-// until its machines are gone.
+// Reconcile adds the finalizer to a Secret that a HarvesterCluster uses, and removes it once no HarvesterCluster uses it. A
+// HarvesterCluster exists until its machines are deleted.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if r.Namespace != "" && req.Namespace != r.Namespace {
 		return ctrl.Result{}, nil
@@ -101,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
-// used reports whether a HarvesterCluster needs the Secret, which allows that.
+// used reports whether a HarvesterCluster references the Secret and the Secret allows it.
 func (r *Reconciler) used(ctx context.Context, secret *metav1.PartialObjectMetadata) (bool, error) {
 	clusters := &infrav1.HarvesterClusterList{}
 	key := client.ObjectKeyFromObject(secret)
