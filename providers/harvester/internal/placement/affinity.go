@@ -16,52 +16,52 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Weights of what is preferred. Another host counts more than another failure domain, and both more than to be near machines of the same
-// logical failure domain.
+// Weights of preferences. A different host counts more than a different failure domain, and both count more than sharing a failure domain
+// with machines of the same logical failure domain.
 const (
 	otherHostWeight   = 100
 	otherDomainWeight = 50
 	sameKeyWeight     = 10
 )
 
-// Topology is a failure domain as the scheduler of Harvester knows it: the hosts with this value in this label. The zero value is
-// none.
+// Topology is a failure domain as Harvester's scheduler selects it: the hosts with this value in this label. The zero value means no
+// failure domain.
 type Topology struct {
 	Key, Value string
 }
 
-// Wants is what the place of a virtual machine depends on. Labels and Affinity belong together: what the second selects, the first
-// have on the template, whose labels are those of the pod.
+// Wants holds what determines the scheduling of a virtual machine. Use Labels and Affinity together: the affinity selects the labels, which
+// the template and thus the pod must have.
 type Wants struct {
-	// ClusterID tells the cluster's machines from those of others, which may have the same name and be in the same namespace.
+	// ClusterID distinguishes the cluster's machines from those of other clusters, which may have the same name and namespace.
 	ClusterID string
-	// ControlPlane and Deployment say which machines it is to be apart from: the others of its control plane, or of its
-	// MachineDeployment. Without either they are all of the cluster that have neither.
+	// ControlPlane and Deployment determine the machines to avoid: those of the same control plane, or of the same MachineDeployment.
+	// Without either, they are the cluster's machines that have neither.
 	ControlPlane bool
 	Deployment   string
-	// Domain is where it has to be; the zero value leaves it to the scheduler.
+	// Domain is the required failure domain. The zero value leaves the choice to the scheduler.
 	Domain Topology
-	// SpreadKey is the label of hosts over whose values machines are spread that have no domain; "" for none.
+	// SpreadKey is the label of hosts over whose values machines without a domain are spread; "" disables spreading.
 	SpreadKey string
-	// Logical is its logical failure domain.
+	// Logical is the machine's logical failure domain.
 	Logical Logical
-	// Node and Pod are what the user wants. They are never changed.
+	// Node and Pod are the user's affinities. They are never modified.
 	Node *corev1.NodeAffinity
 	Pod  *corev1.PodAffinity
 }
 
-// Logical is a logical failure domain: one of those over which the machines of a class are spread, whatever failure domains there are.
-// The zero value is none.
+// Logical is a logical failure domain. The machines of a class are spread over its logical failure domains, independently of the physical
+// ones. The zero value means no logical failure domain.
 type Logical struct {
 	// Key is <class>-<number>.
 	Key string
-	// TopologyKey is the label of hosts whose values are the physical domains; "" when they have none in common.
+	// TopologyKey is the label of hosts whose values are the physical domains; "" if the domains do not share one label.
 	TopologyKey string
-	// Required says that machines of another key of the class must not share a physical domain with this one.
+	// Required forbids machines with another key of the class in the same physical domain.
 	Required bool
 }
 
-// class is what the logical failure domain is one of.
+// class returns the class of the logical failure domain.
 func (l Logical) class() string {
 	if i := strings.LastIndex(l.Key, "-"); i > 0 {
 		return l.Key[:i]
@@ -69,7 +69,7 @@ func (l Logical) class() string {
 	return l.Key
 }
 
-// Labels are those that the template of the virtual machine needs.
+// Labels returns the labels that the virtual machine's template needs.
 func Labels(w Wants) map[string]string {
 	labels := w.group()
 	if w.Logical.Key != "" {
@@ -79,7 +79,7 @@ func Labels(w Wants) map[string]string {
 	return labels
 }
 
-// group are the labels that the machines have in common which are to be apart.
+// group returns the labels that are common to the machines that should be kept apart.
 func (w Wants) group() map[string]string {
 	group := map[string]string{infrav1.ClusterIDLabel: w.ClusterID}
 	switch {
@@ -91,7 +91,7 @@ func (w Wants) group() map[string]string {
 	return group
 }
 
-// others selects the group.
+// others selects the machines of the group.
 func (w Wants) others() *metav1.LabelSelector {
 	selector := &metav1.LabelSelector{MatchLabels: w.group()}
 	if !w.ControlPlane && w.Deployment == "" {
@@ -103,8 +103,7 @@ func (w Wants) others() *metav1.LabelSelector {
 	return selector
 }
 
-// Affinity is the affinity of the virtual machine's template. The domain is required in addition to whatever else is: it is added to
-// every term, because any one of them lets a host in.
+// Affinity returns the affinity of the virtual machine's template. The domain is added to every node selector term, because terms are ORed.
 func Affinity(w Wants) *corev1.Affinity {
 	affinity := &corev1.Affinity{NodeAffinity: w.Node.DeepCopy(), PodAffinity: w.Pod.DeepCopy(), PodAntiAffinity: &corev1.PodAntiAffinity{}}
 	if w.Domain != (Topology{}) {
@@ -121,8 +120,8 @@ func Affinity(w Wants) *corev1.Affinity {
 	return affinity
 }
 
-// keepFields gives terms that select hosts by fields alone an expression that every host satisfies: Harvester's webhook drops a term of which
-// it leaves no expression, and the virtual machine would be anywhere then.
+// keepFields adds an expression that every host satisfies to terms that select hosts by fields alone. Harvester's webhook drops a term if
+// none of its expressions remains, and the virtual machine could then run on any host.
 func keepFields(affinity *corev1.Affinity) {
 	if affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return
@@ -136,14 +135,15 @@ func keepFields(affinity *corev1.Affinity) {
 	}
 }
 
-// staysInHarvester reports whether Harvester's webhook leaves an expression as it is: it writes those about its networks and pinned CPUs itself.
+// staysInHarvester reports whether Harvester's webhook keeps an expression. It manages expressions about its networks and pinned CPUs
+// itself.
 func staysInHarvester(wanted corev1.NodeSelectorRequirement) bool {
 	return !strings.HasPrefix(wanted.Key, netattv1.HostNetworkLabelPrefix) && wanted.Key != "cpumanager"
 }
 
-// keepKeysApart makes machines of one key share a physical domain, and those of another key of the class stay out of it. A host that is
-// in no physical domain is none for them: to be apart from others means nothing there. Machines without a key, such as those of the
-// control plane, are not repelled.
+// keepKeysApart prefers that machines of one key share a physical domain, and keeps those of other keys of the class out of it. It excludes
+// hosts outside of all physical domains, where anti-affinity has no effect. Machines without a key, such as control-plane machines, are not
+// repelled.
 func (w Wants) keepKeysApart(affinity *corev1.Affinity) {
 	if w.Domain.Key != w.Logical.TopologyKey {
 		require(affinity, corev1.NodeSelectorRequirement{Key: w.Logical.TopologyKey, Operator: corev1.NodeSelectorOpExists})
@@ -162,7 +162,7 @@ func (w Wants) keepKeysApart(affinity *corev1.Affinity) {
 	anti.RequiredDuringSchedulingIgnoredDuringExecution = append(anti.RequiredDuringSchedulingIgnoredDuringExecution, others)
 }
 
-// keys selects machines of the class by their key. Those that have none are not selected, whatever the operator: NotIn alone would.
+// keys selects machines of the class by their key. It never selects machines without a key, which NotIn alone would match.
 func (w Wants) keys(operator metav1.LabelSelectorOperator) corev1.PodAffinityTerm {
 	key := faultlinev1.DistributionKeyLabel
 	return corev1.PodAffinityTerm{TopologyKey: w.Logical.TopologyKey, LabelSelector: &metav1.LabelSelector{
@@ -175,8 +175,8 @@ func (w Wants) keys(operator metav1.LabelSelectorOperator) corev1.PodAffinityTer
 	}}
 }
 
-// require adds a requirement to each of the terms, of which a host has to satisfy one. A term that is empty lets no host in, and goes
-// on to do so.
+// require adds a requirement to each node selector term, because a host has to match only one. An empty term matches no host and stays
+// empty.
 func require(affinity *corev1.Affinity, wanted corev1.NodeSelectorRequirement) {
 	if affinity.NodeAffinity == nil {
 		affinity.NodeAffinity = &corev1.NodeAffinity{}
@@ -197,7 +197,7 @@ func require(affinity *corev1.Affinity, wanted corev1.NodeSelectorRequirement) {
 	}
 }
 
-// apart prefers hosts, or domains, where no machine is that the term selects.
+// apart prefers hosts, or domains, without machines that the term selects.
 func apart(affinity *corev1.Affinity, weight int32, term corev1.PodAffinityTerm) {
 	preferred := &affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution
 	*preferred = append(*preferred, corev1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: term})

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package placement tells what the hosts of a Harvester mean for the failure domains of a cluster, and what the failure domains
-// mean for its virtual machines. It only computes, but for Harvester and ReadHosts in provider.go, which read hosts of a connection: Harvester tells
-// what works for every infrastructure what Harvester is.
+// Package placement maps the hosts of a Harvester to a cluster's failure domains, and failure domains to the scheduling constraints of
+// virtual machines. It only computes. The exceptions are Harvester and ReadHosts in provider.go, which read hosts through a connection:
+// Harvester implements provider.Provider.
 package placement

@@ -18,15 +18,15 @@ import (
 
 // Keys of the published attributes.
 const (
-	// TopologyKeyAttribute is the label of hosts that tells the domain.
+	// TopologyKeyAttribute holds the label of hosts that defines the domain.
 	TopologyKeyAttribute = infrav1.TopologyKeyAttribute
-	// TopologyValueAttribute is the value of the label.
+	// TopologyValueAttribute holds the value of the label.
 	TopologyValueAttribute = infrav1.TopologyValueAttribute
-	// HostsAttribute is the number of hosts in a domain.
+	// HostsAttribute holds the number of hosts in a domain.
 	HostsAttribute = "hosts"
 )
 
-// SingleHost begins the note of failure domains that have one host each.
+// SingleHost is the prefix of the note on failure domains with one host each.
 const SingleHost = "failure domains with a single host:"
 
 // Domain is a failure domain of a cluster.
@@ -37,19 +37,19 @@ type Domain struct {
 	ControlPlane bool
 }
 
-// Members are the hosts of the domain.
+// Members returns the hosts of the domain.
 func (d Domain) Members(hosts []Host) []Host {
 	return carries(hosts, func(h Host) bool { return h.Labels[d.Key] == d.Value })
 }
 
-// Domains lists the failure domains of a cluster by name: those that it declares, else those that the labels of hosts tell.
+// Domains lists the failure domains of a cluster by name: the declared ones or, without any, those discovered from the labels of hosts.
 //
-// A host without the label is in no domain, and changes nothing of the others. In what state the hosts are does not matter here. A
-// domain that no host tells any more is one for as long as machines are in it.
+// A host without the label is in no domain and does not affect the others. The state of hosts does not matter here. A domain that no host
+// defines any more remains while it has machines.
 //
-// While no host has the label, single hosts are domains if they have been published as such: that is how clusters were made before
-// Faultline, and their control planes go on. No cluster begins so, because a virtual machine that is kept to a single host is shut down
-// whenever Harvester upgrades it.
+// While no host has the label, single hosts are domains if they were published as such: clusters from before Faultline have these, and
+// their control planes keep them. New clusters never get them, because a virtual machine that is restricted to a single host is shut down
+// whenever Harvester upgrades the host.
 func Domains(cluster *infrav1.HarvesterCluster, hosts []Host) []Domain {
 	var domains []Domain
 	if declared := cluster.Spec.FailureDomains; len(declared) > 0 {
@@ -111,7 +111,7 @@ func singleHosts(cluster *infrav1.HarvesterCluster, hosts []Host) []Domain {
 	return domains
 }
 
-// named is the host of that name, else with that hostname. Clusters that were made before Faultline have the name.
+// named returns the host with that name or, if there is no such host, with that hostname. Clusters from before Faultline use the name.
 func named(hosts []Host, name string) (Host, bool) {
 	all := carries(hosts, func(h Host) bool { return h.Name == name })
 	all = append(all, carries(hosts, func(h Host) bool { return h.Hostname == name })...)
@@ -121,7 +121,7 @@ func named(hosts []Host, name string) (Host, bool) {
 	return all[0], true
 }
 
-// known are the domains as they are published, but for those that are published only because they were the last.
+// known returns the published domains, except those that are published only because they were the last ones.
 func known(cluster *infrav1.HarvesterCluster) []Domain {
 	var domains []Domain
 	for _, published := range cluster.Status.FailureDomains {
@@ -150,7 +150,7 @@ func inUse(cluster *infrav1.HarvesterCluster, domain string) bool {
 	return status != nil && status.Machines != nil && status.Machines.ControlPlane+status.Machines.Workers > 0
 }
 
-// Observations tells the shared state machine what the hosts say about each domain of the cluster.
+// Observations returns what the hosts show about each domain of the cluster, for the shared state machine.
 func Observations(cluster *infrav1.HarvesterCluster, hosts []Host) []distribution.Observation {
 	domains := Domains(cluster, hosts)
 	seen := make([]distribution.Observation, len(domains))
@@ -162,8 +162,8 @@ func Observations(cluster *infrav1.HarvesterCluster, hosts []Host) []distributio
 	return seen
 }
 
-// Unseen is what is observed of the domains of the cluster while Harvester cannot be looked at: nothing. They are those that are known,
-// with what is published of them.
+// Unseen returns observations with unknown health while Harvester cannot be read. It covers the known domains with their published
+// attributes.
 func Unseen(cluster *infrav1.HarvesterCluster, reason, message string) []distribution.Observation {
 	domains := known(cluster)
 	if len(cluster.Spec.FailureDomains) > 0 {
@@ -186,7 +186,7 @@ func Unseen(cluster *infrav1.HarvesterCluster, reason, message string) []distrib
 	return seen
 }
 
-// attributes are what Nodes of the guest get as labels, how the scheduler of Harvester knows the domain, and how many hosts it has.
+// attributes returns the labels for the guest's Nodes, the topology for Harvester's scheduler, and the number of hosts.
 func attributes(domain Domain, members []Host) map[string]string {
 	all := map[string]string{TopologyKeyAttribute: domain.Key, TopologyValueAttribute: domain.Value}
 	if domain.Key == corev1.LabelTopologyZone {
@@ -203,7 +203,7 @@ func attributes(domain Domain, members []Host) map[string]string {
 	return all
 }
 
-// health calls a domain good as long as one of its hosts takes virtual machines.
+// health reports a domain as healthy while one of its hosts accepts virtual machines.
 func health(domain Domain, members []Host) (health distribution.Health, reason, message string) {
 	switch {
 	case len(members) == 0:
@@ -223,7 +223,7 @@ func withoutHosts(domain Domain) string {
 	return fmt.Sprintf("no host of Harvester has the label %s=%s: label hosts, or remove the failure domain", domain.Key, domain.Value)
 }
 
-// Notes tells what is to be known of the domains besides their health, a line each.
+// Notes returns remarks on the domains that do not affect their health, one line each.
 func Notes(cluster *infrav1.HarvesterCluster, hosts []Host) []string {
 	domains := Domains(cluster, hosts)
 	var notes []string

@@ -14,30 +14,30 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// runsMachinesLabel is set by KubeVirt, and "false" while it cannot start virtual machines on a host.
+// runsMachinesLabel is set by KubeVirt. It is "false" while KubeVirt cannot start virtual machines on a host.
 const runsMachinesLabel = "kubevirt.io/schedulable"
 
-// namesInMessage bounds how many hosts or domains a message names.
+// namesInMessage limits how many hosts or domains a message lists.
 const namesInMessage = 10
 
-// Host is what matters of a Node of Harvester.
+// Host holds the relevant fields of a Node of Harvester.
 type Host struct {
 	Name string
-	// Hostname is the value of the label kubernetes.io/hostname, which need not be the name.
+	// Hostname is the value of the label kubernetes.io/hostname, which may differ from the name.
 	Hostname string
 	Labels   map[string]string
-	// Ready says that the host runs virtual machines now.
+	// Ready reports that the host can run virtual machines now.
 	Ready bool
-	// Schedulable says that the host takes new ones: it is neither cordoned nor has it a taint against them.
+	// Schedulable reports that the host accepts new virtual machines: it is not cordoned and has no taint that repels them.
 	Schedulable bool
-	// Witness says that the host never runs virtual machines.
+	// Witness reports that the host never runs virtual machines.
 	Witness bool
-	// NotReady is why its kubelet does not answer for what runs on it, in Kubernetes' words; "" while it does. Other than with Ready, what
-	// runs there is not in doubt while only KubeVirt starts nothing on it.
+	// NotReady is the kubelet's reason for not being ready, as Kubernetes reports it; "" if it is ready. In contrast to Ready, it is not
+	// affected if only KubeVirt cannot start virtual machines: those that already run there are not in doubt.
 	NotReady string
 }
 
-// Hosts reads Nodes of Harvester, and sorts them by name.
+// Hosts converts Nodes of Harvester, and sorts them by name.
 func Hosts(nodes []corev1.Node) []Host {
 	hosts := make([]Host, len(nodes))
 	for i := range nodes {
@@ -47,8 +47,8 @@ func Hosts(nodes []corev1.Node) []Host {
 	return hosts
 }
 
-// HostOf reads a Node of Harvester. What role it has in Harvester itself does not matter: management hosts run virtual machines too,
-// unless they have a taint that says otherwise.
+// HostOf converts a Node of Harvester. Its role in Harvester does not matter: management hosts also run virtual machines, unless a taint
+// prevents it.
 func HostOf(node *corev1.Node) Host {
 	return Host{
 		Name:        node.Name,
@@ -76,7 +76,7 @@ func notReady(node *corev1.Node) string {
 	return "it has no condition Ready"
 }
 
-// NotReady is why the host of that name is not ready; "" when it is, or is not known.
+// NotReady returns why the host of that name is not ready; "" if it is ready or unknown.
 func NotReady(hosts []Host, name string) string {
 	at := slices.IndexFunc(hosts, func(h Host) bool { return h.Name == name })
 	if at < 0 {
@@ -85,7 +85,7 @@ func NotReady(hosts []Host, name string) string {
 	return hosts[at].NotReady
 }
 
-// keepsOut leaves out what Kubernetes says by a taint of a host that is not ready: that is said already.
+// keepsOut ignores the taints that Kubernetes sets on hosts that are not ready, because Ready already covers these.
 func keepsOut(taint corev1.Taint) bool {
 	return taint.Effect != corev1.TaintEffectPreferNoSchedule &&
 		taint.Key != corev1.TaintNodeNotReady && taint.Key != corev1.TaintNodeUnreachable
@@ -96,7 +96,7 @@ func isSet(labels map[string]string, key string) bool {
 	return there && value != "false"
 }
 
-// carries are the hosts that can be in failure domains and satisfy match.
+// carries returns the hosts that can be in failure domains and satisfy match.
 func carries(hosts []Host, match func(Host) bool) []Host {
 	var found []Host
 	for _, host := range hosts {
@@ -107,7 +107,7 @@ func carries(hosts []Host, match func(Host) bool) []Host {
 	return found
 }
 
-// names lists hosts for a message.
+// names formats hosts for a message.
 func names(hosts []Host) string {
 	said := make([]string, 0, len(hosts))
 	for _, host := range hosts {

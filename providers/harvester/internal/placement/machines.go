@@ -18,8 +18,8 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// Resolve finds what the scheduler of Harvester is to be told of a failure domain that a machine names. A refusal has a reason when it has no
-// hosts. A domain that the cluster does not list is honoured too, if hosts tell it by the label of discovery, or are called so.
+// Resolve returns the topology of the failure domain that a machine names. It returns a refusal if the domain has no hosts. It also accepts
+// a domain that the cluster does not list, if it is a value of the discovery label or the name of a host.
 func Resolve(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) (Topology, distribution.Refusal) {
 	for _, listed := range Domains(cluster, hosts) {
 		if listed.Name != domain {
@@ -43,14 +43,15 @@ func Resolve(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) (To
 			"add the failure domain, label hosts, or delete the Machine", domain, cluster.Name, key, domain)}
 }
 
-// MayReceive decides whether a machine of the cluster may be put into the domain now. A domain that the cluster does not list has the state that
-// spec.distribution gives it, if any. Volumes and a virtual machine are made at once, from what the domain is said to consist of.
+// MayReceive decides whether a machine of the cluster may be created in the domain now. A domain that the cluster does not list has the
+// state that spec.distribution gives it, if any. A pending domain refuses machines, because volumes and a virtual machine are created at
+// once from the domain's declaration.
 func MayReceive(cluster *infrav1.HarvesterCluster, domain string) distribution.Refusal {
 	_, refusal := distribution.Receives(cluster.Spec.Distribution, cluster.Status.Distribution, domain, distribution.PendingRefuses)
 	return refusal
 }
 
-// Unlisted tells of a domain that a machine names and its cluster does not list; "" when it does.
+// Unlisted describes a domain that a machine names but its cluster does not list; "" if the cluster lists it.
 func Unlisted(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) string {
 	if domain == "" || slices.ContainsFunc(Domains(cluster, hosts), func(d Domain) bool { return d.Name == domain }) {
 		return ""
@@ -63,8 +64,8 @@ func Unlisted(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) st
 		"watches over their health; add the failure domain to spec.failureDomains", domain, cluster.Name, topology.Key, topology.Value)
 }
 
-// Observed is the failure domain that a machine is in, by the host that it runs on: the one that it was asked to be in if the host is in
-// that, else the first by name that the host is in; "" when it is in none.
+// Observed returns the failure domain of a machine by its host: the requested one if it contains the host, or else the first by name that
+// does; "" if none does.
 func Observed(cluster *infrav1.HarvesterCluster, hosts []Host, host, asked string) string {
 	there := slices.IndexFunc(hosts, func(h Host) bool { return h.Name == host })
 	if there < 0 {
@@ -82,7 +83,7 @@ func Observed(cluster *infrav1.HarvesterCluster, hosts []Host, host, asked strin
 	return ""
 }
 
-// matches also lets a host without the label for its hostname have the one that Host gives it.
+// matches compares Hostname rather than the hostname label, which a host may lack.
 func matches(host Host, topology Topology) bool {
 	if topology.Key == corev1.LabelHostname {
 		return host.Hostname == topology.Value
@@ -90,8 +91,8 @@ func matches(host Host, topology Topology) bool {
 	return host.Labels[topology.Key] == topology.Value
 }
 
-// WantsOf is what the place of a virtual machine depends on that is made now for a machine of the cluster, in the domain that was resolved
-// for it. The note says what of it cannot be had as it is asked for; "" when all can.
+// WantsOf returns what determines the scheduling of a new virtual machine for a machine of the cluster, in the resolved domain. The note
+// describes which request cannot be satisfied as required; "" if all can.
 func WantsOf(
 	cluster *infrav1.HarvesterCluster, hosts []Host, machine *infrav1.HarvesterMachine, controlPlane bool, domain Topology,
 ) (wants Wants, note string) {
@@ -112,8 +113,9 @@ func WantsOf(
 	return wants, note
 }
 
-// softened tells why logical failure domains are only preferred to be apart; "" when they are not, or are asked to be no more than that.
-// Required, that would leave a machine of a domain with one host nowhere to migrate to, and Harvester would shut it down to upgrade it.
+// softened returns why separation of logical failure domains is only a preference; "" if it is required, or if only a preference was
+// requested. If it were required, a machine in a domain with one host could not migrate, and Harvester would shut it down to upgrade the
+// host.
 func softened(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 	workers, key := cluster.Spec.Distribution.Workers, physicalKey(cluster, hosts)
 	if workers.Required == nil || !*workers.Required || key == "" {
@@ -132,8 +134,8 @@ func softened(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 		"and then replace machines that were made before", taken, key, listed(alone))
 }
 
-// alone lists the values of the label that a single host has. Only hosts in failure domains of the cluster count, if it has any: its
-// machines with a logical one are on no others.
+// alone lists the values of the label that only a single host has. If the cluster has failure domains, only hosts in them count, because
+// its machines with a logical failure domain run on no others.
 func alone(cluster *infrav1.HarvesterCluster, hosts []Host, key string) []string {
 	domains := Domains(cluster, hosts)
 	count := map[string]int{}
@@ -144,9 +146,9 @@ func alone(cluster *infrav1.HarvesterCluster, hosts []Host, key string) []string
 	return slices.Sorted(maps.Keys(count))
 }
 
-// physicalKey is the label of hosts whose values are the physical domains of logical failure domains: the one that the cluster asks for,
-// where the default stands for the label that its own failure domains have. It is "" when they have different ones: then each
-// machine's own domain is all that keeps logical ones apart.
+// physicalKey returns the label of hosts whose values are the physical domains of logical failure domains: the label that the cluster
+// requests, or by default the label of its own failure domains. It returns "" if these have different labels: then only each machine's own
+// domain keeps logical ones apart.
 func physicalKey(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 	asked := cmp.Or(cluster.Spec.Distribution.Workers.TopologyKey, faultlinev1.TopologyKeyZone)
 	if asked != faultlinev1.TopologyKeyZone {
@@ -162,8 +164,8 @@ func physicalKey(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 	return domains[0].Key
 }
 
-// ApartByHost reports whether logical failure domains of the cluster are to be on different hosts, of which its failure domains have more
-// than one.
+// ApartByHost reports whether the cluster's logical failure domains must be on different hosts while its failure domains can have more than
+// one host.
 func ApartByHost(cluster *infrav1.HarvesterCluster) bool {
 	return cluster.Spec.Distribution.Workers.TopologyKey == corev1.LabelHostname &&
 		!slices.ContainsFunc(cluster.Status.FailureDomains, func(d clusterv1.FailureDomain) bool {
@@ -171,8 +173,8 @@ func ApartByHost(cluster *infrav1.HarvesterCluster) bool {
 		})
 }
 
-// WaitsFor is the reason for which the machine waits for a place; "" when it does not. A virtual machine that no host has room for waits
-// inside its domain.
+// WaitsFor returns the reason why the machine waits for a failure domain or a host; "" if it does not. A virtual machine that no host has
+// capacity for waits within its domain.
 func WaitsFor(machine *infrav1.HarvesterMachine) string {
 	if !conditions.IsFalse(machine, infrav1.MachineCreatedCondition) {
 		return distribution.Waits{Condition: infrav1.VMProvisioningReadyCondition, Reasons: []string{infrav1.VMUnschedulableReason}}.For(machine)

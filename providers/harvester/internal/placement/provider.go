@@ -20,12 +20,12 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// Connections gives the connection of a cluster's Harvester.
+// Connections returns the connection to a cluster's Harvester.
 type Connections interface {
 	Get(context.Context, harvester.Target, harvester.Asker) (*harvester.Connection, *harvester.Problem)
 }
 
-// Harvester reads Nodes of Harvester from informers.
+// Harvester implements provider.Provider with the cached Nodes of Harvester.
 type Harvester struct {
 	// Client reads the management cluster from a cache.
 	Client      client.Reader
@@ -34,16 +34,16 @@ type Harvester struct {
 
 var _ provider.Provider = Harvester{}
 
-// Name is clusterctl's.
+// Name returns clusterctl's name of the provider.
 func (Harvester) Name() string { return "harvester" }
 
-// NewCluster makes an empty HarvesterCluster.
+// NewCluster returns an empty HarvesterCluster.
 func (Harvester) NewCluster() provider.Cluster { return &infrav1.HarvesterCluster{} }
 
-// NewMachine makes an empty HarvesterMachine.
+// NewMachine returns an empty HarvesterMachine.
 func (Harvester) NewMachine() client.Object { return &infrav1.HarvesterMachine{} }
 
-// Domains observes the hosts of each failure domain of the cluster. While Harvester cannot be looked at, they are those that are known.
+// Domains observes the hosts of each failure domain of the cluster. While Harvester cannot be read, it returns the known domains.
 func (h Harvester) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.Observation, error) {
 	of, ok := cluster.(*infrav1.HarvesterCluster)
 	if !ok {
@@ -53,18 +53,19 @@ func (h Harvester) Domains(ctx context.Context, cluster provider.Cluster) ([]dis
 	return Observe(of, hosts, problem), nil
 }
 
-// Capabilities are those of machines with a nodeAffinity, and of clusters whose logical failure domains are kept apart by host.
+// Capabilities returns the optional functions for machines with a nodeAffinity, and for clusters whose logical failure domains are kept
+// apart by host.
 func (h Harvester) Capabilities() provider.Capabilities {
 	return provider.Capabilities{Unsuited: h.Unsuited, SeparatesWithin: h.SeparatesWithin}
 }
 
-// SeparatesWithin reports whether the scheduler of Harvester keeps logical failure domains apart by host.
+// SeparatesWithin reports whether Harvester's scheduler keeps logical failure domains apart by host.
 func (Harvester) SeparatesWithin(cluster provider.Cluster) bool {
 	of, ok := cluster.(*infrav1.HarvesterCluster)
 	return ok && ApartByHost(of)
 }
 
-// Observe is what is seen of the failure domains of the cluster, by hosts that were read, or could not be for a problem.
+// Observe returns observations of the cluster's failure domains from hosts, or from problem if the hosts could not be read.
 func Observe(cluster *infrav1.HarvesterCluster, hosts []Host, problem *harvester.Problem) []distribution.Observation {
 	if problem != nil {
 		return Unseen(cluster, problem.Reason, problem.Message)
@@ -80,13 +81,13 @@ func (h Harvester) hosts(ctx context.Context, cluster *infrav1.HarvesterCluster)
 	return ReadHosts(ctx, conn)
 }
 
-// ReadHosts reads the hosts of a Harvester, or says why what is known of them is nothing, or may be old.
+// ReadHosts lists the hosts of a Harvester. It returns a problem if they cannot be listed or may be stale.
 func ReadHosts(ctx context.Context, conn *harvester.Connection) ([]Host, *harvester.Problem) {
 	if stale := conn.Stale(); stale != nil {
 		return nil, stale
 	}
 	nodes := &corev1.NodeList{}
-	switch err := conn.List(ctx, nodes, client.UnsafeDisableDeepCopy); { // they are only looked at
+	switch err := conn.List(ctx, nodes, client.UnsafeDisableDeepCopy); { // the list is only read
 	case err == nil:
 		return Hosts(nodes.Items), nil
 	case errors.Is(err, harvester.ErrSyncing):
@@ -99,14 +100,14 @@ func ReadHosts(ctx context.Context, conn *harvester.Connection) ([]Host, *harves
 	}
 }
 
-// MayBeOld reports whether the trouble of a connection is that what it shows may be old. A right that is missing for one kind does not make what
-// is shown of others old.
+// MayBeOld reports whether the problem of a connection means that its caches may be stale. A missing right for one kind does not make the
+// caches of others stale.
 func MayBeOld(trouble *harvester.Problem) bool {
 	return trouble != nil && trouble.Reason != infrav1.HarvesterAccessDeniedReason
 }
 
-// Place counts a machine as existing from the moment in which an address may be its own. A virtual machine that was made and not noted is found
-// again by its id, whichever domain the machine has been assigned meanwhile.
+// Place reports a machine as existing as soon as an address may be allocated to it. A virtual machine that was created but not recorded is
+// found by its id, whichever domain the machine has been assigned in the meantime.
 func (Harvester) Place(machine client.Object) provider.Place {
 	of, ok := machine.(*infrav1.HarvesterMachine)
 	if !ok {
@@ -119,7 +120,7 @@ func (Harvester) Place(machine client.Object) provider.Place {
 	}
 }
 
-// Unsuited says why no host of the domain suits what spec.nodeAffinity of the machine requires.
+// Unsuited returns why no host of the domain satisfies spec.nodeAffinity of the machine; "" if one does or the hosts cannot be read.
 func (h Harvester) Unsuited(ctx context.Context, machine client.Object, domain string) (string, error) {
 	of, ok := machine.(*infrav1.HarvesterMachine)
 	if !ok {
@@ -143,7 +144,7 @@ func (h Harvester) Unsuited(ctx context.Context, machine client.Object, domain s
 	return Unsuited(of.Spec.NodeAffinity, hosts, topology), nil
 }
 
-// clusterOf finds the HarvesterCluster of a machine; nil when there is none.
+// clusterOf returns the HarvesterCluster of a machine; nil if it does not exist.
 func (h Harvester) clusterOf(ctx context.Context, machine *infrav1.HarvesterMachine) (*infrav1.HarvesterCluster, error) {
 	cluster, err := reconcile.ClusterOf(ctx, h.Client, machine)
 	if err != nil || cluster == nil {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// operator is that of a selector; one that there is not is none.
+// operator converts a selector's operator. It returns "" for an unknown one.
 func operator(of corev1.NodeSelectorOperator) selection.Operator {
 	switch of {
 	case corev1.NodeSelectorOpIn:
@@ -32,8 +32,8 @@ func operator(of corev1.NodeSelectorOperator) selection.Operator {
 	}
 }
 
-// Unsuited says why no host of the domain suits what the affinity requires, whatever the hosts do now; "" when one does. A domain without a
-// value is all hosts.
+// Unsuited returns why no host of the domain satisfies the required affinity, regardless of the hosts' current state; "" if one does. The
+// zero Topology selects all hosts.
 func Unsuited(affinity *corev1.NodeAffinity, hosts []Host, domain Topology) string {
 	if affinity == nil || affinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return ""
@@ -51,7 +51,7 @@ func Unsuited(affinity *corev1.NodeAffinity, hosts []Host, domain Topology) stri
 		where, names(members))
 }
 
-// suits reports whether one of the terms lets the host in. An empty one lets none in, nor does one that cannot be read.
+// suits reports whether the host matches one of the terms. An empty or invalid term matches no host.
 func suits(terms []corev1.NodeSelectorTerm, host Host) bool {
 	return slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool {
 		return len(term.MatchExpressions)+len(term.MatchFields) > 0 &&

@@ -18,55 +18,55 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// Keys of the Secret that a virtual machine reads when it boots, as KubeVirt has them.
+// Keys of the Secret with a virtual machine's boot data, as KubeVirt defines them.
 const (
 	UserDataKey    = "userdata"
 	NetworkDataKey = "networkdata"
 )
 
-// grace is how many seconds a guest has to shut down before it is cut off.
+// grace is how many seconds a guest has to shut down before it is powered off.
 const grace = 120
 
-// Input is all that a virtual machine is made of. What its HarvesterMachine refers to has been looked up.
+// Input holds everything that a virtual machine is built from. The references of its HarvesterMachine are resolved.
 type Input struct {
 	Machine *infrav1.HarvesterMachine
-	// ID is the machine's: see infrav1.MachineIDAnnotation.
+	// ID is the machine's id: see infrav1.MachineIDAnnotation.
 	ID string
-	// Cluster is the name of the Cluster, Namespace that on Harvester.
+	// Cluster is the name of the Cluster; Namespace is the namespace on Harvester.
 	Cluster, Namespace string
 	ControlPlane       bool
-	// Labels and Affinity are what its place depends on.
+	// Labels and Affinity constrain the scheduling of the virtual machine.
 	Labels   map[string]string
 	Affinity *corev1.Affinity
 
 	Volumes []Volume
-	// Networks are namespace/name of each.
+	// Networks holds namespace/name of each network.
 	Networks []string
-	// KeyPair is the name of the key on Harvester, PublicKey the key; both are "" for none.
+	// KeyPair is the name of the key pair on Harvester, PublicKey the public key; both are "" without a key.
 	KeyPair, PublicKey string
 	Bootstrap          Bootstrap
-	// Static is the machine's address; nil for DHCP.
+	// Static is the machine's static address; nil for DHCP.
 	Static *Static
 }
 
-// Volume is one that has been looked up.
+// Volume is a resolved volume.
 type Volume struct {
 	StorageClass string
-	// Image is namespace/name of the image that it is filled from; "" for an empty volume.
+	// Image is namespace/name of the source image; "" for an empty volume.
 	Image     string
 	Size      resource.Quantity
 	BootOrder int
 }
 
-// SecretName is that of what a virtual machine reads when it boots.
+// SecretName returns the name of the Secret with a virtual machine's boot data.
 func SecretName(vm string) string { return vm + "-cloud-init" }
 
-// ClaimName is that of the claim for one of the volumes of a virtual machine.
+// ClaimName returns the name of the claim for one of a virtual machine's volumes.
 func ClaimName(vm, id string, volume int) string {
 	return fmt.Sprintf("%s-disk-%d-%s", vm, volume, id[:min(5, len(id))])
 }
 
-// Build makes a virtual machine, and the Secret that it reads when it boots. The same input makes the same objects.
+// Build returns a virtual machine and the Secret with its boot data. It is deterministic.
 func Build(in Input) (*kubevirtv1.VirtualMachine, *corev1.Secret, error) {
 	secret, err := in.secret()
 	if err != nil {
@@ -95,7 +95,7 @@ func Build(in Input) (*kubevirtv1.VirtualMachine, *corev1.Secret, error) {
 	return vm, secret, nil
 }
 
-// identity are the labels by which everything of the machine is found again.
+// identity returns the labels that identify the machine's objects.
 func (in *Input) identity() map[string]string {
 	return map[string]string{infrav1.MachineIDLabel: in.ID, clusterv1.ClusterNameLabel: in.Cluster}
 }
@@ -127,7 +127,7 @@ func (in *Input) secret() (*corev1.Secret, error) {
 
 func (in *Input) claimName(volume int) string { return ClaimName(Name(in.Machine), in.ID, volume) }
 
-// claims are those that Harvester makes for the volumes, as JSON.
+// claims returns the templates of the claims that Harvester creates for the volumes, as JSON.
 func (in *Input) claims() (string, error) {
 	block := corev1.PersistentVolumeBlock
 	all := make([]corev1.PersistentVolumeClaim, len(in.Volumes))
@@ -179,14 +179,14 @@ func (in *Input) template(secret *corev1.Secret) (*kubevirtv1.VirtualMachineInst
 	return template, nil
 }
 
-// templateLabels are those of the virtual machine too, and of its pod.
+// templateLabels returns the labels of the template and pod, which are also those of the virtual machine.
 func (in *Input) templateLabels() map[string]string {
 	labels := in.identity()
 	maps.Copy(labels, in.Labels)
 	labels[infrav1.CreatorLabel] = infrav1.Creator
 	labels[infrav1.VMNameLabel] = Name(in.Machine)
 	labels[infrav1.VMNamePrefixLabel] = Name(in.Machine)
-	// By it the network is found that load balancers of the cluster have their addresses in.
+	// Harvester's load balancer finds the network for the addresses of the cluster's load balancers by this label.
 	labels[lbv1.MachineClusterLabel] = in.Cluster
 	if in.ControlPlane {
 		labels[infrav1.MachineTypeLabel] = infrav1.MachineTypeControlPlanePrefix + in.Cluster
@@ -212,7 +212,7 @@ func (in *Input) templateAnnotations() (map[string]string, error) {
 	return annotations, err
 }
 
-// domain is the hardware.
+// domain returns the virtual hardware.
 func (in *Input) domain() (*kubevirtv1.DomainSpec, error) {
 	memory, err := resource.ParseQuantity(in.Machine.Spec.Memory)
 	if err != nil {
@@ -235,7 +235,7 @@ func (in *Input) domain() (*kubevirtv1.DomainSpec, error) {
 
 func (in *Input) addFirmware(domain *kubevirtv1.DomainSpec) {
 	if firmware := in.Machine.Spec.Firmware; firmware != nil && firmware.EFI {
-		secure, on := firmware.SecureBoot, true // said in any case: KubeVirt takes what is not said for true
+		secure, on := firmware.SecureBoot, true // always set: KubeVirt defaults it to true
 		domain.Firmware = &kubevirtv1.Firmware{Bootloader: &kubevirtv1.Bootloader{EFI: &kubevirtv1.EFI{SecureBoot: &secure}}}
 		if secure {
 			domain.Features = &kubevirtv1.Features{SMM: &kubevirtv1.FeatureState{Enabled: &on}}
@@ -271,7 +271,7 @@ func virtioDisk(name string) kubevirtv1.Disk {
 	return kubevirtv1.Disk{Name: name, DiskDevice: kubevirtv1.DiskDevice{Disk: &kubevirtv1.DiskTarget{Bus: kubevirtv1.DiskBusVirtio}}}
 }
 
-// bootData is the volume from which cloud-init reads; Ignition looks for a drive of another kind.
+// bootData returns the volume that cloud-init or Ignition reads; Ignition expects a config drive.
 func (in *Input) bootData(secret *corev1.Secret) kubevirtv1.VolumeSource {
 	user := &corev1.LocalObjectReference{Name: secret.Name}
 	var network *corev1.LocalObjectReference

@@ -14,11 +14,10 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// formerDisk follows the name of a virtual machine in the names of disks that were made for it before Faultline.
+// formerDisk follows the name of the virtual machine in the names of disks that were created before Faultline.
 const formerDisk = "-disk-"
 
-// KnownClaims names the claims that are the machine's disks, as far as the machine says so itself: those that were noted, else those that the
-// provider makes for its spec.
+// KnownClaims returns the names of the machine's disks as its metadata records them or, without a record, as they derive from its spec.
 func KnownClaims(machine *infrav1.HarvesterMachine) []string {
 	if noted := machine.Annotations[infrav1.VolumesAnnotation]; noted != "" {
 		return strings.Split(noted, ",")
@@ -26,7 +25,7 @@ func KnownClaims(machine *infrav1.HarvesterMachine) []string {
 	return madeClaims(machine)
 }
 
-// Made reports whether a claim has a name that the provider gives: the machine's id is in it.
+// Made reports whether the claim's name derives from the machine's id, as those of Faultline do.
 func Made(machine *infrav1.HarvesterMachine, claim string) bool {
 	return slices.Contains(madeClaims(machine), claim)
 }
@@ -42,13 +41,13 @@ func madeClaims(machine *infrav1.HarvesterMachine) (names []string) {
 	return names
 }
 
-// Disks are the claims that a virtual machine boots with.
+// Disks returns the claims that a virtual machine boots with.
 func Disks(vm *kubevirtv1.VirtualMachine) []string {
 	return claimsOf(vm, func(claim *kubevirtv1.PersistentVolumeClaimVolumeSource) bool { return !claim.Hotpluggable })
 }
 
-// Plugged are the claims that were plugged into a virtual machine while it ran. They are volumes of what runs in the guest cluster, and
-// leave the virtual machine again.
+// Plugged returns the claims that were hot-plugged into a virtual machine. They are volumes of workloads in the guest cluster and are
+// unplugged again.
 func Plugged(vm *kubevirtv1.VirtualMachine) []string {
 	return claimsOf(vm, func(claim *kubevirtv1.PersistentVolumeClaimVolumeSource) bool { return claim.Hotpluggable })
 }
@@ -65,13 +64,13 @@ func claimsOf(vm *kubevirtv1.VirtualMachine, which func(*kubevirtv1.PersistentVo
 	return names
 }
 
-// MadeFor reports whether a claim of a virtual machine that was made before Faultline was made for it: Harvester makes it, or it is called as such
-// claims were. A person may have added any other.
+// MadeFor reports whether a claim was created for a virtual machine from before Faultline: Harvester creates it from a claim template, or
+// its name follows the former pattern. A user may have attached any other claim.
 func MadeFor(vm *kubevirtv1.VirtualMachine, claim string) bool {
 	return slices.Contains(claimTemplates(vm), claim) || strings.HasPrefix(claim, vm.Name+formerDisk)
 }
 
-// claimTemplates names the claims that Harvester makes for a virtual machine. What cannot be read names none.
+// claimTemplates returns the names of the claims that Harvester creates for a virtual machine; none if the annotation is invalid.
 func claimTemplates(vm *kubevirtv1.VirtualMachine) (names []string) {
 	var templates []corev1.PersistentVolumeClaim
 	if json.Unmarshal([]byte(vm.Annotations[infrav1.VolumeClaimTemplatesAnnotation]), &templates) != nil {

@@ -1,6 +1,5 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package virtualmachine tells what the virtual machine of a HarvesterMachine is made of, and what one that exists says of itself. It
-// only computes.
+// Package virtualmachine builds the virtual machine of a HarvesterMachine, and interprets the state of an existing one. It only computes.
 package virtualmachine

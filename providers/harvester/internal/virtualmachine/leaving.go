@@ -12,21 +12,22 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
 
-// soon is how long a virtual machine that is deleted may take before the finalizers that it still has are named.
+// soon is how long the deletion of a virtual machine may take before its remaining finalizers are reported.
 const soon = time.Minute
 
-// snapshotFinalizer is Harvester's while it removes the snapshots of a virtual machine.
+// snapshotFinalizer is Harvester's finalizer while it removes the snapshots of a virtual machine.
 const snapshotFinalizer = "VMController.CleanupPVCAndSnapshot"
 
-// Leaving is a virtual machine that is being deleted. VM is nil when it is gone and its instance is not, VMI when there is no instance.
+// Leaving is a virtual machine that is being deleted. VM is nil if only its instance still exists, and VMI is nil if there is no instance.
 type Leaving struct {
 	VM  *kubevirtv1.VirtualMachine
 	VMI *kubevirtv1.VirtualMachineInstance
-	// HostNotReady is why the host of the instance is not ready; "" while it is, or is not known.
+	// HostNotReady is why the host of the instance is not ready; "" if it is ready or unknown.
 	HostNotReady string
 }
 
-// Why is what the deletion waits for, and what somebody can do; "" while it only takes its time. After again there may be more to say.
+// Why returns what the deletion waits for and what the user can do; "" while the deletion takes its normal time. again is when to check
+// again, 0 for never.
 func (l Leaving) Why(now time.Time) (why string, again time.Duration) {
 	if l.VMI != nil && l.VMI.Status.NodeName != "" && l.HostNotReady != "" {
 		return fmt.Sprintf("its host %s is not ready (%s), and Harvester keeps the instance until the host is back, is put out of service "+
@@ -40,7 +41,7 @@ func (l Leaving) Why(now time.Time) (why string, again time.Duration) {
 	return l.kept(), 0
 }
 
-// since is when its deletion began, or that of its instance.
+// since returns when the deletion of the virtual machine, or of its instance, began.
 func (l Leaving) since(now time.Time) time.Time {
 	var of metav1.Object = l.VM
 	if l.VM == nil {
@@ -52,7 +53,7 @@ func (l Leaving) since(now time.Time) time.Time {
 	return of.GetDeletionTimestamp().Time
 }
 
-// kept names finalizers: those of the instance as long as there is one, because its virtual machine waits for it.
+// kept describes the remaining finalizers: those of the instance while it exists, because the virtual machine waits for it.
 func (l Leaving) kept() string {
 	if l.VMI != nil {
 		return fmt.Sprintf("its instance is %s and has the finalizers %s: see its events, and those of its Pod, in Harvester",

@@ -14,31 +14,31 @@ import (
 )
 
 const (
-	// nameLimit is that of a hostname.
+	// nameLimit is the maximum length of a hostname.
 	nameLimit = 63
-	// idInName is how much of a machine's id tells its name from that of another.
+	// idInName is how many characters of a machine's id distinguish its name.
 	idInName = 8
 )
 
-// Name is what the machine is called on Harvester: its virtual machine, what that boots from, and the guest, so its Node too. It is the
-// machine's own name unless another was noted, because that was taken.
+// Name returns the machine's name on Harvester: that of its virtual machine, of the guest and so of its Node. It is the machine's own name
+// unless another one was recorded because that was taken.
 func Name(machine *infrav1.HarvesterMachine) string {
 	return cmp.Or(machine.Annotations[infrav1.VirtualMachineNameAnnotation], machine.Name)
 }
 
-// NameApart is a name that follows from the id of the machine, which it must have, and that no other machine has.
+// NameApart returns a unique name that derives from the machine's id. The machine must have an id.
 func NameApart(machine *infrav1.HarvesterMachine) string {
 	id := machine.Annotations[infrav1.MachineIDAnnotation]
 	return beforeID(machine.Name) + id[:min(idInName, len(id))]
 }
 
-// beforeID is what comes before the id in a name that follows from it.
+// beforeID returns the part before the id in such a name.
 func beforeID(machine string) string {
 	return strings.TrimRight(machine[:min(nameLimit-1-idInName, len(machine))], "-.") + "-"
 }
 
-// Copied reports whether an object that is called as its virtual machine has the marks of a HarvesterMachine and is not called as that one's: Harvester
-// gives clones the labels and annotations of the template.
+// Copied reports whether an object that has the name of its virtual machine carries the marks of a HarvesterMachine but not its name:
+// Harvester copies the labels and annotations of the template to clones.
 func Copied(o metav1.Object) bool {
 	_, machine, owned := infrav1.ParseOwner(o.GetAnnotations()[infrav1.OwnerAnnotation])
 	if o.GetLabels()[infrav1.MachineIDLabel] == "" || !owned || o.GetName() == machine {
@@ -48,9 +48,9 @@ func Copied(o metav1.Object) bool {
 	return !apart || len(id) != idInName || strings.Trim(id, "0123456789abcdef") != ""
 }
 
-// OfAnotherMachine reports whether a virtual machine that is not the machine's is that of another HarvesterMachine for certain: it has the id
-// of one, or was made before Faultline for another Cluster than the machine's. One that was made then for a Cluster of that name may be the
-// machine's own, of which that was not noted.
+// OfAnotherMachine reports whether a virtual machine certainly belongs to another HarvesterMachine: it has another machine's id, or was
+// created before Faultline for a Cluster with another name. If the Cluster's name is the same, it may be the machine's own virtual machine
+// whose creation was not recorded. The caller must know that the virtual machine is not marked as the machine's own.
 func OfAnotherMachine(vm *kubevirtv1.VirtualMachine, cluster string) bool {
 	if vm.Labels[infrav1.MachineIDLabel] != "" {
 		return true

@@ -14,19 +14,19 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// defaultMask is that of a fixed address without one.
+// defaultMask is the subnet mask of a static address without one.
 const defaultMask = "255.255.0.0"
 
-// Static is the fixed address of a machine, on its first network.
+// Static is the static address of a machine on its first network.
 type Static struct {
-	// Address has the length of the subnet's prefix.
+	// Address includes the length of the subnet's prefix.
 	Address    netip.Prefix
 	Gateway    netip.Addr
 	DNSServers []string
 	DNSSearch  []string
 }
 
-// Given reads the address that the machine's spec has. The mask is that of the network configuration where the address has none.
+// Given parses the address in the machine's spec. An address without a prefix length gets the mask of the network configuration.
 func Given(config *infrav1.NetworkConfig, network *infrav1.VMNetworkConfig) (*Static, error) {
 	static := &Static{DNSServers: config.DNSServers, DNSSearch: config.DNSSearch}
 	var err error
@@ -43,11 +43,11 @@ func Given(config *infrav1.NetworkConfig, network *infrav1.VMNetworkConfig) (*St
 	return static, err
 }
 
-// FromPool completes an address from a pool. What the configuration does not say is as the pool has it.
+// FromPool completes an address from a pool. The configuration takes precedence over the pool's mask and gateway.
 func FromPool(address netip.Addr, subnet netip.Prefix, poolGateway netip.Addr, network *infrav1.VMNetworkConfig) (*Static, error) {
 	static := &Static{DNSServers: network.DNSServers, DNSSearch: network.DNSSearch, Gateway: poolGateway}
 	var err error
-	if subnet.IsValid() && (network.SubnetMask == "" || address.Is6()) { // a mask is one of IPv4
+	if subnet.IsValid() && (network.SubnetMask == "" || address.Is6()) { // a mask applies to IPv4 only
 		static.Address = netip.PrefixFrom(address, subnet.Bits())
 	} else if static.Address, err = masked("vmNetworkConfig", address.String(), network.SubnetMask); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func gateway(field, given string) (netip.Addr, error) {
 	return addr, nil
 }
 
-// networkConfig is cloud-init's network configuration, version 1, which every cloud-init and Talos read.
+// networkConfig is cloud-init's network configuration, version 1, which all versions of cloud-init and Talos support.
 type networkConfig struct {
 	Version int     `json:"version"`
 	Config  []entry `json:"config"`
@@ -109,8 +109,8 @@ type subnet struct {
 	Gateway string `json:"gateway,omitempty"`
 }
 
-// networkData configures the interfaces by their hardware addresses, because images name them in different ways. It is nil where
-// cloud-init does the same without: for DHCP on a single interface.
+// networkData configures the interfaces by MAC address, because images name them differently. It returns nil for DHCP on a single
+// interface, which is cloud-init's default.
 func networkData(static *Static, macs []string) ([]byte, error) {
 	if len(macs) == 0 || static == nil && len(macs) == 1 {
 		return nil, nil
@@ -144,7 +144,7 @@ func (s *Static) subnet() subnet {
 	return on
 }
 
-// macs are the hardware addresses of a machine's interfaces, which follow from its id: the same ones each time they are asked for.
+// macs returns the MAC addresses of a machine's interfaces, which derive from its id.
 func macs(machineID string, n int) []string {
 	list := make([]string, n)
 	for i := range list {

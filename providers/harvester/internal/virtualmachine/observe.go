@@ -18,47 +18,47 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
 
-// nodeUnresponsive is KubeVirt's reason for an instance whose host does not report any more.
+// nodeUnresponsive is KubeVirt's reason for an instance whose host stopped reporting.
 const nodeUnresponsive = "NodeUnresponsive"
 
-// Observed is what a virtual machine says of itself.
+// Observed is the observed state of a virtual machine.
 type Observed struct {
-	// Placed says that it has its volumes and a host.
+	// Placed reports that the virtual machine has its volumes and a host.
 	Placed bool
-	// Running says that the guest has started, and is not paused.
+	// Running reports that the guest has started and is not paused.
 	Running bool
-	// Host is the Node of Harvester that it runs on; "" while it has none.
+	// Host is the Node of Harvester that the virtual machine runs on; "" while it has none.
 	Host string
-	// Trouble is why it does not go on; the zero value when nothing is wrong.
+	// Trouble is what blocks the virtual machine; the zero value if nothing does.
 	Trouble Trouble
-	// Waiting is what it waits for, in KubeVirt's words, while nothing is wrong.
+	// Waiting is what the virtual machine waits for without a problem, as KubeVirt reports it.
 	Waiting string
-	// Interfaces are those of its networks, in their order.
+	// Interfaces lists the interfaces of its networks, in their order.
 	Interfaces []Interface
-	// Hostname is that of the guest.
+	// Hostname is the guest's hostname.
 	Hostname string
 }
 
-// Interface is one that the virtual machine has for a network.
+// Interface is the virtual machine's interface to a network.
 type Interface struct {
 	Network   string
 	Addresses []netip.Addr
 }
 
-// Trouble is a reason for the condition that it keeps from being true, and a message with the way out.
+// Trouble holds the reason for a condition that is not true, and a message with the fix.
 type Trouble struct{ Reason, Message string }
 
-// About is what is known of a virtual machine from elsewhere.
+// About holds information on a virtual machine that its own objects do not have.
 type About struct {
-	// Ran says that the machine has been provisioned: its virtual machine has run.
+	// Ran reports that the machine was provisioned, so its virtual machine has run.
 	Ran bool
-	// HostNotReady is why the host of its instance is not ready, in Kubernetes' words; "" while it is, or is not known.
+	// HostNotReady is why the host of the instance is not ready, as Kubernetes reports it; "" if it is ready or unknown.
 	HostNotReady string
-	// Bound says that the claims of its disks exist and are bound. It is asked for when MayLackVolumes.
+	// Bound reports that the claims of its disks exist and are bound. It is only used if MayLackVolumes.
 	Bound bool
 }
 
-// Observe reads a virtual machine and its instance, which is nil when there is none.
+// Observe returns the state of a virtual machine and its instance, which may be nil.
 func Observe(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, about About) Observed {
 	o := Observed{Trouble: trouble(&situation{vm, vmi, about}), Waiting: string(vm.Status.PrintableStatus)}
 	if vmi != nil && lacksVolumes(vmi, about) {
@@ -75,7 +75,7 @@ func Observe(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstan
 	return o
 }
 
-// interfaces leaves out what the guest makes for itself, such as bridges of containers: that has no network's name.
+// interfaces excludes those that the guest creates, such as bridges of containers: they have no network's name.
 func interfaces(vmi *kubevirtv1.VirtualMachineInstance) []Interface {
 	var list []Interface
 	for _, network := range vmi.Spec.Networks {
@@ -96,19 +96,19 @@ func interfaces(vmi *kubevirtv1.VirtualMachineInstance) []Interface {
 	return list
 }
 
-// Has reports whether the instance shows the address on one of its networks.
+// Has reports whether the instance reports the address on one of its networks.
 func Has(vmi *kubevirtv1.VirtualMachineInstance, addr netip.Addr) bool {
 	return slices.ContainsFunc(interfaces(vmi), func(i Interface) bool { return slices.Contains(i.Addresses, addr) })
 }
 
-// situation is what a trouble is found in.
+// situation is the input of the checks for problems.
 type situation struct {
 	vm    *kubevirtv1.VirtualMachine
 	vmi   *kubevirtv1.VirtualMachineInstance
 	about About
 }
 
-// trouble is what somebody has to do something about.
+// trouble returns the first problem that needs user action.
 func trouble(s *situation) Trouble {
 	for _, find := range []func() Trouble{s.unreachable, s.paused, s.unplaced, s.failed, s.ended} {
 		if found := find(); found.Reason != "" {
@@ -118,7 +118,7 @@ func trouble(s *situation) Trouble {
 	return Trouble{}
 }
 
-// unreachable is also of an instance that KubeVirt goes on to call Running: what would end it runs on the host, too.
+// unreachable also covers an instance that KubeVirt still reports as Running: the component that would end it runs on the same host.
 func (s *situation) unreachable() Trouble {
 	var why string
 	switch {
@@ -145,7 +145,7 @@ func (s *situation) paused() Trouble {
 	return Trouble{infrav1.VMPausedReason, fmt.Sprintf("VirtualMachine %s is paused%s: unpause it, or delete the Machine", s.vm.Name, said)}
 }
 
-// unplaced is about room. The instance knows first, and its virtual machine still says so when there is some.
+// unplaced reports a lack of capacity. It prefers the instance's conditions, as those of its virtual machine lag behind.
 func (s *situation) unplaced() Trouble {
 	if s.vmi == nil && s.vm.Status.PrintableStatus != kubevirtv1.VirtualMachineStatusUnschedulable ||
 		s.vmi != nil && (!unschedulable(s.vmi) || lacksVolumes(s.vmi, s.about)) {
@@ -153,13 +153,13 @@ func (s *situation) unplaced() Trouble {
 	}
 	why := s.message()
 	if s.vmi != nil && MayLackVolumes(s.vmi) {
-		why = "" // what KubeVirt says is over
+		why = "" // KubeVirt's message is outdated
 	}
 	return Trouble{infrav1.VMUnschedulableReason, fmt.Sprintf(
 		"no host takes VirtualMachine %s%s: make room in its failure domain, change its affinity, or delete the Machine", s.vm.Name, why)}
 }
 
-// failed is about one that does not come up.
+// failed reports a virtual machine that cannot start.
 func (s *situation) failed() Trouble {
 	status := s.vm.Status.PrintableStatus
 	refused := vmSays(s.vm, kubevirtv1.VirtualMachineFailure, corev1.ConditionTrue) != "" && (s.vmi == nil || s.vmi.Status.Phase != kubevirtv1.Running)
@@ -170,7 +170,7 @@ func (s *situation) failed() Trouble {
 		"VirtualMachine %s: %s%s: see its events in Harvester, or delete the Machine", s.vm.Name, cmp.Or(status, "Failed"), s.message())}
 }
 
-// ended is about one that does not run any more, and one that is not to run. One that has not run yet is Stopped until KubeVirt has seen it.
+// ended reports a virtual machine that stopped or should not run. A new one is Stopped until KubeVirt has reconciled it.
 func (s *situation) ended() Trouble {
 	stopped := s.vm.Status.PrintableStatus == kubevirtv1.VirtualMachineStatusStopped
 	switch {
@@ -188,7 +188,7 @@ func (s *situation) ended() Trouble {
 		"VirtualMachine %s was stopped in Harvester, or by its guest: start it, or delete the Machine", s.vm.Name)}
 }
 
-// restarts reports whether KubeVirt starts one again that has ended.
+// restarts reports whether KubeVirt restarts the virtual machine after it ended.
 func (s *situation) restarts() bool {
 	strategy, err := s.vm.RunStrategy()
 	if err != nil {
@@ -198,7 +198,7 @@ func (s *situation) restarts() bool {
 		strategy == kubevirtv1.RunStrategyRerunOnFailure && s.vmi != nil && s.vmi.Status.Phase == kubevirtv1.Failed
 }
 
-// failures are what KubeVirt says of a virtual machine that does not come up by itself.
+// failures lists KubeVirt's statuses of a virtual machine that cannot start without help.
 func failures() []kubevirtv1.VirtualMachinePrintableStatus {
 	return []kubevirtv1.VirtualMachinePrintableStatus{
 		kubevirtv1.VirtualMachineStatusCrashLoopBackOff, kubevirtv1.VirtualMachineStatusErrImagePull, kubevirtv1.VirtualMachineStatusImagePullBackOff,
@@ -206,7 +206,7 @@ func failures() []kubevirtv1.VirtualMachinePrintableStatus {
 	}
 }
 
-// halted reports whether somebody wants it not to run: it is made to run always.
+// halted reports whether a user stopped the virtual machine: it is created with RunStrategyAlways.
 func halted(vm *kubevirtv1.VirtualMachine) bool {
 	strategy, err := vm.RunStrategy()
 	return err == nil && (strategy == kubevirtv1.RunStrategyHalted || strategy == kubevirtv1.RunStrategyManual)
@@ -225,28 +225,29 @@ func unschedulable(vmi *kubevirtv1.VirtualMachineInstance) bool {
 	})
 }
 
-// lacksVolumes reports whether the instance is unschedulable only until its claims are bound, as each is at first.
+// lacksVolumes reports whether the instance is unschedulable only until its claims are bound, as every new instance is.
 func lacksVolumes(vmi *kubevirtv1.VirtualMachineInstance, about About) bool {
 	return MayLackVolumes(vmi) && !about.Bound
 }
 
-// MayLackVolumes reports whether claims of the instance were missing or not bound when virt-controller first saw why it has no host. It keeps
-// showing that until there is a host, also when all claims are bound and there is no room, so that the claims have to be looked at.
+// MayLackVolumes reports whether claims of the instance were missing or unbound when virt-controller first recorded why it has no host.
+// virt-controller keeps that message until there is a host, even if all claims are bound and the hosts lack capacity, so the caller must
+// read the claims.
 func MayLackVolumes(vmi *kubevirtv1.VirtualMachineInstance) bool {
 	why := vmiSays(vmi, scheduledCondition, corev1.ConditionFalse)
 	return unschedulable(vmi) && (strings.Contains(why, unboundClaims) || strings.HasSuffix(why, missingClaim))
 }
 
 const (
-	// scheduledCondition of an instance is that of its Pod.
+	// scheduledCondition is the instance's copy of its Pod's condition.
 	scheduledCondition = kubevirtv1.VirtualMachineInstanceConditionType(corev1.PodScheduled)
-	// unboundClaims is what kube-scheduler says of a Pod whose claims are not bound yet.
+	// unboundClaims is part of kube-scheduler's message for a Pod with unbound claims.
 	unboundClaims = "unbound immediate PersistentVolumeClaims"
-	// missingClaim is what virt-controller says of an instance whose claim does not exist yet.
+	// missingClaim ends virt-controller's message for an instance whose claim does not exist yet.
 	missingClaim = "does not exist, waiting for it to appear"
 )
 
-// message is what KubeVirt says of the trouble, in brackets; "" when it says nothing.
+// message returns KubeVirt's message on the problem, in brackets; "" without one.
 func (s *situation) message() string {
 	said := vmSays(s.vm, kubevirtv1.VirtualMachineFailure, corev1.ConditionTrue)
 	if s.vmi == nil {
@@ -267,7 +268,7 @@ func quoted(said string) string {
 	return " (" + said + ")"
 }
 
-// vmSays is the reason and message of a condition that has the status; "" when it has not.
+// vmSays returns the reason and message of a condition with that status; "" without one.
 func vmSays(vm *kubevirtv1.VirtualMachine, kind kubevirtv1.VirtualMachineConditionType, status corev1.ConditionStatus) string {
 	for _, c := range vm.Status.Conditions {
 		if c.Type == kind && c.Status == status {
@@ -277,7 +278,7 @@ func vmSays(vm *kubevirtv1.VirtualMachine, kind kubevirtv1.VirtualMachineConditi
 	return ""
 }
 
-// vmiSays is vmSays of an instance.
+// vmiSays is vmSays for an instance.
 func vmiSays(
 	vmi *kubevirtv1.VirtualMachineInstance, kind kubevirtv1.VirtualMachineInstanceConditionType, status corev1.ConditionStatus,
 ) string {
@@ -289,7 +290,7 @@ func vmiSays(
 	return ""
 }
 
-// words leave out the reason of kube-scheduler, which is in the message.
+// words omits kube-scheduler's reason, which the message repeats.
 func words(reason, message string) string {
 	if reason == "" || message == "" || reason == corev1.PodReasonUnschedulable {
 		return cmp.Or(message, reason)
@@ -297,9 +298,9 @@ func words(reason, message string) string {
 	return reason + ": " + message
 }
 
-// Addresses are those of a machine: by network, in their order, then its hostname. Of each network that is one of each family, the
-// first: others come and go, such as those that kube-vip gives to services. A fixed address is there also before the guest
-// reports it. shared, which the machines of a control plane have in turn, is none of them.
+// Addresses returns the addresses of a machine: by network, in their order, then its hostname. It takes the first address of each family of
+// a network, because others are transient, such as those that kube-vip assigns to Services. A static address is included before the guest
+// reports it. shared, the endpoint that moves between control-plane machines, is excluded.
 func Addresses(o Observed, static *Static, shared string) []clusterv1.MachineAddress {
 	var ips []netip.Addr
 	if static != nil {
@@ -320,7 +321,7 @@ func Addresses(o Observed, static *Static, shared string) []clusterv1.MachineAdd
 	return list
 }
 
-// appendFirsts adds the first address of each family of an interface. Where it is fixed, ips has that one already.
+// appendFirsts appends the first address of each family of an interface. If the interface has a static address, ips already holds it.
 func appendFirsts(ips, of []netip.Addr, fixed bool, shared string) []netip.Addr {
 	has := map[bool]bool{}
 	if fixed {

@@ -10,25 +10,25 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// Ours reports whether the virtual machine is the HarvesterMachine's: it is marked as that, or it is the one whose UID the machine has in
-// its provider ID, and nothing marks it as another's. A name proves nothing, because management clusters may share a namespace of Harvester.
+// Ours reports whether the virtual machine belongs to the HarvesterMachine: it has the machine's marks, or its UID is in the machine's
+// provider ID and it has no other machine's marks. A name is not proof, because management clusters may share a namespace of Harvester.
 func Ours(vm *kubevirtv1.VirtualMachine, machine *infrav1.HarvesterMachine) bool {
 	return Marked(vm, machine) || vm.UID != "" && machine.Spec.ProviderID == ProviderID(vm) && !OfAnother(vm, machine)
 }
 
-// Unmarked reports whether a virtual machine that is the machine's lacks its marks: it was made before Faultline.
+// Unmarked reports whether a virtual machine belongs to the machine but lacks its marks because it was created before Faultline.
 func Unmarked(vm *kubevirtv1.VirtualMachine, machine *infrav1.HarvesterMachine) bool {
 	return Ours(vm, machine) && !Marked(vm, machine)
 }
 
-// Marked reports whether an object on Harvester has the machine's id and names the machine as its owner. The id alone proves nothing: Harvester
-// copies labels to clones and restored volumes, and a copy of the machine's YAML has the id, too.
+// Marked reports whether an object on Harvester has the machine's id and names the machine as its owner. The id alone is not proof:
+// Harvester copies labels to clones and restored volumes, and a copy of the machine's YAML also has the id.
 func Marked(o metav1.Object, machine *infrav1.HarvesterMachine) bool {
 	id := machine.Annotations[infrav1.MachineIDAnnotation]
 	return id != "" && o.GetLabels()[infrav1.MachineIDLabel] == id && o.GetAnnotations()[infrav1.OwnerAnnotation] == ownerOf(machine)
 }
 
-// IDOf is the id by which a virtual machine is marked as that of the machine, which may have lost it; "" when there is none.
+// IDOf returns the id in the machine's marks on its virtual machine, for a machine that may have lost the id; "" without marks.
 func IDOf(vm *kubevirtv1.VirtualMachine, machine *infrav1.HarvesterMachine) string {
 	if vm == nil || machine.Spec.ProviderID != ProviderID(vm) || vm.Annotations[infrav1.OwnerAnnotation] != ownerOf(machine) {
 		return ""
@@ -36,7 +36,7 @@ func IDOf(vm *kubevirtv1.VirtualMachine, machine *infrav1.HarvesterMachine) stri
 	return vm.Labels[infrav1.MachineIDLabel]
 }
 
-// OfAnother reports whether a mark of an object contradicts that it is the machine's: an owner that is another, else an id that is.
+// OfAnother reports whether an object's marks name another machine: another owner or, without an owner, another id.
 func OfAnother(o metav1.Object, machine *infrav1.HarvesterMachine) bool {
 	if owner := o.GetAnnotations()[infrav1.OwnerAnnotation]; owner != "" {
 		return owner != ownerOf(machine)
@@ -49,7 +49,7 @@ func ownerOf(machine *infrav1.HarvesterMachine) string {
 	return infrav1.Owner(machine.Namespace, machine.Name)
 }
 
-// ProviderID is that of the virtual machine's Node.
+// ProviderID returns the provider ID of the virtual machine's Node.
 func ProviderID(vm *kubevirtv1.VirtualMachine) string {
 	return infrav1.ProviderIDPrefix + string(vm.UID)
 }

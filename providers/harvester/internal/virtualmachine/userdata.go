@@ -14,23 +14,23 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// Bootstrap is what a machine's bootstrap provider has made.
+// Bootstrap holds the data from a machine's bootstrap provider.
 type Bootstrap struct {
 	Data []byte
-	// Ignition says that the data are for Ignition instead of cloud-init.
+	// Ignition reports that the data are for Ignition instead of cloud-init.
 	Ignition bool
 }
 
 // TakesKeys reports whether a key can be added to the data.
 func (b Bootstrap) TakesKeys() bool { return !b.Ignition && isPart(b.Data) }
 
-// understood lists how data begin that cloud-init recognises by their first line, whatever else comes with them. What begins
-// otherwise is compressed, in parts already, or for somebody else, such as Talos.
+// understood lists the first lines that cloud-init recognises regardless of the content type. Other data are compressed, already multipart,
+// or for another program such as Talos.
 func understood() []string {
 	return []string{"#cloud-config", "## template: jinja", "#!/", "#cloud-boothook", "#include", "#part-handler"}
 }
 
-// addition is our part of the user data, in the order in which it is written.
+// addition is Faultline's part of the user data; its fields are in the order of output.
 type addition struct {
 	MergeHow      []merger   `json:"merge_how"`
 	PackageUpdate bool       `json:"package_update"`
@@ -50,11 +50,11 @@ type user struct {
 	SSHKeys []string `json:"ssh_authorized_keys"`
 }
 
-// addressReport is what lets Harvester see addresses in the guest. It starts before anything of the bootstrap data does: a control
-// plane waits for its endpoint, which may wait for the address of its first machine.
+// addressReport installs and starts the guest agent, which reports the guest's addresses to Harvester. It runs before the commands of the
+// bootstrap data: a control plane waits for its endpoint, which may wait for the address of its first machine.
 func addressReport() addition {
 	return addition{
-		// What the bootstrap data have stays; our items go before theirs.
+		// Values of the bootstrap data are kept; Faultline's list items come before them.
 		MergeHow: []merger{
 			{Name: "list", Settings: []string{"prepend"}}, {Name: "dict", Settings: []string{"no_replace", "recurse_list"}},
 		},
@@ -63,8 +63,8 @@ func addressReport() addition {
 	}
 }
 
-// userData adds the agent and the key to the bootstrap data, as a second part beside them: the first has them byte by byte, so that a
-// template in them is one still. Data that cloud-init does not read, or not as a part, stay alone.
+// userData adds the guest agent and the key to the bootstrap data, as a second part. The first part holds the bootstrap data unchanged, so
+// that templates in it still work. Data that cloud-init does not read, or cannot read as a part, are returned unchanged.
 func userData(bootstrap Bootstrap, publicKey, sshUser, boundary string) ([]byte, error) {
 	if !bootstrap.TakesKeys() {
 		return bootstrap.Data, nil
@@ -92,8 +92,8 @@ func isPart(data []byte) bool {
 	return false
 }
 
-// archive is a MIME message of parts whose kinds cloud-init finds out by how they begin. They are encoded so that every byte of them
-// arrives.
+// archive returns a MIME message of parts. cloud-init detects their types by their first lines. They are base64-encoded to preserve every
+// byte.
 func archive(boundary string, parts ...[]byte) ([]byte, error) {
 	var message bytes.Buffer
 	w := multipart.NewWriter(&message)
@@ -119,7 +119,7 @@ func archive(boundary string, parts ...[]byte) ([]byte, error) {
 	return message.Bytes(), nil
 }
 
-// lines breaks an encoded text as MIME asks for.
+// lines wraps an encoded text as MIME requires.
 func lines(encoded string) []byte {
 	const width = 76
 	var b strings.Builder

@@ -112,7 +112,7 @@ func (s *scope) addressPool(ctx context.Context) (*lbv1.IPPool, bool, error) {
 	return pool, pool != nil, nil
 }
 
-// makeLoadBalancer creates or updates the load balancer. It returns nil while there is none.
+// makeLoadBalancer creates or updates the load balancer. It returns nil while the cluster has no load balancer.
 func (s *scope) makeLoadBalancer(ctx context.Context, pool *lbv1.IPPool) (*lbv1.LoadBalancer, error) {
 	from := ""
 	if pool != nil {

@@ -80,7 +80,7 @@ func (s *scope) poolRefs() []string {
 	return slices.Compact(refs)
 }
 
-// allPools lists all IPPools on the Harvester cluster, whoever owns them.
+// allPools lists all IPPools on the Harvester cluster, regardless of their owners.
 func (s *scope) allPools(ctx context.Context) ([]lbv1.IPPool, error) {
 	list := &lbv1.IPPoolList{}
 	if err := s.conn.List(ctx, list); err != nil {
@@ -96,7 +96,7 @@ func named(all []lbv1.IPPool, name string) *lbv1.IPPool {
 	return nil
 }
 
-// makePool creates or updates a pool of the cluster. It returns nil while there is none.
+// makePool creates or updates a pool of the cluster. It returns nil while the cluster has no such pool.
 func (s *scope) makePool(ctx context.Context, use owned.PoolUse, given infrav1.IPPool) (*lbv1.IPPool, error) {
 	wanted, said := owned.WantedPool(s.by, use, given), said(use)
 	all, err := s.allPools(ctx)

@@ -71,7 +71,7 @@ func (s *scope) removeServices(ctx context.Context) (bool, error) {
 	return all, errors.Join(errs...)
 }
 
-// sameWorkload returns the name of another HarvesterCluster with the same workload cluster, such as a copy; "" if there is none.
+// sameWorkload returns the name of another HarvesterCluster with the same workload cluster, such as a copy; "" without one.
 func (s *scope) sameWorkload(ctx context.Context, uid string) (string, error) {
 	all := &infrav1.HarvesterClusterList{}
 	if err := s.Client.List(ctx, all); err != nil {

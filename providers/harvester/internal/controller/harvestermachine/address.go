@@ -49,8 +49,8 @@ func (r *Reconciler) record(ctx context.Context, s *scope) (reconcile.Progress, 
 	return reconcile.Proceed, s.patch.StoreSpec(ctx, r.Client, s.infra)
 }
 
-// identify gives the machine an id unless it has one, and records that the id belongs to it. A removed id is restored from the virtual
-// machine, which may be nil, or its template.
+// identify gives the machine an id unless it has one, and records that the id belongs to it. A removed id is restored from the label of the
+// virtual machine, which may be nil.
 func (s *scope) identify(vm *kubevirtv1.VirtualMachine) {
 	if s.infra.Annotations[infrav1.MachineIDAnnotation] == "" {
 		id := virtualmachine.IDOf(vm, s.infra)
@@ -62,7 +62,7 @@ func (s *scope) identify(vm *kubevirtv1.VirtualMachine) {
 	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IDOfAnnotation, infrav1.Owner(s.infra.Namespace, s.infra.Name))
 }
 
-// network returns the configuration for pool addresses that applies to the machine; nil if there is none.
+// network returns the configuration for pool addresses that applies to the machine; nil without one.
 func (s *scope) network() *infrav1.VMNetworkConfig {
 	switch declared := s.declared(); {
 	case s.infra.Spec.VMNetworkConfig != nil:

@@ -60,8 +60,8 @@ func (s *scope) unidentified() string {
 	return "Waiting for the HarvesterCluster: " + why.Message
 }
 
-// connect gets the connection to Harvester. Nothing is decided while there is none or its caches may be stale. A missing right matters only
-// when the machine reads that kind.
+// connect gets the connection to Harvester. Nothing is decided without a connection, or while its caches may be stale. A missing right
+// matters only when the machine reads that kind.
 func (r *Reconciler) connect(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	conn, problem := r.Connections.Get(ctx, harvester.TargetOf(s.infraCluster), s.asker())
 	if problem == nil {
@@ -133,9 +133,9 @@ func (r *Reconciler) find(ctx context.Context, s *scope) (reconcile.Progress, er
 // arrives is how long the informer may take to cache a new virtual machine.
 const arrives = 5 * time.Second
 
-// get returns the virtual machine with the machine's name; nil if there is none. If a recorded virtual machine is missing from the cache,
-// get first waits for the informer, whose event enqueues the machine, and then reads from Harvester's API server. It also reads a virtual
-// machine without an id there, because the cache holds only its name.
+// get returns the virtual machine with the machine's name; nil if it does not exist. If a recorded virtual machine is missing from the
+// cache, get first waits for the informer, whose event enqueues the machine, and then reads from Harvester's API server. It also reads a
+// virtual machine without an id there, because the cache holds only its name.
 func (s *scope) get(ctx context.Context) (*kubevirtv1.VirtualMachine, reconcile.Progress, error) {
 	vm := &kubevirtv1.VirtualMachine{}
 	err := s.conn.Get(ctx, s.place(), vm)

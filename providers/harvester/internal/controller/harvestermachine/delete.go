@@ -130,8 +130,8 @@ func (r *Reconciler) markBeforeDeletion(ctx context.Context, s *scope, vm *kubev
 	return s.markAll(ctx, vm)
 }
 
-// own returns the machine's virtual machine; nil if there is none. It reads from Harvester's API server if the cache may not have a new one
-// yet, or has only the name of an unmarked one.
+// own returns the machine's virtual machine; nil if it does not exist. It reads from Harvester's API server if the cache may not have a new
+// one yet, or has only the name of an unmarked one.
 func (s *scope) own(ctx context.Context) (*kubevirtv1.VirtualMachine, error) {
 	vm := &kubevirtv1.VirtualMachine{}
 	err := s.conn.Get(ctx, s.place(), vm)
@@ -159,7 +159,7 @@ func (s *scope) awaitInstance(ctx context.Context) (reconcile.Progress, error) {
 	return reconcile.Proceed, err
 }
 
-// instance returns the instance of the machine's virtual machine, which may itself be deleted; nil if there is none.
+// instance returns the instance of the machine's virtual machine, which may itself be deleted; nil if the instance does not exist.
 func (s *scope) instance(ctx context.Context) (*kubevirtv1.VirtualMachineInstance, error) {
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	if err := s.conn.Get(ctx, s.place(), vmi); err != nil {

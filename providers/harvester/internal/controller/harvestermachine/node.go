@@ -133,7 +133,7 @@ func toldOtherwise(node *corev1.Node, addresses []corev1.NodeAddress) bool {
 	return nodes.Uninitialized(node) || byUs && !slices.Equal(node.Status.Addresses, addresses)
 }
 
-// node finds the Node by its provider ID, or else by the name of the virtual machine; nil if there is none.
+// node finds the Node by its provider ID, or else by the name of the virtual machine; nil if neither exists.
 func (r *Reconciler) node(ctx context.Context, s *scope) (*corev1.Node, error) {
 	reader, err := r.Workloads.GetReader(ctx, client.ObjectKeyFromObject(s.cluster))
 	if err != nil {

@@ -52,7 +52,7 @@ func (r *Reconciler) choosePlace(_ context.Context, s *scope) (reconcile.Progres
 	return reconcile.Proceed, nil
 }
 
-// declared returns the cluster's declaration of the machine's failure domain; the zero value if there is none.
+// declared returns the cluster's declaration of the machine's failure domain; the zero value without one.
 func (s *scope) declared() infrav1.HarvesterFailureDomain {
 	domain, _ := s.asked()
 	for i := range s.infraCluster.Spec.FailureDomains {

@@ -102,7 +102,7 @@ func (s *scope) mark(ctx context.Context, o client.Object) error {
 	return s.conn.Patch(ctx, o, client.RawPatch(types.MergePatchType, data))
 }
 
-// groupLabels returns the labels by which load balancer and scheduler select the machines of a group.
+// groupLabels returns the labels that load balancers and the scheduler use to select the machines of a group.
 func (s *scope) groupLabels() map[string]string {
 	return placement.Labels(placement.Wants{
 		ClusterID:    s.infraCluster.ID(),
