@@ -13,7 +13,7 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters;harvesterclustertemplates;harvestermachines;harvestermachinetemplates,verbs=get;list;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters/status;harvestermachines/status,verbs=patch
 
-// Migrated are all kinds: v1alpha1 has them, too.
+// Migrated returns all kinds, as v1alpha1 has each of them.
 func Migrated() []manager.Migrated {
 	return []manager.Migrated{
 		{Object: &infrav1.HarvesterCluster{}, Status: true},

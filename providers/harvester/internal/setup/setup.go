@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setup puts the provider's controllers together. The manager's main and the integration tests both use it,
-// so that what is tested is what runs.
+// Package setup adds the provider's controllers to a manager. The manager's main and the integration tests both use it, so that the tests
+// run the same setup.
 package setup
 
 import (
@@ -30,33 +30,33 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Options are what the command line decides.
+// Options holds the settings of the command line.
 type Options struct {
 	WatchFilter string
-	// Namespace is the only one whose objects are reconciled; "" for all.
+	// Namespace is the only namespace whose objects are reconciled; "" means all.
 	Namespace string
 	Metrics   prometheus.Registerer
-	// Clusters, Machines, Labels and Workloads are how many are reconciled at the same time; labels are those of one machine's Node,
-	// and workload clusters are reconciled to keep a connection to each.
+	// Clusters, Machines, Labels and Workloads are the numbers of objects to process simultaneously. Labels counts Nodes to label, and
+	// Workloads counts workload clusters whose connections are maintained.
 	Clusters, Machines, Labels, Workloads int
-	// Common are those of the controllers that every provider has.
+	// Common configures the controllers that every provider has.
 	Common controllers.Options
-	// Consent is what a cluster may use in other namespaces.
+	// Consent determines what a cluster may use in other namespaces.
 	Consent owned.Consent
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
-	// Remote is what kubeconfigs of users may name, and servers that users name may answer.
+	// Remote restricts users' kubeconfigs and the responses of the servers that users name.
 	Remote remote.Rules
 }
 
-// The rights of the controllers that every provider has for kinds of this one.
+// RBAC rules for this provider's kinds that the controllers of every provider need.
 //
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters/status,verbs=patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvestermachines,verbs=get;list;watch;patch
 
-// Add adds every controller to the manager, and the connections to Harvester and to workload clusters that they share.
+// Add adds every controller to the manager, with their shared connections to Harvester and to workload clusters.
 func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	metrics, err := distribution.NewMetrics(o.Metrics)
 	if err != nil {
@@ -95,7 +95,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// connect prepares the connections to Harvester, which end with ctx.
+// connect creates the connections to Harvester. They close when ctx is done.
 func connect(ctx context.Context, mgr ctrl.Manager, mode owned.ConsentMode, rules remote.Rules) (*harvester.Connections, error) {
 	scheme := runtime.NewScheme()
 	if err := harvester.AddToScheme(scheme); err != nil {
@@ -106,7 +106,7 @@ func connect(ctx context.Context, mgr ctrl.Manager, mode owned.ConsentMode, rule
 	return connections, connections.WatchIdentities(ctx, mgr.GetCache())
 }
 
-// addCluster adds the controller, which has its connections already.
+// addCluster completes the HarvesterCluster controller, whose connections are set, and adds it.
 func addCluster(ctx context.Context, mgr ctrl.Manager, o Options, r *harvestercluster.Reconciler, metrics *distribution.Metrics) error {
 	c, tells := mgr.GetClient(), manager.Recorder(mgr, "harvestercluster")
 	r.Client, r.Live, r.Recorder = c, mgr.GetAPIReader(), tells

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateNodeAffinity returns what is wrong with an affinity to nodes.
+// validateNodeAffinity validates a node affinity.
 func validateNodeAffinity(affinity corev1.NodeAffinity, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if required := affinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
@@ -80,7 +80,7 @@ func validateOperator(requirement corev1.NodeSelectorRequirement, path *field.Pa
 	return nil
 }
 
-// validatePodAffinity returns what is wrong with an affinity to Pods.
+// validatePodAffinity validates a Pod affinity.
 func validatePodAffinity(affinity corev1.PodAffinity, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, term := range affinity.RequiredDuringSchedulingIgnoredDuringExecution {
@@ -111,7 +111,7 @@ func validateWeight(weight int32, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, weight, "is no weight: use one from 1 to 100")}
 }
 
-// validateLabelKey returns what is wrong with the key of a label.
+// validateLabelKey validates a label's key.
 func validateLabelKey(key string, path *field.Path) field.ErrorList {
 	if len(validation.IsQualifiedName(key)) == 0 {
 		return nil

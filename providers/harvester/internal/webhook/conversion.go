@@ -8,11 +8,11 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// The kinds are converted between v1alpha1 and v1beta1, the hub. What only the hub has is kept meanwhile in an annotation: see
-// conversion.Lossless. What only v1alpha1 has is in the hub's deprecated status. Where the specs of both versions are the same, they are
-// converted as a whole: a field more in one of them does not compile.
+// The kinds are converted between v1alpha1 and v1beta1, the hub. An annotation keeps fields that only the hub has: see conversion.Lossless.
+// The hub's deprecated status keeps fields that only v1alpha1 has. Specs that are the same in both versions are converted by a type
+// conversion, which does not compile if one of them gets an additional field.
 
-// keptAnnotation would have what only v1alpha1 says; the hub has a place for all of it.
+// keptAnnotation would hold fields that only v1alpha1 has. It stays unused because the hub has a field for each.
 const keptAnnotation = "conversion.infrastructure.cluster.x-k8s.io/v1alpha1"
 
 func clusterToHub(src *v1alpha1.HarvesterCluster, dst *infrav1.HarvesterCluster) {
@@ -87,7 +87,7 @@ func machineTemplateFromHub(src *infrav1.HarvesterMachineTemplate, dst *v1alpha1
 	dst.Spec.Template.Spec = v1alpha1.HarvesterMachineSpec(src.Spec.Template.Spec)
 }
 
-// deprecatedStatus returns what only v1alpha1 has, nil when that is nothing.
+// deprecatedStatus returns the fields that only v1alpha1 has; nil if they are empty.
 func deprecatedStatus(reason, message string) *infrav1.DeprecatedStatus {
 	if reason == "" && message == "" {
 		return nil

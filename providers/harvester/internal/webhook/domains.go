@@ -24,8 +24,7 @@ import (
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvestermachines,verbs=get;list;watch
 
-// validateDomains has the rules of failure domains, and of what is wanted of
-// them.
+// validateDomains validates the failure domains and spec.distribution.
 func validateDomains(spec infrav1.HarvesterClusterSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.FailureDomainTopologyKey != "" {
@@ -65,9 +64,8 @@ func validateDomain(domain *infrav1.HarvesterFailureDomain, path *field.Path) fi
 	return errs
 }
 
-// topologyKeys are the labels of hosts over whose values Harvester's scheduler is
-// asked to keep logical failure domains apart: those by which the cluster has
-// failure domains, and single hosts.
+// topologyKeys returns the host labels by which Harvester's scheduler can keep logical failure domains apart: the labels of the cluster's
+// failure domains, and the hostname.
 func topologyKeys(spec infrav1.HarvesterClusterSpec) []string {
 	keys := []string{corev1.LabelHostname, spec.DiscoveryKey()}
 	for i := range spec.FailureDomains {
@@ -78,11 +76,10 @@ func topologyKeys(spec infrav1.HarvesterClusterSpec) []string {
 	return slices.Compact(keys)
 }
 
-// notALabel says what values of labels are.
+// notALabel describes the syntax of label values.
 const notALabel = "is no value of a label, which has at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last: "
 
-// validateDomainName wants a name that labels can have: Nodes carry it in one,
-// and it is the value of the hosts' label unless told otherwise.
+// validateDomainName requires a valid label value: a label of Nodes holds the name, and by default it is the value of the hosts' label.
 func validateDomainName(name string, path *field.Path) field.ErrorList {
 	if name == "" || len(validation.IsValidLabelValue(name)) == 0 {
 		return nil
@@ -90,9 +87,8 @@ func validateDomainName(name string, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, name, notALabel+"rename the domain")}
 }
 
-// redefinedInUse returns an error for each failure domain that is removed, or
-// given other hosts, and has machines: they would be in no domain, or in one that
-// they are not in.
+// redefinedInUse returns an error for each failure domain with machines that is removed or gets other hosts. Its machines would be in no
+// domain, or in one that does not contain their hosts.
 func (w harvesterCluster) redefinedInUse(ctx context.Context, before, after *infrav1.HarvesterCluster) (field.ErrorList, error) {
 	name := rules.ClusterName(after)
 	if !redefines(before.Spec, after.Spec) || name == "" || !after.DeletionTimestamp.IsZero() {
@@ -119,10 +115,10 @@ func (w harvesterCluster) redefinedInUse(ctx context.Context, before, after *inf
 	return errs, nil
 }
 
-// hosts are those that have a value in a label.
+// hosts selects hosts by the value of a label.
 type hosts struct{ key, value string }
 
-// listedHosts are those of the failure domains that a cluster lists, by name.
+// listedHosts returns the hosts of each failure domain that the cluster lists, by name.
 func listedHosts(spec infrav1.HarvesterClusterSpec) map[string]hosts {
 	listed := map[string]hosts{}
 	for i := range spec.FailureDomains {
@@ -132,8 +128,8 @@ func listedHosts(spec infrav1.HarvesterClusterSpec) map[string]hosts {
 	return listed
 }
 
-// hostsOf are those of a failure domain, if the cluster has one of that name: one
-// that lists none has whatever its hosts' label says.
+// hostsOf returns the hosts of a failure domain, if the cluster has one of that name. A cluster that lists none has every value of the
+// discovery label.
 func hostsOf(spec infrav1.HarvesterClusterSpec, domain string) (of hosts, exists bool) {
 	if len(spec.FailureDomains) == 0 {
 		return hosts{spec.DiscoveryKey(), domain}, true
@@ -142,9 +138,8 @@ func hostsOf(spec infrav1.HarvesterClusterSpec, domain string) (of hosts, exists
 	return of, exists
 }
 
-// publishedHosts are those of a failure domain as the cluster has it now. Of what
-// it has found that is what it publishes, as far as it has yet: single hosts may
-// be among that, and machines may be kept to what is no domain.
+// publishedHosts returns the hosts of a failure domain in its current state. If the domains are discovered and already published, the
+// published ones count: these can be single hosts, and a machine can be restricted to hosts that are not a domain.
 func publishedHosts(cluster *infrav1.HarvesterCluster, domain string) (of hosts, exists bool) {
 	of, exists = hostsOf(cluster.Spec, domain)
 	published := cluster.Status.FailureDomains
@@ -162,7 +157,7 @@ func publishedHosts(cluster *infrav1.HarvesterCluster, domain string) (of hosts,
 	return of, true
 }
 
-// redefines reports whether a failure domain may be removed or given other hosts.
+// redefines reports whether a change may remove a failure domain or give it other hosts.
 func redefines(before, after infrav1.HarvesterClusterSpec) bool {
 	was, now := listedHosts(before), listedHosts(after)
 	if len(was) == 0 {
@@ -176,8 +171,7 @@ func redefines(before, after infrav1.HarvesterClusterSpec) bool {
 	return false
 }
 
-// redefinedDomains returns those of the domains that exist before, and after do
-// not or have other hosts.
+// redefinedDomains returns those of the given domains that exist before the change, and afterwards do not exist or have other hosts.
 func redefinedDomains(before, after *infrav1.HarvesterCluster, domains []string) []string {
 	var redefined []string
 	for _, domain := range domains {
@@ -189,7 +183,7 @@ func redefinedDomains(before, after *infrav1.HarvesterCluster, domains []string)
 	return redefined
 }
 
-// domainsOf returns where a machine is and where it is to be.
+// domainsOf returns a machine's actual and requested failure domain.
 func domainsOf(object client.Object) []string {
 	machine, ok := object.(*infrav1.HarvesterMachine)
 	if !ok {
@@ -198,7 +192,7 @@ func domainsOf(object client.Object) []string {
 	return []string{machine.Status.FailureDomain, machine.Spec.FailureDomain}
 }
 
-// warnDomains has what is accepted of failure domains, and may surprise.
+// warnDomains returns warnings about valid but surprising failure domains.
 func warnDomains(spec infrav1.HarvesterClusterSpec, path *field.Path) admission.Warnings {
 	var warnings admission.Warnings
 	if len(spec.FailureDomains) == 0 {

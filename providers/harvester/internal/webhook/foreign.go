@@ -18,8 +18,8 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// validateForeign refuses what a cluster may not use in other namespaces. On update
-// only what has changed counts; before is nil on create.
+// validateForeign rejects references to other namespaces that a cluster may not use. On update only changed references are checked; before
+// is nil on create.
 func (w harvesterCluster) validateForeign(ctx context.Context, before, after *infrav1.HarvesterCluster) (admission.Warnings, field.ErrorList, error) {
 	was := infrav1.HarvesterClusterSpec{}
 	if before != nil {
@@ -40,7 +40,7 @@ func (w harvesterCluster) validateForeign(ctx context.Context, before, after *in
 	if err := w.Reader.Get(ctx, client.ObjectKeyFromObject(secret), secret); client.IgnoreNotFound(err) != nil {
 		return nil, nil, fmt.Errorf("reading Secret %s/%s: %w", identity.Namespace, identity.Name, err)
 	}
-	// One that does not exist allows nothing, so that the answer does not tell which Secrets there are.
+	// A missing Secret counts as not allowing the use, so that the response does not reveal which Secrets exist.
 	secret.Namespace, secret.Name = identity.Namespace, identity.Name
 	path := field.NewPath("spec", "identitySecret", "namespace")
 	switch {

@@ -19,23 +19,23 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// defaultAPIServerPort is where API servers are reached unless told otherwise.
+// defaultAPIServerPort is the default port of API servers.
 const defaultAPIServerPort = 6443
 
-// harvesterCluster has the rules of HarvesterClusters that need other objects. Its Reader should be uncached: what was made a moment ago counts.
+// harvesterCluster holds the rules for HarvesterClusters that need other objects. Its Reader should be uncached, so that it sees objects
+// that were just created.
 type harvesterCluster struct {
 	Reader client.Reader
-	// Consent is what a cluster may use in other namespaces.
+	// Consent determines what a cluster may use in other namespaces.
 	Consent owned.Consent
 }
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-harvestercluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=create;update,versions=v1beta1,name=validation.harvestercluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta1-harvestercluster,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=create;update,versions=v1beta1,name=default.harvestercluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// defaultCluster takes the API server's usual port, and keeps an endpoint that is known
-// where an unspecified address is applied again: templates of ClusterClasses have
-// one, and the topology controller applies what they have for ever. What else has
-// a default has it where it is read, so that what is stored is what the user said.
+// defaultCluster sets the default port of the API server, and restores a known endpoint if an unspecified address is applied again:
+// templates of ClusterClasses contain one, and the topology controller keeps applying it. All other defaults are applied where the fields
+// are read, so that objects are stored as the user wrote them.
 func defaultCluster(ctx context.Context, cluster *infrav1.HarvesterCluster) error {
 	endpoint := &cluster.Spec.ControlPlaneEndpoint
 	if endpoint.Host != "" && !endpoint.IsSet() {
@@ -53,7 +53,7 @@ func defaultCluster(ctx context.Context, cluster *infrav1.HarvesterCluster) erro
 	return nil
 }
 
-// knownEndpoint is that of the cluster before the request that the context is of.
+// knownEndpoint returns the cluster's endpoint before the request in the context.
 func knownEndpoint(ctx context.Context) (infrav1.APIEndpoint, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func knownEndpoint(ctx context.Context) (infrav1.APIEndpoint, error) {
 	return before.Spec.ControlPlaneEndpoint, nil
 }
 
-// create refuses the identity of another cluster, and what the cluster may not use in other namespaces.
+// create rejects another cluster's identity, and references to other namespaces that the cluster may not use.
 func (w harvesterCluster) create(ctx context.Context, cluster *infrav1.HarvesterCluster) (admission.Warnings, field.ErrorList, error) {
 	copied, err := validateNewIdentity(ctx, w.Reader, cluster, infrav1.ClusterIDAnnotation, &infrav1.HarvesterClusterList{})
 	if err != nil {
@@ -79,7 +79,7 @@ func (w harvesterCluster) create(ctx context.Context, cluster *infrav1.Harvester
 	return warnings, append(copied, foreign...), err
 }
 
-// update refuses changes that the machines of the cluster cannot follow.
+// update rejects changes that the cluster's machines cannot follow.
 func (w harvesterCluster) update(ctx context.Context, before, after *infrav1.HarvesterCluster) (admission.Warnings, field.ErrorList, error) {
 	inUse, err := w.redefinedInUse(ctx, before, after)
 	if err != nil {
@@ -89,8 +89,8 @@ func (w harvesterCluster) update(ctx context.Context, before, after *infrav1.Har
 	return append(warnClusterChange(before, after), warnings...), slices.Concat(validateClusterChange(before, after), inUse, foreign), err
 }
 
-// validateClusterObject has the rules of a cluster, wants what a template may
-// leave to its ClusterClass, and a pool to have one name only.
+// validateClusterObject validates a cluster, requires fields that a template may leave to its ClusterClass, and rejects two names for one
+// pool.
 func validateClusterObject(cluster *infrav1.HarvesterCluster) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := append(validateCluster(cluster.Spec, path), requireCluster(cluster.Spec, path)...)
@@ -103,7 +103,7 @@ func validateClusterObject(cluster *infrav1.HarvesterCluster) field.ErrorList {
 	return errs
 }
 
-// requireCluster wants what every cluster needs.
+// requireCluster requires the fields that every cluster needs.
 func requireCluster(spec infrav1.HarvesterClusterSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.IdentitySecret.Name == "" {
@@ -118,7 +118,7 @@ func requireCluster(spec infrav1.HarvesterClusterSpec, path *field.Path) field.E
 	return errs
 }
 
-// validateCluster has the rules of a cluster, on its own or in a template.
+// validateCluster validates the spec of a cluster or template.
 func validateCluster(spec infrav1.HarvesterClusterSpec, path *field.Path) field.ErrorList {
 	errs := validateLoadBalancer(spec.LoadBalancerConfig, spec.ControlPlaneEndpoint.Port, path.Child("loadBalancerConfig"))
 	if spec.TargetNamespace != "" {
@@ -138,7 +138,7 @@ func validateNamespace(name string, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, name, "is no name of a namespace: use at most 63 lower-case letters, digits and '-'")}
 }
 
-// validateClusterChange forbids what would leave behind what was made.
+// validateClusterChange rejects changes that would leave existing objects behind.
 func validateClusterChange(before, after *infrav1.HarvesterCluster) field.ErrorList {
 	path := field.NewPath("spec")
 	var errs field.ErrorList
@@ -162,7 +162,7 @@ func validateClusterChange(before, after *infrav1.HarvesterCluster) field.ErrorL
 		"the control-plane endpoint "+was.String()+" depends on it: make another cluster", mutable...)...)
 }
 
-// warnClusterChange has what is accepted of a change, and may surprise.
+// warnClusterChange returns warnings about valid but surprising changes.
 func warnClusterChange(before, after *infrav1.HarvesterCluster) admission.Warnings {
 	none := infrav1.UpdateCloudProviderConfig{}
 	if before.Spec.UpdateCloudProviderConfig == none || after.Spec.UpdateCloudProviderConfig != none {
@@ -172,7 +172,7 @@ func warnClusterChange(before, after *infrav1.HarvesterCluster) admission.Warnin
 		"is removed, and with it the account on Harvester that was made for the cloud provider; one that still runs in the cluster needs another kubeconfig")}
 }
 
-// warnClusterObject has what is accepted of a cluster, and may surprise.
+// warnClusterObject returns warnings about a valid but surprising cluster.
 func warnClusterObject(cluster *infrav1.HarvesterCluster) admission.Warnings {
 	path := field.NewPath("spec")
 	warnings := warnCluster(cluster.Spec, path)
@@ -183,8 +183,7 @@ func warnClusterObject(cluster *infrav1.HarvesterCluster) admission.Warnings {
 	return warnings
 }
 
-// warnCluster has what is accepted of a cluster, on its own or in a template,
-// and may surprise.
+// warnCluster returns warnings about a valid but surprising spec of a cluster or template.
 func warnCluster(spec infrav1.HarvesterClusterSpec, path *field.Path) admission.Warnings {
 	warnings := warnLoadBalancer(spec.LoadBalancerConfig, path.Child("loadBalancerConfig"))
 	if spec.VMNetworkConfig != nil {

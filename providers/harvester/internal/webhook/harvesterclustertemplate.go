@@ -19,7 +19,7 @@ func validateClusterTemplate(template *infrav1.HarvesterClusterTemplate) field.E
 		validateTemplateIdentity(template.Spec.Template.ObjectMeta, owned.ClusterAnnotations())...)
 }
 
-// warnClusterTemplate has what is accepted of a template, and may surprise.
+// warnClusterTemplate returns warnings about a valid but surprising template.
 func warnClusterTemplate(spec infrav1.HarvesterClusterSpec, path *field.Path) admission.Warnings {
 	warnings := warnCluster(spec, path)
 	if spec.Server != "" {

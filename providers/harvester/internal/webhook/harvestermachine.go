@@ -19,7 +19,7 @@ import (
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-harvestermachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=harvestermachines,verbs=create;update,versions=v1beta1,name=validation.harvestermachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// createMachine refuses the identity of another machine. The reader should be uncached: what was made a moment ago counts.
+// createMachine rejects another machine's identity. The reader should be uncached, so that it sees objects that were just created.
 func createMachine(reader client.Reader) rules.Rule[*infrav1.HarvesterMachine] {
 	return func(ctx context.Context, machine *infrav1.HarvesterMachine) (admission.Warnings, field.ErrorList, error) {
 		copied, err := validateNewIdentity(ctx, reader, machine, infrav1.MachineIDAnnotation, &infrav1.HarvesterMachineList{})
@@ -27,7 +27,7 @@ func createMachine(reader client.Reader) rules.Rule[*infrav1.HarvesterMachine] {
 	}
 }
 
-// changeMachine refuses to change what a machine is.
+// changeMachine rejects changes of immutable fields.
 func changeMachine(before, after *infrav1.HarvesterMachine) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := rules.Changed(&before.Spec, &after.Spec, path,
@@ -38,8 +38,7 @@ func changeMachine(before, after *infrav1.HarvesterMachine) field.ErrorList {
 	return errs
 }
 
-// validateMachineObject has the rules of a machine, and wants what a template
-// may leave to its ClusterClass.
+// validateMachineObject validates a machine, and requires fields that a template may leave to its ClusterClass.
 func validateMachineObject(machine *infrav1.HarvesterMachine) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := append(validateMachine(machine.Spec, path), requireMachine(machine.Spec, path)...)
@@ -51,7 +50,7 @@ func validateMachineObject(machine *infrav1.HarvesterMachine) field.ErrorList {
 	return errs
 }
 
-// requireMachine wants what every machine needs.
+// requireMachine requires the fields that every machine needs.
 func requireMachine(spec infrav1.HarvesterMachineSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.CPU == 0 {
@@ -66,8 +65,7 @@ func requireMachine(spec infrav1.HarvesterMachineSpec, path *field.Path) field.E
 	return errs
 }
 
-// validateMachine has the rules of a machine, on its own or in a template. What
-// is left empty is right.
+// validateMachine validates the spec of a machine or template. Empty fields are valid.
 func validateMachine(spec infrav1.HarvesterMachineSpec, path *field.Path) field.ErrorList {
 	errs := validateMemory(spec.Memory, path.Child("memory"))
 	errs = append(errs, validateVolumes(spec.Volumes, path.Child("volumes"))...)
@@ -103,7 +101,7 @@ func validateMemory(memory string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateHardware has the rules of firmware and TPM.
+// validateHardware validates firmware and TPM.
 func validateHardware(spec infrav1.HarvesterMachineSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if firmware := spec.Firmware; firmware != nil && firmware.SecureBoot && !firmware.EFI {
@@ -115,7 +113,7 @@ func validateHardware(spec infrav1.HarvesterMachineSpec, path *field.Path) field
 	return errs
 }
 
-// warnMachine has what is accepted of a machine, and may surprise.
+// warnMachine returns warnings about a valid but surprising machine.
 func warnMachine(spec infrav1.HarvesterMachineSpec, path *field.Path) admission.Warnings {
 	var warnings admission.Warnings
 	if spec.VMNetworkConfig != nil {

@@ -16,7 +16,8 @@ import (
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-harvestermachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=harvestermachinetemplates,verbs=create;update,versions=v1beta1,name=validation.harvestermachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// updateMachineTemplate refuses every change of the machine's spec, except to dry runs of the topology controller, which ask what would change.
+// updateMachineTemplate rejects changes of the machine's spec. The exception is a dry run of the topology controller, which detects whether
+// the template must be rotated.
 func updateMachineTemplate(ctx context.Context, before, after *infrav1.HarvesterMachineTemplate) (admission.Warnings, field.ErrorList, error) {
 	errs, err := rules.TemplateChanged(ctx, after, &before.Spec.Template.Spec, &after.Spec.Template.Spec)
 	return nil, errs, err
@@ -27,8 +28,7 @@ func validateTemplateObject(template *infrav1.HarvesterMachineTemplate) field.Er
 		validateTemplateIdentity(template.Spec.Template.ObjectMeta, owned.MachineAnnotations())...)
 }
 
-// validateMachineTemplate has the rules of a machine, and forbids what only a
-// single machine can have.
+// validateMachineTemplate validates the machine's spec, and rejects fields that only a single machine can have.
 func validateMachineTemplate(spec infrav1.HarvesterMachineSpec, path *field.Path) field.ErrorList {
 	errs := validateMachine(spec, path)
 	if spec.ProviderID != "" {
@@ -38,7 +38,7 @@ func validateMachineTemplate(spec infrav1.HarvesterMachineSpec, path *field.Path
 	return errs
 }
 
-// warnMachineTemplate has what is accepted of a template, and may surprise.
+// warnMachineTemplate returns warnings about a valid but surprising template.
 func warnMachineTemplate(spec infrav1.HarvesterMachineSpec, path *field.Path) admission.Warnings {
 	warnings := warnMachine(spec, path)
 	if spec.FailureDomain != "" {

@@ -17,9 +17,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 )
 
-// validateIdentity refuses the id of another object, with which YAML is copied.
-// clusterctl move and a restored backup keep namespace and name, so that an id is
-// its object's own there.
+// validateIdentity rejects an id that was copied with another object's YAML. clusterctl move and a restored backup keep namespace and name,
+// so the id still belongs to the object.
 func validateIdentity(o client.Object, id string) field.ErrorList {
 	if of, _ := owned.IDOwner(o, o.GetAnnotations()[id]); of != "" {
 		return field.ErrorList{copied(id, of)}
@@ -32,8 +31,7 @@ func copied(id, of string) *field.Error {
 		"is the id of "+of+", of which this is a copy: remove all annotations that begin with infrastructure.cluster.x-k8s.io/harvester-")
 }
 
-// validateNewIdentity refuses also an id that another object of the kind has, where
-// an earlier release has not noted whose it is.
+// validateNewIdentity also rejects another object's id if an earlier release did not record the id's owner.
 func validateNewIdentity(ctx context.Context, reader client.Reader, o client.Object, id string, list client.ObjectList) (field.ErrorList, error) {
 	value := o.GetAnnotations()[id]
 	if _, known := owned.IDOwner(o, value); known {
@@ -53,8 +51,7 @@ func validateNewIdentity(ctx context.Context, reader client.Reader, o client.Obj
 	return errs, err
 }
 
-// validateTemplateIdentity refuses annotations that hold for one object only: each
-// that is made from the template would have them.
+// validateTemplateIdentity rejects annotations that belong to a single object, because every object from the template would get them.
 func validateTemplateIdentity(metadata clusterv1.ObjectMeta, ofOne []string) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range ofOne {

@@ -20,8 +20,7 @@ import (
 // apiServerListener is the name of the listener that is added to a load balancer.
 const apiServerListener = "api-server"
 
-// validateLoadBalancer has the rules of the load balancer of a control plane
-// whose API server is reached on a port, 0 for the usual one.
+// validateLoadBalancer validates the load balancer of a control plane. port is the API server's port, 0 for the default.
 func validateLoadBalancer(config infrav1.LoadBalancerConfig, port int32, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	hasPool := config.IPPool != (infrav1.IPPool{})
@@ -38,8 +37,7 @@ func validateLoadBalancer(config infrav1.LoadBalancerConfig, port int32, path *f
 	return append(errs, validateListeners(config.Listeners, cmp.Or(port, defaultAPIServerPort), path.Child("listeners"))...)
 }
 
-// validateListeners wants each listener to differ from the others. That of the
-// API server may be listed; it is added otherwise.
+// validateListeners requires unique listeners. The API server's listener may be listed; otherwise it is added.
 func validateListeners(listeners []infrav1.Listener, apiServer int32, path *field.Path) field.ErrorList {
 	names, ports := map[string]bool{}, map[string]bool{}
 	var errs field.ErrorList
@@ -71,7 +69,7 @@ func validatePort(port int32, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, port, "is no port: use one from 1 to 65535")}
 }
 
-// warnLoadBalancer has what is accepted of a load balancer, and may surprise.
+// warnLoadBalancer returns warnings about a valid but surprising load balancer.
 func warnLoadBalancer(config infrav1.LoadBalancerConfig, path *field.Path) admission.Warnings {
 	if config.IPAMType == infrav1.POOL && config.IPPoolRef == "" && config.IPPool == (infrav1.IPPool{}) {
 		return admission.Warnings{rules.Warning(path.Child("ipPoolRef"),
@@ -80,8 +78,7 @@ func warnLoadBalancer(config infrav1.LoadBalancerConfig, path *field.Path) admis
 	return warnPoolName(config.IPPoolRef, path.Child("ipPoolRef"))
 }
 
-// recordedPoolName is the name by which older versions of the provider recorded
-// the pool that was made from ipPool, in ipPoolRef.
+// recordedPoolName returns the name that earlier releases stored in ipPoolRef for the pool that was created from ipPool.
 func recordedPoolName(cluster *infrav1.HarvesterCluster) string {
 	name := strings.ToLower(cluster.Namespace + "-" + cluster.Name + "-ippool")
 	return name[:min(len(name), validation.DNS1123LabelMaxLength)]

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateReference wants namespace/name, or the name of an object in the target namespace on Harvester.
+// validateReference requires namespace/name, or the name of an object in the target namespace on Harvester.
 func validateReference(reference string, path *field.Path) field.ErrorList {
 	namespace, name, found := strings.Cut(reference, "/")
 	if !found {
@@ -23,7 +23,7 @@ func validateReference(reference string, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, reference, "names no object on Harvester: use namespace/name, or name in the target namespace")}
 }
 
-// validateImageReference wants namespace/name or name, where name can be a display name, which nearly any text is.
+// validateImageReference requires namespace/name or a name. The name can be a display name, which can be almost any text.
 func validateImageReference(reference string, path *field.Path) field.ErrorList {
 	namespace, name, found := strings.Cut(reference, "/")
 	if !found || len(validation.IsDNS1123Label(namespace)) == 0 && name != "" {
@@ -32,7 +32,7 @@ func validateImageReference(reference string, path *field.Path) field.ErrorList 
 	return field.ErrorList{field.Invalid(path, reference, "names no image: use namespace/name, or name in the target namespace")}
 }
 
-// isSubnetMask reports whether a text is a mask with all its ones first, and some of them.
+// isSubnetMask reports whether a text is a contiguous, non-zero subnet mask.
 func isSubnetMask(mask string) bool {
 	ip := net.ParseIP(mask)
 	if four := ip.To4(); four != nil {
@@ -42,7 +42,7 @@ func isSubnetMask(mask string) bool {
 	return bits > 0 && ones > 0
 }
 
-// isSearchDomain reports whether a resolver can search names in a domain, which may end with a dot.
+// isSearchDomain reports whether a text is a valid search domain of a resolver. It may end with a dot.
 func isSearchDomain(domain string) bool {
 	return len(validation.IsDNS1123Subdomain(strings.ToLower(strings.TrimSuffix(domain, ".")))) == 0
 }

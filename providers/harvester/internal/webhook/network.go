@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// validateVMNetwork has the rules of addresses from pools.
+// validateVMNetwork validates the configuration of addresses from pools.
 func validateVMNetwork(config infrav1.VMNetworkConfig, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch refs := config.PoolRefs(); {
@@ -38,7 +38,7 @@ func validateVMNetwork(config infrav1.VMNetworkConfig, path *field.Path) field.E
 	return append(errs, validateResolver(config.DNSServers, config.DNSSearch, path)...)
 }
 
-// validateMachineNetwork has the rules of a machine's own addresses.
+// validateMachineNetwork validates a machine's own addresses.
 func validateMachineNetwork(spec infrav1.HarvesterMachineSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if config := spec.NetworkConfig; config != nil {
@@ -60,8 +60,8 @@ func validateMachineNetwork(spec infrav1.HarvesterMachineSpec, path *field.Path)
 	return append(errs, validateVMNetworkWithoutPool(*spec.VMNetworkConfig, path.Child("vmNetworkConfig"))...)
 }
 
-// validateVMNetworkWithoutPool has the rules of addresses from pools where no
-// pool can be made: a machine or a failure domain is no owner of one.
+// validateVMNetworkWithoutPool validates the configuration of addresses from pools, and rejects ipPool: a machine or a failure domain
+// cannot own a pool.
 func validateVMNetworkWithoutPool(config infrav1.VMNetworkConfig, path *field.Path) field.ErrorList {
 	if config.IPPool == nil {
 		return validateVMNetwork(config, path)
@@ -70,7 +70,7 @@ func validateVMNetworkWithoutPool(config infrav1.VMNetworkConfig, path *field.Pa
 		"is for spec.vmNetworkConfig of the HarvesterCluster only: make the pool on Harvester and name it in ipPoolRefs")}
 }
 
-// validatePool has the rules of a pool that is to be made.
+// validatePool validates a pool that the controller will create.
 func validatePool(pool infrav1.IPPool, path *field.Path) field.ErrorList {
 	errs := validateReference(pool.VMNetwork, path.Child("vmNetwork"))
 	subnet, err := netip.ParsePrefix(pool.Subnet)
@@ -118,7 +118,7 @@ func validateAddress(address string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// warnVMNetwork has what is accepted of addresses from pools, and may surprise.
+// warnVMNetwork returns warnings about a valid but surprising configuration of addresses from pools.
 func warnVMNetwork(config infrav1.VMNetworkConfig, path *field.Path) admission.Warnings {
 	var warnings admission.Warnings
 	if config.IPPoolRef != "" && len(config.IPPoolRefs) > 0 {
@@ -132,7 +132,7 @@ func warnVMNetwork(config infrav1.VMNetworkConfig, path *field.Path) admission.W
 	return warnings
 }
 
-// warnPoolName warns of a name that no pool can have.
+// warnPoolName warns about a name that a pool cannot have.
 func warnPoolName(name string, path *field.Path) admission.Warnings {
 	if name == "" || len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil

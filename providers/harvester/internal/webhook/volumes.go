@@ -9,7 +9,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// validateVolumes has the rules of volumes, each and together.
+// validateVolumes validates each volume, and their boot order together.
 func validateVolumes(volumes []infrav1.Volume, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	order := map[int]bool{}

@@ -1,14 +1,11 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook defaults and validates the Harvester kinds when they are
-// written, and has them converted between their versions.
+// Package webhook defaults, validates and converts the Harvester kinds.
 //
-// A rule is a function from a spec, and its path, to the errors in it. Each
-// error names the field and the way out. On update only errors that the object
-// did not have before count, so that an object which was let in once can always
-// be updated and deleted. What the CRDs check is not checked again. Nothing is
-// asked of Harvester: what is missing there is a condition.
+// A rule is a function from a spec and its path to a list of errors. Each error names the field and the fix. On update only errors that the
+// object did not have before count, so that an object that was once accepted can always be updated and deleted. Checks of the CRDs are not
+// repeated. The webhooks do not read from Harvester: objects that are missing there are reported in conditions.
 package webhook
 
 import (
@@ -27,18 +24,18 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// Webhooks are those of every kind.
+// Webhooks holds the webhooks of every kind.
 type Webhooks struct {
-	// Consent is what a cluster may use in other namespaces.
+	// Consent determines what a cluster may use in other namespaces.
 	Consent owned.Consent
 }
 
-// SetupWithManager registers them. The manager's scheme has both versions.
+// SetupWithManager registers the webhooks. The manager's scheme must have both versions.
 func (w Webhooks) SetupWithManager(mgr ctrl.Manager) error {
 	return rules.Setup(mgr, w.kinds(mgr.GetAPIReader())...)
 }
 
-// kinds has the webhooks of every kind.
+// kinds returns the webhooks of every kind.
 func (w Webhooks) kinds(reader client.Reader) []rules.Kind {
 	spec, templateSpec := field.NewPath("spec"), field.NewPath("spec", "template", "spec")
 	cluster := harvesterCluster{Reader: reader, Consent: w.Consent}
@@ -66,7 +63,7 @@ func (w Webhooks) kinds(reader client.Reader) []rules.Kind {
 	}
 }
 
-// Written has the rules of creating objects of every kind, for those who have them as they are written in either version.
+// Written returns the create validation of every kind, for objects in either version outside of a webhook.
 func Written() (rules.Written, error) {
 	return rules.NewWritten(func(scheme *runtime.Scheme) error {
 		return errors.Join(infrav1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
