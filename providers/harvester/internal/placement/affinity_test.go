@@ -56,7 +56,7 @@ func TestTheDomainIsAddedToEveryTermThatTheUserGaveAndToNoneOfTheUsersOwn(t *tes
 	}
 }
 
-// Harvester's webhook drops terms of which it leaves no expression.
+// Harvester's webhook drops terms if none of their expressions remains.
 func TestATermThatSelectsHostsByFieldsAloneHasAnExpressionThatAllHostsSatisfy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -109,7 +109,7 @@ func TestWhatTheUserGaveIsNotSharedWithWhatIsMadeOfIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	machine := &infrav1.HarvesterMachine{}
-	terms := make([]corev1.NodeSelectorRequirement, 1, 8) // room to append in place
+	terms := make([]corev1.NodeSelectorRequirement, 1, 8) // spare capacity, so that append could write in place
 	terms[0] = in("gpu", "yes")
 	machine.Spec.NodeAffinity = requires(expressions(terms...))
 	machine.Spec.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions = terms
@@ -123,7 +123,7 @@ func TestWhatTheUserGaveIsNotSharedWithWhatIsMadeOfIt(t *testing.T) {
 	g.Expect(terms[:2][1]).To(BeZero())
 }
 
-// selects reports whether the machines of the term's selector include one with the labels.
+// selects reports whether the term's selector matches the labels.
 func selects(t *testing.T, term corev1.PodAffinityTerm, of map[string]string) bool {
 	t.Helper()
 	selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)

@@ -22,7 +22,7 @@ import (
 
 const zoneKey = corev1.LabelTopologyZone
 
-// node is a Node of Harvester that runs virtual machines, in a zone if that is not "".
+// node returns a Node of Harvester that can run virtual machines. It has a zone unless that is "".
 func node(name, zone string, change ...func(*corev1.Node)) corev1.Node {
 	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
 	if zone != "" {
@@ -52,7 +52,7 @@ func region(name string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Labels[corev1.LabelTopologyRegion] = name }
 }
 
-// saysIf matches a text that is there, or one that is not.
+// saysIf matches a non-empty text if there is true, and an empty one otherwise.
 func saysIf(there bool) OmegaMatcher {
 	if there {
 		return Not(BeEmpty())
@@ -168,7 +168,7 @@ func TestTheNodesOfAZoneAreToldItsNameAndRegion(t *testing.T) {
 	g.Expect(seen[1].Attributes).To(HaveKeyWithValue("region", "south"))
 }
 
-// published gives the cluster the status that it has after the observations, with machines in the named domains.
+// published sets the cluster's status as it is after the observations, with machines in the named domains.
 func published(cluster *infrav1.HarvesterCluster, all []placement.Host, inUse ...string) {
 	cluster.Status.FailureDomains, cluster.Status.Distribution = nil, faultlinev1.DistributionStatus{}
 	for _, seen := range placement.Observations(cluster, all) {

@@ -119,7 +119,7 @@ func TestAHostIsNotReadyForWhatItsNodeSaysAndNotForWhatKubeVirtDoes(t *testing.T
 	}
 }
 
-// A reason that is forgotten is not counted in the machines that wait, and does not wake the cluster.
+// A missing reason would leave its machines out of the count of waiting ones, and would not enqueue the cluster.
 func TestEveryReasonForWhichAMachineHasNoPlaceIsAWait(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -128,7 +128,7 @@ func TestEveryReasonForWhichAMachineHasNoPlaceIsAWait(t *testing.T) {
 	declared, err := providertest.ReasonsBeside("../../api/v1beta1/*.go", "FailureDomainNotFoundReason")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(waits).To(ConsistOf(declared))
-	named, err := providertest.ReasonsNamed("[dm]*.go", "") // hosts.go has those of a Harvester that does not answer
+	named, err := providertest.ReasonsNamed("[dm]*.go", "") // excludes hosts.go, whose reasons are those of an unreachable Harvester
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(waits).To(ContainElements(named))
 }

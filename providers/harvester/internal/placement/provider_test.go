@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// gone is a Harvester that does not answer.
+// gone is an unreachable Harvester.
 type gone struct{}
 
 func (gone) Get(context.Context, harvester.Target, harvester.Asker) (*harvester.Connection, *harvester.Problem) {

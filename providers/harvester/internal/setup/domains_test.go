@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// workers makes machines of the MachineDeployment md of cluster c, which name no failure domain.
+// workers creates machines of MachineDeployment md in cluster c, without a failure domain.
 func (w *world) workers(from, to int) []*infrav1.HarvesterMachine {
 	w.t.Helper()
 	var machines []*infrav1.HarvesterMachine
@@ -39,7 +39,7 @@ func (w *world) machineDeployment(replicas int32) {
 	w.user().MachineDeployment("c", replicas, &infrav1.HarvesterMachine{ObjectMeta: w.meta("md")})
 }
 
-// where provisions machines and says which of their zone's hosts they are on, and how many in each zone.
+// where provisions machines and returns their number per host and per zone.
 func (w *world) where(machines []*infrav1.HarvesterMachine) (hosts map[string]int, zones map[string]int) {
 	w.t.Helper()
 	hosts, zones = map[string]int{}, map[string]int{}
@@ -107,7 +107,7 @@ func TestMachinesThatNoDomainIsThereForAreOnDifferentHosts(t *testing.T) {
 	w.Expect(hosts).To(HaveLen(3))
 }
 
-// requires is an affinity to hosts with the label.
+// requires returns an affinity that requires hosts with the label.
 func requires(key, value string) *corev1.NodeAffinity {
 	return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
@@ -175,7 +175,7 @@ func TestLogicalFailureDomainsAreKeptApartAtAllCostsUntilAZoneOfTheClusterHasASi
 	for _, host := range []string{"1-1", "1-2", "2-1", "2-2"} {
 		w.host(host, "zone-"+host[:1])
 	}
-	w.host("3-1", zoneName(3)) // is in no failure domain of the cluster
+	w.host("3-1", zoneName(3)) // in no failure domain of the cluster
 	w.start()
 	cluster := w.cluster("c", func(c *infrav1.HarvesterCluster) {
 		c.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{

@@ -17,13 +17,13 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// balanced has the endpoint of the cluster be that of a load balancer, with an address from a DHCP server.
+// balanced gives the cluster a load balancer as endpoint, with an address from a DHCP server.
 func balanced(cluster *infrav1.HarvesterCluster) {
 	cluster.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{}
 	cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{IPAMType: infrav1.DHCP}
 }
 
-// backends are the addresses behind the only load balancer with the address of the endpoint.
+// backends returns the backend addresses of the load balancer with the endpoint's address.
 func (w *world) backends(cluster *infrav1.HarvesterCluster) []string {
 	w.t.Helper()
 	list := &lbv1.LoadBalancerList{}
@@ -69,7 +69,7 @@ func TestAClusterAndItsMachinesLeaveNothingBehind(t *testing.T) {
 	w.remove(machine)
 	w.gone(w.client, cluster)
 	for _, list := range []client.ObjectList{&lbv1.LoadBalancerList{}, &corev1.ServiceList{}} {
-		w.Eventually(func(g Gomega) { // what Harvester has made goes when it is collected
+		w.Eventually(func(g Gomega) { // objects that Harvester created are garbage-collected
 			g.Expect(w.harvester.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
 			g.Expect(list).To(HaveField("Items", BeEmpty()))
 		}).Should(Succeed())

@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// A Harvester on which Faultline's own manager of load balancers runs.
+// Faultline's own load balancer manager runs on this Harvester.
 func TestTheEndpointIsThatOfALoadBalancerOfFaultlinesOwnManager(t *testing.T) {
 	t.Parallel()
 	w := stillWorldOn(t, simulator.Start(t, simulator.WithoutLoadBalancer(), simulator.WithLayout(simulator.Layout{}),
@@ -71,7 +71,8 @@ func TestTheEndpointIsThatOfALoadBalancerOfFaultlinesOwnManager(t *testing.T) {
 	}
 }
 
-// balances runs the manager of load balancers on the test's Harvester. Machines there are not to be connected to: all that run answer.
+// balances runs the load balancer manager on the test's Harvester. It replaces Dial, because the guests accept no connections: every
+// running one counts as reachable.
 func (w *world) balances() {
 	w.t.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig(w.sim.Kubeconfig())

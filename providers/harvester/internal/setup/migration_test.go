@@ -43,7 +43,7 @@ func TestAMachineThatMigratesInsideOfItsZoneIsInPlaceAndOneWhoseHostChangesZoneI
 	w.user().InPlace(w.metrics, cluster)
 }
 
-// isIn waits until the machine and its Node say where it is.
+// isIn waits until the machine's status and its Node's label name the zone.
 func (w *world) isIn(machine *infrav1.HarvesterMachine, zone string) {
 	w.t.Helper()
 	testworld.IsIn(w.user(), machine, func(m *infrav1.HarvesterMachine) string { return m.Status.FailureDomain }, zone)

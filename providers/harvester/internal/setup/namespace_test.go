@@ -38,7 +38,7 @@ func TestADeletedNamespaceEndsAndLeavesNoMachine(t *testing.T) {
 	for _, list := range []client.ObjectList{
 		&kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceList{}, &corev1.PersistentVolumeClaimList{}, &lbv1.LoadBalancerList{},
 	} {
-		w.Eventually(func(g Gomega) { // what Harvester has made goes when it is collected
+		w.Eventually(func(g Gomega) { // objects that Harvester created are garbage-collected
 			g.Expect(w.harvester.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
 			g.Expect(list).To(HaveField("Items", BeEmpty()))
 		}).Should(Succeed())

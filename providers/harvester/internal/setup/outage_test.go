@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// Who loses sight of its machines must not report them as lost: Cluster API counts what is not ready as unavailable.
+// A controller that cannot read its machines must not report them as not ready: Cluster API would count them as unavailable.
 func TestRunningMachinesStayReadyDuringAnOutageOfHarvesterAndAreNotWritten(t *testing.T) {
 	t.Parallel()
 	w := stillWorldOn(t, simulator.Start(t, simulator.WithLayout(simulator.Layout{}), simulator.WithHooks(simulator.Hooks{PowerOn: boot})))

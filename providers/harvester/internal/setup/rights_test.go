@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// narrow gives the world an account that sees what is in no namespace, may do anything in the world's and reads what is in default.
+// narrow gives the world an account that may read cluster-scoped objects, do anything in the world's namespace, and read namespace default.
 func (w *world) narrow() {
 	w.t.Helper()
 	all := []string{"*"}
@@ -61,7 +61,7 @@ func TestANamespaceThatTheAccountMayNotSeeHoldsUpOnlyTheMachinesThatNameIt(t *te
 	w.condition(other, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterAccessDeniedReason)
 	w.condition(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionReadyReason)
 
-	// All machines have been woken by what the account may not see, and those that use nothing of it go on.
+	// The denied kinds have enqueued all machines. Those that do not need these kinds are not blocked.
 	w.provisioned(w.machine("c", "next", zoneName(1)))
 	w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(runs), runs)).To(Succeed())
 	w.Expect(conditions.IsTrue(runs, infrav1.InfrastructureReadyCondition)).To(BeTrue(), "%s", testworld.Describe(runs))

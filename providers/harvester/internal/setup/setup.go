@@ -46,7 +46,7 @@ type Options struct {
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
-	// Remote restricts users' kubeconfigs and the responses of the servers that users name.
+	// Remote limits the proxies that users' kubeconfigs may name, and the size of responses from servers that users name.
 	Remote remote.Rules
 }
 

@@ -29,13 +29,13 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// The management cluster and Harvester are real API servers that all tests share. Every test has its own namespace in both, and its
-// own manager and hosts. The management cluster also plays the workload cluster of every test: the Nodes of its machines are there.
+// All tests share the real API servers of the management cluster and of Harvester. Every test has its own namespace in both, its own
+// manager and its own hosts. The management cluster also serves as every test's workload cluster: the Nodes of its machines are there.
 var (
 	apiServer  *rest.Config
 	kubeconfig []byte
 	scheme     = runtime.NewScheme()
-	user       client.WithWatch // plays everybody but the managers
+	user       client.WithWatch // client of all actors except the managers
 	sim        *simulator.Simulator
 )
 
@@ -66,7 +66,7 @@ func run(m *testing.M) (code int, reterr error) {
 	if user, err = client.NewWithWatch(apiServer, client.Options{Scheme: scheme}); err != nil {
 		return 0, err
 	}
-	// Every test brings its own hosts.
+	// Every test adds its own hosts.
 	options := append(simulator.KubeVirtOf(os.Getenv), simulator.WithLayout(simulator.Layout{}), simulator.WithHooks(simulator.Hooks{PowerOn: boot}))
 	if sim, err = simulator.Run(ctx, options...); err != nil {
 		return 0, err
@@ -78,7 +78,7 @@ func run(m *testing.M) (code int, reterr error) {
 // uninitialized is the taint of a Node that waits for its cloud provider.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// boot plays what runs on a virtual machine: a kubelet that joins its cluster and waits for a cloud provider.
+// boot simulates a virtual machine's kubelet, which joins its cluster and waits for a cloud provider.
 func boot(ctx context.Context, boot simulator.Boot) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: boot.VMI.Name}}
 	node.Spec.Taints = []corev1.Taint{{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}}

@@ -40,14 +40,14 @@ func TestAHarvesterThatHardlyAnswersHoldsUpNoMachinesOnAnother(t *testing.T) {
 	here := w.cluster("fast")
 	w.condition(here, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
 
-	// The manager knows images, networks and keys there when it has made one.
+	// Once the manager has created a machine, its caches of images, networks and key pairs have synced.
 	first := w.machine("slow", "first", zoneName(1))
 	w.Eventually(func() bool {
 		w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(first), first)).To(Succeed())
 		return ptr.Deref(first.Status.Initialization.Provisioned, false)
 	}).Should(BeTrue())
 	slow.ForgetRequests()
-	// An answer comes before the manager gives up waiting for it. Making them all takes longer than anybody waits here.
+	// A response arrives before the manager's request times out. Creating all of them takes longer than the test waits.
 	slow.Delay(8 * time.Second)
 	t.Cleanup(func() { slow.Delay(0) })
 	const many = 200
@@ -112,7 +112,7 @@ func TestAMachineThatRunsDoesNotMissItsBootstrapDataAndOneThatIsToBeMadeSaysSo(t
 	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta(machine.Name)})).To(Succeed())
 	w.stop()
 	w.start()
-	// The manager has looked at all machines again when it has made the next.
+	// Once the next machine is created, the manager has reconciled all of them again.
 	next := w.machine("c", "next", zoneName(1))
 	w.provisioned(next)
 	w.condition(machine, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)

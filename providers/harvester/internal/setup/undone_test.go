@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// kept waits until nothing of the object is told to be removed.
+// kept waits until the machine has its finalizer, and no condition reports removed metadata.
 func (w *world) kept(machine *infrav1.HarvesterMachine) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -34,7 +34,7 @@ func (w *world) kept(machine *infrav1.HarvesterMachine) {
 }
 
 func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNothing(t *testing.T) {
-	// Not beside other tests, whose objects wake its controller.
+	// Not parallel: objects of other tests would enqueue the machine.
 	w := idleWorld(t)
 	machine := w.machine("c", "m", zoneName(1))
 	keep := w.user().Strip(machine, infrav1.MachineFinalizer)
@@ -53,7 +53,7 @@ func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndG
 }
 
 func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
-	// Not beside other tests, whose objects wake its controller.
+	// Not parallel: objects of other tests would enqueue the machine.
 	w := idleWorld(t)
 	machine := w.machine("c", "m", zoneName(1))
 	writes, config := w.user().Writes(w.config)
@@ -65,7 +65,7 @@ func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
 	w.provisioned(machine)
 }
 
-// idleWorld has a host and a cluster, and no manager yet.
+// idleWorld returns a world with a host and a cluster, without a running manager.
 func idleWorld(t *testing.T) *world {
 	t.Helper()
 	w := stillWorld(t)
@@ -74,9 +74,9 @@ func idleWorld(t *testing.T) *world {
 	return w
 }
 
-// Of each kind of object that the manager goes on writing.
+// Covers every kind of object that the manager writes repeatedly.
 func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *testing.T) {
-	// Not beside other tests, whose objects wake its controllers.
+	// Not parallel: objects of other tests would enqueue the objects of this one.
 	w := stillWorld(t)
 	w.host("h", zoneName(1))
 	quarrel, config := w.user().Quarrel(w.config, "")
@@ -97,7 +97,7 @@ func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLes
 	w.Expect(w.harvester.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
 	w.Expect(list.Items).To(HaveLen(1))
 	lb := &list.Items[0]
-	// One after the other: while a write of the load balancer loses, its Service is not looked at.
+	// One after the other: the Service is not reconciled while a write of its load balancer conflicts.
 	onHarvester.About(testworld.Marked{Object: lb, Mark: clusterv1.ClusterNameLabel})
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: lb.Namespace, Name: lb.Name}}
 	onHarvester.About(testworld.Marked{Object: service, Mark: clusterv1.ClusterNameLabel})

@@ -31,28 +31,27 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// patience is for a machine that does other things too; it is only waited out by a test that fails.
+// patience is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
 const patience = 2 * time.Minute
 
-// glance is how often a test looks whether something has come. Each look is a request, which on a busy machine takes the time
-// of what is waited for.
+// glance is the polling interval. Each poll is a request, which slows down a busy machine.
 const glance = 50 * time.Millisecond
 
-// world is one test's share of the management cluster and of Harvester: a namespace in each, of the same name, hosts, and a manager
-// that sees nothing else. The zones of its hosts are labelled with a key of its own, as hosts are in no namespace.
+// world is a test's part of the management cluster and of Harvester: a namespace of the same name in each, hosts, and a manager restricted
+// to the namespace. Hosts have no namespace, so each test labels the zones of its hosts with its own key.
 type world struct {
 	*WithT
 	t         *testing.T
 	client    client.WithWatch // of the management cluster
 	harvester client.WithWatch
 	sim       *simulator.Simulator
-	name      string // namespace in both
+	name      string // of the namespace in both
 	metrics   *prometheus.Registry
 	config    *rest.Config // of managers
 	stop      func()
 }
 
-// newWorld makes hosts in so many zones and starts a manager.
+// newWorld creates hosts in the given number of zones and starts a manager.
 func newWorld(t *testing.T, zones, hostsPerZone int) *world {
 	t.Helper()
 	w := stillWorld(t)
@@ -65,13 +64,13 @@ func newWorld(t *testing.T, zones, hostsPerZone int) *world {
 	return w
 }
 
-// stillWorld has no hosts and no manager yet.
+// stillWorld returns a world without hosts and without a running manager.
 func stillWorld(t *testing.T) *world {
 	t.Helper()
 	return stillWorldOn(t, sim)
 }
 
-// stillWorldOn has a Harvester of its own.
+// stillWorldOn is stillWorld on the given Harvester.
 func stillWorldOn(t *testing.T, sim *simulator.Simulator) *world {
 	t.Helper()
 	g := NewWithT(t)
@@ -88,10 +87,10 @@ func stillWorldOn(t *testing.T, sim *simulator.Simulator) *world {
 
 func zoneName(i int) string { return fmt.Sprintf("zone-%d", i) }
 
-// topologyKey is the label of the test's hosts that says which zone they are in.
+// topologyKey returns the label of the test's hosts that holds their zone.
 func (w *world) topologyKey() string { return w.name + ".example.com/zone" }
 
-// host adds a host to Harvester; one that is in no zone has no label for it.
+// host adds a host to Harvester. Without a zone, it does not get the zone label.
 func (w *world) host(name, zone string, change ...func(*simulator.Host)) string {
 	w.t.Helper()
 	host := simulator.Host{Name: w.name + "-" + name, Labels: map[string]string{}}
@@ -124,7 +123,7 @@ func (w *world) start() {
 	w.stop = w.manage("")
 }
 
-// manage runs a manager for the objects with the value of the watch label, and returns what stops it.
+// manage runs a manager for the objects with the value of the watch label, and returns a function that stops it.
 func (w *world) manage(watchFilter string) func() {
 	w.t.Helper()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
@@ -147,7 +146,7 @@ func (w *world) create(objects ...client.Object) {
 	w.user().Create(objects...)
 }
 
-// onHarvester creates objects there.
+// onHarvester creates objects on Harvester.
 func (w *world) onHarvester(objects ...client.Object) {
 	w.t.Helper()
 	for _, o := range objects {
@@ -155,7 +154,7 @@ func (w *world) onHarvester(objects ...client.Object) {
 	}
 }
 
-// update changes an object until no conflict is in the way.
+// update applies change to the latest object, retrying on conflict.
 func update[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
 	testworld.Update(w.user(), o, testworld.Whole, change)
@@ -167,7 +166,7 @@ func updateThere[T client.Object](w *world, o T, change func(T)) {
 	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.harvester}, o, testworld.Whole, change)
 }
 
-// cluster makes a Cluster with its HarvesterCluster and a kubeconfig. Its failure domains are discovered, its endpoint is given.
+// cluster creates a Cluster with its HarvesterCluster and a kubeconfig. Its failure domains are discovered; its endpoint is preset.
 func (w *world) cluster(name string, changes ...func(*infrav1.HarvesterCluster)) *infrav1.HarvesterCluster {
 	w.t.Helper()
 	infra := &infrav1.HarvesterCluster{ObjectMeta: w.meta(name)}
@@ -183,8 +182,8 @@ func (w *world) cluster(name string, changes ...func(*infrav1.HarvesterCluster))
 	return infra
 }
 
-// machine makes a Machine with bootstrap data and its HarvesterMachine. Both are called like their Node, which is in no namespace, so
-// that the name begins with the test's.
+// machine creates a Machine with bootstrap data and its HarvesterMachine. Both have the name of their Node. Nodes have no namespace, so the
+// name begins with the test's.
 func (w *world) machine(cluster, name, domain string, changes ...func(*clusterv1.Machine, *infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	name = w.name + "-" + name
@@ -197,7 +196,7 @@ func (w *world) machine(cluster, name, domain string, changes ...func(*clusterv1
 	return infra
 }
 
-// machineSpec is of a small machine with an address from DHCP.
+// machineSpec returns the spec of a small machine with an address from DHCP.
 func machineSpec() infrav1.HarvesterMachineSpec {
 	return infrav1.HarvesterMachineSpec{
 		CPU: 1, Memory: "1Gi", SSHUser: "ubuntu", SSHKeyPair: "default/admin", Networks: []string{"default/vlan-1"},
@@ -205,13 +204,13 @@ func machineSpec() infrav1.HarvesterMachineSpec {
 	}
 }
 
-// controlPlane makes the machine one of a control plane.
+// controlPlane makes the machine a control-plane machine.
 func controlPlane(machine *clusterv1.Machine, infra *infrav1.HarvesterMachine) {
 	machine.Labels[clusterv1.MachineControlPlaneLabel] = ""
 	infra.Labels[clusterv1.MachineControlPlaneLabel] = ""
 }
 
-// provisioned waits until the HarvesterMachine reports that its virtual machine runs, and returns that.
+// provisioned waits until the HarvesterMachine reports a running virtual machine, and returns its instance.
 func (w *world) provisioned(machine *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachineInstance {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -221,7 +220,7 @@ func (w *world) provisioned(machine *infrav1.HarvesterMachine) *kubevirtv1.Virtu
 	return w.instance(machine.Name)
 }
 
-// instance reads what runs on Harvester.
+// instance reads an instance on Harvester.
 func (w *world) instance(name string) *kubevirtv1.VirtualMachineInstance {
 	w.t.Helper()
 	vmi := &kubevirtv1.VirtualMachineInstance{}
@@ -229,7 +228,7 @@ func (w *world) instance(name string) *kubevirtv1.VirtualMachineInstance {
 	return vmi
 }
 
-// zoneOf is the zone of the host that an instance runs on.
+// zoneOf returns the zone of the host that an instance runs on.
 func (w *world) zoneOf(vmi *kubevirtv1.VirtualMachineInstance) string {
 	w.t.Helper()
 	node := &corev1.Node{}
@@ -257,18 +256,18 @@ func (w *world) events(reason string) func() []string {
 	}
 }
 
-// user is who changes objects in the management cluster.
+// user returns the user of the management cluster who changes objects.
 func (w *world) user() testworld.User {
 	return testworld.User{T: w.t, G: w.WithT, Client: w.client}
 }
 
-// remove deletes a HarvesterMachine with its Machine, as Cluster API would, and waits until both are gone.
+// remove deletes a HarvesterMachine with its Machine, as Cluster API would, and waits until neither exists.
 func (w *world) remove(machine *infrav1.HarvesterMachine) {
 	w.t.Helper()
 	w.user().Remove(machine)
 }
 
-// gone waits until an object is.
+// gone waits until the object no longer exists.
 func (w *world) gone(from client.Client, o client.Object) {
 	w.t.Helper()
 	testworld.User{T: w.t, G: w.WithT, Client: from}.Gone(o)

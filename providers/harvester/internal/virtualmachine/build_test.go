@@ -60,7 +60,7 @@ func TestAVirtualMachineIsWhatItsMachineAsksForAndCarriesItsID(t *testing.T) {
 	g.Expect(secret.Labels).To(identity)
 	g.Expect(secret.Name).To(Equal("m1-cloud-init"))
 
-	// The labels of the template are those of the instance and of its pod.
+	// The instance and its pod get the labels of the template.
 	template := vm.Spec.Template
 	g.Expect(template.ObjectMeta.Labels).To(And(identity,
 		HaveKeyWithValue("harvesterhci.io/vmName", "m1"), HaveKeyWithValue("harvesterhci.io/vmNamePrefix", "m1"), HaveKeyWithValue("in", "group"),
@@ -217,7 +217,7 @@ func TestMemoryThatIsNoQuantityIsRefusedWithTheField(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring(`spec.memory "lots" is no quantity: write it as 8Gi`)))
 }
 
-// Upstream writes the affinity of the domain into what the user asked for, and stores that.
+// Upstream adds the failure domain's affinity to the user's affinity and stores it.
 func TestF6BuildingAVirtualMachineChangesNothingOfItsMachine(t *testing.T) {
 	t.Parallel()
 	in := input()

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Bootstrap data reach the guest byte by byte, whatever they and the key are.
+// Bootstrap data must reach the guest byte for byte, whatever the data and the key contain.
 func FuzzUserData(f *testing.F) {
 	f.Add([]byte("#cloud-config\nruncmd: []\n"), "ssh-ed25519 AAAA user@host", "admin", false)
 	f.Add([]byte("## template: jinja\n#cloud-config\nx: {{ ds }}\n"), "a: b\n- c", "", false)
@@ -44,7 +44,7 @@ func FuzzUserData(f *testing.F) {
 	})
 }
 
-// partsOf reads user data as cloud-init does.
+// partsOf parses user data as cloud-init does.
 func partsOf(t *testing.T, made []byte) [][]byte {
 	t.Helper()
 	message, err := mail.ReadMessage(bytes.NewReader(made))

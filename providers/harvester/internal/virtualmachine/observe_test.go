@@ -19,7 +19,7 @@ import (
 
 type nic = kubevirtv1.VirtualMachineInstanceNetworkInterface
 
-// running is an instance with two networks on host h1.
+// running returns an instance with two networks on host h1.
 func running(interfaces ...nic) *kubevirtv1.VirtualMachineInstance {
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	vmi.Name, vmi.Spec.Hostname = "m1", "m1"
@@ -35,7 +35,7 @@ func with(vmi *kubevirtv1.VirtualMachineInstance, kind string, status corev1.Con
 	return vmi
 }
 
-// observation is a virtual machine, which is to run always without a strategy, and what of it is a trouble.
+// observation is a virtual machine and its expected problem. Without a strategy it has RunStrategyAlways.
 type observation struct {
 	status   kubevirtv1.VirtualMachinePrintableStatus
 	strategy kubevirtv1.VirtualMachineRunStrategy
@@ -63,14 +63,14 @@ func (tc observation) check(t *testing.T) {
 	g.Expect(o.Running).To(Equal(tc.vmi != nil && tc.vmi.Status.Phase == kubevirtv1.Running && tc.reason == ""))
 }
 
-// starting is an instance without a host.
+// starting returns an instance without a host.
 func starting() *kubevirtv1.VirtualMachineInstance {
 	vmi := running()
 	vmi.Status.Phase, vmi.Status.NodeName = kubevirtv1.Scheduling, ""
 	return vmi
 }
 
-// in is an instance in its last phase.
+// in returns an instance in a final phase.
 func in(phase kubevirtv1.VirtualMachineInstancePhase, reason string) *kubevirtv1.VirtualMachineInstance {
 	vmi := running()
 	vmi.Status.Phase, vmi.Status.Reason = phase, reason

@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 )
 
-// parts reads user data as cloud-init does.
+// parts parses user data as cloud-init does.
 func parts(t *testing.T, data []byte) [][]byte {
 	t.Helper()
 	g := NewWithT(t)
@@ -36,7 +36,7 @@ func parts(t *testing.T, data []byte) [][]byte {
 			return all
 		}
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(part.Header.Get("Content-Type")).To(HavePrefix("text/plain")) // by which cloud-init looks how it begins
+		g.Expect(part.Header.Get("Content-Type")).To(HavePrefix("text/plain")) // cloud-init then detects it by its first line
 		g.Expect(part.Header.Get("Content-Transfer-Encoding")).To(Equal("base64"))
 		content, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, part))
 		g.Expect(err).NotTo(HaveOccurred())
@@ -69,7 +69,7 @@ func TestBootstrapDataStayAsTheyAreBesideWhatIsAdded(t *testing.T) {
 			g.Expect(added["runcmd"]).To(HaveLen(1))
 			g.Expect(added["ssh_authorized_keys"]).To(Equal([]any{"ssh-ed25519 AAAA me"}))
 			g.Expect(added["users"]).To(Equal([]any{"default", map[string]any{"name": "ubuntu", "ssh_authorized_keys": []any{"ssh-ed25519 AAAA me"}}}))
-			// A part that says nothing else replaces what parts before it have of the same name, such as their commands.
+			// Without merge_how, a part replaces values of the same name in earlier parts, such as their commands.
 			g.Expect(added["merge_how"]).To(Equal([]any{
 				map[string]any{"name": "list", "settings": []any{"prepend"}},
 				map[string]any{"name": "dict", "settings": []any{"no_replace", "recurse_list"}},

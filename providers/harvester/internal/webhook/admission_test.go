@@ -23,8 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// TestAdmission proves that the API server sends every kind through its
-// webhooks. The rules have tests of their own.
+// TestAdmission verifies that the API server calls the webhooks for every kind. Other tests cover the rules.
 func TestAdmission(t *testing.T) {
 	api := startAPIServer(t)
 	t.Run("HarvesterCluster", func(t *testing.T) { testClusterAdmission(t, api) })
@@ -44,7 +43,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("objects that are older than a rule", func(t *testing.T) { testOlderObjects(t, api) })
 }
 
-// wire is the folder of the objects that have every field.
+// wire is the folder of the objects with every field.
 var wire = filepath.Join("..", "..", "api", "v1beta1", "testdata")
 
 func startAPIServer(t *testing.T) *rulestest.APIServer {
@@ -53,14 +52,14 @@ func startAPIServer(t *testing.T) *rulestest.APIServer {
 	g := NewWithT(t)
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	// Upstream's manifests are moved into one namespace, but not the namespaces that they name.
+	// The test moves upstream's manifests into one namespace, but keeps the namespaces that they reference.
 	options := owned.Consent{IdentityNamespaces: owned.Warn, CloudProviderConfigNamespaces: []string{"team-a"}}
 	return rulestest.StartAPIServer(t, testenv.Options{
 		Scheme: scheme, Config: filepath.Join("..", "..", "config"), Serve: Webhooks{Consent: options}.SetupWithManager, Conversion: true,
 	})
 }
 
-// testCopies applies YAML of objects that have an id again. clusterctl move, and whoever restores a backup, do so under the name that it is of.
+// testCopies recreates objects with an id. clusterctl move and restoring a backup do so with the same name.
 func testCopies(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -131,7 +130,7 @@ func testClusterAdmission(t *testing.T, api *rulestest.APIServer) {
 	rulestest.Refused(g, api.Update(ctx, cluster), "spec.controlPlaneEndpoint: Forbidden", "spec.targetNamespace: Forbidden")
 }
 
-// testUnspecifiedEndpoint applies again and again what the topology controller makes of a template with an unspecified address.
+// testUnspecifiedEndpoint repeatedly applies the topology controller's output for a template with an unspecified address.
 func testUnspecifiedEndpoint(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -160,8 +159,8 @@ func testUnspecifiedEndpoint(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(cluster.Generation).To(Equal(generation))
 }
 
-// testDomainInUse removes failure domains, and gives them other hosts, in which
-// machines are or are to be, and one that only machines of others name.
+// testDomainInUse removes failure domains that machines are in or request, and gives them other hosts. It does the same with a domain that
+// only another cluster's machine names.
 func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -202,7 +201,7 @@ func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Delete(ctx, other)).To(Succeed())
 }
 
-// machineIn makes CLUSTER/MACHINE, which is asked to be in one domain, and is in another.
+// machineIn creates CLUSTER/MACHINE, which requests one domain and is in another.
 func machineIn(t *testing.T, api *rulestest.APIServer, of, asked, observed string) *infrav1.HarvesterMachine {
 	t.Helper()
 	g := NewWithT(t)
@@ -216,8 +215,8 @@ func machineIn(t *testing.T, api *rulestest.APIServer, of, asked, observed strin
 	return machine
 }
 
-// testFoundDomainInUse lists failure domains of a cluster that has found its own by the labels of hosts: machines are in zone-a and zone-b,
-// and one is kept to a host.
+// testFoundDomainInUse lists failure domains for a cluster with discovered ones. Machines are in zone-a and zone-b, and one is restricted
+// to a host.
 func testFoundDomainInUse(t *testing.T, api *rulestest.APIServer, cluster *infrav1.HarvesterCluster) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -245,7 +244,7 @@ func testFoundDomainInUse(t *testing.T, api *rulestest.APIServer, cluster *infra
 		To(Succeed(), "it was a host from before, and zone-b was none that is published")
 }
 
-// testListTakenAway has the domains of a cluster, which it lists, be found from then on.
+// testListTakenAway removes a cluster's list of failure domains, which are discovered from then on.
 func testListTakenAway(t *testing.T, api *rulestest.APIServer, cluster *infrav1.HarvesterCluster) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -313,8 +312,7 @@ func testMachineTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 	rulestest.Refused(g, api.Update(ctx, template), "spec.template.spec.cpu: Forbidden")
 }
 
-// testOlderClient writes an object with an older version of the API that has
-// fields which that version does not know, and one that is new.
+// testOlderClient writes objects with an older API version: an existing one with fields that this version does not have, and a new one.
 func testOlderClient(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()

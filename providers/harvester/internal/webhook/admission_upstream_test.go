@@ -13,8 +13,8 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// testUpstreamManifests wants every manifest of upstream's documentation,
-// templates and tests to be accepted, kept, and accepted again.
+// testUpstreamManifests verifies that every manifest of upstream's documentation, templates and tests is accepted, stored, and accepted
+// again.
 func testUpstreamManifests(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "..", "shared", "upstream", "harvester", "manifests", "*.yaml"))
@@ -33,7 +33,7 @@ func testUpstreamManifests(t *testing.T, api *rulestest.APIServer) {
 	}
 }
 
-// testOurTemplates wants what the templates make to be accepted as it is.
+// testOurTemplates verifies that the output of the templates is accepted unchanged.
 func testOurTemplates(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "templates", "harvester", "*.yaml"))

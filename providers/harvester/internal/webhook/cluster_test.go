@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// validCluster is a cluster with everything that can be wrong.
+// validCluster returns a valid cluster with every field that the rules check.
 func validCluster() infrav1.HarvesterClusterSpec {
 	return infrav1.HarvesterClusterSpec{
 		Server:         "https://10.20.0.5:6443",

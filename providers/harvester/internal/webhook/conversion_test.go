@@ -28,7 +28,7 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	t.Run("HarvesterMachineTemplate", rulestest.Lossless(scheme, keptAnnotation, machineTemplateFromHub, machineTemplateToHub, normal()...))
 }
 
-// normal leaves out what says nothing: a struct for deprecated status that has none.
+// normal excludes empty structs of the deprecated status, which conversion does not keep.
 func normal() []any {
 	return []any{
 		func(status *infrav1.DeprecatedStatus, c randfill.Continue) {

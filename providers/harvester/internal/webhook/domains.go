@@ -64,8 +64,8 @@ func validateDomain(domain *infrav1.HarvesterFailureDomain, path *field.Path) fi
 	return errs
 }
 
-// topologyKeys returns the host labels by which Harvester's scheduler can keep logical failure domains apart: the labels of the cluster's
-// failure domains, and the hostname.
+// topologyKeys returns the host labels that Harvester's scheduler can use to keep logical failure domains apart: the labels of the
+// cluster's failure domains, and the hostname.
 func topologyKeys(spec infrav1.HarvesterClusterSpec) []string {
 	keys := []string{corev1.LabelHostname, spec.DiscoveryKey()}
 	for i := range spec.FailureDomains {

@@ -18,7 +18,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// ofTenant is a cluster that uses nothing of others.
+// ofTenant returns a cluster that references only its own namespace.
 func ofTenant() *infrav1.HarvesterCluster {
 	cluster := &infrav1.HarvesterCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "c"}, Spec: validCluster()}
 	cluster.Spec.IdentitySecret = infrav1.SecretKey{Namespace: "tenant", Name: "own"}
@@ -29,7 +29,7 @@ func ofTenant() *infrav1.HarvesterCluster {
 	return cluster
 }
 
-// ofTenants validates with two Secrets of others, of which one allows its use.
+// ofTenants returns a validator with two Secrets in another namespace. One of them allows its use.
 func ofTenants(options owned.Consent) harvesterCluster {
 	secret := func(name, allowed string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{

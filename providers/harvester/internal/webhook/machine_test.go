@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// validMachine is a machine with everything that can be wrong.
+// validMachine returns a valid machine with every field that the rules check.
 func validMachine() infrav1.HarvesterMachineSpec {
 	return infrav1.HarvesterMachineSpec{
 		ProviderID: "harvester://7c9f0b7e", FailureDomain: "zone-a", CPU: 2, Memory: "4Gi", SSHUser: "ubuntu", SSHKeyPair: "default/admin",

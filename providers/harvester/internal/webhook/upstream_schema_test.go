@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// upstreamField is one field of an upstream kind. The kind itself has no path, but what it is served as.
+// upstreamField is one field of an upstream kind. The entry of the kind itself has no path, but describes how it is served.
 type upstreamField struct {
 	Kind, Version, Path, Type string
 	Enum                      []string
@@ -32,14 +32,14 @@ type upstreamField struct {
 	Columns                            [][]string
 }
 
-// ourField is one of ours.
+// ourField is one field of Faultline's kinds.
 type ourField struct {
 	apiextensionsv1.JSONSchemaProps
 
 	required bool
 }
 
-// What upstream's CRDs accept is accepted here: every field is there under its name, with its type, and nothing more is required.
+// Faultline accepts what upstream's CRDs accept: every field has the same name and type, and no additional field is required.
 func TestTheSchemaIsNowhereNarrowerThanUpstreams(t *testing.T) {
 	g := NewWithT(t)
 	ours, compared := schemas(t), 0
@@ -65,8 +65,8 @@ func TestTheSchemaIsNowhereNarrowerThanUpstreams(t *testing.T) {
 	g.Expect(compared).To(BeNumerically(">", 200))
 }
 
-// Upstream's controllers, its cloud provider and people find the kinds of load balancers as upstream serves them: also without a
-// subresource for the status, which they write with the object.
+// Upstream's controllers, its cloud provider and users need the load balancer kinds to be served as upstream serves them. That includes the
+// missing status subresource: upstream writes the status with the object.
 func TestTheKindsOfLoadBalancersAreServedAsUpstreams(t *testing.T) {
 	g, compared := NewWithT(t), 0
 	for _, theirs := range upstreamFields(t) {
@@ -93,7 +93,7 @@ func TestTheKindsOfLoadBalancersAreServedAsUpstreams(t *testing.T) {
 	g.Expect(compared).To(Equal(3))
 }
 
-// upstreamFields are those of upstream's kinds.
+// upstreamFields returns the fields of upstream's kinds.
 func upstreamFields(t *testing.T) []upstreamField {
 	t.Helper()
 	g := NewWithT(t)
@@ -119,7 +119,7 @@ func enum(field ourField) []string {
 	return values
 }
 
-// schemas are the fields of our kinds by Kind/version.
+// schemas returns the fields of Faultline's kinds by Kind/version.
 func schemas(t *testing.T) map[string]map[string]ourField {
 	t.Helper()
 	g := NewWithT(t)
@@ -135,7 +135,7 @@ func schemas(t *testing.T) map[string]map[string]ourField {
 	return all
 }
 
-// definitions are those of the provider's kinds and of the load balancer manager's.
+// definitions returns the CRDs of the provider and of the load balancer manager.
 func definitions(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	g := NewWithT(t)
@@ -155,7 +155,7 @@ func definitions(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	return all
 }
 
-// collect adds a field and what is in it.
+// collect adds a field and its nested fields.
 func collect(fields map[string]ourField, path string, field ourField) {
 	fields[path] = field
 	for name, inner := range field.Properties {

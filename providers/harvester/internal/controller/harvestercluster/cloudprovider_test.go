@@ -26,7 +26,7 @@ import (
 // deployed is a manifest of the cloud provider, which mounts its kubeconfig.
 const deployed = "kind: Nothing\nvolumes: [{secret: {secretName: cloud-config}}]\n"
 
-// manifests makes those of the cloud provider.
+// manifests creates the ConfigMap with the cloud provider's manifests.
 func (w *world) manifests() *corev1.ConfigMap {
 	w.t.Helper()
 	manifests := &corev1.ConfigMap{ObjectMeta: w.meta("manifests"), Data: map[string]string{"all": deployed}}
@@ -34,7 +34,7 @@ func (w *world) manifests() *corev1.ConfigMap {
 	return manifests
 }
 
-// withCloudProvider has an account made, and its kubeconfig written into the manifests.
+// withCloudProvider requests an account, and its kubeconfig in the manifests.
 func withCloudProvider(cluster *infrav1.HarvesterCluster) {
 	cluster.Spec.UpdateCloudProviderConfig = infrav1.UpdateCloudProviderConfig{
 		ManifestsConfigMapNamespace: cluster.Namespace, ManifestsConfigMapName: "manifests", ManifestsConfigMapKey: "all",
@@ -46,7 +46,7 @@ func withoutCloudProvider(cluster *infrav1.HarvesterCluster) {
 	cluster.Spec.UpdateCloudProviderConfig = infrav1.UpdateCloudProviderConfig{}
 }
 
-// account is what there is of the cloud provider's on Harvester.
+// account returns the existing objects of the cloud provider's account on Harvester.
 func (w *world) account(g Gomega, cluster *infrav1.HarvesterCluster) (all []string) {
 	own := ofCluster(cluster)
 	for kind, list := range map[string]client.ObjectList{
@@ -63,10 +63,11 @@ func (w *world) account(g Gomega, cluster *infrav1.HarvesterCluster) (all []stri
 	return all
 }
 
-// wholeAccount is how many objects an account is: itself, its token, what it may do in its namespace, what it may see of hosts, and that it may.
+// wholeAccount is the number of objects of an account: the ServiceAccount, its token, its RoleBinding, and the ClusterRole and
+// ClusterRoleBinding for hosts.
 const wholeAccount = 5
 
-// asCloudProvider asks Harvester as the cloud provider of the cluster does.
+// asCloudProvider returns a client with the credentials of the cluster's cloud provider.
 func (w *world) asCloudProvider(cluster *infrav1.HarvesterCluster) client.Client {
 	w.t.Helper()
 	tokens := &corev1.SecretList{}
@@ -84,7 +85,7 @@ func ofCluster(cluster *infrav1.HarvesterCluster) client.MatchingLabels {
 	return client.MatchingLabels{infrav1.ClusterIDLabel: cluster.Annotations[infrav1.ClusterIDAnnotation]}
 }
 
-// volume makes a claim on Harvester.
+// volume creates a claim on Harvester.
 func (w *world) volume(namespace string) *corev1.PersistentVolumeClaim {
 	w.t.Helper()
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data-" + w.name}, Spec: corev1.PersistentVolumeClaimSpec{
@@ -118,7 +119,7 @@ func TestAnAccountOfAnEarlierReleaseKeepsItsRightsInItsNamespaceAndLosesThoseInO
 	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(manifests), manifests)).To(Succeed())
 	whole := w.account(w, cluster)
 	w.stop()
-	// As an earlier release has made it.
+	// As an earlier release created it.
 	w.Expect(w.harvester.DeleteAllOf(t.Context(), &rbacv1.RoleBinding{}, client.InNamespace(w.name), ofCluster(cluster))).To(Succeed())
 	for _, kind := range []client.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}} {
 		w.Expect(w.harvester.DeleteAllOf(t.Context(), kind, ofCluster(cluster))).To(Succeed())
@@ -224,7 +225,7 @@ func TestAClusterWhoseAccountMaySeeNoAccountsGoesWithoutLookingForOne(t *testing
 	w.remove(cluster)
 }
 
-// rightsWithoutAccounts are those that a cluster needs without a cloud provider.
+// rightsWithoutAccounts returns the rights that a cluster needs without a cloud provider.
 func rightsWithoutAccounts() []rbacv1.PolicyRule {
 	all := []string{"get", "list", "watch", "create", "patch", "delete"}
 	return []rbacv1.PolicyRule{

@@ -30,7 +30,7 @@ func TestAClusterWhoseKubeconfigIsMissingSaysSoAndGoesOnWhenItComes(t *testing.T
 	w.provisioned(cluster)
 }
 
-// elsewhere is a kubeconfig that leads to where nobody answers.
+// elsewhere returns a kubeconfig for an address without a server.
 func elsewhere() []byte {
 	return []byte(strings.ReplaceAll(string(sim.Kubeconfig()), sim.Server(), "https://127.0.0.1:1"))
 }
@@ -82,7 +82,7 @@ func TestATargetNamespaceThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 	w := newWorld(t, "a")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
 	w.Expect(w.harvester.Create(t.Context(), namespace)).To(Succeed())
-	w.Expect(w.harvester.Delete(t.Context(), namespace)).To(Succeed()) // nobody is there who would end that
+	w.Expect(w.harvester.Delete(t.Context(), namespace)).To(Succeed()) // it stays Terminating: there is no namespace controller
 	cluster := w.cluster("c", given)
 	w.Expect(w.says(cluster, infrav1.TargetNamespaceReadyCondition, infrav1.TargetNamespaceNotReadyReason)).To(ContainSubstring("being deleted"))
 	w.Expect(cluster.Status.Ready).To(BeFalse())

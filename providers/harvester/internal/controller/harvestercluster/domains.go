@@ -70,7 +70,7 @@ func (s *scope) noDomains(hosts []placement.Host, problem *harvester.Problem) {
 	}, true)
 }
 
-// withNotes appends notes to a message, and records an event for each domain that newly has a single host.
+// withNotes appends notes to a message, and records an event if the note on domains with a single host is new.
 func (s *scope) withNotes(message string, notes []string) string {
 	said := conditions.GetMessage(s.cluster, infrav1.FailureDomainsReadyCondition)
 	for _, note := range notes {

@@ -26,7 +26,7 @@ func names(cluster *infrav1.HarvesterCluster) []string {
 	return all
 }
 
-// given is for clusters without a load balancer.
+// given configures a cluster without a load balancer.
 func given(cluster *infrav1.HarvesterCluster) {
 	cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{}
 	cluster.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443}
@@ -54,7 +54,7 @@ func TestAHostWithoutTheLabelThatComesChangesNoFailureDomain(t *testing.T) {
 	cluster := w.cluster("c", given)
 	w.provisioned(cluster)
 	since := cluster.Status.Distribution.FailureDomainsSince
-	node := simulator.Host{Name: "0-bare-" + w.name} // the first that is named
+	node := simulator.Host{Name: "0-bare-" + w.name} // sorts first in the message
 	w.Expect(sim.AddHost(t.Context(), node)).To(Succeed())
 	w.eventually(cluster, func(g Gomega) {
 		g.Expect(conditions.GetMessage(cluster, infrav1.FailureDomainsReadyCondition)).To(ContainSubstring(node.Name))
@@ -83,7 +83,7 @@ func TestADomainWhoseHostsAreCordonedIsCordonedAfterTheGracePeriodAndStays(t *te
 	w.eventually(cluster, func(g Gomega) {
 		g.Expect(cluster.Status.Distribution.FailureDomains[1].State).To(Equal(faultlinev1.DomainActive))
 	})
-	change(w, w.harvester, node, func(node *corev1.Node) { // as Harvester does for maintenance, of which kubectl shows nothing else
+	change(w, w.harvester, node, func(node *corev1.Node) { // like Harvester's maintenance mode, whose only trace in the Node is this taint
 		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "kubevirt.io/drain", Effect: corev1.TaintEffectNoSchedule})
 	})
 	w.eventually(cluster, func(g Gomega) {

@@ -19,7 +19,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// fromPool has the load balancer have its address from a pool that is made for the cluster. No two tests have the same subnet.
+// fromPool requests a load balancer with an address from a pool that is created for the cluster. Each test has its own subnet.
 func fromPool(subnet int) func(*infrav1.HarvesterCluster) {
 	return func(cluster *infrav1.HarvesterCluster) {
 		prefix := fmt.Sprintf("10.77.%d.", subnet)
@@ -114,7 +114,7 @@ func TestALoadBalancerThatWasNotMadeForTheClusterIsLeftAloneAndNamed(t *testing.
 		WorkloadType: lbv1.WorkloadVM, IPAM: lbv1.IPAMDHCP, Listeners: []lbv1.Listener{{Name: "web", Port: 80, Protocol: "TCP", BackendPort: 80}},
 	}}
 	w.Expect(w.harvester.Create(t.Context(), foreign)).To(Succeed())
-	second := w.cluster("c2", func(cluster *infrav1.HarvesterCluster) { // as if it were the first again, which clusterctl move makes of it
+	second := w.cluster("c2", func(cluster *infrav1.HarvesterCluster) { // a copy of the first, as clusterctl move creates it
 		cluster.Name = "c"
 		cluster.Annotations[infrav1.ClusterIDAnnotation] = first.Annotations[infrav1.ClusterIDAnnotation]
 	})

@@ -16,10 +16,10 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// corefile is what a ConfigMap has that is for something else.
+// corefile is the content of an unrelated ConfigMap.
 const corefile = ".:53 {\n    errors\n}\n"
 
-// configMap makes one with the text in its key all.
+// configMap creates a ConfigMap with the text in its key all.
 func (w *world) configMap(namespace, name, text string) *corev1.ConfigMap {
 	w.t.Helper()
 	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{"all": text}}
@@ -27,7 +27,7 @@ func (w *world) configMap(namespace, name, text string) *corev1.ConfigMap {
 	return made
 }
 
-// otherNamespace makes another namespace.
+// otherNamespace creates another namespace.
 func (w *world) otherNamespace() string {
 	w.t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "other-"}}
@@ -35,14 +35,14 @@ func (w *world) otherNamespace() string {
 	return namespace.Name
 }
 
-// allow has an object allow its use from the namespace of the test.
+// allow lets the test's namespace use an object.
 func (w *world) allow(o client.Object) {
 	w.t.Helper()
 	o.SetAnnotations(map[string]string{faultlinev1.AllowedNamespacesAnnotation: w.name})
 	w.Expect(user.Update(w.t.Context(), o)).To(Succeed())
 }
 
-// inManifests has the kubeconfig written into these.
+// inManifests requests the kubeconfig in the named ConfigMap.
 func inManifests(namespace, name string) func(*infrav1.HarvesterCluster) {
 	return func(cluster *infrav1.HarvesterCluster) {
 		withCloudProvider(cluster)
@@ -51,7 +51,7 @@ func inManifests(namespace, name string) func(*infrav1.HarvesterCluster) {
 	}
 }
 
-// unchanged wants that the ConfigMap is not allowed, and as it was.
+// unchanged verifies that the ConfigMap is not allowed and was not changed.
 func (w *world) unchanged(cluster *infrav1.HarvesterCluster, configMap *corev1.ConfigMap, why string) {
 	w.t.Helper()
 	w.Expect(w.says(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotAllowedReason)).To(ContainSubstring(why))

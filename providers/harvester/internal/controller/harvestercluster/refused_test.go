@@ -21,14 +21,14 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// referring has the load balancer have its address from a pool that the user names.
+// referring requests a load balancer with an address from the named pool.
 func referring(pool string) func(*infrav1.HarvesterCluster) {
 	return func(cluster *infrav1.HarvesterCluster) {
 		cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{IPAMType: infrav1.POOL, IPPoolRef: pool}
 	}
 }
 
-// refusePools has Harvester refuse to make pools for clusters of the world, as its own webhook may.
+// refusePools makes Harvester reject pools of the world's clusters, as its own webhook may.
 func (w *world) refusePools(why string) {
 	w.t.Helper()
 	name := w.name + "-pools"
@@ -90,7 +90,7 @@ func TestAPoolOfTheNameOfOneThatIsToBeMadeIsSomebodyElsesAndNamed(t *testing.T) 
 
 	foreign := simulator.Pool(name, "10.77.63.0/24", "10.77.63.10", "10.77.63.11")
 	w.Expect(w.harvester.Create(t.Context(), &foreign)).To(Succeed())
-	second := w.cluster("c2", fromPool(62), func(cluster *infrav1.HarvesterCluster) { // the first again, as clusterctl move makes it
+	second := w.cluster("c2", fromPool(62), func(cluster *infrav1.HarvesterCluster) { // a copy of the first, as clusterctl move creates it
 		cluster.Name = "c"
 		cluster.Annotations[infrav1.ClusterIDAnnotation] = first.Annotations[infrav1.ClusterIDAnnotation]
 	})
@@ -125,7 +125,7 @@ func TestALoadBalancerThatAQuotaRefusesIsToldAndTheClusterCanBeDeleted(t *testin
 	quota.Spec.Hard = corev1.ResourceList{count: resource.MustParse("0")}
 	w.Expect(w.harvester.Create(t.Context(), quota)).To(Succeed())
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{count: resource.MustParse("0")}}
-	w.Expect(w.harvester.Status().Update(t.Context(), quota)).To(Succeed()) // nobody is there who would count
+	w.Expect(w.harvester.Status().Update(t.Context(), quota)).To(Succeed()) // there is no quota controller
 	cluster := w.cluster("c")
 	w.Expect(w.says(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerRefusedReason)).To(ContainSubstring("exceeded quota: none"))
 	w.Expect(cluster.Status.Ready).To(BeFalse())

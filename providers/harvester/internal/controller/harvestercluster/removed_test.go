@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// strip has a policy remove our annotations from HarvesterClusters. It returns what takes the policy back.
+// strip installs a policy that removes Faultline's annotations from HarvesterClusters. It returns a function that removes the policy.
 func (w *world) strip() (keep func()) {
 	w.t.Helper()
 	example := &infrav1.HarvesterCluster{ObjectMeta: w.meta("example")}
@@ -24,7 +24,7 @@ func (w *world) strip() (keep func()) {
 	return testworld.User{T: w.t, G: w.WithT, Client: user}.Strip(example, "infrastructure.cluster.x-k8s.io/")
 }
 
-// touch has the manager look at a cluster again.
+// touch triggers a reconcile of the cluster.
 func (w *world) touch(cluster *infrav1.HarvesterCluster, value string) {
 	w.t.Helper()
 	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { cluster.Labels["touched"] = value })

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// ofService makes the load balancer of a Service of a guest cluster c on Harvester, as its cloud provider does.
+// ofService creates the load balancer of a Service of guest cluster c on Harvester, as its cloud provider does.
 func (w *world) ofService(name, clusterUID string, changes ...func(*lbv1.LoadBalancer)) *lbv1.LoadBalancer {
 	w.t.Helper()
 	lb := &lbv1.LoadBalancer{ObjectMeta: w.meta(name), Spec: lbv1.LoadBalancerSpec{WorkloadType: lbv1.WorkloadCluster, IPAM: lbv1.IPAMDHCP}}
@@ -31,7 +31,7 @@ func (w *world) ofService(name, clusterUID string, changes ...func(*lbv1.LoadBal
 	return lb
 }
 
-// reached waits until the workload cluster of a cluster is known, and returns its UID.
+// reached waits until the status has the UID of the workload cluster, and returns it.
 func (w *world) reached(cluster *infrav1.HarvesterCluster) string {
 	w.t.Helper()
 	system := &corev1.Namespace{}
@@ -40,7 +40,7 @@ func (w *world) reached(cluster *infrav1.HarvesterCluster) string {
 	return string(system.UID)
 }
 
-// left are the names of the test's load balancers on Harvester.
+// left returns the names of the test's load balancers on Harvester.
 func (w *world) left() []string {
 	w.t.Helper()
 	var names []string
@@ -59,7 +59,7 @@ func TestTheLoadBalancersOfServicesGoWithTheCluster(t *testing.T) {
 	cluster := w.cluster("c", fromPool(21))
 	w.provisioned(cluster)
 	uid := w.reached(cluster)
-	w.ofService("c-default-web", uid, func(lb *lbv1.LoadBalancer) { // from the pool that goes with the cluster
+	w.ofService("c-default-web", uid, func(lb *lbv1.LoadBalancer) { // from the pool that is deleted with the cluster
 		lb.Spec.IPAM, lb.Spec.IPPool = lbv1.IPAMPool, w.balancers()[0].Spec.IPPool
 	})
 	w.ofService("c-default-dns", uid, func(lb *lbv1.LoadBalancer) { delete(lb.Labels, lbv1.GuestClusterLabel) })

@@ -23,12 +23,12 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// The management cluster and Harvester are real API servers that all tests share. Every test has its own namespace in both, its own hosts and
-// its own manager.
+// All tests share the real API servers of the management cluster and of Harvester. Every test has its own namespace in both, its own hosts
+// and its own manager.
 var (
 	apiServer *rest.Config
 	scheme    = runtime.NewScheme()
-	user      client.Client // plays everybody but the managers
+	user      client.Client // client of all actors except the managers
 	sim       *simulator.Simulator
 )
 

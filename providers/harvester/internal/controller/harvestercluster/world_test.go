@@ -37,26 +37,26 @@ import (
 )
 
 const (
-	// patience is for a machine that does other things too; it is only waited out by a test that fails.
+	// patience is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
 	patience = 2 * time.Minute
 	glance   = 50 * time.Millisecond
 )
 
-// world is one test's share of the management cluster and of Harvester: a namespace in each, of the same name, hosts with a label of their
-// own for their zone, and a manager that sees nothing else.
+// world is a test's part of the management cluster and of Harvester: a namespace of the same name in each, hosts with its own zone label,
+// and a manager restricted to the namespace.
 type world struct {
 	*WithT
 	t    *testing.T
-	name string // namespace in both
+	name string // of the namespace in both
 	sim  *simulator.Simulator
-	// workload is the Cluster whose workload cluster, which the management cluster plays, is reached; "" for none.
+	// workload is the Cluster whose workload cluster is reachable; "" for none. The management cluster serves as workload cluster.
 	workload  string
 	consent   owned.Consent
 	stop      func()
 	harvester client.Client
 }
 
-// newWorld makes hosts in the zones, a host each, and starts a manager.
+// newWorld creates one host in each zone and starts a manager.
 func newWorld(t *testing.T, zones ...string) *world {
 	t.Helper()
 	return newWorldOn(t, sim, zones...)
@@ -112,7 +112,7 @@ func (w *world) add(ctx context.Context, mgr ctrl.Manager) error {
 
 func (w *world) zoneKey() string { return w.name + ".example.com/zone" }
 
-// host adds a host to Harvester; one that is in no zone has no label for it.
+// host adds a host to Harvester. Without a zone, it does not get the zone label.
 func (w *world) host(name, zone string) *corev1.Node {
 	w.t.Helper()
 	host := simulator.Host{Name: w.name + "-" + name, Labels: map[string]string{}}
@@ -136,7 +136,7 @@ func (w *world) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{}, Annotations: map[string]string{}}
 }
 
-// cluster makes a Cluster with its HarvesterCluster, whose endpoint is a load balancer's that has its address from a DHCP server.
+// cluster creates a Cluster with its HarvesterCluster. By default the endpoint is a load balancer with an address from a DHCP server.
 func (w *world) cluster(name string, changes ...func(*infrav1.HarvesterCluster)) *infrav1.HarvesterCluster {
 	w.t.Helper()
 	owner := &clusterv1.Cluster{ObjectMeta: w.meta(name), Spec: clusterv1.ClusterSpec{
@@ -157,7 +157,7 @@ func (w *world) cluster(name string, changes ...func(*infrav1.HarvesterCluster))
 	return cluster
 }
 
-// eventually waits until what is said of the cluster, which is read before, holds.
+// eventually reads the cluster until holds succeeds.
 func (w *world) eventually(cluster *infrav1.HarvesterCluster, holds func(Gomega)) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -166,7 +166,7 @@ func (w *world) eventually(cluster *infrav1.HarvesterCluster, holds func(Gomega)
 	}).Should(Succeed(), "%s", described{cluster})
 }
 
-// described is written when it is needed.
+// described formats the conditions only when a test fails.
 type described struct{ *infrav1.HarvesterCluster }
 
 func (d described) String() string {
@@ -193,13 +193,13 @@ func (w *world) says(cluster *infrav1.HarvesterCluster, condition, reason string
 	return conditions.GetMessage(cluster, condition)
 }
 
-// change changes an object until no conflict is in the way.
+// change applies how to the latest object, retrying on conflict.
 func change[T client.Object](w *world, c client.Client, o T, how func(T)) {
 	w.t.Helper()
 	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: c}, o, testworld.Whole, how)
 }
 
-// balancers are those of the test on Harvester.
+// balancers lists the test's load balancers on Harvester.
 func (w *world) balancers() []lbv1.LoadBalancer {
 	w.t.Helper()
 	list := &lbv1.LoadBalancerList{}
@@ -207,7 +207,7 @@ func (w *world) balancers() []lbv1.LoadBalancer {
 	return list.Items
 }
 
-// remove deletes a cluster, and waits until it is gone.
+// remove deletes a cluster, and waits until it no longer exists.
 func (w *world) remove(cluster *infrav1.HarvesterCluster) {
 	w.t.Helper()
 	w.Expect(user.Delete(w.t.Context(), cluster)).To(Succeed())
@@ -220,11 +220,11 @@ func (w *world) gone(cluster *infrav1.HarvesterCluster) {
 		Should(MatchError(ContainSubstring("not found")), "%s", described{cluster})
 }
 
-// empty fails if anything of a load balancer is left on Harvester.
+// empty verifies that no objects of load balancers remain on Harvester.
 func (w *world) empty() {
 	w.t.Helper()
 	for _, list := range []client.ObjectList{&lbv1.LoadBalancerList{}, &corev1.ServiceList{}} {
-		w.Eventually(func(g Gomega) { // what Harvester has made goes with what it was made for, when it is collected
+		w.Eventually(func(g Gomega) { // objects that Harvester created are garbage-collected with their owners
 			g.Expect(w.harvester.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
 			g.Expect(list).To(HaveField("Items", BeEmpty()))
 		}).Should(Succeed())

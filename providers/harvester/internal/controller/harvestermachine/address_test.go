@@ -22,7 +22,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// pool makes a pool of two addresses, in a subnet that no other test has.
+// pool creates a pool of two addresses, in a subnet that no other test uses.
 func (w *world) pool(name string, subnet byte) string {
 	w.t.Helper()
 	prefix := fmt.Sprintf("10.77.%d.", subnet)
@@ -69,14 +69,14 @@ func TestMachinesHaveAddressesFromPoolsWhichAreExhaustedInTurn(t *testing.T) {
 	w.Expect(w.provisioned(late).Status.AllocatedIPAddress).To(Equal(freed))
 }
 
-// hold keeps the virtual machine of a machine from going, or lets it go, by a finalizer that is added or removed.
+// hold blocks or allows the deletion of the machine's virtual machine by adding or removing a finalizer.
 func (w *world) hold(infra *infrav1.HarvesterMachine, change func(client.Object, string) bool) {
 	w.t.Helper()
 	there := testworld.User{T: w.t, G: w.WithT, Client: w.harvester}
 	testworld.Update(there, w.vm(infra), testworld.Whole, func(vm *kubevirtv1.VirtualMachine) { change(vm, "test.faultline.io/held") })
 }
 
-// Upstream releases the address first, so that another machine may have it while the virtual machine still answers to it.
+// Upstream releases the address first, so that another machine can get it while the virtual machine still uses it.
 func TestD2AnAddressIsReleasedOnlyWhenItsVirtualMachineIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -93,7 +93,7 @@ func TestD2AnAddressIsReleasedOnlyWhenItsVirtualMachineIsGone(t *testing.T) {
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 }
 
-// Upstream releases whatever address its status names, again in each reconcile of a deletion.
+// Upstream releases the address in its status in each reconcile of a deletion, regardless of its holder.
 func TestD1DeletingAMachineDoesNotTakeAnAddressFromItsNewHolder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -104,7 +104,7 @@ func TestD1DeletingAMachineDoesNotTakeAnAddressFromItsNewHolder(t *testing.T) {
 	w.Eventually(func() error {
 		stored := &lbv1.IPPool{}
 		w.Expect(w.harvester.Get(t.Context(), client.ObjectKey{Name: pool}, stored)).To(Succeed())
-		stored.Status.Allocated[address] = "default/lb" // somebody gave it away by hand
+		stored.Status.Allocated[address] = "default/lb" // a user reassigned it by hand
 		return w.harvester.Update(t.Context(), stored)
 	}).Should(Succeed())
 	w.delete(infra)
@@ -163,7 +163,7 @@ func TestAFailureDomainGivesItsMachinesAddressesFromItsOwnPoolAndTheClusterThose
 	own := w.machine("own", "zone-1", fromPools(later))
 	w.Expect(w.provisioned(own).Status.AllocatedPoolRef).To(Equal(later), "what the machine says comes first")
 
-	// A machine gives its address back where it has it from, whatever its failure domain says by then.
+	// A machine releases its address in the pool that it came from, even if its failure domain now names another pool.
 	w.describe(func(infra *infrav1.HarvesterCluster) { infra.Spec.FailureDomains[0].VMNetworkConfig = of(later) })
 	first := &infrav1.HarvesterMachine{ObjectMeta: w.meta(w.name + "-zone-1")}
 	w.delete(first)

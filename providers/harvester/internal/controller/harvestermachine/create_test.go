@@ -42,7 +42,7 @@ func TestAMachineGetsAVirtualMachineInItsFailureDomainAndIsProvisionedWhenThatRu
 	w.Expect(w.claims()).To(HaveLen(1))
 }
 
-// Upstream shows the failure domain that was asked for, before there is a virtual machine, for ever.
+// Upstream reports the requested failure domain, even before the virtual machine exists, and never updates it.
 func TestF1TheFailureDomainIsWhereTheVirtualMachineRunsAndFollowsItsMigration(t *testing.T) {
 	sim.NeedsMigration(t)
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestF1TheFailureDomainIsWhereTheVirtualMachineRunsAndFollowsItsMigration(t 
 	}
 }
 
-// Upstream writes the term of the failure domain into the user's own affinity, and stores it there again with each attempt.
+// Upstream adds the failure domain's term to the user's affinity, and stores it again with each attempt.
 func TestF6TheAffinityThatTheUserAskedForStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -75,7 +75,7 @@ func TestF6TheAffinityThatTheUserAskedForStaysAsItIs(t *testing.T) {
 		HaveField("Key", corev1.LabelOSStable), HaveField("Values", []string{"zone-1"})))
 }
 
-// Upstream calls a machine ready as soon as its virtual machine is made.
+// Upstream reports a machine as ready as soon as its virtual machine is created.
 func TestD5AMachineIsNotReadyBeforeItsVirtualMachineHasAnAddress(t *testing.T) {
 	w := newWorld(t)
 	w.fault("no-agents", true)
@@ -99,7 +99,7 @@ func TestAVirtualMachineThatWasMadeAndNotNotedIsFoundAgainAndNotMadeTwice(t *tes
 	w.provisioned(infra)
 	made := w.vm(infra)
 	stop()
-	// The manager died between making it and noting that.
+	// The manager died after creating the virtual machine and before recording it.
 	w.update(infra, func(now *infrav1.HarvesterMachine) { now.Spec.ProviderID = "" })
 	w.updateStatus(infra, func(now *infrav1.HarvesterMachine) { now.Status = infrav1.HarvesterMachineStatus{} })
 	w.start()
@@ -125,7 +125,7 @@ func TestAVirtualMachineThatUpstreamMadeIsTakenOverByItsProviderIDAndDeletedWith
 	w.Expect(w.vm(infra).UID).To(Equal(former.UID))
 	w.Expect(w.vm(infra).Labels).To(HaveKeyWithValue(infrav1.MachineIDLabel, now.Annotations[infrav1.MachineIDAnnotation]))
 	w.Expect(now.Finalizers).To(ConsistOf(infrav1.MachineFinalizer))
-	// The load balancer finds it, and the instance that runs after the next restart wakes the machine.
+	// The load balancer selects it, and events of the instance after the next restart enqueue the machine.
 	found := HaveKeyWithValue(infrav1.ClusterIDLabel, w.infra.Annotations[infrav1.ClusterIDAnnotation])
 	w.Expect(w.vmi(infra).Labels).To(found)
 	w.Expect(w.vm(infra).Spec.Template.ObjectMeta.Labels).To(found)
@@ -169,7 +169,7 @@ func TestAVirtualMachineThatNoHostHasRoomForSaysSoAndStartsWhenOneHas(t *testing
 		w.fault("cordoned", true, host)
 	}
 	w.start()
-	infra := w.machine("a", "zone-3") // the cluster's view of its domain is behind
+	infra := w.machine("a", "zone-3") // the cluster's view of the domain is outdated
 	w.Expect(w.says(infra, infrav1.VMProvisioningReadyCondition, infrav1.VMUnschedulableReason)).To(ContainSubstring("make room in its failure domain"))
 	w.Expect(conditions.IsTrue(w.now(infra), infrav1.MachineCreatedCondition)).To(BeTrue())
 	w.fault("cordoned", false, "zone-3-host-1")
@@ -219,8 +219,8 @@ func TestAMachineCostsAFewRequestsToHarvesterAndNoneWhenItIsReady(t *testing.T) 
 	w.Consistently(w.requests).Should(BeEmpty())
 }
 
-// Its id is written before anything is made; then its provider ID, that there is a virtual machine, and that this runs. How far that is
-// in the meantime is written every five seconds at most.
+// The first write stores the id, before any object is created. The others store the provider ID, the creation, and the running state.
+// Intermediate states are written at most every five seconds.
 func TestAMachineIsWrittenFourTimesUntilItIsReady(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -230,7 +230,7 @@ func TestAMachineIsWrittenFourTimesUntilItIsReady(t *testing.T) {
 	began := time.Now()
 	infra := w.machine("a", "zone-2")
 	versions := writes(infra, func(now *infrav1.HarvesterMachine) bool { return now.Status.Ready })
-	// A virtual machine that takes its time to start is shown to do so.
+	// The status reports a virtual machine that starts slowly.
 	versions = slices.DeleteFunc(versions, func(version string) bool { return strings.Contains(version, "(Starting)") })
 	w.Expect(len(versions)).To(BeNumerically("<=", 4+int(time.Since(began)/(5*time.Second))), "%s", strings.Join(versions, "\n"))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// Each fault by itself: what was asked for comes to be once, and goes without a rest.
+// Each fault is tested separately: every object is created exactly once, and deleted without leftovers.
 func TestMachinesComeAndGoWholeWhateverBecomesOfRequestsToHarvester(t *testing.T) {
 	for i, fault := range []struct {
 		name string

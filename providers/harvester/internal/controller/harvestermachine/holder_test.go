@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// give has somebody hold an address of a pool, as upstream or another manager has written it. Nobody holds it with "".
+// give assigns an address of a pool to a holder, as upstream or another manager would. The holder "" releases it.
 func (w *world) give(pool, address, holder string) {
 	w.t.Helper()
 	w.Eventually(func() error {
@@ -30,10 +30,10 @@ func (w *world) give(pool, address, holder string) {
 	}).Should(Succeed())
 }
 
-// former is who a machine was in a pool before its id was part of it.
+// former returns the machine's former holder name, without its id.
 func (w *world) former(name string) string { return w.name + "/" + w.name + "-" + name }
 
-// asBefore makes a machine that runs one of an earlier version, which held its address by its name alone. No manager runs meanwhile.
+// asBefore converts a running machine to one of an earlier release, which held its address by its name alone. No manager may be running.
 func (w *world) asBefore(infra *infrav1.HarvesterMachine, pool string) {
 	w.t.Helper()
 	w.update(infra, func(now *infrav1.HarvesterMachine) { delete(now.Annotations, infrav1.IPHolderAnnotation) })
@@ -45,7 +45,7 @@ func TestMachinesOfOneNameOfTwoManagementClustersHaveAddressesOfTheirOwn(t *test
 	w := newWorld(t)
 	w.start()
 	pool := w.pool("one", 7)
-	w.give(pool, "10.77.7.10", w.former("a")) // the other's, which does not name its machines' ids
+	w.give(pool, "10.77.7.10", w.former("a")) // of the other cluster, whose holder names have no ids
 	infra := w.machine("a", "zone-1", fromPools(pool))
 	w.Expect(w.provisioned(infra).Status.AllocatedIPAddress).To(Equal("10.77.7.11"))
 	w.Expect(w.allocated(pool)).To(HaveKeyWithValue("10.77.7.11", HavePrefix(w.former("a")+"@")), "people find it by its name")
@@ -104,7 +104,7 @@ func TestTwoMachinesThatWereGivenOneAddressAreToldAndNeitherTakesItFromTheOther(
 	address := w.provisioned(infra).Status.AllocatedIPAddress
 	stop()
 	w.asBefore(infra, pool)
-	w.give(pool, address, w.former("a")+"@another") // whose manager was the first to start
+	w.give(pool, address, w.former("a")+"@another") // its manager started first
 	w.start()
 	w.Expect(w.says(infra, infrav1.VMIPAllocatedCondition, infrav1.AddressNotOursReason)).To(And(
 		ContainSubstring(address), ContainSubstring(pool), ContainSubstring("delete the Machine")))
@@ -118,7 +118,7 @@ func TestAnAddressOfWhichItIsNotKnownWhoseItIsIsLeftAndNamed(t *testing.T) {
 	w := newWorld(t)
 	pool := w.pool("one", 11)
 	w.give(pool, "10.77.11.10", w.former("a"))
-	infra := w.machine("a", "zone-1", fromPools(pool), func(infra *infrav1.HarvesterMachine) { // an earlier version had begun with it
+	infra := w.machine("a", "zone-1", fromPools(pool), func(infra *infrav1.HarvesterMachine) { // an earlier release started to create it
 		infra.Annotations = map[string]string{infrav1.MachineIDAnnotation: "id-" + w.name, infrav1.IPPoolsAnnotation: pool}
 	})
 	w.start()

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 )
 
-// copyOf makes a machine of the YAML of another.
+// copyOf creates a machine from another one's YAML.
 func (w *world) copyOf(of *infrav1.HarvesterMachine, name string, change ...func(*infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	now := w.now(of)
@@ -24,7 +24,7 @@ func (w *world) copyOf(of *infrav1.HarvesterMachine, name string, change ...func
 	}}, change...)...)
 }
 
-// whole wants everything of a machine to be there.
+// whole verifies that all objects of a machine exist.
 func (w *world) whole(infra *infrav1.HarvesterMachine, pool, address string) {
 	w.t.Helper()
 	w.Consistently(func(g Gomega) {
@@ -90,7 +90,7 @@ func TestACopyOfAMachineIsMadeWhenItsAnnotationsAreRemoved(t *testing.T) {
 	w.Expect(w.claims()).To(HaveLen(1))
 }
 
-// The copy is in another management namespace, has the same name there, and wants the same namespace of Harvester.
+// The copy has the same name in another management namespace, and the same target namespace on Harvester.
 func TestACopyThatHasTheProviderIDOfAMachineNeitherAdoptsNorDeletesItsVirtualMachine(t *testing.T) {
 	t.Parallel()
 	one, two := newWorld(t), newWorld(t)

@@ -20,8 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// What a machine refers to and Harvester does not have, it waits for. When that comes it goes on: a storage class wakes it, the rest is
-// looked at again.
+// A machine waits for missing objects on Harvester. A new storage class enqueues it; the other kinds are polled.
 func TestAMachineWaitsForWhatItRefersToAndGoesOnWhenThatComes(t *testing.T) {
 	t.Parallel()
 	volumes := func(volume infrav1.Volume) func(*infrav1.HarvesterMachine) {

@@ -16,14 +16,14 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 )
 
-// pair are two clusters, of management namespaces of their own, that share a namespace of Harvester, where each has a machine of one name.
+// pair holds two clusters in separate management namespaces that share a namespace of Harvester. Each has a machine with the same name.
 type pair struct {
 	one, two      *world
 	first, second *infrav1.HarvesterMachine
 	stopTwo       func()
 }
 
-// newPair makes the machine of the first, and has the second one begin.
+// newPair provisions the first cluster's machine and creates the second's.
 func newPair(t *testing.T) *pair {
 	t.Helper()
 	p := &pair{one: newWorld(t), two: newWorld(t)}
@@ -36,7 +36,7 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// virtualMachines are those in the namespace that both share, by name.
+// virtualMachines returns the virtual machines in the shared namespace, by name.
 func (p *pair) virtualMachines() map[string]kubevirtv1.VirtualMachine {
 	p.one.t.Helper()
 	found := map[string]kubevirtv1.VirtualMachine{}
@@ -46,7 +46,7 @@ func (p *pair) virtualMachines() map[string]kubevirtv1.VirtualMachine {
 	return found
 }
 
-// apart is the virtual machine of the second, which is called otherwise than the first's.
+// apart verifies that the second machine's virtual machine has a different name than the first's, and returns it.
 func (p *pair) apart() kubevirtv1.VirtualMachine {
 	p.one.t.Helper()
 	now := p.two.now(p.second)
@@ -57,7 +57,7 @@ func (p *pair) apart() kubevirtv1.VirtualMachine {
 	return vm
 }
 
-// Upstream finds machines by labels that have no namespace, so that clusters of one name that share a namespace of Harvester have each
+// Upstream selects machines by labels without a namespace. Clusters of the same name that share a namespace of Harvester select each
 // other's virtual machines.
 func TestD4MachinesOfOneNameThatShareANamespaceBothRunAndEachDeletesItsOwn(t *testing.T) {
 	t.Parallel()
@@ -65,7 +65,7 @@ func TestD4MachinesOfOneNameThatShareANamespaceBothRunAndEachDeletesItsOwn(t *te
 	p.two.provisioned(p.second)
 	vm := p.apart()
 	p.two.Eventually(func() string { return p.two.event(p.second, "NamedApart") }).Should(ContainSubstring(vm.Name))
-	// Its Node is called as the virtual machine is, by which cloud provider and CSI driver find that.
+	// The Node has the name of the virtual machine, because cloud provider and CSI driver find the virtual machine by it.
 	p.two.join(vm.Name, "")
 	p.two.says(p.second, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
 	p.two.Expect(p.two.node(vm.Name).Spec.ProviderID).To(Equal(virtualmachine.ProviderID(&vm)))
@@ -90,7 +90,7 @@ func TestAMachineThatIsCalledOtherwiseOnHarvesterIsFoundAgainThereAlsoWhenItsOwn
 	p.stopTwo()
 	p.one.delete(p.first)
 	p.one.gone(p.first)
-	// The manager died between making it and noting that.
+	// The manager died after creating the virtual machine and before recording it.
 	p.two.update(p.second, func(now *infrav1.HarvesterMachine) { now.Spec.ProviderID = "" })
 	p.two.updateStatus(p.second, func(now *infrav1.HarvesterMachine) { now.Status = infrav1.HarvesterMachineStatus{} })
 	p.stopTwo = p.two.start()
@@ -98,7 +98,7 @@ func TestAMachineThatIsCalledOtherwiseOnHarvesterIsFoundAgainThereAlsoWhenItsOwn
 	p.two.Expect(p.two.now(p.second).Spec.ProviderID).To(Equal(virtualmachine.ProviderID(&vm)))
 	p.two.Expect(p.virtualMachines()).To(And(HaveLen(1), HaveKey(vm.Name)))
 
-	// Moved to another management cluster, which has metadata and spec of it, and no status.
+	// clusterctl move to another management cluster keeps metadata and spec, but not the status.
 	p.stopTwo()
 	moved := p.two.now(p.second)
 	p.two.update(p.second, func(now *infrav1.HarvesterMachine) { now.Finalizers = nil })
@@ -115,7 +115,7 @@ func TestAMachineThatIsCalledOtherwiseOnHarvesterIsFoundAgainThereAlsoWhenItsOwn
 	p.two.Eventually(p.virtualMachines).Should(BeEmpty())
 }
 
-// A virtual machine that upstream has made keeps its name, also where another cluster wants that.
+// A virtual machine that upstream created keeps its name, even if another cluster's machine has the same one.
 func TestAMachineLeavesItsNameToAVirtualMachineThatUpstreamMadeForAnotherClusterAndWaitsForOneThatMayBeItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -152,7 +152,7 @@ func TestAMachineLeavesItsNameToAVirtualMachineThatUpstreamMadeForAnotherCluster
 	w.Eventually(names).Should(ConsistOf(others.Name, own.Name))
 }
 
-// Both begin at once: the name is that of whose Secret is there first.
+// Both start at the same time: the machine whose Secret was created first gets the name.
 func TestAMachineLeavesItsNameToOneWhoseSecretHasIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

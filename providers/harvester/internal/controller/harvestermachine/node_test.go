@@ -22,7 +22,7 @@ import (
 
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// join makes the Node that a virtual machine of the name becomes.
+// join creates the Node of a virtual machine with that name.
 func (w *world) join(name, providerID string) *corev1.Node {
 	w.t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{
@@ -33,7 +33,7 @@ func (w *world) join(name, providerID string) *corev1.Node {
 	return node
 }
 
-// joined makes a machine whose Node has joined.
+// joined creates a machine whose Node has joined.
 func (w *world) joined(name string) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	infra := w.machine(name, "zone-1")
@@ -92,7 +92,7 @@ func TestANodeFollowsTheAddressesOfItsMachineUnlessSomebodyElseTellsItThem(t *te
 	set := func(addresses ...corev1.NodeAddress) {
 		testworld.Update(w.user(), w.node(infra.Name), testworld.Status, func(node *corev1.Node) { node.Status.Addresses = addresses })
 	}
-	// look has the machine be looked at, which an event of its virtual machine does otherwise.
+	// look triggers a reconcile of the machine, as an event of its virtual machine would.
 	look := func() {
 		w.update(infra, func(infra *infrav1.HarvesterMachine) {
 			metav1.SetMetaDataAnnotation(&infra.ObjectMeta, "looked-at", infra.ResourceVersion)
@@ -107,7 +107,7 @@ func TestANodeFollowsTheAddressesOfItsMachineUnlessSomebodyElseTellsItThem(t *te
 	theirs := corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "192.0.2.2"}
 	set(theirs)
 	look()
-	// By the time that another machine is made this one has been looked at.
+	// Once another machine is created, this one has been reconciled.
 	w.provisioned(w.machine("b", "zone-1"))
 	w.Expect(w.node(infra.Name).Status.Addresses).To(Equal([]corev1.NodeAddress{theirs}))
 }

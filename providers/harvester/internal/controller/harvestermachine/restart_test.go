@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// refused makes a machine with an address whose Secret is made and whose virtual machine is not, and returns what lets it be made.
+// refused creates a machine that has an address and a Secret, and whose virtual machine is rejected. allow ends the rejection.
 func (w *world) refused(pool string) (infra *infrav1.HarvesterMachine, allow func()) {
 	w.t.Helper()
 	quota := testworld.User{T: w.t, G: w.WithT, Client: w.harvester}.Quota(w.name, "count/virtualmachines.kubevirt.io", 0)
@@ -54,7 +54,7 @@ func TestAManagerThatWasStoppedBetweenSecretAndVirtualMachineMakesOneOfEach(t *t
 	w.Expect(string(secrets[0].Data["userdata"])).To(ContainSubstring(base64.StdEncoding.EncodeToString(newer)), "nothing had read the older")
 }
 
-// A manager is stopped at a moment of the deletion, and another goes on from what there is.
+// A manager is stopped during the deletion, and the next one continues from that state.
 func TestADeletionIsFinishedByTheNextManagerWhereverTheFirstWasStopped(t *testing.T) {
 	t.Parallel()
 	terminating := func(w *world, infra *infrav1.HarvesterMachine) {
@@ -64,8 +64,8 @@ func TestADeletionIsFinishedByTheNextManagerWhereverTheFirstWasStopped(t *testin
 	}
 	for i, tc := range []struct {
 		name string
-		// before brings the machine to where the first manager is stopped, while is what happens until the next one starts, and after
-		// when it runs.
+		// before brings the machine to the state in which the first manager is stopped. while runs before the next manager starts, and
+		// after while it runs.
 		before, while, after func(*world, *infrav1.HarvesterMachine)
 	}{
 		{name: "the virtual machine is Terminating", before: terminating, after: func(w *world, infra *infrav1.HarvesterMachine) {

@@ -80,7 +80,7 @@ func machineChanged() predicate.Predicate {
 	}}
 }
 
-// domainsChanged returns a predicate for clusters with a failure domain whose state or reason changed.
+// domainsChanged returns a predicate for clusters whose list of failure domains changed, or the state or reason of one.
 func domainsChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*infrav1.HarvesterCluster), e.ObjectNew.(*infrav1.HarvesterCluster)
@@ -91,7 +91,7 @@ func domainsChanged() predicate.Predicate {
 	}}
 }
 
-// redescribed returns a predicate for clusters whose spec, id or Harvester UID changed, or whose removed metadata was stored or vice versa.
+// redescribed returns a predicate for clusters whose spec, id or Harvester UID changed, or for which removed began or ceased to be true.
 func redescribed() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		same := func(annotation string) bool {

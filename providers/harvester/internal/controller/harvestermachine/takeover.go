@@ -76,7 +76,7 @@ func named[T client.Object](o T, namespace, name string) T {
 }
 
 // mark sets the machine's id on an object, and makes its events enqueue the machine. Virtual machine and instance also get the labels of
-// their group. The template gets the same metadata for the next instance, which requires no restart.
+// their group. The template gets the same metadata, so that the next instance has it; this change requires no restart.
 func (s *scope) mark(ctx context.Context, o client.Object) error {
 	labels := map[string]string{
 		infrav1.MachineIDLabel: s.infra.Annotations[infrav1.MachineIDAnnotation], clusterv1.ClusterNameLabel: s.infra.Labels[clusterv1.ClusterNameLabel],

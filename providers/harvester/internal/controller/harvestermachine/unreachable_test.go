@@ -268,7 +268,7 @@ func TestARightThatIsMissingIsNamed(t *testing.T) {
 	w.gone(infra)
 }
 
-// attach makes another virtual machine, which does not run, use the machine's volume.
+// attach creates another virtual machine, which is stopped and uses the machine's volume.
 func (w *world) attach(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachine {
 	w.t.Helper()
 	other, volumes := w.stranger("other"), w.vm(infra).Spec.Template.Spec.Volumes

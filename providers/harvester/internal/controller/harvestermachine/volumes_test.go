@@ -19,14 +19,14 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// claim makes a claim on Harvester.
+// claim creates a claim on Harvester.
 func (w *world) claim(name string) {
 	w.t.Helper()
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}, Spec: claimSpec()}
 	w.Expect(w.harvester.Create(w.t.Context(), claim)).To(Succeed())
 }
 
-// claimNames are those of the claims that are there and not being deleted.
+// claimNames returns the names of the claims that are not being deleted.
 func (w *world) claimNames() []string {
 	w.t.Helper()
 	var names []string
@@ -56,8 +56,8 @@ func (w *world) unplug(vm *infrav1.HarvesterMachine, claim string) {
 	w.Expect(sim.RemoveVolume(w.t.Context(), client.ObjectKeyFromObject(vm), claim)).To(Succeed())
 }
 
-// upstreams is a machine whose virtual machine upstream has made, with the disk <name>-disk-0-abcde and a volume of a workload, pvc-data, that is
-// plugged in.
+// upstreams creates a machine with a virtual machine from upstream. It has the disk <name>-disk-0-abcde and a hot-plugged volume of a
+// workload, pvc-data.
 func (w *world) upstreams(name string) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	vm := w.stranger(name)
@@ -78,7 +78,7 @@ func TestHotPluggedVolumeOfAWorkloadOutlivesTheMachine(t *testing.T) {
 	id := w.now(infra).Annotations[infrav1.MachineIDAnnotation]
 	w.Expect(w.labelsOf(infra.Name + "-disk-0-abcde")).To(HaveKeyWithValue(infrav1.MachineIDLabel, id))
 	w.Expect(w.labelsOf("pvc-data")).NotTo(HaveKey(infrav1.MachineIDLabel))
-	w.unplug(infra, "pvc-data") // as when the StatefulSet is scaled to zero
+	w.unplug(infra, "pvc-data") // as when a StatefulSet is scaled to zero
 	w.delete(infra)
 	w.gone(infra)
 	w.Eventually(w.claimNames).Should(Equal([]string{"pvc-data"}))
@@ -121,7 +121,7 @@ func TestMarksOfAnEarlierReleaseAreTakenOffVolumesThatArePluggedIn(t *testing.T)
 	stop := w.start()
 	w.provisioned(infra)
 	stop()
-	// As an earlier release has left them.
+	// As an earlier release left them.
 	now := w.now(infra)
 	w.update(infra, func(now *infrav1.HarvesterMachine) {
 		delete(now.Annotations, infrav1.VolumesAnnotation)
@@ -141,7 +141,7 @@ func TestMarksOfAnEarlierReleaseAreTakenOffVolumesThatArePluggedIn(t *testing.T)
 	w.Eventually(w.claimNames).Should(Equal([]string{"pvc-data"}))
 }
 
-// An earlier release has marked the volume, and it is plugged into nothing when this one starts.
+// An earlier release marked the volume, and it is not attached when this release starts.
 func TestAVolumeThatAnEarlierReleaseHasMarkedOutlivesTheMachineThatItWasPluggedInto(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

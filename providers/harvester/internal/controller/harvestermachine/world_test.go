@@ -47,10 +47,10 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// patience is for a machine that does other things too; it is only waited out by a test that fails.
+// patience is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
 const patience = 2 * time.Minute
 
-// The management API server and the Harvester are shared by all tests; each test has a namespace on both, and a manager.
+// All tests share the management API server and the Harvester. Each test has a namespace on both, and a manager.
 var (
 	apiServer *rest.Config
 	sim       *simulator.Simulator
@@ -85,8 +85,8 @@ func run(m *testing.M) (code int, reterr error) {
 	return m.Run(), nil
 }
 
-// world is a cluster on a Harvester that has the domains zone-1 to zone-3, of two hosts each. The names of its namespaces on both sides
-// are the same, which is that of the cluster, too.
+// world is a cluster on a Harvester with the domains zone-1 to zone-3, of two hosts each. Its namespaces on both sides and the cluster have
+// the same name.
 type world struct {
 	*WithT
 	t         *testing.T
@@ -96,7 +96,7 @@ type world struct {
 	infra     *infrav1.HarvesterCluster
 	harvester client.Client
 	workload  *workload
-	silence   time.Duration // how long the manager lets watches bring nothing; 0 is its own
+	silence   time.Duration // how long a watch may be silent before the manager checks it; 0 is the default
 }
 
 func newWorld(t *testing.T, change ...func(*infrav1.HarvesterCluster)) *world {
@@ -201,7 +201,8 @@ func (w *world) create(objects ...client.Object) {
 	}
 }
 
-// machine makes a Machine with its HarvesterMachine. Names of machines are those of Nodes, which tests share: they begin with the world's.
+// machine creates a Machine with its HarvesterMachine. Machines have the names of their Nodes, which tests share, so the name begins with
+// the world's.
 func (w *world) machine(name, domain string, change ...func(*infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	return w.machineNamed(w.name+"-"+name, domain, change...)
@@ -228,7 +229,7 @@ func (w *world) machineNamed(name, domain string, change ...func(*infrav1.Harves
 	return infra
 }
 
-// now is a HarvesterMachine as it is stored.
+// now returns the stored HarvesterMachine.
 func (w *world) now(infra *infrav1.HarvesterMachine) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	current := &infrav1.HarvesterMachine{}
@@ -236,7 +237,7 @@ func (w *world) now(infra *infrav1.HarvesterMachine) *infrav1.HarvesterMachine {
 	return current
 }
 
-// provisioned waits until a machine is.
+// provisioned waits until the machine is ready.
 func (w *world) provisioned(infra *infrav1.HarvesterMachine) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	w.Eventually(func() bool { return w.now(infra).Status.Ready }).Should(BeTrue(), func() string { return w.conditions(infra) })
@@ -252,7 +253,7 @@ func conditionsOf(infra *infrav1.HarvesterMachine) (text string) {
 	return text
 }
 
-// says waits until a machine has a condition with the reason, and returns its message.
+// says waits until a condition of the machine has the reason, and returns its message.
 func (w *world) says(infra *infrav1.HarvesterMachine, condition, reason string) string {
 	w.t.Helper()
 	w.Eventually(func() string { return conditions.GetReason(w.now(infra), condition) }).
@@ -260,7 +261,7 @@ func (w *world) says(infra *infrav1.HarvesterMachine, condition, reason string) 
 	return conditions.GetMessage(w.now(infra), condition)
 }
 
-// vm is the virtual machine of a machine.
+// vm returns the virtual machine of a machine.
 func (w *world) vm(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachine {
 	w.t.Helper()
 	vm := &kubevirtv1.VirtualMachine{}
@@ -275,7 +276,7 @@ func (w *world) vmi(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachineI
 	return vmi
 }
 
-// address is what the guest of a machine has told, which it may do after the machine has the address.
+// address returns the address that the machine's guest reports, possibly later than the machine's status.
 func (w *world) address(infra *infrav1.HarvesterMachine) string {
 	w.t.Helper()
 	w.Eventually(func() []kubevirtv1.VirtualMachineInstanceNetworkInterface { return w.vmi(infra).Status.Interfaces }).
@@ -283,7 +284,7 @@ func (w *world) address(infra *infrav1.HarvesterMachine) string {
 	return w.vmi(infra).Status.Interfaces[0].IP
 }
 
-// on lists what there is in the world's namespace of Harvester.
+// on lists objects in the world's namespace on Harvester.
 func (w *world) on(list client.ObjectList) client.ObjectList {
 	w.t.Helper()
 	w.Expect(w.harvester.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
@@ -309,7 +310,7 @@ func notFound() gomegatypes.GomegaMatcher {
 
 func tenGi() resource.Quantity { return resource.MustParse("10Gi") }
 
-// context outlives the test, for what cleans up.
+// context outlives the test, for cleanup.
 func (w *world) context() context.Context { return context.WithoutCancel(w.t.Context()) }
 
 func (w *world) user() testworld.User { return testworld.User{T: w.t, G: w.WithT, Client: w.client} }
@@ -342,7 +343,7 @@ func (w *world) domain(name string, state faultlinev1.DomainState) {
 	})
 }
 
-// fault makes a fault of the whole Harvester, so that its test must not be parallel to others, or ends it.
+// fault starts or ends a fault of the whole Harvester. A test that uses it must not run in parallel.
 func (w *world) fault(name string, on bool, args ...string) {
 	w.t.Helper()
 	w.Expect(sim.SetFault(w.context(), name, on, args...)).To(Succeed())
@@ -351,7 +352,7 @@ func (w *world) fault(name string, on bool, args ...string) {
 	}
 }
 
-// requests are what was asked of Harvester about the world's namespace, but for watches.
+// requests returns the requests to Harvester for the world's namespace and for IPPools, except watches.
 func (w *world) requests() []string {
 	var list []string
 	for _, r := range sim.Requests() {
@@ -362,8 +363,8 @@ func (w *world) requests() []string {
 	return list
 }
 
-// writes follows what is written to machines from now on. What it returns waits until a machine is as it is to be, and has each version
-// of its spec, annotations and conditions up to then that was not its first.
+// writes records writes of machines from now on. The returned function waits until the machine satisfies the condition, and returns the
+// versions of its spec, annotations and conditions until then, except the first.
 func (w *world) writes() func(*infrav1.HarvesterMachine, func(*infrav1.HarvesterMachine) bool) []string {
 	w.t.Helper()
 	c, err := client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
@@ -394,7 +395,7 @@ func (w *world) claims() []corev1.PersistentVolumeClaim {
 	return w.on(&corev1.PersistentVolumeClaimList{}).(*corev1.PersistentVolumeClaimList).Items
 }
 
-// stranger is a virtual machine that has the name of the machine's, and was not made by this manager. Its volume is <name>-disk-0-abcde.
+// stranger returns a virtual machine with the machine's name that this manager did not create. Its volume is <name>-disk-0-abcde.
 func (w *world) stranger(name string) *kubevirtv1.VirtualMachine {
 	name = w.name + "-" + name
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
@@ -412,7 +413,7 @@ func (w *world) stranger(name string) *kubevirtv1.VirtualMachine {
 	return vm
 }
 
-// event is the note of an event about a machine, which may be gone.
+// event returns the note of an event about a machine, which may no longer exist.
 func (w *world) event(infra *infrav1.HarvesterMachine, reason string) string {
 	w.t.Helper()
 	list := &eventsv1.EventList{}
@@ -425,7 +426,7 @@ func (w *world) event(infra *infrav1.HarvesterMachine, reason string) string {
 	return ""
 }
 
-// nothing wants the world's namespace on Harvester to have nothing of any machine, and the pool to have all of its addresses.
+// nothing verifies that no object of any machine remains in the world's namespace on Harvester, and that the pool has no allocations.
 func (w *world) nothing(pool string) {
 	w.t.Helper()
 	w.Expect(w.allocated(pool)).To(BeEmpty())

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// identity gives the cluster another kubeconfig.
+// identity replaces the cluster's kubeconfig.
 func (w *world) identity(kubeconfig []byte) {
 	w.t.Helper()
 	secret := &corev1.Secret{}
@@ -29,7 +29,7 @@ func (w *world) identity(kubeconfig []byte) {
 	w.Expect(w.client.Update(w.t.Context(), secret)).To(Succeed())
 }
 
-// held is a machine that is not made, and so shows why Harvester cannot be asked.
+// held creates a machine that waits for a missing network, and therefore reports why Harvester cannot be read.
 func (w *world) held() *infrav1.HarvesterMachine {
 	w.t.Helper()
 	held := w.machine("held", "zone-2", func(held *infrav1.HarvesterMachine) { held.Spec.Networks = []string{"default/none"} })
