@@ -1,0 +1,80 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command prose fails when comments, strings or pages of the repository have words that the list of package prose replaces.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/faultline-io/faultline/e2e/prose"
+	"github.com/faultline-io/faultline/e2e/tool"
+)
+
+func main() {
+	tool.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout, os.Stderr) }, tool.PlainError)
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("prose", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	root := flags.String("root", "..", "Folder of the repository.")
+	flags.Usage = func() {
+		_, _ = fmt.Fprintln(stderr, "Usage: prose [--root=DIR] [PATH...]")
+		_, _ = fmt.Fprintln(stderr, "Checks the words of the files that git tracks below each PATH, or of all.")
+		flags.PrintDefaults()
+	}
+	if err := tool.ParseWords(flags, args); err != nil {
+		return err
+	}
+	list, err := prose.Words()
+	if err != nil {
+		return err
+	}
+	files, err := tracked(ctx, *root, flags.Args())
+	if err != nil {
+		return err
+	}
+	found := 0
+	for _, file := range files {
+		hits, err := list.Check(*root, file)
+		if err != nil {
+			return err
+		}
+		for _, hit := range hits {
+			found++
+			_, _ = fmt.Fprintln(stdout, hit)
+		}
+	}
+	if found > 0 {
+		return fmt.Errorf("%d places need plainer words: rewrite the sentence, or allow a term of art in e2e/prose/words.yaml with the reason", found)
+	}
+	return nil
+}
+
+// tracked lists the files of the kinds that have prose.
+func tracked(ctx context.Context, root string, below []string) ([]string, error) {
+	list := exec.CommandContext(ctx, "git", append([]string{"ls-files", "--"}, below...)...)
+	list.Dir = root
+	output, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing files with git: %w", err)
+	}
+	var files []string
+	for file := range strings.Lines(string(output)) {
+		file = strings.TrimSpace(file)
+		for _, kind := range []string{".go", ".md", ".yaml", "Makefile"} {
+			if strings.HasSuffix(file, kind) {
+				files = append(files, file)
+				break
+			}
+		}
+	}
+	return files, nil
+}
