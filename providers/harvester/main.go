@@ -4,8 +4,8 @@
 // Command manager runs the Harvester infrastructure provider of Cluster API.
 package main
 
-// The types of the provider's own kinds are in api/v1*. What else is there is of others, whose CRDs the provider does not install.
-// The load balancer and the cloud provider are programs of their own, with rights of their own.
+// The provider's own kinds are in api/v1*. Other kinds there belong to other projects, and the provider does not install their CRDs. The
+// load balancer and the cloud provider are separate programs with their own RBAC rules.
 //go:generate go run $CONTROLLER_GEN crd:crdVersions=v1 rbac:roleName=system-manager-role webhook paths=./api/v1alpha1/... paths=./api/v1beta1/... paths=./internal/controller/... paths=./internal/setup/... paths=./internal/webhook/... paths=github.com/faultline-io/faultline/shared/controllers paths=github.com/faultline-io/faultline/shared/remote output:crd:dir=./config/crd/bases output:rbac:dir=./config/rbac output:webhook:dir=./config/webhook
 
 import (
@@ -44,7 +44,7 @@ func main() {
 
 func provider(opts *manager.Options, controllers setup.Options) manager.Provider {
 	return manager.Provider{
-		// The lease has upstream's name.
+		// The lease has the name that upstream uses.
 		Name: "harvester", Namespace: "caphv-system", LeaderElectionID: "1e1658d6.cluster.x-k8s.io",
 		Scheme: []func(*runtime.Scheme) error{
 			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme,
@@ -64,7 +64,7 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 	}
 }
 
-// addFlags adds what only this provider has.
+// addFlags adds the flags specific to this provider.
 func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.IntVar(&o.Clusters, "harvestercluster-concurrency", 10, "HarvesterClusters reconciled at the same time.")
 	fs.IntVar(&o.Machines, "harvestermachine-concurrency", 50, "HarvesterMachines reconciled at the same time.")

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation is what the webhooks refuse, for those who want to know it before they ask one.
+// Package validation exposes the validation rules of the webhooks to programs that validate objects without a webhook.
 package validation
 
 import (
@@ -14,23 +14,24 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// Written has the rules of creating Harvester objects of every kind, as they are written in v1alpha1 or v1beta1.
+// Written returns the create validation of all Harvester kinds, for objects written as v1alpha1 or v1beta1.
 func Written() (rules.Written, error) { return webhook.Written() }
 
-// WrittenLoadBalancers has the rules of creating LoadBalancers and IPPools, as they are written in v1alpha1 or v1beta1. They look at the
-// object alone.
+// WrittenLoadBalancers returns the create validation of LoadBalancers and IPPools, for objects written as v1alpha1 or v1beta1. It
+// validates each object by itself.
 func WrittenLoadBalancers() (rules.Written, error) { return lbwebhook.Written() }
 
-// PoolObstacles are why a pool that is stored gives no address beside others that were there before. It may be one of them.
+// PoolObstacles returns why a stored pool allocates no address given others, the pools that existed before it. others may contain the
+// pool.
 func PoolObstacles(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
 	return rules.Added(ippools.Validate(pool.Spec), ippools.Obstacles(pool, others))
 }
 
-// PoolUnclear is why it is not certain who has addresses of a pool that is stored beside others that were there before. It gives them all
-// the same.
+// PoolUnclear returns why it is ambiguous which load balancers use a stored pool given others, the pools that existed before it. The pool
+// allocates addresses nevertheless.
 func PoolUnclear(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
 	return rules.Added(ippools.Validate(pool.Spec), ippools.Unclear(pool, others))
 }
 
-// IsGlobalPool reports whether a pool is for all.
+// IsGlobalPool reports whether every load balancer may use the pool.
 func IsGlobalPool(pool *lbv1.IPPool) bool { return ippools.IsGlobal(pool) }

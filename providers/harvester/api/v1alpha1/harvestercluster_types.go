@@ -10,50 +10,52 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// HarvesterClusterSpec is which Harvester a cluster is on and how its API server
-// is reached.
+// HarvesterClusterSpec defines the Harvester that a cluster runs on and how
+// its API server is reached.
 type HarvesterClusterSpec struct {
-	// server is the URL of Harvester's API server. It is set by the controller,
+	// server is the URL of Harvester's API server. The controller sets it
 	// from the kubeconfig.
 	// +optional
 	Server string `json:"server,omitempty"`
 
-	// identitySecret names the Secret with the kubeconfig of Harvester, in its
-	// key kubeconfig.
+	// identitySecret names the Secret whose key kubeconfig holds the
+	// kubeconfig of Harvester.
 	// +required
 	IdentitySecret infrav1.SecretKey `json:"identitySecret,omitempty,omitzero"`
 
-	// loadBalancerConfig is the load balancer that Harvester makes for the
-	// control-plane endpoint. Without it controlPlaneEndpoint is given, by the
-	// user or for kube-vip in the guests.
+	// loadBalancerConfig configures the load balancer that Harvester creates
+	// for the control-plane endpoint. If it is not set, controlPlaneEndpoint
+	// must be set by the user, for example for kube-vip in the guests.
 	// +optional
 	LoadBalancerConfig infrav1.LoadBalancerConfig `json:"loadBalancerConfig,omitempty,omitzero"`
 
-	// controlPlaneEndpoint is where the cluster's API server is reached. It is
-	// set from the load balancer when there is one, and does not change then.
+	// controlPlaneEndpoint is the endpoint of the cluster's API server. If
+	// the cluster has a load balancer, the controller sets it from the load
+	// balancer and it does not change afterwards.
 	// +optional
 	ControlPlaneEndpoint infrav1.APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
-	// targetNamespace is the namespace on Harvester that virtual machines, their
-	// volumes and the load balancer are made in.
+	// targetNamespace is the namespace on Harvester in which virtual
+	// machines, their volumes and the load balancer are created.
 	// +required
 	TargetNamespace string `json:"targetNamespace"`
 
 	// updateCloudProviderConfig names the manifests of Harvester's cloud
-	// provider into which a kubeconfig is written that is made for it.
+	// provider. The controller creates a kubeconfig for the cloud provider
+	// and writes it to them.
 	// +optional
 	UpdateCloudProviderConfig infrav1.UpdateCloudProviderConfig `json:"updateCloudProviderConfig,omitempty,omitzero"`
 
-	// vmNetworkConfig gives machines addresses from pools. Without it they use
-	// DHCP.
+	// vmNetworkConfig assigns addresses from IPPools to machines. Machines
+	// use DHCP if it is not set.
 	// +optional
 	VMNetworkConfig *infrav1.VMNetworkConfig `json:"vmNetworkConfig,omitempty"`
 }
 
-// HarvesterClusterStatus is what was found of the cluster's infrastructure.
+// HarvesterClusterStatus is the observed state of a HarvesterCluster.
 type HarvesterClusterStatus struct {
-	// ready is true once machines may be created. It is the same as
-	// initialization.provisioned, for those who read it from older versions.
+	// ready is true once Machines can be created. It equals
+	// initialization.provisioned and exists for clients of older versions.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 
@@ -64,23 +66,24 @@ type HarvesterClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// initialization is how far the first provisioning is.
+	// initialization reports the progress of the initial provisioning.
 	// +optional
 	Initialization infrav1.Initialization `json:"initialization,omitempty,omitzero"`
 
-	// failureDomains that machines may be put in, sorted by name. Cluster API
-	// copies them to the Cluster.
+	// failureDomains that machines may be placed in, sorted by name. Cluster
+	// API copies them to the Cluster.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=100
 	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
 
-	// failureReason named a terminal problem in one word. No controller writes it.
+	// failureReason is the reason of a terminal problem in one word. No
+	// controller writes it.
 	// +optional
 	FailureReason string `json:"failureReason,omitempty"`
 
-	// failureMessage described a terminal problem. No controller writes it.
+	// failureMessage describes a terminal problem. No controller writes it.
 	// +optional
 	FailureMessage string `json:"failureMessage,omitempty"`
 }
@@ -98,12 +101,12 @@ type HarvesterCluster struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is which Harvester the cluster is on and how its API server is
-	// reached.
+	// spec defines the Harvester that the cluster runs on and how its API
+	// server is reached.
 	// +required
 	Spec HarvesterClusterSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what was found of the cluster's infrastructure.
+	// status is the observed state of the cluster's infrastructure.
 	// +optional
 	Status HarvesterClusterStatus `json:"status,omitempty,omitzero"`
 }

@@ -8,16 +8,18 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// HarvesterClusterTemplateSpec is what HarvesterClusters are made from.
+// HarvesterClusterTemplateSpec defines the HarvesterClusters created from a
+// template.
 type HarvesterClusterTemplateSpec struct {
 	// template of the HarvesterClusters.
 	// +required
 	Template HarvesterClusterTemplateResource `json:"template,omitempty,omitzero"`
 }
 
-// HarvesterClusterTemplateResource is metadata and spec of a HarvesterCluster to be.
+// HarvesterClusterTemplateResource holds the metadata and the spec of a
+// HarvesterCluster created from a template.
 type HarvesterClusterTemplateResource struct {
-	// metadata is labels and annotations to set.
+	// metadata holds labels and annotations to set.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
@@ -26,7 +28,7 @@ type HarvesterClusterTemplateResource struct {
 	Spec HarvesterClusterSpec `json:"spec,omitempty,omitzero"`
 }
 
-// HarvesterClusterTemplate is what HarvesterClusters are made from.
+// HarvesterClusterTemplate is the template of HarvesterClusters.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=harvesterclustertemplates,scope=Namespaced,categories=cluster-api,shortName=hvct
@@ -38,7 +40,7 @@ type HarvesterClusterTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what HarvesterClusters are made from.
+	// spec defines the HarvesterClusters created from the template.
 	// +optional
 	Spec HarvesterClusterTemplateSpec `json:"spec,omitempty,omitzero"`
 }

@@ -11,15 +11,14 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// HarvesterMachineSpec is the virtual machine that a Machine wants.
+// HarvesterMachineSpec defines the virtual machine of a Machine.
 type HarvesterMachineSpec struct {
-	// providerID is harvester:// and the UID of the virtual machine. It is set
-	// by the controller.
+	// providerID is harvester:// followed by the UID of the virtual machine.
+	// The controller sets it.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
 
-	// failureDomain that the virtual machine is to be in when its Machine names
-	// none.
+	// failureDomain of the virtual machine, used when its Machine names none.
 	// +optional
 	FailureDomain string `json:"failureDomain,omitempty"`
 
@@ -27,56 +26,57 @@ type HarvesterMachineSpec struct {
 	// +required
 	CPU uint32 `json:"cpu"`
 
-	// memory is how much memory the virtual machine has, such as 4Gi.
+	// memory is the memory of the virtual machine, such as 4Gi.
 	// +required
 	Memory string `json:"memory"`
 
-	// sshUser is the user of the image that the key of sshKeyPair is given to.
+	// sshUser is the user of the image that receives the key of sshKeyPair.
 	// +optional
 	SSHUser string `json:"sshUser,omitempty"`
 
-	// sshKeyPair is a KeyPair on Harvester whose public key may log in, as
-	// namespace/name, or name in the target namespace.
+	// sshKeyPair is a KeyPair on Harvester whose public key is authorized to
+	// log in, as namespace/name, or name in the target namespace.
 	// +optional
 	SSHKeyPair string `json:"sshKeyPair,omitempty"`
 
-	// volumes of the virtual machine, at least one. It boots from the first,
-	// unless they have an order. Only in a template they may be left for patches
-	// of a ClusterClass to fill in.
+	// volumes of the virtual machine, at least one. It boots from the first
+	// one unless the volumes have a bootOrder. Only a template may leave them
+	// out, for patches of a ClusterClass to fill in.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Volumes []infrav1.Volume `json:"volumes,omitempty"`
 
 	// networks that the virtual machine is attached to, as namespace/name, or
-	// name in the target namespace. Those of its failure domain go before them.
+	// name in the target namespace. The networks of its failure domain
+	// replace them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Networks []string `json:"networks,omitempty"`
 
-	// nodeAffinity is which hosts of Harvester the virtual machine may be on, or
-	// should. Its failure domain is required in addition to it.
+	// nodeAffinity defines the hosts of Harvester that the virtual machine
+	// must or should run on. Its failure domain is required in addition.
 	// +optional
 	NodeAffinity *corev1.NodeAffinity `json:"nodeAffinity,omitempty"`
 
-	// workloadAffinity is which other workloads on Harvester the virtual machine
-	// must be near, or should.
+	// workloadAffinity defines the workloads on Harvester that the virtual
+	// machine must or should run close to.
 	// +optional
 	WorkloadAffinity *corev1.PodAffinity `json:"workloadAffinity,omitempty"`
 
-	// networkConfig gives the virtual machine one fixed address. It goes before
-	// addresses from pools of the cluster.
+	// networkConfig assigns a single fixed address to the virtual machine. It
+	// takes precedence over addresses from pools of the cluster.
 	// +optional
 	NetworkConfig *infrav1.NetworkConfig `json:"networkConfig,omitempty"`
 
-	// vmNetworkConfig gives the virtual machine an address from pools, in the
-	// place of those of its failure domain and of the cluster. It cannot be set
-	// together with networkConfig, and cannot have ipPool.
+	// vmNetworkConfig assigns addresses from IPPools to the virtual machine.
+	// It replaces that of its failure domain and of the cluster. It cannot be
+	// set together with networkConfig and cannot have ipPool.
 	// +optional
 	VMNetworkConfig *infrav1.VMNetworkConfig `json:"vmNetworkConfig,omitempty"`
 
-	// firmware that the virtual machine boots with. Without it that is BIOS.
+	// firmware that the virtual machine boots with. Defaults to BIOS.
 	// +optional
 	Firmware *infrav1.Firmware `json:"firmware,omitempty"`
 
@@ -85,10 +85,10 @@ type HarvesterMachineSpec struct {
 	TPM *infrav1.TPM `json:"tpm,omitempty"`
 }
 
-// HarvesterMachineStatus is what is known of the machine.
+// HarvesterMachineStatus is the observed state of a HarvesterMachine.
 type HarvesterMachineStatus struct {
-	// ready is true once the virtual machine runs and has its provider ID. It is
-	// the same as initialization.provisioned, for those who read it from older
+	// ready is true once the virtual machine runs and has its provider ID. It
+	// equals initialization.provisioned and exists for clients of older
 	// versions.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
@@ -106,28 +106,30 @@ type HarvesterMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=128
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// initialization is how far the first provisioning is.
+	// initialization reports the progress of the initial provisioning.
 	// +optional
 	Initialization infrav1.Initialization `json:"initialization,omitempty,omitzero"`
 
-	// allocatedIPAddress is the address that the machine has from a pool.
+	// allocatedIPAddress is the address that was allocated to the machine
+	// from an IPPool.
 	// +optional
 	AllocatedIPAddress string `json:"allocatedIPAddress,omitempty"`
 
-	// allocatedPoolRef is the name of the pool.
+	// allocatedPoolRef is the name of the IPPool.
 	// +optional
 	AllocatedPoolRef string `json:"allocatedPoolRef,omitempty"`
 
-	// failureDomain is where the machine is, as found on the host that it runs
-	// on. It follows the machine when that is migrated.
+	// failureDomain is the failure domain of the host that runs the virtual
+	// machine. It changes when the virtual machine is migrated.
 	// +optional
 	FailureDomain string `json:"failureDomain,omitempty"`
 
-	// failureReason named a terminal problem in one word. No controller writes it.
+	// failureReason is the reason of a terminal problem in one word. No
+	// controller writes it.
 	// +optional
 	FailureReason string `json:"failureReason,omitempty"`
 
-	// failureMessage described a terminal problem. No controller writes it.
+	// failureMessage describes a terminal problem. No controller writes it.
 	// +optional
 	FailureMessage string `json:"failureMessage,omitempty"`
 }
@@ -145,11 +147,11 @@ type HarvesterMachine struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the virtual machine that is wanted.
+	// spec defines the virtual machine.
 	// +optional
 	Spec HarvesterMachineSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what is known of the machine.
+	// status is the observed state of the machine.
 	// +optional
 	Status HarvesterMachineStatus `json:"status,omitempty,omitzero"`
 }

@@ -8,16 +8,18 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// HarvesterMachineTemplateSpec is what HarvesterMachines are made from.
+// HarvesterMachineTemplateSpec defines the HarvesterMachines created from a
+// template.
 type HarvesterMachineTemplateSpec struct {
 	// template of the HarvesterMachines.
 	// +optional
 	Template HarvesterMachineTemplateResource `json:"template,omitempty,omitzero"`
 }
 
-// HarvesterMachineTemplateResource is metadata and spec of a HarvesterMachine to be.
+// HarvesterMachineTemplateResource holds the metadata and the spec of a
+// HarvesterMachine created from a template.
 type HarvesterMachineTemplateResource struct {
-	// metadata is labels and annotations to set.
+	// metadata holds labels and annotations to set.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
@@ -26,7 +28,7 @@ type HarvesterMachineTemplateResource struct {
 	Spec HarvesterMachineSpec `json:"spec,omitempty,omitzero"`
 }
 
-// HarvesterMachineTemplate is what HarvesterMachines are made from.
+// HarvesterMachineTemplate is the template of HarvesterMachines.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=harvestermachinetemplates,scope=Namespaced,categories=cluster-api
@@ -38,7 +40,7 @@ type HarvesterMachineTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what HarvesterMachines are made from.
+	// spec defines the HarvesterMachines created from the template.
 	// +optional
 	Spec HarvesterMachineTemplateSpec `json:"spec,omitempty,omitzero"`
 }

@@ -1,16 +1,17 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1beta1 holds the Harvester kinds of the group
-// infrastructure.cluster.x-k8s.io: types, condition types and reasons, labels,
-// annotations and finalizers, nothing else.
+// Package v1beta1 contains the Harvester kinds of the group
+// infrastructure.cluster.x-k8s.io: types, condition types and reasons,
+// labels, annotations and finalizers.
 //
-// The wire format is that of the Harvester provider's v1beta1: same names,
-// types, enums and finalizers, so that objects written for it are accepted here
-// and read back unchanged. Where this package differs it is wider, never
-// narrower: an optional field more, a required field less.
+// The wire format is that of v1beta1 of the upstream Harvester provider: same
+// names, types, enums and finalizers. Objects written for upstream are
+// accepted and survive a round trip unchanged. This package differs only by
+// being more permissive: it has additional optional fields and fewer required
+// fields.
 //
-// v1beta1 is the storage version and the hub of conversion.
+// v1beta1 is the storage version and the conversion hub.
 //
 // +kubebuilder:object:generate=true
 // +groupName=infrastructure.cluster.x-k8s.io

@@ -7,75 +7,84 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Condition FailureDomainsReady of a HarvesterCluster. A domain that is not
-// Active for its health has one of the reasons that follow.
+// Reasons of condition FailureDomainsReady of a HarvesterCluster. A failure
+// domain that is not Active because it is unhealthy has one of the waiting
+// reasons below.
 const (
-	// FailureDomainsReadyCondition tells whether machines can be put in all of
-	// the cluster's failure domains.
+	// FailureDomainsReadyCondition reports whether Machines can be placed in
+	// all failure domains of the cluster.
 	FailureDomainsReadyCondition = faultlinev1.FailureDomainsReadyCondition
 
-	// FailureDomainsNotActiveReason: a domain receives none for its health.
+	// FailureDomainsNotActiveReason surfaces when an unhealthy failure domain
+	// receives no Machines.
 	FailureDomainsNotActiveReason = faultlinev1.ReasonDomainsNotActive
 
-	// LastControlPlaneDomainReason: the last domain of control planes is kept
-	// although it should go.
+	// LastControlPlaneDomainReason surfaces when the last failure domain for
+	// control planes is kept although it should be removed.
 	LastControlPlaneDomainReason = faultlinev1.ReasonLastControlPlaneDomain
 )
 
-// Reasons why a machine waits for a place. Condition MachineCreated of a
-// HarvesterMachine has them, VMProvisioningReady the last, and domains of a HarvesterCluster some. WaitsFor of
-// package placement lists them all.
+// Reasons for a Machine to wait for a failure domain or host. They surface on
+// condition MachineCreated of a HarvesterMachine, the last one on
+// VMProvisioningReady, and some of them on the failure domains of a
+// HarvesterCluster. WaitsFor in package placement lists them all.
 const (
-	// FailureDomainNotFoundReason: the HarvesterCluster has no domain of the
-	// name, and Harvester no host of it.
+	// FailureDomainNotFoundReason surfaces when neither the HarvesterCluster
+	// nor a host of Harvester has a failure domain of the name.
 	FailureDomainNotFoundReason = "FailureDomainNotFound"
 
-	// FailureDomainNotReadyReason: the domain is Cordoned or Evicting.
+	// FailureDomainNotReadyReason surfaces when the failure domain is
+	// Cordoned or Evicting.
 	FailureDomainNotReadyReason = faultlinev1.ReasonFailureDomainNotReady
 
-	// FailureDomainNotNamedReason: a control plane's Machine names no domain,
-	// although its cluster has some for control planes.
+	// FailureDomainNotNamedReason surfaces when a control plane Machine names
+	// no failure domain although its cluster has failure domains for control
+	// planes.
 	FailureDomainNotNamedReason = faultlinev1.ReasonFailureDomainNotNamed
 
-	// FailureDomainNotAssignedReason: a worker's Machine names no domain and has
-	// not been assigned one yet.
+	// FailureDomainNotAssignedReason surfaces when a worker Machine names no
+	// failure domain and has not been assigned one yet.
 	FailureDomainNotAssignedReason = faultlinev1.ReasonFailureDomainNotAssigned
 
-	// FailureDomainWithoutHostsReason: no host of Harvester has the label of the
-	// domain.
+	// FailureDomainWithoutHostsReason surfaces when no host of Harvester has
+	// the label of the failure domain.
 	FailureDomainWithoutHostsReason = "FailureDomainWithoutHosts"
 
-	// FailureDomainHostsUnhealthyReason: no host of the domain is ready.
+	// FailureDomainHostsUnhealthyReason surfaces when no host of the failure
+	// domain is ready.
 	FailureDomainHostsUnhealthyReason = "FailureDomainHostsUnhealthy"
 
-	// FailureDomainHostsCordonedReason: the hosts of the domain that are ready
-	// are cordoned, or have a taint against virtual machines.
+	// FailureDomainHostsCordonedReason surfaces when all ready hosts of the
+	// failure domain are cordoned or have a taint that repels virtual
+	// machines.
 	FailureDomainHostsCordonedReason = "FailureDomainHostsCordoned"
 
-	// AffinityImpossibleReason: no host of the failure domain suits
-	// spec.nodeAffinity.
+	// AffinityImpossibleReason surfaces when no host of the failure domain
+	// satisfies spec.nodeAffinity.
 	AffinityImpossibleReason = "AffinityImpossible"
 
-	// VMUnschedulableReason: no host has room for the virtual machine where it
-	// may be.
+	// VMUnschedulableReason surfaces when no eligible host has enough
+	// capacity for the virtual machine.
 	VMUnschedulableReason = "VMUnschedulable"
 )
 
 // Events of a HarvesterCluster about its failure domains.
 const (
-	// FailureDomainSingleHostReason: the domain has a single host, so that its
-	// machines cannot be migrated and are shut down when it is upgraded.
+	// FailureDomainSingleHostReason is used when a failure domain has a
+	// single host: its machines cannot be migrated and are shut down when the
+	// host is upgraded.
 	FailureDomainSingleHostReason = "FailureDomainSingleHost"
 )
 
-// Condition FailureDomainUnlisted of a HarvesterMachine is there only while the
+// Condition FailureDomainUnlisted of a HarvesterMachine exists only while the
 // Machine names a failure domain that the HarvesterCluster does not list. The
-// machine is kept to it, and is no less ready for it.
+// virtual machine stays restricted to that failure domain, and the condition
+// does not affect Ready.
 const (
-	// FailureDomainUnlistedCondition tells which it is.
+	// FailureDomainUnlistedCondition names the unlisted failure domain.
 	FailureDomainUnlistedCondition = "FailureDomainUnlisted"
 
-	// FailureDomainUnlistedReason: the HarvesterCluster has no domain of that
-	// name.
+	// FailureDomainUnlistedReason surfaces when the HarvesterCluster does not
+	// list the failure domain.
 	FailureDomainUnlistedReason = "FailureDomainUnlisted"
 )

@@ -7,223 +7,239 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Condition HarvesterConnectionReady of a HarvesterCluster. Condition
-// InfrastructureReady of a HarvesterMachine has its reasons, too, while they keep
-// the machine from being looked after.
+// Condition HarvesterConnectionReady of a HarvesterCluster. Its reasons also
+// surface on condition InfrastructureReady of a HarvesterMachine while they
+// keep the machine from being reconciled.
 const (
-	// HarvesterConnectionReadyCondition tells whether Harvester can be used. It
-	// is Unknown while what is known of Harvester may be old.
+	// HarvesterConnectionReadyCondition reports whether Harvester is usable.
+	// It is Unknown while the caches of Harvester may be stale.
 	HarvesterConnectionReadyCondition = "HarvesterConnectionReady"
 
-	// HarvesterConnectionReadyReason: it can.
+	// HarvesterConnectionReadyReason surfaces when Harvester is usable.
 	HarvesterConnectionReadyReason = "HarvesterConnectionReady"
 
-	// HarvesterConnectingReason: the connection is being made.
+	// HarvesterConnectingReason surfaces while the connection is being
+	// established.
 	HarvesterConnectingReason = "HarvesterConnecting"
 
-	// HarvesterConnectionFailedReason: Harvester does not answer.
+	// HarvesterConnectionFailedReason surfaces when Harvester does not
+	// respond.
 	HarvesterConnectionFailedReason = "HarvesterConnectionFailed"
-	// HarvesterSilentReason: Harvester answers, and tells nothing of what changes there.
+	// HarvesterSilentReason surfaces when Harvester responds but sends no
+	// watch events.
 	HarvesterSilentReason = "HarvesterSilent"
 
-	// HarvesterAuthenticationFailedReason: Harvester does not accept the
-	// credentials, which have expired or are another Harvester's.
+	// HarvesterAuthenticationFailedReason surfaces when Harvester rejects the
+	// credentials because they expired or belong to another Harvester.
 	HarvesterAuthenticationFailedReason = "HarvesterAuthenticationFailed"
 
-	// HarvesterAccessDeniedReason: the credentials lack a right. The message
-	// names it.
+	// HarvesterAccessDeniedReason surfaces when the credentials lack a
+	// permission. The message names it.
 	HarvesterAccessDeniedReason = "HarvesterAccessDenied"
 
-	// IdentitySecretNotFoundReason: the Secret that spec.identitySecret names
-	// does not exist.
+	// IdentitySecretNotFoundReason surfaces when the Secret named by
+	// spec.identitySecret does not exist.
 	IdentitySecretNotFoundReason = "IdentitySecretNotFound"
 
-	// IdentitySecretNotAllowedReason: the Secret that spec.identitySecret names
-	// is in another namespace, and its annotation allowed-namespaces does not name
-	// that of the HarvesterCluster.
+	// IdentitySecretNotAllowedReason surfaces when the Secret named by
+	// spec.identitySecret is in another namespace and its annotation
+	// allowed-namespaces does not list the namespace of the HarvesterCluster.
 	IdentitySecretNotAllowedReason = "IdentitySecretNotAllowed"
 
-	// KubeconfigInvalidReason: the Secret has no key kubeconfig, or what it holds
-	// is none that can be used.
+	// KubeconfigInvalidReason surfaces when the Secret has no key kubeconfig
+	// or its value is not a usable kubeconfig.
 	KubeconfigInvalidReason = "KubeconfigInvalid"
 
-	// NotHarvesterReason: what answers is a Kubernetes that lacks the kinds of
+	// NotHarvesterReason surfaces when the API server lacks the kinds of
 	// Harvester.
 	NotHarvesterReason = "NotHarvester"
 
-	// AnotherHarvesterReason: the kubeconfig leads to another Harvester than the
-	// one that has the cluster's machines.
+	// AnotherHarvesterReason surfaces when the kubeconfig leads to a
+	// Harvester other than the one that runs the machines of the cluster.
 	AnotherHarvesterReason = "AnotherHarvester"
 )
 
 // Condition TargetNamespaceReady of a HarvesterCluster.
 const (
-	// TargetNamespaceReadyCondition tells whether spec.targetNamespace is there.
+	// TargetNamespaceReadyCondition reports whether spec.targetNamespace
+	// exists.
 	TargetNamespaceReadyCondition = "TargetNamespaceReady"
 
-	// TargetNamespaceReadyReason: it is.
+	// TargetNamespaceReadyReason surfaces when the namespace exists.
 	TargetNamespaceReadyReason = "TargetNamespaceReady"
 
-	// TargetNamespaceNotReadyReason: it is not, or is being deleted.
+	// TargetNamespaceNotReadyReason surfaces when the namespace does not
+	// exist or is being deleted.
 	TargetNamespaceNotReadyReason = "TargetNamespaceNotReady"
 )
 
-// Condition LoadBalancerReady of a HarvesterCluster. It has also IPPoolNotFound,
-// IPPoolNotOurs and VMIPPoolExhausted.
+// Condition LoadBalancerReady of a HarvesterCluster. The reasons
+// IPPoolNotFound, IPPoolNotOurs and VMIPPoolExhausted surface on it, too.
 const (
-	// LoadBalancerReadyCondition tells whether the control-plane endpoint is
-	// known and, when Harvester makes it, leads to the machines.
+	// LoadBalancerReadyCondition reports whether the control-plane endpoint
+	// is known and, if Harvester provides it, leads to the machines.
 	LoadBalancerReadyCondition = "LoadBalancerReady"
 
-	// LoadBalancerReadyReason: it is and does.
+	// LoadBalancerReadyReason surfaces when the endpoint is known and works.
 	LoadBalancerReadyReason = "LoadBalancerReady"
 
-	// ControlPlaneEndpointGivenReason: there is no load balancer, and
-	// spec.controlPlaneEndpoint is given.
+	// ControlPlaneEndpointGivenReason surfaces when the cluster has no load
+	// balancer and spec.controlPlaneEndpoint is set.
 	ControlPlaneEndpointGivenReason = "ControlPlaneEndpointGiven"
 
-	// ControlPlaneEndpointMissingReason: there is neither
-	// spec.loadBalancerConfig nor spec.controlPlaneEndpoint.
+	// ControlPlaneEndpointMissingReason surfaces when neither
+	// spec.loadBalancerConfig nor spec.controlPlaneEndpoint is set.
 	ControlPlaneEndpointMissingReason = "ControlPlaneEndpointMissing"
 
-	// LoadBalancerNotReadyReason: it is being made, or Harvester reports it as
-	// not ready.
+	// LoadBalancerNotReadyReason surfaces while the load balancer is being
+	// created or Harvester reports it as not ready.
 	LoadBalancerNotReadyReason = "LoadBalancerNotReady"
 
-	// WaitingForLoadBalancerAddressReason: it has no address yet.
+	// WaitingForLoadBalancerAddressReason surfaces while the load balancer
+	// has no address.
 	WaitingForLoadBalancerAddressReason = "WaitingForLoadBalancerAddress"
 
-	// LoadBalancerNoBackendMachineReason: no machine of the control plane runs
-	// yet.
+	// LoadBalancerNoBackendMachineReason surfaces while no control plane
+	// machine runs.
 	LoadBalancerNoBackendMachineReason = "LoadBalancerNoBackendMachine"
 
-	// LoadBalancerHealthcheckFailedReason: no machine answers.
+	// LoadBalancerHealthcheckFailedReason surfaces when no machine responds
+	// to health checks.
 	LoadBalancerHealthcheckFailedReason = "LoadBalancerHealthcheckFailed"
 
-	// LoadBalancerNotOursReason: a load balancer or Service of its name is
-	// somebody else's.
+	// LoadBalancerNotOursReason surfaces when a load balancer or Service of
+	// the same name has another owner.
 	LoadBalancerNotOursReason = "LoadBalancerNotOurs"
 
-	// LoadBalancerRefusedReason: Harvester refuses it.
+	// LoadBalancerRefusedReason surfaces when Harvester rejects the load
+	// balancer.
 	LoadBalancerRefusedReason = "LoadBalancerRefused"
 
-	// LoadBalancerAddressChangedReason: it has another address than
-	// spec.controlPlaneEndpoint, which stays what it is.
+	// LoadBalancerAddressChangedReason surfaces when the address of the load
+	// balancer differs from spec.controlPlaneEndpoint, which is not changed.
 	LoadBalancerAddressChangedReason = "LoadBalancerAddressChanged"
 )
 
-// Conditions CustomIPPoolCreated, VMIPPoolReady and VMIPPoolCreatedByController
-// of a HarvesterCluster. Each is there only when the cluster has such a pool.
+// Conditions CustomIPPoolCreated, VMIPPoolReady and
+// VMIPPoolCreatedByController of a HarvesterCluster. Each exists only when
+// the cluster uses such a pool.
 const (
-	// CustomIPPoolCreatedCondition tells whether the pool of
+	// CustomIPPoolCreatedCondition reports whether the pool of
 	// spec.loadBalancerConfig.ipPool exists.
 	CustomIPPoolCreatedCondition = "CustomIPPoolCreated"
 
-	// CustomIPPoolCreatedSuccessfullyReason: it does.
+	// CustomIPPoolCreatedSuccessfullyReason surfaces when the pool exists.
 	CustomIPPoolCreatedSuccessfullyReason = "CustomIPPoolCreatedSuccessfully"
 
-	// CustomPoolCreationInHarvesterFailedReason: Harvester refuses it.
+	// CustomPoolCreationInHarvesterFailedReason surfaces when Harvester
+	// rejects the pool.
 	CustomPoolCreationInHarvesterFailedReason = "CustomPoolCreationInHarvesterFailed"
 
-	// VMIPPoolReadyCondition tells whether the pools of addresses for machines
-	// exist.
+	// VMIPPoolReadyCondition reports whether the IPPools for machines exist.
 	VMIPPoolReadyCondition = "VMIPPoolReady"
 
-	// VMIPPoolReadyReason: they do.
+	// VMIPPoolReadyReason surfaces when the pools exist.
 	VMIPPoolReadyReason = "VMIPPoolReady"
 
-	// VMIPPoolCreationFailedReason: Harvester refuses the pool of
-	// spec.vmNetworkConfig.ipPool.
+	// VMIPPoolCreationFailedReason surfaces when Harvester rejects the pool
+	// of spec.vmNetworkConfig.ipPool.
 	VMIPPoolCreationFailedReason = "VMIPPoolCreationFailed"
 
-	// VMIPPoolCreatedByControllerCondition tells that the pool of
-	// spec.vmNetworkConfig.ipPool was made for the cluster and goes with it.
+	// VMIPPoolCreatedByControllerCondition reports that the pool of
+	// spec.vmNetworkConfig.ipPool was created for the cluster and is deleted
+	// with it.
 	VMIPPoolCreatedByControllerCondition = "VMIPPoolCreatedByController"
 
-	// VMIPPoolCreatedByControllerReason: it was.
+	// VMIPPoolCreatedByControllerReason surfaces when the pool was created
+	// for the cluster.
 	VMIPPoolCreatedByControllerReason = "VMIPPoolCreatedByController"
 
-	// IPPoolNotOursReason: a pool of the name of one that is to be made is
-	// somebody else's.
+	// IPPoolNotOursReason surfaces when a pool with the name of the pool to
+	// create has another owner.
 	IPPoolNotOursReason = "IPPoolNotOurs"
 )
 
-// Condition CloudProviderConfigReady of a HarvesterCluster. It is there only with
-// spec.updateCloudProviderConfig, and until what was made for it is gone.
+// Condition CloudProviderConfigReady of a HarvesterCluster. It exists only
+// while spec.updateCloudProviderConfig is set or objects created for it
+// remain.
 const (
-	// CloudProviderConfigReadyCondition tells whether the manifests of
-	// Harvester's cloud provider have their kubeconfig.
+	// CloudProviderConfigReadyCondition reports whether the manifests of
+	// Harvester's cloud provider contain its kubeconfig.
 	CloudProviderConfigReadyCondition = "CloudProviderConfigReady"
 
-	// CloudProviderConfigGeneratedSuccessfullyReason: they have.
+	// CloudProviderConfigGeneratedSuccessfullyReason surfaces when the
+	// manifests contain the kubeconfig.
 	CloudProviderConfigGeneratedSuccessfullyReason = "CloudProviderConfigGeneratedSuccessfully"
 
-	// CloudProviderConfigNotReadyReason: the ConfigMap, or Harvester's own
-	// address, is not there.
+	// CloudProviderConfigNotReadyReason surfaces when the ConfigMap, or
+	// Harvester's own address, is missing.
 	CloudProviderConfigNotReadyReason = "CloudProviderConfigNotReady"
 
-	// CloudProviderConfigNotAllowedReason: the ConfigMap or Secret is in a
-	// namespace in which the cluster may not have it changed, or does not show
-	// that it is for a cloud provider.
+	// CloudProviderConfigNotAllowedReason surfaces when the cluster may not
+	// change ConfigMaps or Secrets in the namespace, or when the ConfigMap or
+	// Secret is not marked as one for a cloud provider.
 	CloudProviderConfigNotAllowedReason = "CloudProviderConfigNotAllowed"
 
-	// CloudProviderConfigGenerationFailedReason: Harvester, or the API server,
-	// refuses what is needed.
+	// CloudProviderConfigGenerationFailedReason surfaces when Harvester or
+	// the API server rejects an object that is needed.
 	CloudProviderConfigGenerationFailedReason = "CloudProviderConfigGenerationFailed"
 
-	// CloudProviderConfigNotRemovedReason: spec.updateCloudProviderConfig is
-	// there no longer, and Harvester refuses to remove the account.
+	// CloudProviderConfigNotRemovedReason surfaces when
+	// spec.updateCloudProviderConfig was removed and Harvester refuses to
+	// delete the account.
 	CloudProviderConfigNotRemovedReason = "CloudProviderConfigNotRemoved"
 )
 
 // Condition InfrastructureReady, of HarvesterClusters and HarvesterMachines.
 const (
-	// InfrastructureReadyCondition of a HarvesterCluster tells whether machines
-	// may be created; of a HarvesterMachine whether it runs and its Node has its
-	// provider ID.
+	// InfrastructureReadyCondition of a HarvesterCluster reports whether
+	// Machines can be created; that of a HarvesterMachine whether the virtual
+	// machine runs and its Node has its provider ID.
 	InfrastructureReadyCondition = "InfrastructureReady"
 
-	// InfrastructureReadyReason: they may, or it does.
+	// InfrastructureReadyReason surfaces when the infrastructure is ready.
 	InfrastructureReadyReason = "InfrastructureReady"
 
-	// InfrastructureProvisioningInProgressReason: not yet. Another condition
-	// says why.
+	// InfrastructureProvisioningInProgressReason surfaces while the
+	// infrastructure is not ready. Another condition reports why.
 	InfrastructureProvisioningInProgressReason = "InfrastructureProvisioningInProgress"
 
-	// WaitingForMachinesReason: the HarvesterCluster is being deleted and still
-	// has machines.
+	// WaitingForMachinesReason surfaces when the HarvesterCluster is being
+	// deleted and still has machines.
 	WaitingForMachinesReason = "WaitingForMachines"
 
-	// DeletingReason: the object is being deleted.
+	// DeletingReason surfaces when the object is being deleted.
 	DeletingReason = clusterv1.DeletingReason
 
-	// DeletionBlockedReason: the object is being deleted, and Harvester cannot
-	// be asked to remove what it has there. The message says how to go on
-	// without it.
+	// DeletionBlockedReason surfaces when the object is being deleted and its
+	// objects on Harvester cannot be deleted because Harvester is unusable.
+	// The message explains how to continue without Harvester.
 	DeletionBlockedReason = "DeletionBlocked"
 
-	// LoadBalancersKeptReason of an event: load balancers of Services stay on
-	// Harvester although the cluster is deleted, because another
-	// HarvesterCluster has the same workload cluster.
+	// LoadBalancersKeptReason is used in an event when load balancers of
+	// Services stay on Harvester although the cluster is deleted, because
+	// another HarvesterCluster has the same workload cluster.
 	LoadBalancersKeptReason = "LoadBalancersKept"
 )
 
-// Condition Ready, of HarvesterClusters and HarvesterMachines, sums up the
-// others.
+// Condition Ready, of HarvesterClusters and HarvesterMachines, summarizes the
+// other conditions.
 const (
-	// ReadyCondition is true when all the other conditions are.
+	// ReadyCondition is true when all other conditions are true.
 	ReadyCondition = clusterv1.ReadyCondition
 
-	// NotReadyReason: a condition is not as it should be.
+	// NotReadyReason surfaces when another condition is not true.
 	NotReadyReason = clusterv1.NotReadyReason
 )
 
-// Conditions and reasons of upstream that no code of this provider uses. They
-// are here for those who compile against them.
+// Conditions and reasons of upstream that this provider does not use. They
+// exist for clients that compile against them.
 const (
-	// InitMachineCreatedCondition told whether the first machine was created.
+	// InitMachineCreatedCondition reported whether the first machine was
+	// created.
 	InitMachineCreatedCondition = "InitMachineCreated"
 
-	// FleetIntegrationReadyCondition told whether labels were copied to Rancher.
+	// FleetIntegrationReadyCondition reported whether labels were copied to
+	// Rancher.
 	FleetIntegrationReadyCondition = "FleetIntegrationReady"
 )

@@ -14,48 +14,51 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// HarvesterClusterSpec is which Harvester a cluster is on, how its API server is
-// reached and which failure domains its machines are put in.
+// HarvesterClusterSpec defines the Harvester that a cluster runs on, how its
+// API server is reached and the failure domains of its machines.
 type HarvesterClusterSpec struct {
-	// server is the URL of Harvester's API server. It is set by the controller,
+	// server is the URL of Harvester's API server. The controller sets it
 	// from the kubeconfig.
 	// +optional
 	Server string `json:"server,omitempty"`
 
-	// identitySecret names the Secret with the kubeconfig of Harvester, in its
-	// key kubeconfig.
+	// identitySecret names the Secret whose key kubeconfig holds the
+	// kubeconfig of Harvester.
 	// +required
 	IdentitySecret SecretKey `json:"identitySecret,omitempty,omitzero"`
 
-	// loadBalancerConfig is the load balancer that Harvester makes for the
-	// control-plane endpoint. Without it controlPlaneEndpoint is given, by the
-	// user or for kube-vip in the guests.
+	// loadBalancerConfig configures the load balancer that Harvester creates
+	// for the control-plane endpoint. If it is not set, controlPlaneEndpoint
+	// must be set by the user, for example for kube-vip in the guests.
 	// +optional
 	LoadBalancerConfig LoadBalancerConfig `json:"loadBalancerConfig,omitempty,omitzero"`
 
-	// controlPlaneEndpoint is where the cluster's API server is reached. It is
-	// set from the load balancer when there is one, and does not change then.
+	// controlPlaneEndpoint is the endpoint of the cluster's API server. If
+	// the cluster has a load balancer, the controller sets it from the load
+	// balancer and it does not change afterwards.
 	// +optional
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
-	// targetNamespace is the namespace on Harvester that virtual machines, their
-	// volumes and the load balancer are made in.
+	// targetNamespace is the namespace on Harvester in which virtual
+	// machines, their volumes and the load balancer are created.
 	// +required
 	TargetNamespace string `json:"targetNamespace"`
 
 	// updateCloudProviderConfig names the manifests of Harvester's cloud
-	// provider into which a kubeconfig is written that is made for it.
+	// provider. The controller creates a kubeconfig for the cloud provider
+	// and writes it to them.
 	// +optional
 	UpdateCloudProviderConfig UpdateCloudProviderConfig `json:"updateCloudProviderConfig,omitempty,omitzero"`
 
-	// vmNetworkConfig gives machines addresses from pools. Without it they use
-	// DHCP.
+	// vmNetworkConfig assigns addresses from IPPools to machines. Machines
+	// use DHCP if it is not set.
 	// +optional
 	VMNetworkConfig *VMNetworkConfig `json:"vmNetworkConfig,omitempty"`
 
-	// failureDomains that machines may be put in. A domain is the hosts of
-	// Harvester that have its value in the label that it names. Without any the
-	// domains are the values of the label failureDomainTopologyKey.
+	// failureDomains lists the failure domains of the cluster. A failure
+	// domain consists of the hosts of Harvester whose label topologyKey has
+	// the value topologyValue. If the list is empty, each value of the host
+	// label failureDomainTopologyKey is a failure domain.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -63,16 +66,16 @@ type HarvesterClusterSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	FailureDomains []HarvesterFailureDomain `json:"failureDomains,omitempty"`
 
-	// failureDomainTopologyKey is the label of hosts by which failure domains
-	// are found when failureDomains lists none: each of its values is the name
-	// of one. Hosts without it are in none. Defaults to
-	// topology.kubernetes.io/zone.
+	// failureDomainTopologyKey is the host label from which failure domains
+	// are discovered when failureDomains is empty: each of its values is the
+	// name of a failure domain. Hosts without the label are in no failure
+	// domain. Defaults to topology.kubernetes.io/zone.
 	// +optional
 	// +kubebuilder:validation:MaxLength=317
 	FailureDomainTopologyKey string `json:"failureDomainTopologyKey,omitempty"`
 
-	// distribution is how machines are spread over the failure domains, and
-	// what single failure domains may be used for.
+	// distribution configures how machines are spread over the failure
+	// domains and what single failure domains may be used for.
 	// +optional
 	Distribution faultlinev1.Distribution `json:"distribution,omitempty,omitzero"`
 }
@@ -88,22 +91,22 @@ type SecretKey struct {
 	Name string `json:"name"`
 }
 
-// APIEndpoint is where an API server is reached.
+// APIEndpoint is the endpoint of an API server.
 type APIEndpoint struct {
-	// host name or address.
+	// host is a host name or an IP address.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Host string `json:"host,omitempty"`
 
-	// port number. Defaults to 6443.
+	// port is the port number. Defaults to 6443.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
 }
 
-// IsSet reports whether the endpoint is known. An unspecified address, such as
-// 0.0.0.0, stands in templates for one that is not.
+// IsSet reports whether the endpoint is known. Templates use an unspecified
+// address, such as 0.0.0.0, for an endpoint that is not known yet.
 func (e APIEndpoint) IsSet() bool {
 	ip := net.ParseIP(e.Host)
 	return e.Host != "" && (ip == nil || !ip.IsUnspecified())
@@ -114,58 +117,61 @@ func (e APIEndpoint) String() string {
 	return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
 }
 
-// HarvesterFailureDomain is a failure domain, and what is special about the
-// machines in it.
+// HarvesterFailureDomain is a failure domain and the settings of the machines
+// in it.
 type HarvesterFailureDomain struct {
-	// name of the domain, by which Machines refer to it.
+	// name of the failure domain. Machines refer to it by this name.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// controlPlane tells whether machines of the control plane may be put in the
-	// domain. Defaults to true.
+	// controlPlane indicates whether control plane machines may be placed in
+	// the failure domain. Defaults to true.
 	// +optional
 	ControlPlane *bool `json:"controlPlane,omitempty"`
 
-	// topologyKey is the label that hosts of the domain have. Defaults to
-	// topology.kubernetes.io/zone.
+	// topologyKey is the label of the hosts in the failure domain. Defaults
+	// to topology.kubernetes.io/zone.
 	// +optional
 	// +kubebuilder:validation:MaxLength=317
 	TopologyKey string `json:"topologyKey,omitempty"`
 
-	// topologyValue is the value of the label. Defaults to the domain's name.
+	// topologyValue is the value of the label. Defaults to the name of the
+	// failure domain.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	TopologyValue string `json:"topologyValue,omitempty"`
 
-	// networks that machines in the domain are attached to, in the place of
-	// those of the machine, as namespace/name or name.
+	// networks that machines in the failure domain are attached to, as
+	// namespace/name or name. They replace the networks of the machine.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Networks []string `json:"networks,omitempty"`
 
-	// vmNetworkConfig gives machines in the domain addresses from pools of its
-	// own. It goes before that of the cluster; that of a machine goes before it.
+	// vmNetworkConfig assigns addresses from IPPools to machines in the
+	// failure domain. It takes precedence over that of the cluster; that of a
+	// machine takes precedence over it.
 	// +optional
 	VMNetworkConfig *VMNetworkConfig `json:"vmNetworkConfig,omitempty"`
 
-	// storageClass of volumes of machines in the domain that are not filled
-	// from an image, in the place of that of the machine.
+	// storageClass of volumes that are not created from an image, for
+	// machines in the failure domain. It replaces the storage class of the
+	// machine's volumes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	StorageClass string `json:"storageClass,omitempty"`
 }
 
-// ForControlPlane reports whether machines of the control plane may be put in
-// the domain.
+// ForControlPlane reports whether control plane machines may be placed in the
+// failure domain.
 func (d *HarvesterFailureDomain) ForControlPlane() bool {
 	return d.ControlPlane == nil || *d.ControlPlane
 }
 
-// Topology returns the label that hosts of the domain have, and its value.
+// Topology returns the host label of the failure domain and its value.
 func (d *HarvesterFailureDomain) Topology() (key, value string) {
 	key, value = d.TopologyKey, d.TopologyValue
 	if key == "" {
@@ -177,8 +183,8 @@ func (d *HarvesterFailureDomain) Topology() (key, value string) {
 	return key, value
 }
 
-// DiscoveryKey returns the label of hosts whose values are failure domains when
-// none is listed.
+// DiscoveryKey returns the host label from which failure domains are
+// discovered when the spec lists none.
 func (s *HarvesterClusterSpec) DiscoveryKey() string {
 	if s.FailureDomainTopologyKey == "" {
 		return corev1.LabelTopologyZone
@@ -186,13 +192,14 @@ func (s *HarvesterClusterSpec) DiscoveryKey() string {
 	return s.FailureDomainTopologyKey
 }
 
-// UpdateCloudProviderConfig names manifests of Harvester's cloud provider, in a
-// ConfigMap, or a Secret of type addons.cluster.x-k8s.io/resource-set, that a
-// ClusterResourceSet brings to the cluster, and the Secret in them that a
-// kubeconfig is written to.
+// UpdateCloudProviderConfig names the manifests of Harvester's cloud provider
+// and the Secret in them that receives a kubeconfig. The manifests are in a
+// ConfigMap, or in a Secret of type addons.cluster.x-k8s.io/resource-set,
+// that a ClusterResourceSet applies to the cluster.
 type UpdateCloudProviderConfig struct {
-	// manifestsConfigMapNamespace is the namespace of the ConfigMap or Secret. It is
-	// that of the cluster, unless the administrator allows another.
+	// manifestsConfigMapNamespace is the namespace of the ConfigMap or
+	// Secret. It must be that of the cluster, unless the administrator allows
+	// another.
 	// +required
 	ManifestsConfigMapNamespace string `json:"manifestsConfigMapNamespace"`
 
@@ -200,11 +207,12 @@ type UpdateCloudProviderConfig struct {
 	// +required
 	ManifestsConfigMapName string `json:"manifestsConfigMapName"`
 
-	// manifestsConfigMapKey is the key of the manifests in it.
+	// manifestsConfigMapKey is the key of the manifests in the ConfigMap or
+	// Secret.
 	// +required
 	ManifestsConfigMapKey string `json:"manifestsConfigMapKey"`
 
-	// cloudConfigCredentialsSecretName is the name of the Secret among the
+	// cloudConfigCredentialsSecretName is the name of the Secret in the
 	// manifests.
 	// +required
 	CloudConfigCredentialsSecretName string `json:"cloudConfigCredentialsSecretName"`
@@ -215,10 +223,10 @@ type UpdateCloudProviderConfig struct {
 	CloudConfigCredentialsSecretKey string `json:"cloudConfigCredentialsSecretKey"`
 }
 
-// HarvesterClusterStatus is what was found of the cluster's infrastructure.
+// HarvesterClusterStatus is the observed state of a HarvesterCluster.
 type HarvesterClusterStatus struct {
-	// ready is true once machines may be created. It is the same as
-	// initialization.provisioned, for those who read it from older versions.
+	// ready is true once Machines can be created. It equals
+	// initialization.provisioned and exists for clients of older versions.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 
@@ -232,49 +240,50 @@ type HarvesterClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// initialization is how far the first provisioning is.
+	// initialization reports the progress of the initial provisioning.
 	// +optional
 	Initialization Initialization `json:"initialization,omitempty,omitzero"`
 
-	// failureDomains that machines may be put in, sorted by name. Cluster API
-	// copies them to the Cluster.
+	// failureDomains that machines may be placed in, sorted by name. Cluster
+	// API copies them to the Cluster.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=100
 	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
 
-	// distribution is what is known about the failure domains and about the
+	// distribution is the observed state of the failure domains and of the
 	// machines in them.
 	// +optional
 	Distribution faultlinev1.DistributionStatus `json:"distribution,omitempty,omitzero"`
 
 	// workloadClusterUID is the UID of the namespace kube-system of the
-	// workload cluster, once that has been reached. When the cluster is
-	// deleted, the load balancers of Services in targetNamespace that have it
-	// in their annotation cloudprovider.harvesterhci.io/cluster-uid go, too.
+	// workload cluster. It is set once the workload cluster has been reached.
+	// When the cluster is deleted, the load balancers of Services in
+	// targetNamespace with this UID in the annotation
+	// cloudprovider.harvesterhci.io/cluster-uid are deleted, too.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	WorkloadClusterUID string `json:"workloadClusterUID,omitempty"`
 
-	// id is the id of the cluster, which what is made for it on Harvester has in
-	// its labels. It is the same as in the annotation
+	// id identifies the cluster on Harvester, in the labels of the objects
+	// created for it. It equals the annotation
 	// infrastructure.cluster.x-k8s.io/harvester-cluster-id, which is restored
-	// from here if something removes it.
+	// from this field if it is removed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id,omitempty"`
 
-	// deprecated holds status of older API versions.
+	// deprecated holds the status of older API versions.
 	// +optional
 	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
 }
 
-// Initialization is how far the first provisioning is.
+// Initialization reports the progress of the initial provisioning.
 type Initialization struct {
-	// provisioned is true once a HarvesterCluster can have machines, or a
-	// HarvesterMachine runs and has its provider ID. It is part of the Cluster
-	// API contract and stays true.
+	// provisioned is true once Machines of a HarvesterCluster can be created,
+	// or once the virtual machine of a HarvesterMachine runs and has its
+	// provider ID. It is part of the Cluster API contract and stays true.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
@@ -297,12 +306,12 @@ type HarvesterCluster struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is which Harvester the cluster is on, how its API server is reached
-	// and which failure domains its machines are put in.
+	// spec defines the Harvester that the cluster runs on, how its API server
+	// is reached and the failure domains of its machines.
 	// +required
 	Spec HarvesterClusterSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what was found of the cluster's infrastructure.
+	// status is the observed state of the cluster's infrastructure.
 	// +optional
 	Status HarvesterClusterStatus `json:"status,omitempty,omitzero"`
 }
@@ -317,8 +326,8 @@ func (c *HarvesterCluster) SetConditions(conditions []metav1.Condition) {
 	c.Status.Conditions = conditions
 }
 
-// ID returns what the cluster is known by on Harvester; "" as long as nothing may
-// be made there.
+// ID returns the id of the cluster on Harvester. It is "" as long as no
+// object may be created there.
 func (c *HarvesterCluster) ID() string {
 	if id := c.Annotations[ClusterIDAnnotation]; id != "" {
 		return id
@@ -326,12 +335,14 @@ func (c *HarvesterCluster) ID() string {
 	return c.Status.ID
 }
 
-// Distribution points to what is wanted and what is known of the failure domains.
+// Distribution returns pointers to the desired and the observed distribution
+// over failure domains.
 func (c *HarvesterCluster) Distribution() (*faultlinev1.Distribution, *faultlinev1.DistributionStatus) {
 	return &c.Spec.Distribution, &c.Status.Distribution
 }
 
-// FailureDomains points to the failure domains that Cluster API sees.
+// FailureDomains returns a pointer to the failure domains that Cluster API
+// reads.
 func (c *HarvesterCluster) FailureDomains() *[]clusterv1.FailureDomain {
 	return &c.Status.FailureDomains
 }

@@ -9,150 +9,165 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Condition MachineCreated of a HarvesterMachine. While the failure domain does
-// not suit it has one of the reasons of failure domains.
+// Condition MachineCreated of a HarvesterMachine. While the failure domain is
+// not suitable, it has one of the reasons of failure domains.
 const (
-	// MachineCreatedCondition tells whether the virtual machine has been made.
+	// MachineCreatedCondition reports whether the virtual machine has been
+	// created.
 	MachineCreatedCondition = "MachineCreated"
 
-	// MachineCreatedReason: it has.
+	// MachineCreatedReason surfaces when the virtual machine has been
+	// created.
 	MachineCreatedReason = "MachineCreated"
 
-	// MachineNotFoundReason: it was made, and somebody has deleted it since.
+	// MachineNotFoundReason surfaces when the virtual machine was deleted
+	// outside of the provider.
 	MachineNotFoundReason = "MachineNotFound"
 
-	// WaitingForHarvesterClusterReason: the HarvesterCluster does not exist.
+	// WaitingForHarvesterClusterReason surfaces when the HarvesterCluster
+	// does not exist.
 	WaitingForHarvesterClusterReason = "WaitingForHarvesterCluster"
 
-	// WaitingForClusterInfrastructureReadyReason: the cluster's infrastructure is
-	// not provisioned yet.
+	// WaitingForClusterInfrastructureReadyReason surfaces when the
+	// infrastructure of the cluster is not provisioned yet.
 	WaitingForClusterInfrastructureReadyReason = clusterv1.WaitingForClusterInfrastructureReadyReason
 
-	// WaitingForBootstrapDataReason: there is no bootstrap data yet.
+	// WaitingForBootstrapDataReason surfaces when the bootstrap data does not
+	// exist yet.
 	WaitingForBootstrapDataReason = clusterv1.WaitingForBootstrapDataReason
 
-	// WaitingForAddressReason: the virtual machine is not made before it has an
-	// address. Condition VMIPAllocated says why it has none.
+	// WaitingForAddressReason surfaces while the virtual machine is not
+	// created because it has no address. Condition VMIPAllocated reports why.
 	WaitingForAddressReason = "WaitingForAddress"
 
-	// VirtualMachineNotOursReason: a virtual machine of its name is somebody
-	// else's, and not for certain that of another HarvesterMachine.
+	// VirtualMachineNotOursReason surfaces when a virtual machine of the same
+	// name has another owner, which is not certainly another
+	// HarvesterMachine.
 	VirtualMachineNotOursReason = "VirtualMachineNotOurs"
 
-	// IDNotOursReason: the id in its annotations was made for another object, of
-	// which this one is a copy. Condition InfrastructureReady of a HarvesterCluster
-	// has it, too.
+	// IDNotOursReason surfaces when the object is a copy: the id in its
+	// annotations was generated for another object. Condition
+	// InfrastructureReady of a HarvesterCluster has it, too.
 	IDNotOursReason = "IDNotOurs"
 
-	// AnnotationsRemovedReason: a policy or webhook of the management cluster removes
-	// annotations or finalizers that have to be stored before anything is made on
-	// Harvester. Condition InfrastructureReady has it, too.
+	// AnnotationsRemovedReason surfaces when a policy or webhook of the
+	// management cluster removes annotations or finalizers that must be
+	// stored before objects are created on Harvester. Condition
+	// InfrastructureReady has it, too.
 	AnnotationsRemovedReason = faultlinev1.ReasonAnnotationsRemoved
 
-	// VirtualMachineRefusedReason: Harvester refuses the virtual machine, for a
-	// quota, a policy or a webhook.
+	// VirtualMachineRefusedReason surfaces when Harvester rejects the virtual
+	// machine, because of a quota, a policy or a webhook.
 	VirtualMachineRefusedReason = "VirtualMachineRefused"
 
-	// MachineSpecInvalidReason: the spec cannot be made a virtual machine.
+	// MachineSpecInvalidReason surfaces when no virtual machine can be built
+	// from the spec.
 	MachineSpecInvalidReason = "MachineSpecInvalid"
 
-	// ImageNotFoundReason: a volume's image does not exist.
+	// ImageNotFoundReason surfaces when the image of a volume does not exist.
 	ImageNotFoundReason = "ImageNotFound"
 
-	// ImageAmbiguousReason: several images have the display name that a volume
-	// names.
+	// ImageAmbiguousReason surfaces when several images have the display name
+	// of a volume's image.
 	ImageAmbiguousReason = "ImageAmbiguous"
 
-	// ImageNotReadyReason: a volume's image is not downloaded yet, or cannot be.
+	// ImageNotReadyReason surfaces when the image of a volume is not
+	// downloaded yet or its download failed.
 	ImageNotReadyReason = "ImageNotReady"
 
-	// StorageClassNotFoundReason: a volume's storage class does not exist.
+	// StorageClassNotFoundReason surfaces when the storage class of a volume
+	// does not exist.
 	StorageClassNotFoundReason = "StorageClassNotFound"
 
-	// NetworkNotFoundReason: a network does not exist.
+	// NetworkNotFoundReason surfaces when a network does not exist.
 	NetworkNotFoundReason = "NetworkNotFound"
 
-	// NetworkMissingReason: neither the machine nor its failure domain names a
-	// network.
+	// NetworkMissingReason surfaces when neither the machine nor its failure
+	// domain names a network.
 	NetworkMissingReason = "NetworkMissing"
 
-	// KeyPairNotFoundReason: the KeyPair does not exist.
+	// KeyPairNotFoundReason surfaces when the KeyPair does not exist.
 	KeyPairNotFoundReason = "KeyPairNotFound"
 )
 
-// Condition VMIPAllocated of a HarvesterMachine. It is there only when the machine
-// has its address from a pool.
+// Condition VMIPAllocated of a HarvesterMachine. It exists only when the
+// machine gets its address from an IPPool.
 const (
-	// VMIPAllocatedCondition tells whether the machine has an address.
+	// VMIPAllocatedCondition reports whether the machine has an address.
 	VMIPAllocatedCondition = "VMIPAllocated"
 
-	// VMIPAllocatedReason: it has.
+	// VMIPAllocatedReason surfaces when the machine has an address.
 	VMIPAllocatedReason = "VMIPAllocated"
 
-	// VMIPAllocationFailedReason: no pool can give it one.
+	// VMIPAllocationFailedReason surfaces when no pool can allocate an
+	// address.
 	VMIPAllocationFailedReason = "VMIPAllocationFailed"
 
-	// AddressNotOursReason: the address that it runs with is another's in the
-	// pool.
+	// AddressNotOursReason surfaces when the pool records another holder for
+	// the address that the machine uses.
 	AddressNotOursReason = "AddressNotOurs"
 
-	// VMIPPoolExhaustedReason: no pool has an address left. Condition
-	// LoadBalancerReady of a HarvesterCluster has it, too.
+	// VMIPPoolExhaustedReason surfaces when no pool has a free address.
+	// Condition LoadBalancerReady of a HarvesterCluster has it, too.
 	VMIPPoolExhaustedReason = "VMIPPoolExhausted"
 
-	// IPPoolNotFoundReason: a pool that is referred to does not exist. Conditions
-	// LoadBalancerReady and VMIPPoolReady of a HarvesterCluster have it, too.
+	// IPPoolNotFoundReason surfaces when a referenced pool does not exist.
+	// Conditions LoadBalancerReady and VMIPPoolReady of a HarvesterCluster
+	// have it, too.
 	IPPoolNotFoundReason = "IPPoolNotFound"
 
-	// IPPoolNetworkMismatchReason: every pool is for other networks than those
-	// of the machine.
+	// IPPoolNetworkMismatchReason surfaces when every pool is for networks
+	// that the machine is not attached to.
 	IPPoolNetworkMismatchReason = "IPPoolNetworkMismatch"
 )
 
 // Condition VMProvisioningReady of a HarvesterMachine.
 const (
-	// VMProvisioningReadyCondition tells whether the virtual machine has its
-	// volumes and a host.
+	// VMProvisioningReadyCondition reports whether the virtual machine has
+	// its volumes and a host.
 	VMProvisioningReadyCondition = "VMProvisioningReady"
 
-	// VMProvisioningReadyReason: it has.
+	// VMProvisioningReadyReason surfaces when the virtual machine has its
+	// volumes and a host.
 	VMProvisioningReadyReason = "VMProvisioningReady"
 
-	// VMProvisioningInProgressReason: not yet.
+	// VMProvisioningInProgressReason surfaces while volumes or the host are
+	// missing.
 	VMProvisioningInProgressReason = "VMProvisioningInProgress"
 
-	// VMProvisioningFailedReason: Harvester reports that it cannot make a volume
-	// or start the virtual machine.
+	// VMProvisioningFailedReason surfaces when Harvester reports that it
+	// cannot create a volume or start the virtual machine.
 	VMProvisioningFailedReason = "VMProvisioningFailed"
 )
 
 // Condition VMRunning of a HarvesterMachine.
 const (
-	// VMRunningCondition tells whether the virtual machine runs.
+	// VMRunningCondition reports whether the virtual machine runs.
 	VMRunningCondition = "VMRunning"
 
-	// VMRunningReason: it does.
+	// VMRunningReason surfaces when the virtual machine runs.
 	VMRunningReason = "VMRunning"
 
-	// VMNotRunningReason: it does not.
+	// VMNotRunningReason surfaces when the virtual machine does not run.
 	VMNotRunningReason = "VMNotRunning"
 
-	// VMPausedReason: somebody has paused it.
+	// VMPausedReason surfaces when the virtual machine is paused.
 	VMPausedReason = "VMPaused"
 
-	// VMHostUnreachableReason: the host that it runs on does not report.
+	// VMHostUnreachableReason surfaces when the host of the virtual machine
+	// does not report its status.
 	VMHostUnreachableReason = "VMHostUnreachable"
 )
 
 // Condition InfrastructureReady of a HarvesterMachine has these reasons in
-// addition to those of a HarvesterCluster. Of a machine that has been provisioned
-// and does not run any more it has the reason that VMRunning has.
+// addition to those of a HarvesterCluster. When a provisioned machine no
+// longer runs, it has the reason of VMRunning.
 const (
-	// WaitingForNodeReason: the virtual machine runs, and its Node has not
-	// joined yet.
+	// WaitingForNodeReason surfaces when the virtual machine runs and its
+	// Node has not joined yet.
 	WaitingForNodeReason = "WaitingForNode"
 
-	// UnexpectedProviderIDReason: the Node of the machine has a provider ID that
-	// is not the machine's.
+	// UnexpectedProviderIDReason surfaces when the Node of the machine has a
+	// provider ID other than the machine's.
 	UnexpectedProviderIDReason = "UnexpectedProviderID"
 )

@@ -10,15 +10,14 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// HarvesterMachineSpec is the virtual machine that a Machine wants.
+// HarvesterMachineSpec defines the virtual machine of a Machine.
 type HarvesterMachineSpec struct {
-	// providerID is harvester:// and the UID of the virtual machine. It is set
-	// by the controller.
+	// providerID is harvester:// followed by the UID of the virtual machine.
+	// The controller sets it.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
 
-	// failureDomain that the virtual machine is to be in when its Machine names
-	// none.
+	// failureDomain of the virtual machine, used when its Machine names none.
 	// +optional
 	FailureDomain string `json:"failureDomain,omitempty"`
 
@@ -26,56 +25,57 @@ type HarvesterMachineSpec struct {
 	// +required
 	CPU uint32 `json:"cpu"`
 
-	// memory is how much memory the virtual machine has, such as 4Gi.
+	// memory is the memory of the virtual machine, such as 4Gi.
 	// +required
 	Memory string `json:"memory"`
 
-	// sshUser is the user of the image that the key of sshKeyPair is given to.
+	// sshUser is the user of the image that receives the key of sshKeyPair.
 	// +optional
 	SSHUser string `json:"sshUser,omitempty"`
 
-	// sshKeyPair is a KeyPair on Harvester whose public key may log in, as
-	// namespace/name, or name in the target namespace.
+	// sshKeyPair is a KeyPair on Harvester whose public key is authorized to
+	// log in, as namespace/name, or name in the target namespace.
 	// +optional
 	SSHKeyPair string `json:"sshKeyPair,omitempty"`
 
-	// volumes of the virtual machine, at least one. It boots from the first,
-	// unless they have an order. Only in a template they may be left for patches
-	// of a ClusterClass to fill in.
+	// volumes of the virtual machine, at least one. It boots from the first
+	// one unless the volumes have a bootOrder. Only a template may leave them
+	// out, for patches of a ClusterClass to fill in.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Volumes []Volume `json:"volumes,omitempty"`
 
 	// networks that the virtual machine is attached to, as namespace/name, or
-	// name in the target namespace. Those of its failure domain go before them.
+	// name in the target namespace. The networks of its failure domain
+	// replace them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Networks []string `json:"networks,omitempty"`
 
-	// nodeAffinity is which hosts of Harvester the virtual machine may be on, or
-	// should. Its failure domain is required in addition to it.
+	// nodeAffinity defines the hosts of Harvester that the virtual machine
+	// must or should run on. Its failure domain is required in addition.
 	// +optional
 	NodeAffinity *corev1.NodeAffinity `json:"nodeAffinity,omitempty"`
 
-	// workloadAffinity is which other workloads on Harvester the virtual machine
-	// must be near, or should.
+	// workloadAffinity defines the workloads on Harvester that the virtual
+	// machine must or should run close to.
 	// +optional
 	WorkloadAffinity *corev1.PodAffinity `json:"workloadAffinity,omitempty"`
 
-	// networkConfig gives the virtual machine one fixed address. It goes before
-	// addresses from pools of the cluster.
+	// networkConfig assigns a single fixed address to the virtual machine. It
+	// takes precedence over addresses from pools of the cluster.
 	// +optional
 	NetworkConfig *NetworkConfig `json:"networkConfig,omitempty"`
 
-	// vmNetworkConfig gives the virtual machine an address from pools, in the
-	// place of those of its failure domain and of the cluster. It cannot be set
-	// together with networkConfig, and cannot have ipPool.
+	// vmNetworkConfig assigns addresses from IPPools to the virtual machine.
+	// It replaces that of its failure domain and of the cluster. It cannot be
+	// set together with networkConfig and cannot have ipPool.
 	// +optional
 	VMNetworkConfig *VMNetworkConfig `json:"vmNetworkConfig,omitempty"`
 
-	// firmware that the virtual machine boots with. Without it that is BIOS.
+	// firmware that the virtual machine boots with. Defaults to BIOS.
 	// +optional
 	Firmware *Firmware `json:"firmware,omitempty"`
 
@@ -84,30 +84,30 @@ type HarvesterMachineSpec struct {
 	TPM *TPM `json:"tpm,omitempty"`
 }
 
-// Firmware is what a virtual machine boots with.
+// Firmware defines the firmware that a virtual machine boots with.
 type Firmware struct {
-	// efi boots with UEFI in the place of BIOS.
+	// efi makes the virtual machine boot with UEFI instead of BIOS.
 	// +optional
 	EFI bool `json:"efi,omitempty"`
 
-	// secureBoot lets only signed code boot. It needs efi.
+	// secureBoot allows only signed code to boot. It requires efi.
 	// +optional
 	SecureBoot bool `json:"secureBoot,omitempty"`
 }
 
 // TPM is an emulated Trusted Platform Module.
 type TPM struct {
-	// enabled gives the virtual machine one.
+	// enabled adds a TPM to the virtual machine.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 
-	// persistent keeps its state when the virtual machine restarts. It needs
-	// enabled.
+	// persistent keeps the state of the TPM when the virtual machine
+	// restarts. It requires enabled.
 	// +optional
 	Persistent bool `json:"persistent,omitempty"`
 }
 
-// VolumeType is what a volume is made from.
+// VolumeType is the source of a volume.
 // +kubebuilder:validation:Enum=storageClass;image
 type VolumeType string
 
@@ -115,42 +115,42 @@ const (
 	// VolumeTypeStorageClass is an empty volume of a storage class.
 	VolumeTypeStorageClass VolumeType = "storageClass"
 
-	// VolumeTypeImage is a volume that is filled from an image.
+	// VolumeTypeImage is a volume that is created from an image.
 	VolumeTypeImage VolumeType = "image"
 )
 
 // Volume is a disk of a virtual machine.
 type Volume struct {
-	// volumeType is what the volume is made from: image or storageClass.
+	// volumeType is the source of the volume: image or storageClass.
 	// +required
 	VolumeType VolumeType `json:"volumeType"`
 
-	// imageName is a VirtualMachineImage on Harvester by its name or display
-	// name, as namespace/name, or name in the target namespace. It is required
-	// with volumeType image.
+	// imageName is the name or display name of a VirtualMachineImage on
+	// Harvester, as namespace/name, or name in the target namespace. It is
+	// required with volumeType image.
 	// +optional
 	ImageName string `json:"imageName,omitempty"`
 
-	// storageClass of the volume. It is required with volumeType storageClass;
-	// an image brings its own.
+	// storageClass of the volume. It is required with volumeType
+	// storageClass; an image has its own storage class.
 	// +optional
 	StorageClass string `json:"storageClass,omitempty"`
 
-	// volumeSize is how large the volume is, such as 40Gi. Without it a volume
-	// has the size of its image.
+	// volumeSize is the size of the volume, such as 40Gi. Defaults to the
+	// size of the image.
 	// +optional
 	VolumeSize *resource.Quantity `json:"volumeSize,omitempty"`
 
-	// bootOrder is when booting from the volume is tried: 1 is first. Without it
-	// volumes are tried in the order in which they are listed.
+	// bootOrder is the position of the volume in the boot order, from 1.
+	// Without it, volumes are tried in the order in which they are listed.
 	// +optional
 	BootOrder int `json:"bootOrder,omitempty"`
 }
 
-// HarvesterMachineStatus is what is known of the machine.
+// HarvesterMachineStatus is the observed state of a HarvesterMachine.
 type HarvesterMachineStatus struct {
-	// ready is true once the virtual machine runs and has its provider ID. It is
-	// the same as initialization.provisioned, for those who read it from older
+	// ready is true once the virtual machine runs and has its provider ID. It
+	// equals initialization.provisioned and exists for clients of older
 	// versions.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
@@ -169,24 +169,25 @@ type HarvesterMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=128
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// initialization is how far the first provisioning is.
+	// initialization reports the progress of the initial provisioning.
 	// +optional
 	Initialization Initialization `json:"initialization,omitempty,omitzero"`
 
-	// allocatedIPAddress is the address that the machine has from a pool.
+	// allocatedIPAddress is the address that was allocated to the machine
+	// from an IPPool.
 	// +optional
 	AllocatedIPAddress string `json:"allocatedIPAddress,omitempty"`
 
-	// allocatedPoolRef is the name of the pool.
+	// allocatedPoolRef is the name of the IPPool.
 	// +optional
 	AllocatedPoolRef string `json:"allocatedPoolRef,omitempty"`
 
-	// failureDomain is where the machine is, as found on the host that it runs
-	// on. It follows the machine when that is migrated.
+	// failureDomain is the failure domain of the host that runs the virtual
+	// machine. It changes when the virtual machine is migrated.
 	// +optional
 	FailureDomain string `json:"failureDomain,omitempty"`
 
-	// deprecated holds status of older API versions.
+	// deprecated holds the status of older API versions.
 	// +optional
 	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
 }
@@ -210,11 +211,11 @@ type HarvesterMachine struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the virtual machine that is wanted.
+	// spec defines the virtual machine.
 	// +optional
 	Spec HarvesterMachineSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what is known of the machine.
+	// status is the observed state of the machine.
 	// +optional
 	Status HarvesterMachineStatus `json:"status,omitempty,omitzero"`
 }
@@ -230,7 +231,7 @@ func (m *HarvesterMachine) SetConditions(conditions []metav1.Condition) {
 }
 
 // InService reports whether the virtual machine was provisioned and is not
-// being deleted: it runs on whether its Harvester can be seen or not.
+// being deleted. It keeps running even while its Harvester is unreachable.
 func (m *HarvesterMachine) InService() bool {
 	provisioned := m.Status.Initialization.Provisioned
 	return provisioned != nil && *provisioned && m.DeletionTimestamp.IsZero()

@@ -8,21 +8,23 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// MachineTemplateGroupKind is what the annotation
-// cluster.x-k8s.io/cloned-from-groupkind of a HarvesterMachine says when it was
-// made from a HarvesterMachineTemplate.
+// MachineTemplateGroupKind is the value of the annotation
+// cluster.x-k8s.io/cloned-from-groupkind of a HarvesterMachine that was
+// created from a HarvesterMachineTemplate.
 const MachineTemplateGroupKind = "HarvesterMachineTemplate.infrastructure.cluster.x-k8s.io"
 
-// HarvesterMachineTemplateSpec is what HarvesterMachines are made from.
+// HarvesterMachineTemplateSpec defines the HarvesterMachines created from a
+// template.
 type HarvesterMachineTemplateSpec struct {
 	// template of the HarvesterMachines.
 	// +optional
 	Template HarvesterMachineTemplateResource `json:"template,omitempty,omitzero"`
 }
 
-// HarvesterMachineTemplateResource is metadata and spec of a HarvesterMachine to be.
+// HarvesterMachineTemplateResource holds the metadata and the spec of a
+// HarvesterMachine created from a template.
 type HarvesterMachineTemplateResource struct {
-	// metadata is labels and annotations to set.
+	// metadata holds labels and annotations to set.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
@@ -31,8 +33,8 @@ type HarvesterMachineTemplateResource struct {
 	Spec HarvesterMachineSpec `json:"spec,omitempty,omitzero"`
 }
 
-// HarvesterMachineTemplate is what the HarvesterMachines of a control plane or of a
-// MachineDeployment are made from.
+// HarvesterMachineTemplate is the template of the HarvesterMachines of a
+// control plane or of a MachineDeployment.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=harvestermachinetemplates,scope=Namespaced,categories=cluster-api
@@ -45,7 +47,7 @@ type HarvesterMachineTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what HarvesterMachines are made from.
+	// spec defines the HarvesterMachines created from the template.
 	// +optional
 	Spec HarvesterMachineTemplateSpec `json:"spec,omitempty,omitzero"`
 }

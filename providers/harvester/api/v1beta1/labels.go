@@ -3,164 +3,141 @@
 
 package v1beta1
 
-// Identity of what is made on Harvester. A name proves nothing there: clusters
-// of equal name can share a namespace. The random id of one of our objects alone
-// proves nothing either, because labels and annotations are copied: by Harvester
-// to clones and restored volumes, and by people with YAML. What carries the id
-// and names the object as its owner is that object's, and nothing else is.
+// Identity of objects created on Harvester. A name identifies nothing there: clusters of the same name can share a namespace. The random
+// id of a HarvesterMachine or HarvesterCluster alone does not identify its objects either, because labels and annotations are copied:
+// Harvester copies them to clones and restored volumes, and users copy them with YAML. An object belongs to a HarvesterMachine or
+// HarvesterCluster only if it has the id and names that HarvesterMachine or HarvesterCluster as its owner.
 const (
-	// MachineIDAnnotation on a HarvesterMachine is its id, written before
-	// anything exists on Harvester. It survives clusterctl move.
+	// MachineIDAnnotation on a HarvesterMachine is its id. It is written before any object is created on Harvester and survives
+	// clusterctl move.
 	MachineIDAnnotation = "infrastructure.cluster.x-k8s.io/harvester-machine-id"
 
-	// IDOfAnnotation on a HarvesterMachine or HarvesterCluster is the namespace/name
-	// of the object that its id was made for, written together with the id. It
-	// differs from the object's own in a copy of another object's YAML. It survives
-	// clusterctl move, and a restored backup of the management cluster.
+	// IDOfAnnotation on a HarvesterMachine or HarvesterCluster is the namespace/name of the object that its id was generated for. It is
+	// written together with the id. In a copy of another object's YAML it differs from the namespace/name of the copy. It survives
+	// clusterctl move and a restored backup of the management cluster.
 	IDOfAnnotation = "infrastructure.cluster.x-k8s.io/harvester-id-of"
 
-	// VolumesAnnotation on a HarvesterMachine lists, separated by commas, the
-	// names of the claims that are its disks, where these are not the names that
-	// the provider gives: of a VirtualMachine that was made before Faultline, or
-	// that Harvester has restored from a backup. It survives clusterctl move.
+	// VolumesAnnotation on a HarvesterMachine lists the names of the claims of its disks, separated by commas, if they differ from the
+	// names that the provider generates. This is the case for a VirtualMachine that was created before Faultline or that Harvester
+	// restored from a backup. It survives clusterctl move.
 	VolumesAnnotation = "infrastructure.cluster.x-k8s.io/harvester-volumes"
 
-	// VirtualMachineNameAnnotation on a HarvesterMachine is the name of its
-	// VirtualMachine where that is not its own, written before anything of that
-	// name exists on Harvester. It survives clusterctl move.
+	// VirtualMachineNameAnnotation on a HarvesterMachine is the name of its VirtualMachine if it differs from that of the
+	// HarvesterMachine. It is written before an object of that name exists on Harvester and survives clusterctl move.
 	VirtualMachineNameAnnotation = "infrastructure.cluster.x-k8s.io/harvester-virtual-machine-name"
 
-	// IPPoolsAnnotation on a HarvesterMachine lists, separated by commas, the
-	// IPPools that an address may have been taken from for it, written before
-	// that is. It survives clusterctl move.
+	// IPPoolsAnnotation on a HarvesterMachine lists the IPPools that an address may have been allocated from, separated by commas. It is
+	// written before the allocation and survives clusterctl move.
 	IPPoolsAnnotation = "infrastructure.cluster.x-k8s.io/harvester-ip-pools"
 
-	// IPHolderAnnotation on a HarvesterMachine is who holds its address in an
-	// IPPool: the machine's namespace, name and id. A machine without it may have
-	// an address that was given to its namespace and name alone, which machines
-	// of other management clusters may have, too. It survives clusterctl move.
+	// IPHolderAnnotation on a HarvesterMachine is the holder id of its address in an IPPool: the machine's namespace, name and id. A
+	// machine without it may hold an address under its namespace and name alone, which machines of other management clusters may share.
+	// It survives clusterctl move.
 	IPHolderAnnotation = "infrastructure.cluster.x-k8s.io/harvester-ip-holder"
 
-	// MachineIDLabel on a VirtualMachine, on its template, its claims for
-	// volumes and its Secret is the id of the HarvesterMachine they are for.
+	// MachineIDLabel on a VirtualMachine, on its template, its PersistentVolumeClaims and its Secret is the id of their HarvesterMachine.
 	MachineIDLabel = MachineIDAnnotation
 
-	// ClusterIDAnnotation on a HarvesterCluster is its id, written before
-	// anything exists on Harvester. It survives clusterctl move. status.id is the
-	// same, which survives what removes annotations.
+	// ClusterIDAnnotation on a HarvesterCluster is its id. It is written before any object is created on Harvester and survives
+	// clusterctl move. status.id holds the same id, in case the annotation is removed.
 	ClusterIDAnnotation = "infrastructure.cluster.x-k8s.io/harvester-cluster-id"
 
-	// ClusterIDLabel on the template of a VirtualMachine, on a LoadBalancer, its
-	// Service and an IPPool is the id of the HarvesterCluster they are for.
+	// ClusterIDLabel on the template of a VirtualMachine, on a LoadBalancer, its Service and an IPPool is the id of their
+	// HarvesterCluster.
 	ClusterIDLabel = ClusterIDAnnotation
 
-	// OwnerAnnotation on an object on Harvester is namespace/name of the
-	// HarvesterMachine or, on a LoadBalancer, a Service and an IPPool, of the
-	// HarvesterCluster that it is for. An event of the object wakes that one, and
-	// the object is its own if it has the id of that one, too.
+	// OwnerAnnotation on an object on Harvester is the namespace/name of its HarvesterMachine or, on a LoadBalancer, a Service and an
+	// IPPool, of its HarvesterCluster. An event of the object enqueues that owner. The object belongs to the owner only if it also has
+	// the owner's id.
 	OwnerAnnotation = "infrastructure.cluster.x-k8s.io/harvester-owner"
 
-	// HarvesterUIDAnnotation on a HarvesterCluster is the UID of the namespace
-	// kube-system of its Harvester, as it was when the cluster was first
-	// connected. A kubeconfig that leads to another Harvester is not used: the
-	// machines would all seem to be lost.
+	// HarvesterUIDAnnotation on a HarvesterCluster is the UID of the namespace kube-system of its Harvester when the cluster was first
+	// connected. A kubeconfig that leads to another Harvester is not used, because all machines would seem to be lost.
 	HarvesterUIDAnnotation = "infrastructure.cluster.x-k8s.io/harvester-uid"
 
-	// ControlPlaneLabel on the template of a control plane's VirtualMachine is
-	// the id of the HarvesterCluster. The load balancer selects by it.
+	// ControlPlaneLabel on the template of a control plane's VirtualMachine is the id of the HarvesterCluster. The load balancer selects
+	// virtual machines by it.
 	ControlPlaneLabel = "infrastructure.cluster.x-k8s.io/harvester-control-plane"
 )
 
 // Annotations that users set.
 const (
-	// AbandonAnnotation on a HarvesterMachine or HarvesterCluster, whatever its
-	// value, lets it be deleted while Harvester cannot be reached, or refuses to
-	// delete something. What stays behind on Harvester is named in an event.
+	// AbandonAnnotation on a HarvesterMachine or HarvesterCluster, with any value, allows its deletion while Harvester is unreachable or
+	// refuses to delete an object. An event names the objects that remain on Harvester.
 	AbandonAnnotation = "infrastructure.cluster.x-k8s.io/abandon-virtual-machine"
 )
 
-// Labels and annotations that Harvester, and the provider as it once was, know.
+// Labels and annotations that Harvester and earlier versions of the provider use.
 const (
-	// MachineTypeLabel on the template of a control plane's VirtualMachine is
-	// MachineTypeControlPlanePrefix and the name of the Cluster.
+	// MachineTypeLabel on the template of a control plane's VirtualMachine is MachineTypeControlPlanePrefix followed by the name of the
+	// Cluster.
 	MachineTypeLabel = "harvestercluster/machinetype"
 
-	// MachineTypeControlPlanePrefix is before the name of the Cluster.
+	// MachineTypeControlPlanePrefix precedes the name of the Cluster.
 	MachineTypeControlPlanePrefix = "controlplane-"
 
-	// CreatorLabel on a VirtualMachine says what made it.
+	// CreatorLabel on a VirtualMachine names its creator.
 	CreatorLabel = "harvesterhci.io/creator"
 
-	// Creator is the value of CreatorLabel.
+	// Creator is the value of CreatorLabel that this provider sets.
 	Creator = "harvester"
 
-	// VMNameLabel on the template of a VirtualMachine is its name.
+	// VMNameLabel on the template of a VirtualMachine is the name of the VirtualMachine.
 	VMNameLabel = "harvesterhci.io/vmName"
 
-	// VMNamePrefixLabel on the template of a VirtualMachine is its name, too.
+	// VMNamePrefixLabel on the template of a VirtualMachine is the name of the VirtualMachine, too.
 	VMNamePrefixLabel = "harvesterhci.io/vmNamePrefix"
 
-	// VolumeClaimTemplatesAnnotation on a VirtualMachine holds, as JSON, the
-	// claims for volumes that Harvester makes for it.
+	// VolumeClaimTemplatesAnnotation on a VirtualMachine holds, as JSON, the PersistentVolumeClaims that Harvester creates for it.
 	VolumeClaimTemplatesAnnotation = "harvesterhci.io/volumeClaimTemplates"
 
-	// NetworkIPsAnnotation on a VirtualMachine holds, as JSON, addresses that
-	// Harvester shows for it.
+	// NetworkIPsAnnotation on a VirtualMachine holds, as JSON, the addresses that Harvester displays for it.
 	NetworkIPsAnnotation = "networks.harvesterhci.io/ips"
 
-	// DiskNamesAnnotation on the template of a VirtualMachine holds, as JSON,
-	// the names of its claims for volumes.
+	// DiskNamesAnnotation on the template of a VirtualMachine holds, as JSON, the names of its PersistentVolumeClaims.
 	DiskNamesAnnotation = "harvesterhci.io/diskNames"
 
-	// SSHNamesAnnotation on the template of a VirtualMachine holds, as JSON, the
-	// names of its key pairs.
+	// SSHNamesAnnotation on the template of a VirtualMachine holds, as JSON, the names of its key pairs.
 	SSHNamesAnnotation = "harvesterhci.io/sshNames"
 
-	// ImageIDAnnotation on a claim for a volume is namespace/name of the
-	// VirtualMachineImage that the volume is filled from.
+	// ImageIDAnnotation on a PersistentVolumeClaim is the namespace/name of the VirtualMachineImage that the volume is created from.
 	ImageIDAnnotation = "harvesterhci.io/imageId"
 
-	// WitnessLabel on a host of Harvester says that it runs no virtual machines.
+	// WitnessLabel marks a host of Harvester that runs no virtual machines.
 	WitnessLabel = "node-role.harvesterhci.io/witness"
 )
 
-// Keys of the attributes of published failure domains.
+// Attribute keys of published failure domains.
 const (
-	// TopologyKeyAttribute is the label of hosts that tells the domain, under the
-	// name that clusters have published it by since before Faultline.
+	// TopologyKeyAttribute is the host label of the failure domain. Clusters published it under this name before Faultline.
 	TopologyKeyAttribute = "topologyKey"
 
-	// TopologyValueAttribute is the value of the label; without it that is the
-	// domain's name.
+	// TopologyValueAttribute is the value of the label. It defaults to the name of the failure domain.
 	TopologyValueAttribute = "topologyValue"
 )
 
 // Finalizers.
 const (
-	// ClusterFinalizer keeps a HarvesterCluster until its machines, its load
-	// balancer and its pools are gone.
+	// ClusterFinalizer keeps a HarvesterCluster until its machines, its load balancer and its pools are deleted.
 	ClusterFinalizer = "harvester.infrastructure.cluster.x-k8s.io/finalizer"
 
-	// ClusterFinalizerLegacy is ClusterFinalizer as it was once spelled.
+	// ClusterFinalizerLegacy is the earlier spelling of ClusterFinalizer.
 	ClusterFinalizerLegacy = "harvester.infrastructure.cluster.x-k8s.io"
 
-	// MachineFinalizer keeps a HarvesterMachine until its VirtualMachine and
-	// volumes are gone and its address is released.
+	// MachineFinalizer keeps a HarvesterMachine until its VirtualMachine and volumes are deleted and its address is released.
 	MachineFinalizer = "harvestermachine.infrastructure.cluster.x-k8s.io/finalizer"
 
-	// MachineFinalizerLegacy is MachineFinalizer as it was once spelled.
+	// MachineFinalizerLegacy is the earlier spelling of MachineFinalizer.
 	MachineFinalizerLegacy = "harvestermachine.infrastructure.cluster.x-k8s.io"
 
-	// IdentitySecretFinalizer keeps the Secret that spec.identitySecret names
-	// until no HarvesterCluster uses it.
+	// IdentitySecretFinalizer keeps the Secret named by spec.identitySecret until no HarvesterCluster uses it.
 	IdentitySecretFinalizer = "harvestercluster.infrastructure.cluster.x-k8s.io/identity"
 )
 
 const (
-	// ProviderIDPrefix is before the UID of the VirtualMachine in a provider ID.
+	// ProviderIDPrefix precedes the UID of the VirtualMachine in a provider ID.
 	ProviderIDPrefix = "harvester://"
 
-	// KubeconfigKey is the key of the kubeconfig in the Secret that
-	// spec.identitySecret of a HarvesterCluster names.
+	// KubeconfigKey is the key of the kubeconfig in the Secret named by spec.identitySecret of a HarvesterCluster.
 	KubeconfigKey = "kubeconfig"
 )

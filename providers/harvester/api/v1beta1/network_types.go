@@ -7,35 +7,36 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// IPAMType is where the address of a load balancer comes from.
+// IPAMType is the source of a load balancer's address.
 // +kubebuilder:validation:Enum=dhcp;pool
 type IPAMType string
 
 const (
-	// DHCP has the address from a DHCP server.
+	// DHCP requests the address from a DHCP server.
 	DHCP IPAMType = "dhcp"
 
-	// POOL has the address from an IPPool.
+	// POOL allocates the address from an IPPool.
 	POOL IPAMType = "pool"
 )
 
-// LoadBalancerConfig is a load balancer that Harvester makes.
+// LoadBalancerConfig configures a load balancer that Harvester creates.
 type LoadBalancerConfig struct {
-	// ipamType is where the address comes from: dhcp or pool.
+	// ipamType is the source of the address: dhcp or pool.
 	// +required
 	IPAMType IPAMType `json:"ipamType"`
 
-	// ipPoolRef is the name of an IPPool on Harvester that the address is taken
-	// from.
+	// ipPoolRef is the name of an IPPool on Harvester from which the address
+	// is allocated.
 	// +optional
 	IPPoolRef string `json:"ipPoolRef,omitempty"`
 
-	// ipPool is an IPPool to make on Harvester, for the address. It goes with
-	// the cluster.
+	// ipPool is an IPPool to create on Harvester for the address. It is
+	// deleted with the cluster.
 	// +optional
 	IPPool IPPool `json:"ipPool,omitempty,omitzero"`
 
-	// listeners are ports of the load balancer beside that of the API server.
+	// listeners are ports of the load balancer in addition to that of the API
+	// server.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -46,14 +47,13 @@ type LoadBalancerConfig struct {
 	Description string `json:"description,omitempty"`
 }
 
-// IPPool is an IPPool to make on Harvester.
+// IPPool is an IPPool to create on Harvester.
 type IPPool struct {
-	// vmNetwork is the network that the addresses are of, as namespace/name or
-	// name.
+	// vmNetwork is the network of the addresses, as namespace/name or name.
 	// +required
 	VMNetwork string `json:"vmNetwork"`
 
-	// subnet that the addresses are in, such as 172.17.1.0/24.
+	// subnet of the addresses, such as 172.17.1.0/24.
 	// +required
 	Subnet string `json:"subnet"`
 
@@ -90,22 +90,22 @@ type Listener struct {
 	BackendPort int32 `json:"backendPort"`
 }
 
-// VMNetworkConfig gives machines addresses from pools, and what goes with an
-// address. Exactly one of ipPoolRef, ipPoolRefs and ipPool is to be set.
+// VMNetworkConfig assigns addresses from IPPools to machines and configures
+// their network. Exactly one of ipPoolRef, ipPoolRefs and ipPool must be set.
 type VMNetworkConfig struct {
 	// ipPoolRef is the name of an IPPool on Harvester.
 	// +optional
 	IPPoolRef string `json:"ipPoolRef,omitempty"`
 
-	// ipPoolRefs are names of IPPools on Harvester. They are tried in their
-	// order. A pool that selects a network is only for machines attached to it.
+	// ipPoolRefs are names of IPPools on Harvester, tried in order. A pool
+	// that selects a network is used only for machines attached to it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	IPPoolRefs []string `json:"ipPoolRefs,omitempty"`
 
-	// ipPool is an IPPool to make on Harvester. It goes with the cluster. Only a
-	// HarvesterCluster's own vmNetworkConfig can have it.
+	// ipPool is an IPPool to create on Harvester. It is deleted with the
+	// cluster. Only the vmNetworkConfig of a HarvesterCluster may have it.
 	// +optional
 	IPPool *IPPool `json:"ipPool,omitempty"`
 
@@ -117,21 +117,21 @@ type VMNetworkConfig struct {
 	// +required
 	SubnetMask string `json:"subnetMask"`
 
-	// dnsServers of the machines, by address.
+	// dnsServers are the IP addresses of DNS servers for the machines.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	DNSServers []string `json:"dnsServers,omitempty"`
 
-	// dnsSearch are domains that names are looked up in.
+	// dnsSearch lists DNS search domains.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	DNSSearch []string `json:"dnsSearch,omitempty"`
 }
 
-// PoolRefs returns the names of the pools that are referred to, in the order in
-// which they are tried.
+// PoolRefs returns the names of the referenced pools in the order in which
+// they are tried.
 func (c *VMNetworkConfig) PoolRefs() []string {
 	if len(c.IPPoolRefs) > 0 {
 		return c.IPPoolRefs
@@ -142,11 +142,12 @@ func (c *VMNetworkConfig) PoolRefs() []string {
 	return nil
 }
 
-// NetworkConfig is a fixed address of one machine, and what goes with it.
+// NetworkConfig is a fixed address of a single machine and its network
+// configuration.
 type NetworkConfig struct {
-	// address of the machine, with or without the length of its prefix, such as
-	// 172.16.3.40/24. Without it the mask is that of the vmNetworkConfig which
-	// would apply otherwise, or 255.255.0.0.
+	// address of the machine, with or without a prefix length, such as
+	// 172.16.3.40/24. Without a prefix length, the mask is that of the
+	// vmNetworkConfig that would apply otherwise, or 255.255.0.0.
 	// +required
 	Address string `json:"address"`
 
@@ -154,13 +155,13 @@ type NetworkConfig struct {
 	// +required
 	Gateway string `json:"gateway"`
 
-	// dnsServers of the machine, by address.
+	// dnsServers are the IP addresses of DNS servers for the machine.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	DNSServers []string `json:"dnsServers,omitempty"`
 
-	// dnsSearch are domains that names are looked up in.
+	// dnsSearch lists DNS search domains.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

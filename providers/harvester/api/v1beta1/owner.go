@@ -5,10 +5,11 @@ package v1beta1
 
 import "strings"
 
-// Owner is what OwnerAnnotation has for an object of the management cluster.
+// Owner returns the value of OwnerAnnotation for an object of the management
+// cluster.
 func Owner(namespace, name string) string { return namespace + "/" + name }
 
-// ParseOwner reads what Owner has made.
+// ParseOwner parses a value that Owner returned.
 func ParseOwner(owner string) (namespace, name string, ok bool) {
 	namespace, name, ok = strings.Cut(owner, "/")
 	return namespace, name, ok && namespace != "" && name != ""

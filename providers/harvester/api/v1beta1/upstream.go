@@ -3,9 +3,10 @@
 
 package v1beta1
 
-// Reasons of upstream that this provider does not give. They are here for those who compile against them.
+// Reasons of upstream that this provider does not use. They exist for clients
+// that compile against them.
 const (
-	// InfrastructureProvisioningFailedReason: something has to be changed first.
-	// Another condition says what.
+	// InfrastructureProvisioningFailedReason surfaced when provisioning
+	// needed user action. Another condition reported which.
 	InfrastructureProvisioningFailedReason = "InfrastructureProvisioningFailed"
 )

@@ -1,9 +1,11 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cloud-provider runs in a guest cluster on Harvester: it gives Nodes their addresses, zone and region, and Services their addresses.
+// Command cloud-provider runs in a guest cluster on Harvester. It sets the addresses, zone and region of Nodes and the addresses of
+// Services.
 //
-// In the guest cluster it needs these rights, and those on its lease, which the chart gives it in the namespace of the release only:
+// In the guest cluster it needs the following permissions. The chart also grants it those on its lease, in the namespace of the release
+// only.
 //
 // +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;update;patch;delete
@@ -12,8 +14,8 @@
 // +kubebuilder:rbac:groups="",resources=services/status,verbs=patch
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 //
-// On Harvester its account needs these in the namespace of the virtual machines, and that on nodes, which it can do without, everywhere. They are
-// fewer than those of Harvester's ClusterRole harvesterhci.io:cloudprovider, which serves storage too:
+// On Harvester its account needs the following permissions in the namespace of the virtual machines. The permission on nodes is optional
+// and cluster-wide. They are fewer than those of Harvester's ClusterRole harvesterhci.io:cloudprovider, which also covers storage:
 //
 // +harvester:rbac:groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=get;list;watch;create;update;delete
 // +harvester:rbac:groups=kubevirt.io,resources=virtualmachines;virtualmachineinstances,verbs=get;list;watch
@@ -21,7 +23,7 @@
 // +harvester:rbac:groups="",resources=nodes,verbs=get;list;watch
 package main
 
-// What the cloud provider may do in a cluster is in its chart alone.
+// The permissions of the cloud provider in a cluster are defined only in its chart.
 //go:generate go run $CONTROLLER_GEN rbac:roleName=cloud-provider-role paths=. output:rbac:dir=../../charts/harvester-cloud-provider/files
 
 import (

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command load-balancer runs beside Harvester: it gives addresses of IPPools, and leads LoadBalancers to virtual machines.
+// Command load-balancer runs on Harvester. It allocates addresses from IPPools and connects LoadBalancers to virtual machines.
 package main
 
 //go:generate go run $CONTROLLER_GEN crd:crdVersions=v1 rbac:roleName=system-manager-role webhook paths=../../api/loadbalancer/... paths=../../internal/loadbalancer/... output:crd:dir=../../config/loadbalancer/crd/bases output:rbac:dir=../../config/loadbalancer/rbac output:webhook:dir=../../config/loadbalancer/webhook
@@ -45,7 +45,7 @@ func main() {
 
 func provider(controllers balancer.Options) manager.Provider {
 	return manager.Provider{
-		// The lease has upstream's name.
+		// The lease has the name that upstream uses.
 		Name: "harvester-load-balancer", Namespace: "harvester-system", LeaderElectionID: "harvester-load-balancer",
 		Scheme: []func(*runtime.Scheme) error{
 			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, kubevirtv1.AddToScheme, networkv1.AddToScheme, lbv1.AddToScheme, v1alpha1.AddToScheme,
@@ -63,7 +63,7 @@ func provider(controllers balancer.Options) manager.Provider {
 	}
 }
 
-// addFlags adds what only this manager has.
+// addFlags adds the flags specific to this manager.
 func addFlags(fs *pflag.FlagSet, o *balancer.Options) {
 	fs.IntVar(&o.Pools, "ippool-concurrency", 10, "IPPools reconciled at the same time.")
 	fs.IntVar(&o.LoadBalancers, "loadbalancer-concurrency", 10, "LoadBalancers reconciled at the same time.")

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// KeyPairSpec is a key that may log in.
+// KeyPairSpec defines an SSH key.
 type KeyPairSpec struct {
 	// publicKey in the format of authorized_keys.
 	// +required
@@ -18,7 +18,7 @@ type KeyPairSpec struct {
 	Description string `json:"description,omitempty"`
 }
 
-// KeyPairStatus is what Harvester found of a key.
+// KeyPairStatus is the observed state of a key.
 type KeyPairStatus struct {
 	// fingerPrint of the key.
 	// +optional
@@ -30,7 +30,7 @@ type KeyPairStatus struct {
 	Conditions []Condition `json:"conditions,omitempty"`
 }
 
-// KeyPair is a key that virtual machines let log in.
+// KeyPair is an SSH key that is authorized to log in to virtual machines.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=keypairs,scope=Namespaced,shortName=kp;kps
@@ -43,11 +43,11 @@ type KeyPair struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the key.
+	// spec defines the key.
 	// +required
 	Spec KeyPairSpec `json:"spec"`
 
-	// status is what Harvester found of the key.
+	// status is the observed state of the key.
 	// +optional
 	Status KeyPairStatus `json:"status,omitempty,omitzero"`
 }

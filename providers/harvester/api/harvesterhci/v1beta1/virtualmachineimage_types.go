@@ -8,26 +8,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// VirtualMachineImageSpec is where an image comes from.
+// VirtualMachineImageSpec defines the source of an image.
 type VirtualMachineImageSpec struct {
-	// displayName is what users call the image. Several images can have the same
-	// one.
+	// displayName is the name that users see. Several images can have the
+	// same display name.
 	// +required
 	DisplayName string `json:"displayName"`
 
-	// backend is what fills the volumes of the image: backingimage, which is
+	// backend fills the volumes of the image: backingimage, which is
 	// Longhorn's and the default, or cdi.
 	// +optional
 	Backend string `json:"backend,omitempty"`
 }
 
-// BackendCDI is the backend whose claims for volumes have neither labels nor
-// annotations of those who ask for them.
+// BackendCDI is the backend whose PersistentVolumeClaims do not inherit
+// labels and annotations from the claim template.
 const BackendCDI = "cdi"
 
-// VirtualMachineImageStatus is what Harvester has of an image.
+// VirtualMachineImageStatus is the observed state of an image.
 type VirtualMachineImageStatus struct {
-	// storageClassName is the storage class whose volumes are filled from the
+	// storageClassName is the storage class for volumes created from the
 	// image.
 	// +optional
 	StorageClassName string `json:"storageClassName,omitempty"`
@@ -40,8 +40,7 @@ type VirtualMachineImageStatus struct {
 	// +optional
 	Size int64 `json:"size,omitempty"`
 
-	// virtualSize is how many bytes a volume needs that is filled from the
-	// image.
+	// virtualSize is the size in bytes of a volume created from the image.
 	// +optional
 	VirtualSize int64 `json:"virtualSize,omitempty"`
 
@@ -52,12 +51,12 @@ type VirtualMachineImageStatus struct {
 }
 
 const (
-	// ImageImported is True once an image has been downloaded, and False when it
-	// cannot be.
+	// ImageImported is True once an image has been downloaded, and False when
+	// its download failed.
 	ImageImported = "Imported"
 )
 
-// Condition is one condition as Harvester writes it.
+// Condition is a condition as Harvester writes it.
 type Condition struct {
 	// type of the condition.
 	// +required
@@ -75,17 +74,17 @@ type Condition struct {
 	// +optional
 	LastTransitionTime string `json:"lastTransitionTime,omitempty"`
 
-	// reason of the status in one word.
+	// reason of the condition in one word.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// message for people.
+	// message is a human-readable description.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// VirtualMachineImage is an image that volumes of virtual machines are filled
-// from.
+// VirtualMachineImage is an image that volumes of virtual machines are
+// created from.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=virtualmachineimages,scope=Namespaced,shortName=vmimage;vmimages
@@ -101,12 +100,12 @@ type VirtualMachineImage struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is where the image comes from.
+	// spec defines the source of the image.
 	// +required
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec VirtualMachineImageSpec `json:"spec"`
 
-	// status is what Harvester has of the image.
+	// status is the observed state of the image.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Status VirtualMachineImageStatus `json:"status,omitempty,omitzero"`

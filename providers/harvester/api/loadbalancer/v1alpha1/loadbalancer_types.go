@@ -10,13 +10,13 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// LoadBalancerSpec is the ports of a load balancer and what they lead to.
+// LoadBalancerSpec defines the ports and the backends of a load balancer.
 type LoadBalancerSpec struct {
 	// description of the load balancer.
 	// +optional
 	Description string `json:"description,omitempty"`
 
-	// ipam is where the address comes from.
+	// ipam is the source of the address.
 	// +required
 	IPAM lbv1.IPAM `json:"ipam"`
 
@@ -25,12 +25,12 @@ type LoadBalancerSpec struct {
 	// +listType=atomic
 	Listeners []Listener `json:"listeners,omitempty"`
 
-	// backendServers are the addresses of the machines.
+	// backendServers are the IP addresses of the machines.
 	// +optional
 	// +listType=atomic
 	BackendServers []string `json:"backendServers,omitempty"`
 
-	// healthCheck is how it is found out which machines answer.
+	// healthCheck configures the health check of the machines.
 	// +optional
 	HealthCheck *HealthCheck `json:"healthCheck,omitempty"`
 }
@@ -54,33 +54,37 @@ type Listener struct {
 	BackendPort int32 `json:"backendPort,omitempty"`
 }
 
-// HealthCheck is how it is found out which machines answer.
+// HealthCheck configures the health check of the machines behind a load
+// balancer.
 type HealthCheck struct {
-	// port of the machines that is connected to: the backend port of a listener.
+	// port of the machines to connect to. It must be the backend port of a
+	// listener.
 	// +required
 	Port uint `json:"port"`
 
-	// successThreshold is after how many successes a machine is healthy.
+	// successThreshold is the number of successes after which a machine is
+	// healthy.
 	// +required
 	SuccessThreshold uint `json:"successThreshold"`
 
-	// failureThreshold is after how many failures it is not.
+	// failureThreshold is the number of failures after which a machine is
+	// unhealthy.
 	// +required
 	FailureThreshold uint `json:"failureThreshold"`
 
-	// PeriodSeconds is the time between two checks. Its name begins with a
-	// capital letter on the wire.
+	// PeriodSeconds is the interval between two checks. Its JSON name begins
+	// with a capital letter.
 	// +required
 	PeriodSeconds uint `json:"PeriodSeconds"`
 
-	// timeoutSeconds is how long a check waits.
+	// timeoutSeconds is the timeout of a check.
 	// +required
 	TimeoutSeconds uint `json:"timeoutSeconds"`
 }
 
-// LoadBalancerStatus is what Harvester has made.
+// LoadBalancerStatus is the observed state of a load balancer.
 type LoadBalancerStatus struct {
-	// address that the load balancer is reached at.
+	// address of the load balancer.
 	// +optional
 	Address string `json:"address,omitempty"`
 
@@ -90,7 +94,7 @@ type LoadBalancerStatus struct {
 	Conditions []lbv1.Condition `json:"conditions,omitempty"`
 }
 
-// LoadBalancer is an address of Harvester that leads to virtual machines.
+// LoadBalancer provides an address on Harvester for virtual machines.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=loadbalancers,scope=Namespaced,shortName=lb;lbs
@@ -105,11 +109,11 @@ type LoadBalancer struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the ports of the load balancer and what they lead to.
+	// spec defines the ports and the backends of the load balancer.
 	// +optional
 	Spec LoadBalancerSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what Harvester has made.
+	// status is the observed state of the load balancer.
 	// +optional
 	Status LoadBalancerStatus `json:"status,omitempty,omitzero"`
 }

@@ -10,8 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// SetReady sets the condition Ready: true when there is no reason why not. Its
-// times change only with what it says. It reports whether that is anything new.
+// SetReady sets the condition Ready: true if reason is empty, otherwise
+// false. It reports whether the condition changed; its times change only
+// then.
 func SetReady(conditions *[]Condition, reason, message string, now time.Time) bool {
 	status := corev1.ConditionTrue
 	if reason != "" {

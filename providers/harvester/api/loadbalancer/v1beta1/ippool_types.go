@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// IPPoolSpec is which addresses a pool has, and for whom.
+// IPPoolSpec defines the addresses of a pool and who may use them.
 type IPPoolSpec struct {
 	// description of the pool.
 	// +optional
@@ -19,12 +19,12 @@ type IPPoolSpec struct {
 	// +listType=atomic
 	Ranges []Range `json:"ranges"`
 
-	// selector is what the pool is for when nobody names it.
+	// selector defines which load balancers use the pool without naming it.
 	// +optional
 	Selector Selector `json:"selector,omitempty,omitzero"`
 }
 
-// Range is addresses of one subnet.
+// Range is a range of addresses in a subnet.
 type Range struct {
 	// rangeStart is the first address. Defaults to the first of the subnet.
 	// +optional
@@ -38,29 +38,29 @@ type Range struct {
 	// +required
 	Subnet string `json:"subnet"`
 
-	// gateway of the subnet, which is never given. Defaults to the first address
-	// of the subnet.
+	// gateway of the subnet, which is never allocated. Defaults to the first
+	// address of the subnet.
 	// +optional
 	Gateway string `json:"gateway,omitempty"`
 }
 
-// Selector is what a pool is for.
+// Selector defines which load balancers a pool is for.
 type Selector struct {
-	// priority decides between pools that suit: the highest has it.
+	// priority decides between matching pools: the highest one wins.
 	// +optional
 	Priority uint32 `json:"priority,omitempty"`
 
-	// network that the addresses are of, as namespace/name.
+	// network of the addresses, as namespace/name.
 	// +optional
 	Network string `json:"network,omitempty"`
 
-	// scope is who may have addresses.
+	// scope defines which load balancers may use the pool.
 	// +optional
 	// +listType=atomic
 	Scope []Tuple `json:"scope,omitempty"`
 }
 
-// Tuple is somebody who may have addresses. * stands for all.
+// Tuple selects load balancers that may use a pool. * matches all.
 type Tuple struct {
 	// project of Rancher, as cluster/project or cluster:project.
 	// +optional
@@ -70,38 +70,40 @@ type Tuple struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// guestCluster is the name of a cluster.
+	// guestCluster is the name of a guest cluster.
 	// +optional
 	GuestCluster string `json:"guestCluster,omitempty"`
 }
 
-// IPPoolStatus is which addresses were given.
+// IPPoolStatus records which addresses are allocated.
 type IPPoolStatus struct {
-	// total is how many addresses the pool has.
+	// total is the number of addresses in the pool.
 	// +required
 	Total int64 `json:"total"`
 
-	// available is how many of them are free.
+	// available is the number of free addresses.
 	// +required
 	Available int64 `json:"available"`
 
-	// lastAllocated is the address that was given last.
+	// lastAllocated is the address that was allocated last.
 	// +required
 	LastAllocated string `json:"lastAllocated"`
 
-	// allocated is who has an address, as namespace/name. Annotation
-	// loadbalancer.harvesterhci.io/blocks of the pool says that it is not all.
+	// allocated maps each address to its holder, as namespace/name. It is
+	// incomplete if the pool has the annotation
+	// loadbalancer.harvesterhci.io/blocks.
 	// +optional
 	// +mapType=atomic
 	Allocated map[string]string `json:"allocated,omitempty"`
 
-	// allocatedHistory is who had an address that is free now.
+	// allocatedHistory maps each free address to its last holder.
 	// +optional
 	// +mapType=atomic
 	AllocatedHistory map[string]string `json:"allocatedHistory,omitempty"`
 
-	// released is when an address that rests was given back: for a while nobody
-	// is given it but who had it.
+	// released maps each quarantined address to the time when it was
+	// released. During the quarantine, only the last holder can get the
+	// address.
 	// +optional
 	// +mapType=atomic
 	Released map[string]string `json:"released,omitempty"`
@@ -115,7 +117,7 @@ type IPPoolStatus struct {
 // ReadyCondition is the only condition of a pool and of a load balancer.
 const ReadyCondition = "Ready"
 
-// Condition is one condition as Harvester writes it.
+// Condition is a condition as Harvester writes it.
 type Condition struct {
 	// type of the condition.
 	// +required
@@ -133,16 +135,16 @@ type Condition struct {
 	// +optional
 	LastTransitionTime string `json:"lastTransitionTime,omitempty"`
 
-	// reason of the status in one word.
+	// reason of the condition in one word.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// message for people.
+	// message is a human-readable description.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// IPPool is addresses that load balancers and machines have theirs from.
+// IPPool is a set of addresses for load balancers and machines.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=ippools,scope=Cluster,shortName=pool;pools
@@ -158,11 +160,11 @@ type IPPool struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is which addresses the pool has, and for whom.
+	// spec defines the addresses of the pool and who may use them.
 	// +required
 	Spec IPPoolSpec `json:"spec"`
 
-	// status is which addresses were given.
+	// status records which addresses are allocated.
 	// +optional
 	Status IPPoolStatus `json:"status,omitempty,omitzero"`
 }

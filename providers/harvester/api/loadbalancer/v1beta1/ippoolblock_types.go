@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// BlocksAnnotation on an IPPool says, with the value "true", that holders
-	// of its addresses are in IPPoolBlocks, too. From then on nothing is added
-	// to status.allocated any more.
+	// BlocksAnnotation on an IPPool, with the value "true", marks a pool
+	// whose holders are recorded in IPPoolBlocks, too. No holder is added to
+	// status.allocated of a marked pool.
 	BlocksAnnotation = "loadbalancer.harvesterhci.io/blocks"
 
 	// PoolLabel on an IPPoolBlock names its pool.
 	PoolLabel = "loadbalancer.harvesterhci.io/pool"
 )
 
-// IPPoolBlock says who holds addresses of a large IPPool: those of 32
-// neighbours that the status of the pool does not have.
+// IPPoolBlock records the holders of 32 adjacent addresses of a large IPPool,
+// except those that the status of the pool records.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=ippoolblocks,scope=Cluster
@@ -39,30 +39,32 @@ type IPPoolBlock struct {
 	// +kubebuilder:validation:MinLength=1
 	Pool string `json:"pool"`
 
-	// first is the first of the 256 addresses that those of the block are
-	// among; its last byte is 0.
+	// first is the first of the 256 addresses that contain those of the
+	// block. Its last byte is 0.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	First string `json:"first"`
 
-	// part is which of them the block is for, as 172.17.1.32/27. Without it, it
-	// is for all of them, as earlier versions of the manager have made it.
+	// part is the range of the block within these 256 addresses, such as
+	// 172.17.1.32/27. If it is empty, the block has all of them, as blocks of
+	// earlier versions of the manager do.
 	// +optional
 	Part string `json:"part,omitempty"`
 
-	// allocated is who has an address, as namespace/name.
+	// allocated maps each address to its holder, as namespace/name.
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=256
 	Allocated map[string]string `json:"allocated,omitempty"`
 
-	// allocatedHistory is who had an address that is free now.
+	// allocatedHistory maps each free address to its last holder.
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=256
 	AllocatedHistory map[string]string `json:"allocatedHistory,omitempty"`
 
-	// released is when an address that rests was given back.
+	// released maps each quarantined address to the time when it was
+	// released.
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=256

@@ -5,45 +5,46 @@ package v1beta1
 
 import "k8s.io/apimachinery/pkg/types"
 
-// What pools are found by. Both labels follow from the spec and are set when a pool is written.
+// Labels by which pools are found. Both are derived from the spec and set when a pool is written.
 const (
-	// VLANLabel is the VLAN of the pool's network, 0 for one without. On a load balancer of a guest cluster it is that of its network.
+	// VLANLabel is the VLAN of the pool's network, or 0 if it has none. On a load balancer of a guest cluster it is the VLAN of the
+	// cluster's network.
 	VLANLabel = "loadbalancer.harvesterhci.io/vid"
 
-	// GlobalPoolLabel is "true" on the pool that all may have addresses of, and "false" on others.
+	// GlobalPoolLabel is "true" on the pool that every load balancer may use, and "false" on other pools.
 	GlobalPoolLabel = "loadbalancer.harvesterhci.io/global-ip-pool"
 )
 
-// GuestClusterLabel on a load balancer is the name of the guest cluster whose cloud provider made it.
+// GuestClusterLabel on a load balancer is the name of the guest cluster whose cloud provider created it.
 const GuestClusterLabel = "cloudprovider.harvesterhci.io/cluster"
 
-// ClusterUIDAnnotation on a load balancer is the UID of the namespace kube-system of the guest cluster whose cloud provider made it: two clusters
-// may have one name.
+// ClusterUIDAnnotation on a load balancer is the UID of the namespace kube-system of the guest cluster whose cloud provider created it.
+// Two clusters may have the same name.
 const ClusterUIDAnnotation = "cloudprovider.harvesterhci.io/cluster-uid"
 
 const (
 	// MachineClusterLabel on a virtual machine is the name of its guest cluster.
 	MachineClusterLabel = "guestcluster.harvesterhci.io/name"
 
-	// CreatorLabel on a virtual machine is who made it.
+	// CreatorLabel on a virtual machine names its creator.
 	CreatorLabel = "harvesterhci.io/creator"
 
-	// RancherCreator is the creator of machines of guest clusters that Rancher makes.
+	// RancherCreator is the value of CreatorLabel for machines of guest clusters that Rancher creates.
 	RancherCreator = "docker-machine-driver-harvester"
 
 	// RemovalAnnotation is "true" on the virtual machines of a guest cluster that is being removed.
 	RemovalAnnotation = "harvesterhci.io/removeAllPersistentVolumeClaims"
 
-	// GoesWithAnnotation on a load balancer is the name of a virtual machine of its guest cluster, which is being removed: the load balancer
-	// goes when the machine does, if it is the last one.
+	// GoesWithAnnotation on a load balancer is the name of a virtual machine of its guest cluster that is being removed. The load
+	// balancer is deleted after that machine, if it is the last one.
 	GoesWithAnnotation = "loadbalancer.harvesterhci.io/goes-with"
 
-	// MachinesSeenAnnotation on a load balancer is "true" when its guest cluster has had virtual machines in its namespace that Rancher made:
-	// when they are gone, and their disks, so is the cluster.
+	// MachinesSeenAnnotation on a load balancer is "true" if its guest cluster has had virtual machines in its namespace that Rancher
+	// created. When they and their disks are deleted, the cluster is deleted, too.
 	MachinesSeenAnnotation = "loadbalancer.harvesterhci.io/machines-seen"
 )
 
-// Annotations by which a load balancer says what its pool must be for.
+// Annotations with which a load balancer states its requirements for a pool.
 const (
 	// NetworkAnnotation is the network of the guest cluster, as namespace/name.
 	NetworkAnnotation = "loadbalancer.harvesterhci.io/network"
@@ -57,30 +58,30 @@ const (
 	// ClusterAnnotation is the name of the guest cluster.
 	ClusterAnnotation = "loadbalancer.harvesterhci.io/cluster"
 
-	// ManagementNetworkAnnotation is the network that the guest cluster manages its machines on. It counts where NetworkAnnotation says
-	// nothing.
+	// ManagementNetworkAnnotation is the network on which the guest cluster manages its machines. It is used if NetworkAnnotation is
+	// empty.
 	ManagementNetworkAnnotation = "cloudprovider.harvesterhci.io/managementNetwork"
 )
 
-// BackendServersAnnotation has addresses of machines, as a JSON list, that a client of v1alpha1 wants the load balancer to lead to. It goes when
-// the load balancer selects them.
+// BackendServersAnnotation holds, as a JSON list, the addresses of the machines that a client of v1alpha1 wants behind the load balancer.
+// It is removed when the load balancer selects these machines.
 const BackendServersAnnotation = "loadbalancer.harvesterhci.io/backend-servers"
 
-// All stands for every project, namespace or guest cluster in the scope of a pool.
+// All matches every project, namespace or guest cluster in the scope of a pool.
 const All = "*"
 
-// What keeps objects until they can go.
+// Finalizers.
 const (
-	// LoadBalancerFinalizer keeps a load balancer until its Service is gone and its address is given back.
+	// LoadBalancerFinalizer keeps a load balancer until its Service is deleted and its address is released.
 	LoadBalancerFinalizer = "wrangler.cattle.io/harvester-lb-controller"
 
 	// IPPoolFinalizer keeps a pool.
 	IPPoolFinalizer = "wrangler.cattle.io/harvester-ipam-controller"
 
-	// VMFinalizer was on every virtual machine before Faultline. Nothing of Faultline needs it.
+	// VMFinalizer was set on every virtual machine before Faultline. Faultline does not need it.
 	VMFinalizer = "wrangler.cattle.io/harvester-lb-vm-controller"
 
-	// VMIFinalizer was on every instance of one.
+	// VMIFinalizer was set on every virtual machine instance before Faultline.
 	VMIFinalizer = "wrangler.cattle.io/harvester-lb-vmi-controller"
 )
 
@@ -88,28 +89,28 @@ const (
 	// ServiceLabel is "true" on the Service and on the EndpointSlices of a load balancer.
 	ServiceLabel = "loadbalancer.harvesterhci.io/servicelb"
 
-	// ClaimsAnnotation names pools, separated by commas, in which a load balancer may hold an address beside the one in its status: the
-	// pool that it is just given one of, and the one that it has to give one back to.
+	// ClaimsAnnotation lists the pools, separated by commas, in which a load balancer may hold an address in addition to the one in its
+	// status: the pool that it is being allocated an address from and the pool that it has to release one to.
 	ClaimsAnnotation = "loadbalancer.harvesterhci.io/claims"
 )
 
-// An endpoint that is no machine's is behind a load balancer as long as no machine is that answers. It is known by its UID.
+// A placeholder endpoint is behind a load balancer while no machine responds. It is identified by its UID.
 const (
 	PlaceholderUID         = types.UID("dummy347-546a-4642-9da6-5608endpoint")
 	PlaceholderAddress     = "10.52.0.255"
-	PlaceholderIPv6Address = "100::ffff" // of the prefix for what is to be discarded
+	PlaceholderIPv6Address = "100::ffff" // in the discard-only prefix
 )
 
-// ReleaseAnnotation on a pool, with the value "<address>: <namespace>/<name>", takes an address back from a load balancer that does not exist
-// any more.
+// ReleaseAnnotation on a pool, with the value "<address>: <namespace>/<name>", releases the address of a load balancer that no longer
+// exists.
 const ReleaseAnnotation = "loadbalancer.harvesterhci.io/manuallyReleaseIP"
 
-// ConvertedAnnotation is "true" on the ConfigMap whose ranges have become pools, and on those pools.
+// ConvertedAnnotation is "true" on the ConfigMap whose ranges were converted to pools, and on these pools.
 const ConvertedAnnotation = "loadbalancer.harvesterhci.io/after-conversion"
 
-// BalancersMetric counts load balancers by workload, ready and reason.
+// BalancersMetric is the number of load balancers by workload, ready and reason.
 const BalancersMetric = "harvester_load_balancers"
 
-// AddressesAnnotation on a Service has the addresses that kube-vip announces for it, separated by commas. kube-vip reads it before
+// AddressesAnnotation on a Service lists the addresses that kube-vip announces for it, separated by commas. kube-vip prefers it to
 // spec.loadBalancerIP.
 const AddressesAnnotation = "kube-vip.io/loadbalancerIPs"

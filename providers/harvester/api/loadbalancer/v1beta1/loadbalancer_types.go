@@ -8,48 +8,50 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WorkloadType is what a load balancer leads to.
+// WorkloadType is the kind of backends of a load balancer.
 // +kubebuilder:validation:Enum=vm;cluster
 type WorkloadType string
 
 const (
-	// WorkloadVM is virtual machines, which the load balancer selects.
+	// WorkloadVM is virtual machines that the load balancer selects.
 	WorkloadVM WorkloadType = "vm"
 
 	// WorkloadCluster is a Service in a guest cluster.
 	WorkloadCluster WorkloadType = "cluster"
 )
 
-// IPAM is where the address of a load balancer comes from.
+// IPAM is the source of a load balancer's address.
 // +kubebuilder:validation:Enum=pool;dhcp
 type IPAM string
 
 const (
-	// IPAMPool is an IPPool.
+	// IPAMPool allocates the address from an IPPool.
 	IPAMPool IPAM = "pool"
 
-	// IPAMDHCP is a DHCP server.
+	// IPAMDHCP requests the address from a DHCP server.
 	IPAMDHCP IPAM = "dhcp"
 )
 
-// UnspecifiedAddress stands for an address that is to come from a DHCP server.
+// UnspecifiedAddress is a placeholder for an address that a DHCP server
+// assigns.
 const UnspecifiedAddress = "0.0.0.0"
 
-// LoadBalancerSpec is the ports of a load balancer and what they lead to.
+// LoadBalancerSpec defines the ports and the backends of a load balancer.
 type LoadBalancerSpec struct {
 	// description of the load balancer.
 	// +optional
 	Description string `json:"description,omitempty"`
 
-	// workloadType is what the load balancer leads to. Defaults to vm.
+	// workloadType is the kind of backends. Defaults to vm.
 	// +optional
 	WorkloadType WorkloadType `json:"workloadType,omitempty"`
 
-	// ipam is where the address comes from. Defaults to pool.
+	// ipam is the source of the address. Defaults to pool.
 	// +optional
 	IPAM IPAM `json:"ipam,omitempty"`
 
-	// ipPool is the name of the pool. Without it one is selected.
+	// ipPool is the name of the pool. If it is empty, the manager selects
+	// one.
 	// +optional
 	IPPool string `json:"ipPool,omitempty"`
 
@@ -59,11 +61,11 @@ type LoadBalancerSpec struct {
 	Listeners []Listener `json:"listeners,omitempty"`
 
 	// backendServerSelector selects virtual machines by labels of their
-	// instances: each label has one of the values.
+	// instances. Each label must have one of the values.
 	// +optional
 	BackendServerSelector map[string][]string `json:"backendServerSelector,omitempty"`
 
-	// healthCheck is how it is found out which machines answer.
+	// healthCheck configures the health check of the machines.
 	// +optional
 	HealthCheck *HealthCheck `json:"healthCheck,omitempty"`
 }
@@ -87,42 +89,46 @@ type Listener struct {
 	BackendPort int32 `json:"backendPort"`
 }
 
-// HealthCheck is how it is found out which machines answer.
+// HealthCheck configures the health check of the machines behind a load
+// balancer.
 type HealthCheck struct {
-	// port of the machines that is connected to: the backend port of a listener.
+	// port of the machines to connect to. It must be the backend port of a
+	// listener.
 	// +optional
 	Port uint `json:"port,omitempty"`
 
-	// successThreshold is after how many successes a machine is healthy.
+	// successThreshold is the number of successes after which a machine is
+	// healthy.
 	// +optional
 	SuccessThreshold uint `json:"successThreshold,omitempty"`
 
-	// failureThreshold is after how many failures it is not.
+	// failureThreshold is the number of failures after which a machine is
+	// unhealthy.
 	// +optional
 	FailureThreshold uint `json:"failureThreshold,omitempty"`
 
-	// periodSeconds is the time between two checks.
+	// periodSeconds is the interval between two checks.
 	// +optional
 	PeriodSeconds uint `json:"periodSeconds,omitempty"`
 
-	// timeoutSeconds is how long a check waits.
+	// timeoutSeconds is the timeout of a check.
 	// +optional
 	TimeoutSeconds uint `json:"timeoutSeconds,omitempty"`
 }
 
-// LoadBalancerStatus is what Harvester has made.
+// LoadBalancerStatus is the observed state of a load balancer.
 type LoadBalancerStatus struct {
-	// backendServers are the addresses of the machines.
+	// backendServers are the IP addresses of the machines.
 	// +optional
 	// +listType=atomic
 	BackendServers []string `json:"backendServers,omitempty"`
 
-	// allocatedAddress is the address as it was allocated: 0.0.0.0 for one from
-	// a DHCP server.
+	// allocatedAddress is the address as it was allocated: 0.0.0.0 if a DHCP
+	// server assigns it.
 	// +optional
 	AllocatedAddress AllocatedAddress `json:"allocatedAddress,omitempty,omitzero"`
 
-	// address that the load balancer is reached at.
+	// address of the load balancer.
 	// +optional
 	Address string `json:"address,omitempty"`
 
@@ -132,7 +138,7 @@ type LoadBalancerStatus struct {
 	Conditions []Condition `json:"conditions,omitempty"`
 }
 
-// AllocatedAddress is an address and where it is from.
+// AllocatedAddress is an address and its origin.
 type AllocatedAddress struct {
 	// ipPool is the name of the pool.
 	// +optional
@@ -151,7 +157,7 @@ type AllocatedAddress struct {
 	Gateway string `json:"gateway,omitempty"`
 }
 
-// LoadBalancer is an address of Harvester that leads to virtual machines.
+// LoadBalancer provides an address on Harvester for virtual machines.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=loadbalancers,scope=Namespaced,shortName=lb;lbs
@@ -168,11 +174,11 @@ type LoadBalancer struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the ports of the load balancer and what they lead to.
+	// spec defines the ports and the backends of the load balancer.
 	// +required
 	Spec LoadBalancerSpec `json:"spec"`
 
-	// status is what Harvester has made.
+	// status is the observed state of the load balancer.
 	// +optional
 	Status LoadBalancerStatus `json:"status,omitempty,omitzero"`
 }

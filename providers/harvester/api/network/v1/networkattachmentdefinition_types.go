@@ -8,28 +8,29 @@ import (
 )
 
 const (
-	// ClusterNetworkLabel on a NetworkAttachmentDefinition is the cluster network
-	// that it is in. Hosts that have it carry the label HostNetworkLabelPrefix
-	// and its name.
+	// ClusterNetworkLabel on a NetworkAttachmentDefinition is its cluster
+	// network. Hosts on that cluster network have the label
+	// HostNetworkLabelPrefix followed by its name.
 	ClusterNetworkLabel = "network.harvesterhci.io/clusternetwork"
 
 	// VLANLabel on a NetworkAttachmentDefinition is its VLAN.
 	VLANLabel = "network.harvesterhci.io/vlan-id"
 
-	// HostNetworkLabelPrefix is what labels of hosts and terms of affinity begin
-	// with that Harvester adds for networks.
+	// HostNetworkLabelPrefix is the prefix of host labels, and of the
+	// affinity terms that Harvester adds for networks.
 	HostNetworkLabelPrefix = "network.harvesterhci.io/"
 )
 
-// NetworkAttachmentDefinitionSpec is how a network is attached to.
+// NetworkAttachmentDefinitionSpec defines how machines are attached to a
+// network.
 type NetworkAttachmentDefinitionSpec struct {
-	// config is the configuration of the network's plugin, as JSON.
+	// config is the configuration of the CNI plugin, as JSON.
 	// +optional
 	Config string `json:"config,omitempty"`
 }
 
-// NetworkAttachmentDefinition is a network that virtual machines are attached
-// to.
+// NetworkAttachmentDefinition is a network that virtual machines can be
+// attached to.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=network-attachment-definitions,scope=Namespaced,shortName=net-attach-def
@@ -41,7 +42,7 @@ type NetworkAttachmentDefinition struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is how the network is attached to.
+	// spec defines how machines are attached to the network.
 	// +optional
 	Spec NetworkAttachmentDefinitionSpec `json:"spec,omitempty,omitzero"`
 }
