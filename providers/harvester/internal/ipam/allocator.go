@@ -20,12 +20,13 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 )
 
-// DefaultRest is how long an address that a load balancer has given back is given to nobody else. Nothing tells that the last kube-vip, of a
-// guest cluster or of Harvester, has stopped to announce it, and neighbours remember where it was.
+// DefaultRest is the default quarantine of an address that a load balancer has released, during which no other holder gets it. Nothing
+// reports that the last kube-vip, of a guest cluster or of Harvester, has stopped announcing the address, and neighbors cache its
+// location.
 const DefaultRest = 2 * time.Minute
 
-// Allocator gives addresses of the pools of the cluster that it runs in: one for each manager. It remembers what it knows of a pool, and
-// reads it again when somebody else has changed it.
+// Allocator allocates addresses of the pools of the cluster that it runs in. A manager has one. It caches the pools and reads a pool
+// again when another client has changed it.
 type Allocator struct {
 	claimer Claimer
 	here    Harvester
@@ -37,21 +38,21 @@ type admission func(*lbv1.IPPool, *lbv1.LoadBalancer) bool
 
 func admitsAll(*lbv1.IPPool, *lbv1.LoadBalancer) bool { return true }
 
-// NewAllocator makes an Allocator that writes with the client and reads with live, which has no cache.
+// NewAllocator returns an Allocator that writes with writer and reads with live, which must not be cached.
 func NewAllocator(writer client.Writer, live client.Reader) *Allocator {
 	return &Allocator{
 		claimer: Claimer{resident: true, check: among(live), shown: balancers(live, admitsAll)}, here: &here{Writer: writer, live: live}, admits: admitsAll,
 	}
 }
 
-// WithScopes has the scope of a pool be a boundary: a load balancer outside it that names the pool, or shows an address of it, has none but the
-// one that the pool says it holds. It is called before any other method.
+// WithScopes makes the scope of a pool a boundary: a load balancer outside of it that names the pool or shows one of its addresses gets
+// only the address that the pool records for it. WithScopes must be called before any other method.
 func (a *Allocator) WithScopes() *Allocator {
 	a.admits, a.claimer.shown = ippools.Admits, balancers(a.here.Live(), ippools.Admits)
 	return a
 }
 
-// Entitles reports whether a load balancer may have an address of a pool: the pool is for it, or says that it has one.
+// Entitles reports whether a load balancer may have an address of a pool: the pool is for it, or the pool records an address for it.
 func (a *Allocator) Entitles(ctx context.Context, pool *lbv1.IPPool, lb *lbv1.LoadBalancer) (bool, error) {
 	if a.admits(pool, lb) {
 		return true, nil
@@ -63,14 +64,14 @@ func (a *Allocator) Entitles(ctx context.Context, pool *lbv1.IPPool, lb *lbv1.Lo
 	return held.Pool != "", nil
 }
 
-// WithRest has addresses that are given back rest for so long: nobody else is given them meanwhile. It is called before any other method.
+// WithRest sets the quarantine of released addresses, during which no other holder gets them. It must be called before any other method.
 func (a *Allocator) WithRest(period time.Duration) *Allocator {
 	a.claimer.rest = period
 	return a
 }
 
-// among looks at all pools as they are stored whenever one is read: of two that have the same address one gives none, and the other one gives
-// none that is held there.
+// among lists all stored pools whenever one is read. If two pools contain the same address, one of them allocates no address, and the
+// other one does not allocate an address that is held in the first.
 func among(live client.Reader) func(context.Context, *lbv1.IPPool) (map[netip.Addr]string, error) {
 	return func(ctx context.Context, pool *lbv1.IPPool) (map[netip.Addr]string, error) {
 		all := &lbv1.IPPoolList{}
@@ -83,7 +84,7 @@ func among(live client.Reader) func(context.Context, *lbv1.IPPool) (map[netip.Ad
 			if err := live.List(ctx, blocks, allocation.BlocksOf(other.Name)); err != nil {
 				return nil, fmt.Errorf("listing IPPoolBlocks of IPPool %s: %w", other.Name, err)
 			}
-			theirs, _ := allocation.NewPool(other, blocks.Items...) // whatever is wrong with it
+			theirs, _ := allocation.NewPool(other, blocks.Items...) // errors are irrelevant here
 			maps.Insert(held, theirs.Holders())
 		}
 		return held, stops(ippools.Obstacles(pool, all.Items))
@@ -96,15 +97,15 @@ type here struct {
 	live client.Reader
 }
 
-// Get reads what is stored: a writer that remembers what it wrote needs no cache.
+// Get reads from the API server: a writer that caches what it wrote needs no other cache.
 func (h *here) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	return h.live.Get(ctx, key, obj, opts...)
 }
 
 func (h *here) Live() client.Reader { return h.live }
 
-// Claim gives the holder an address of the pool: the same again when it has one. The error wraps allocation.ErrExhausted when none is free, and is
-// NotFound when the pool does not exist; of a pool that cannot be read it names the field.
+// Claim allocates an address of the pool to the holder. It returns the same address if the holder already has one. The error wraps
+// allocation.ErrExhausted if no address is free and is NotFound if the pool does not exist. For an invalid pool it names the field.
 func (a *Allocator) Claim(ctx context.Context, pool, id string) (Claimed, error) {
 	claimed := Claimed{Pool: pool}
 	err := a.claimer.do(ctx, a.here, pool, &change{id: id, claims: true, apply: func(p *allocation.Pool) (changed bool, err error) {
@@ -117,7 +118,7 @@ func (a *Allocator) Claim(ctx context.Context, pool, id string) (Claimed, error)
 	return claimed, nil
 }
 
-// Release takes the holder's address back. It is nil when the holder has none, or the pool is gone.
+// Release releases the address of the holder. It returns nil if the holder has none or the pool does not exist.
 func (a *Allocator) Release(ctx context.Context, pool, id string) error {
 	err := a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *allocation.Pool) (bool, error) { return p.Release(id), nil }})
 	if apierrors.IsNotFound(err) {
@@ -130,7 +131,7 @@ func (a *Allocator) Release(ctx context.Context, pool, id string) error {
 	return nil
 }
 
-// ReleaseAddress takes this address back from the holder, if it has it, and no other.
+// ReleaseAddress releases addr if the holder has it, and no other address.
 func (a *Allocator) ReleaseAddress(ctx context.Context, pool, id string, addr netip.Addr) (released bool, _ error) {
 	err := a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *allocation.Pool) (bool, error) {
 		released = p.ReleaseAddress(addr, id)
@@ -139,8 +140,8 @@ func (a *Allocator) ReleaseAddress(ctx context.Context, pool, id string, addr ne
 	return released, client.IgnoreNotFound(err)
 }
 
-// Give gives the holder an address that it has already, as others show, and no other of the pool. The error wraps allocation.ErrHeld when
-// another has it, and allocation.ErrOutside when the pool does not have it.
+// Give records that the holder has addr, which it already uses, and no other address of the pool. The error wraps allocation.ErrHeld if
+// addr has another holder, and allocation.ErrOutside if the pool does not contain it.
 func (a *Allocator) Give(ctx context.Context, pool, id string, addr netip.Addr) error {
 	err := a.claimer.do(ctx, a.here, pool, &change{id: id, claims: true, apply: func(p *allocation.Pool) (bool, error) { return p.Give(addr, id) }})
 	if err != nil {
@@ -149,8 +150,8 @@ func (a *Allocator) Give(ctx context.Context, pool, id string, addr netip.Addr) 
 	return nil
 }
 
-// Settle settles a pool, and stores what that changes. It does nothing, but ask for the version, when the pool says what its holders do. From now
-// on it gives no address while there are obstacles.
+// Settle settles a pool and stores the changes. If the pool matches its holders, it only compares the resourceVersion. While there are
+// obstacles, the pool allocates no address.
 func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.ErrorList, why func(allocation.Settled) (reason, message string)) (is allocation.Settled, _ error) {
 	if len(obstacles) == 0 {
 		a.resume(pool)
@@ -169,8 +170,8 @@ func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.Err
 	return is, nil
 }
 
-// resume has a pool that gave no address be read again, since the pools themselves know whether that is over. Whoever is told next that it
-// is ready gets one.
+// resume drops a cached pool that allocated no address, so that it is read again: the stored pools decide whether the obstacle still
+// exists. The next load balancer that is reconciled because the pool is ready gets an address.
 func (a *Allocator) resume(pool string) {
 	a.with(pool, func(q *queue) {
 		if q.pool != nil && q.pool.Stopped() {
@@ -179,7 +180,7 @@ func (a *Allocator) resume(pool string) {
 	})
 }
 
-// stops is why a pool with obstacles gives no address.
+// stops returns why a pool with obstacles allocates no address.
 func stops(obstacles field.ErrorList) error {
 	if len(obstacles) == 0 {
 		return nil
@@ -187,13 +188,13 @@ func stops(obstacles field.ErrorList) error {
 	return fmt.Errorf("gives no address: %w", obstacles.ToAggregate())
 }
 
-// InUse tells which addresses a load balancer is known to have by others than its pool: its own status, and the Service that announces it.
-// Known is false for an id that is no load balancer.
+// InUse returns the addresses that a load balancer uses according to sources other than its pool: its own status and the Service that
+// announces it. known is false if id is not a load balancer.
 type InUse func(ctx context.Context, id string) (addresses []netip.Addr, known bool, _ error)
 
-// Repair resolves what others have written: a load balancer that holds several addresses keeps those that it
-// uses, or the lowest when it uses none, and the others are free again. Holders that are no load balancers are left alone. What cannot be found
-// out of one holder keeps no other from it.
+// Repair resolves edits by other clients: a load balancer that holds several addresses keeps those that it uses, or the lowest one if it
+// uses none, and the others become free. Holders that are not load balancers are left alone. An error for one holder does not affect the
+// others.
 func (a *Allocator) Repair(ctx context.Context, pool string, several []string, inUse InUse) error {
 	var errs []error
 	for _, id := range several {
@@ -213,17 +214,17 @@ func (a *Allocator) Repair(ctx context.Context, pool string, several []string, i
 	return errors.Join(errs...)
 }
 
-// Reread has a pool be read again before anybody is given an address of it: another one has come that has addresses of it, or has gone.
+// Reread drops the cached pool before another address is allocated from it, because an overlapping pool was created or deleted.
 func (a *Allocator) Reread(pool string) {
 	a.with(pool, func(q *queue) { q.pool = nil })
 }
 
-// Forget drops what is known of a pool that is gone.
+// Forget drops the cache of a deleted pool.
 func (a *Allocator) Forget(pool string) {
 	a.with(pool, func(q *queue) { q.pool, q.doubtful = nil, nil })
 }
 
-// with changes what is known of a pool while nobody else does.
+// with changes the cache of a pool under its lock.
 func (a *Allocator) with(pool string, do func(*queue)) {
 	q := a.claimer.enter(a.here, pool)
 	defer a.claimer.leave(q)

@@ -17,8 +17,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
 
-// Claims are the pools in which a load balancer may hold an address beside the one in its status. It is written before an address is
-// taken, and taken back when the address is in the status: whenever the manager ends, no address is lost.
+// Claims returns the pools in which a load balancer may hold an address in addition to the one in its status. The annotation is written
+// before an address is allocated and removed once the address is in the status, so that no address leaks if the manager ends in between.
 func Claims(lb *lbv1.LoadBalancer) []string {
 	given := lb.Annotations[lbv1.ClaimsAnnotation]
 	if given == "" {
@@ -27,7 +27,8 @@ func Claims(lb *lbv1.LoadBalancer) []string {
 	return strings.Split(given, ",")
 }
 
-// balancers tells what load balancers say of a pool as they are stored. One that does not say which pool its address is of may have it of any.
+// balancers lists what the stored load balancers show of a pool. A load balancer that does not name the pool of its address may have it
+// from any.
 func balancers(live client.Reader, admits admission) func(context.Context, *lbv1.IPPool) ([]allocation.Shown, error) {
 	return func(ctx context.Context, of *lbv1.IPPool) ([]allocation.Shown, error) {
 		pool := of.Name
@@ -51,8 +52,8 @@ func balancers(live client.Reader, admits admission) func(context.Context, *lbv1
 	}
 }
 
-// recall has a pool that was read keep what load balancers have for them, where it says otherwise: somebody has edited it. They are looked at
-// when the pool is read first, and when what was given is not in it.
+// recall keeps the addresses of load balancers for them if the pool that was read does not record them, because another client edited it.
+// Load balancers are listed when the pool is read for the first time and when the pool lacks an address that was allocated.
 func (q *queue) recall(ctx context.Context, stored *lbv1.IPPool, p *allocation.Pool) error {
 	if q.shown == nil || q.recalled && !p.Lacks(q.has) {
 		return nil
@@ -65,7 +66,7 @@ func (q *queue) recall(ctx context.Context, stored *lbv1.IPPool, p *allocation.P
 	return nil
 }
 
-// note remembers what came of a change that was stored: who has which address, and which entries are to be told.
+// note caches the result of a stored change: the address of its holder.
 func (q *queue) note(c *change) {
 	if c.id == "" {
 		return

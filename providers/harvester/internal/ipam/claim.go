@@ -16,9 +16,9 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
-// Harvester is where the pools are. Two that are equal are one.
+// Harvester gives access to the pools of a cluster. Equal values must mean the same cluster.
 type Harvester interface {
-	// Get reads what may be a moment old, Live what is stored.
+	// Get reads from a cache that may be stale, Live from the API server.
 	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
 	Live() client.Reader
 	Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error
@@ -26,26 +26,25 @@ type Harvester interface {
 	Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error
 }
 
-// Claimed is an address and the pool that it is from.
+// Claimed is an address and its pool.
 type Claimed struct {
 	allocation.Address
 	Pool string
 }
 
-// NoAddressError says why none of the pools gives an address.
+// NoAddressError reports why none of the pools has allocated an address.
 type NoAddressError struct {
-	// Exhausted says that a pool would give one if it had any left, OtherNetwork that one is for other networks, Missing that one does
-	// not exist.
+	// Exhausted is set if a pool has no free address, OtherNetwork if a pool is for other networks, Missing if a pool does not exist.
 	Exhausted, OtherNetwork, Missing bool
-	// Pools says of each pool why it gives none.
+	// Pools has the reason for each pool.
 	Pools []string
 }
 
-// Error is for the user.
+// Error returns a message for the user.
 func (e *NoAddressError) Error() string { return strings.Join(e.Pools, "; ") }
 
-// Claim gives the holder an address of the first of the pools that has one for a machine on the networks: the same one again when it
-// has one already, in whichever of them. An error is a NoAddressError where somebody has to do something.
+// Claim allocates an address to the holder from the first pool that has one for a machine on the networks. It returns the same address if
+// the holder already has one in any of the pools. The error is a NoAddressError if the user must act.
 func (c *Claimer) Claim(ctx context.Context, h Harvester, pools []string, id string, networks []string) (Claimed, error) {
 	if held, err := Held(ctx, h, pools, id); err != nil || held.Pool != "" {
 		return held, err
@@ -70,7 +69,7 @@ func (c *Claimer) Claim(ctx context.Context, h Harvester, pools []string, id str
 	return Claimed{}, none
 }
 
-// Release takes the holder's addresses out of the pools. Those of others, and pools that are gone, are left alone.
+// Release releases the holder's addresses in the pools. It ignores addresses of other holders and deleted pools.
 func (c *Claimer) Release(ctx context.Context, h Harvester, pools []string, id string) error {
 	for _, name := range pools {
 		err := c.change(ctx, h, name, func(p *allocation.Pool) (bool, error) { return p.Release(id), nil })
@@ -81,8 +80,9 @@ func (c *Claimer) Release(ctx context.Context, h Harvester, pools []string, id s
 	return nil
 }
 
-// Adopt has an address, which its holder uses, be held by the id, which is one of allocation.Apart: it was held by the name alone, or is free. The
-// pool is the first that has the address; the zero value says that none does. The error wraps allocation.ErrHeld when another has it.
+// Adopt records id, a result of allocation.Apart, as the holder of an address that the holder uses. The address was held by the name
+// alone or is free. Claimed has the first pool that contains the address; it is zero if none does. The error wraps allocation.ErrHeld if
+// the address has another holder.
 func (c *Claimer) Adopt(ctx context.Context, h Harvester, pools []string, addr netip.Addr, id string) (Claimed, error) {
 	for _, name := range pools {
 		claimed := Claimed{Pool: name}
@@ -100,8 +100,7 @@ func (c *Claimer) Adopt(ctx context.Context, h Harvester, pools []string, addr n
 	return Claimed{}, nil
 }
 
-// Held returns the address that the holder has in the first of the pools that says so; the zero value when none does. It changes
-// nothing.
+// Held returns the address of the holder in the first of the pools that records one, or the zero value. It changes nothing.
 func Held(ctx context.Context, h Harvester, pools []string, id string) (Claimed, error) {
 	for _, name := range pools {
 		held, err := holds(ctx, h, name, id)
@@ -112,7 +111,7 @@ func Held(ctx context.Context, h Harvester, pools []string, id string) (Claimed,
 	return Claimed{}, nil
 }
 
-// holds returns the address that the holder has in a pool, as far as is known.
+// holds returns the address of the holder in a pool, read from a cache that may be stale.
 func holds(ctx context.Context, h Harvester, name, id string) (Claimed, error) {
 	_, p, err := load(ctx, h, h, name, false)
 	if err != nil {
@@ -125,7 +124,7 @@ func holds(ctx context.Context, h Harvester, name, id string) (Claimed, error) {
 	return Claimed{Address: address, Pool: name}, nil
 }
 
-// note remembers why a pool gives no address. It is false for an error that says nothing of the pool.
+// note records why a pool has allocated no address. It returns false for an error that is not about the pool.
 func (e *NoAddressError) note(pool string, err error) bool {
 	other, broken := &otherNetworkError{}, &allocation.BrokenError{}
 	e.OtherNetwork = e.OtherNetwork || errors.As(err, &other)
@@ -149,14 +148,14 @@ type otherNetworkError struct {
 	networks []string
 }
 
-// Error is the rest of a sentence about the pool.
+// Error completes a sentence about the pool.
 func (e *otherNetworkError) Error() string {
 	return fmt.Sprintf("is for network %s, and the machine is on %s: put the machine on that network, or name another pool",
 		e.network, strings.Join(e.networks, ", "))
 }
 
-// ForNetworks reports whether a pool with the network in its selector is for machines on the networks: one without a network is for
-// all. Names without a namespace are compared without.
+// ForNetworks reports whether a pool with the network in its selector is for machines on the networks. A pool without a network is for
+// all machines. Namespaces are compared only if both names have one.
 func ForNetworks(selector string, networks []string) bool {
 	if selector == "" {
 		return true

@@ -23,10 +23,10 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
-// abreast is how many blocks of a pool are written at a time.
+// abreast is the number of blocks of a pool that are written concurrently.
 const abreast = 8
 
-// try begins with what is known, and reads the pool itself after somebody else has changed it. It returns what is to be tried again.
+// try starts from the cached pool, or reads the pool from the API server after a conflict. It returns the changes to retry.
 func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*change, _ error) {
 	if ok, err := q.know(ctx, live || q.resident || len(q.doubtful) > 0); err != nil || !ok {
 		return batch, err
@@ -39,7 +39,7 @@ func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*c
 	return q.conclude(batch, q.write(ctx)), nil
 }
 
-// conclude tells those that wait what has come of it, and returns what is to be tried again.
+// conclude completes the changes and returns those to retry.
 func (q *queue) conclude(batch []*change, failed map[*allocation.Record]error) (again []*change) {
 	for _, one := range batch {
 		err := one.outcome(failed)
@@ -56,12 +56,12 @@ func (q *queue) conclude(batch []*change, failed map[*allocation.Record]error) (
 		q.entered = append(q.entered, q.pool.Conclude()...)
 	}
 	if len(failed) > 0 || q.pool.shared {
-		q.pool = nil // what of it is stored is not known, or not what others hold of it
+		q.pool = nil // the stored state, or the holders in other pools, are unknown
 	}
 	return again
 }
 
-// apply makes the changes to what is known, and looks whether what changes nothing is true. It is false when the pool is another by now.
+// apply applies the changes to the cached pool and confirms those that change nothing. It returns false if the stored pool has changed.
 func (q *queue) apply(ctx context.Context, batch []*change) (bool, error) {
 	q.pool.Refresh(time.Now())
 	for _, one := range batch {
@@ -70,7 +70,7 @@ func (q *queue) apply(ctx context.Context, batch []*change) (bool, error) {
 	return q.confirm(ctx, batch)
 }
 
-// know reads the pool, if it is not known. It is false when that was another before its blocks had been read.
+// know reads the pool if it is not cached. It returns false if the pool changed before its blocks were read.
 func (q *queue) know(ctx context.Context, live bool) (bool, error) {
 	if q.pool != nil {
 		return true, nil
@@ -101,11 +101,11 @@ func (q *queue) know(ctx context.Context, live bool) (bool, error) {
 	return true, nil
 }
 
-// doubt notes that a write may have been done, or may be done yet: no answer says so, and neither does one of a server that failed, which may be a
-// proxy on the way.
+// doubt records that a write may have been applied or may still be applied: there was no response, or a 5xx response, which may come from
+// a proxy in between.
 func (q *queue) doubt(r *allocation.Record, err error) {
 	var answer apierrors.APIStatus
-	if errors.As(err, &answer) && answer.Status().Code < http.StatusInternalServerError { // it is refused
+	if errors.As(err, &answer) && answer.Status().Code < http.StatusInternalServerError { // rejected
 		return
 	}
 	if q.doubtful == nil {
@@ -114,15 +114,15 @@ func (q *queue) doubt(r *allocation.Record, err error) {
 	q.doubtful[r.Of] = true
 }
 
-// fence gives what a write may be on its way to another version, so that it fails if it arrives after all. It is false when the pool is
-// another by now.
+// fence gives each object with a write in flight a new resourceVersion, so that the write fails if it arrives later. It returns false if
+// the stored pool has changed.
 func (q *queue) fence(ctx context.Context, _ []*change) (bool, error) {
 	for of := range q.doubtful {
 		r := q.pool.Own()
 		if of.IsValid() {
 			r = q.pool.Block(of)
 		}
-		if r != nil && r.Version != "" { // a write to a block that is not there fails anyway
+		if r != nil && r.Version != "" { // a write to a missing block fails anyway
 			if err := conflict(r, q.touch(ctx, r)); err != nil {
 				return false, notConflict(err)
 			}
@@ -132,7 +132,7 @@ func (q *queue) fence(ctx context.Context, _ []*change) (bool, error) {
 	return true, nil
 }
 
-// makeRoom has new holders go into blocks from now on if that is needed. It is false when the pool is another by now.
+// makeRoom moves new holders to blocks if necessary. It returns false if the stored pool has changed.
 func (q *queue) makeRoom(ctx context.Context, batch []*change) (bool, error) {
 	p, more := q.pool, 0
 	for _, one := range batch {
@@ -152,8 +152,8 @@ func (q *queue) makeRoom(ctx context.Context, batch []*change) (bool, error) {
 	return true, nil
 }
 
-// confirm looks whether what changes nothing is true of the pool as it is stored. It is false when it is not, and everything is to be
-// tried again.
+// confirm checks the results of changes that change nothing against the stored pool. It returns false if they do not match, and
+// everything must be retried.
 func (q *queue) confirm(ctx context.Context, batch []*change) (bool, error) {
 	if q.confirmed {
 		return true, nil
@@ -170,7 +170,7 @@ func (q *queue) confirm(ctx context.Context, batch []*change) (bool, error) {
 	return true, nil
 }
 
-// relied are the records that have to be as they are stored; all says that the other blocks have to be, too.
+// relied returns the records that must match the stored ones. If all is true, the other blocks must match, too.
 func (q *queue) relied(batch []*change) (records []*allocation.Record, all bool) {
 	for _, one := range batch {
 		switch {
@@ -183,7 +183,7 @@ func (q *queue) relied(batch []*change) (records []*allocation.Record, all bool)
 	return records, false
 }
 
-// write stores what is urgent, and returns what could not be stored.
+// write stores the urgent records and returns the errors by record.
 func (q *queue) write(ctx context.Context) map[*allocation.Record]error {
 	failed := each(q.pool.Waiting(), func(r *allocation.Record) error { return q.put(ctx, r) })
 	for r, err := range failed {
@@ -193,7 +193,7 @@ func (q *queue) write(ctx context.Context) map[*allocation.Record]error {
 	return failed
 }
 
-// each does something with some records at a time, and returns those that it could not be done with.
+// each calls do for several records concurrently and returns the errors by record.
 func each(records []*allocation.Record, do func(*allocation.Record) error) map[*allocation.Record]error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -217,7 +217,7 @@ func each(records []*allocation.Record, do func(*allocation.Record) error) map[*
 // put stores a record.
 func (q *queue) put(ctx context.Context, r *allocation.Record) error {
 	switch {
-	case r.IsBlock() && r.Version == "": // nobody is held in it: see enlist, which alone makes blocks
+	case r.IsBlock() && r.Version == "": // it has no holders: only enlist creates blocks
 	case r.IsBlock() && r.IsEmpty():
 		o := q.pool.Metadata(r)
 		err := q.h.Delete(ctx, o, client.Preconditions{UID: &r.UID, ResourceVersion: &r.Version})
@@ -234,12 +234,12 @@ func (q *queue) put(ctx context.Context, r *allocation.Record) error {
 	return nil
 }
 
-// annotate sets an annotation of the object as it is known, and nothing else.
+// annotate sets an annotation of the cached version of the object and changes nothing else.
 func (q *queue) annotate(ctx context.Context, r *allocation.Record, key, value string) error {
 	return q.patch(ctx, r, map[string]any{"metadata": map[string]any{"resourceVersion": r.Version, "annotations": map[string]string{key: value}}})
 }
 
-// patch sends what has changed of a record, and reads nothing but the metadata of the answer: the object may be large.
+// patch sends the changes of a record. It decodes only the metadata of the response, because the object may be large.
 func (q *queue) patch(ctx context.Context, r *allocation.Record, body map[string]any) error {
 	o := q.pool.Metadata(r)
 	patch, err := mergePatch(body)
@@ -253,7 +253,7 @@ func (q *queue) patch(ctx context.Context, r *allocation.Record, body map[string
 	return nil
 }
 
-// mergePatch is a patch of the body.
+// mergePatch returns a merge patch of the body.
 func mergePatch(body map[string]any) (client.Patch, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -262,10 +262,10 @@ func mergePatch(body map[string]any) (client.Patch, error) {
 	return client.RawPatch(types.MergePatchType, data), nil
 }
 
-// outcome is the error of those records that a change needs to be stored.
+// outcome returns the error of the records that the change depends on.
 func (c *change) outcome(failed map[*allocation.Record]error) error { return worst(c.touched, failed) }
 
-// worst is the first error of some records that is no conflict, or else that.
+// worst returns the first error of the records that is not a conflict, or else the first conflict.
 func worst(records []*allocation.Record, failed map[*allocation.Record]error) error {
 	var first error
 	for _, r := range records {
@@ -276,7 +276,7 @@ func worst(records []*allocation.Record, failed map[*allocation.Record]error) er
 	return first
 }
 
-// conflict says that a record is another by now: a block may also have come, or gone.
+// conflict converts the error if a block was created or deleted concurrently: that is a conflict, too.
 func conflict(r *allocation.Record, err error) error {
 	if r.IsBlock() && (apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)) {
 		return apierrors.NewConflict(lbv1.GroupVersion.WithResource("ippoolblocks").GroupResource(), r.Of.String(), err)

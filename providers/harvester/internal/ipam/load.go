@@ -16,25 +16,25 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 )
 
-// getter reads one object, from a cache or not.
+// getter reads a single object, from a cache or the API server.
 type getter interface {
 	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
 }
 
-// known is what is known of a pool that is stored.
+// known is the cached state of a stored pool.
 type known struct {
 	*allocation.Pool
-	// writers are those of blocks, as they are stored. sole says that whatever others wrote of what they know fails.
+	// writers are the stored writers of blocks. sole is set if all writes in flight of other writers will fail.
 	writers writers
 	sole    bool
-	// shared says that another pool has holders of addresses of this one.
+	// shared is set if another pool has holders of addresses of this one.
 	shared bool
 }
 
-// load reads a pool, and its blocks: always those of one that may have some without saying so. One that cannot give anything is read all
-// the same, since addresses are released to it. No pool has a name that cannot be one, so that is NotFound, too: clients write names.
+// load reads a pool and its blocks. With always it reads the blocks even if the pool is not marked, since it may have some. It also reads
+// an invalid pool, since addresses are released to it. A name that is invalid for a pool is NotFound, since clients write names.
 func load(ctx context.Context, h Harvester, from getter, name string, always bool) (*lbv1.IPPool, *known, error) {
-	if !ippools.IsName(name) { // an API server refuses to look for it, which says nothing of the server
+	if !ippools.IsName(name) { // the API server rejects the name, which must not look like a server error
 		return nil, nil, apierrors.NewNotFound(lbv1.GroupVersion.WithResource("ippools").GroupResource(), name)
 	}
 	stored := &lbv1.IPPool{}
@@ -52,11 +52,11 @@ func load(ctx context.Context, h Harvester, from getter, name string, always boo
 			return nil, nil, err
 		}
 	}
-	p, _ := allocation.NewPool(stored, blocks...) // it says itself what is wrong with it
+	p, _ := allocation.NewPool(stored, blocks...) // p reports its own problem
 	return stored, &known{Pool: p, writers: readWriters(stored.Annotations[writersAnnotation], p.Blocks())}, nil
 }
 
-// ownBlocks leaves out those of others, and removes those of a pool of the same name that is gone: they are in the way.
+// ownBlocks skips blocks of other pools and deletes those of a deleted pool of the same name, which occupy the names.
 func ownBlocks(ctx context.Context, h Harvester, pool *lbv1.IPPool, all []lbv1.IPPoolBlock) ([]lbv1.IPPoolBlock, error) {
 	var own []lbv1.IPPoolBlock
 	for i := range all {
@@ -76,7 +76,7 @@ func ownBlocks(ctx context.Context, h Harvester, pool *lbv1.IPPool, all []lbv1.I
 	return own, nil
 }
 
-// isStored reports whether what is known of a record is what is stored.
+// isStored reports whether the cached record matches the stored object.
 func (p *known) isStored(ctx context.Context, h Harvester, r *allocation.Record) (bool, error) {
 	o := p.Metadata(r)
 	err := h.Live().Get(ctx, client.ObjectKeyFromObject(o), o)
@@ -86,7 +86,7 @@ func (p *known) isStored(ctx context.Context, h Harvester, r *allocation.Record)
 	return o.ResourceVersion == r.Version, err
 }
 
-// areBlocksStored reports whether what is known of all blocks is what is stored.
+// areBlocksStored reports whether all cached blocks match the stored ones.
 func (q *queue) areBlocksStored(ctx context.Context) (bool, error) {
 	list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: lbv1.GroupVersion.String(), Kind: "IPPoolBlockList"}}
 	if err := q.h.Live().List(ctx, list, allocation.BlocksOf(q.name)); err != nil {

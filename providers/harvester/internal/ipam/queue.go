@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// attempts is how often a pool is read again that others keep changing.
+	// attempts is the maximum number of times that a pool is read per batch when conflicts persist.
 	attempts = 5
-	// linger is how long those are waited for at most who had something written a moment ago.
+	// linger is the maximum time to wait for callers whose changes were stored in the previous batch.
 	linger = 2 * time.Millisecond
 )
 
-// Claimer changes pools. What several workers want of one pool at a time is stored by one request, so that they are not in each other's
-// way. The zero value is ready to use.
+// Claimer changes pools. It stores the concurrent changes of a pool in one request, so that workers do not cause conflicts for each
+// other. The zero value is ready to use.
 type Claimer struct {
-	// resident says that what is known of a pool stays known, and that holders of a large one go into blocks.
+	// resident is set if pools stay cached and if holders of a large pool are stored in blocks.
 	resident bool
-	// check says who holds addresses of a pool in another one, and why it is not to give addresses although it could. It may be nil.
+	// check returns the holders of the pool's addresses in other pools, and why the pool must not allocate addresses. It may be nil.
 	check func(context.Context, *lbv1.IPPool) (map[netip.Addr]string, error)
-	// shown is what load balancers say of a pool. It may be nil.
+	// shown returns what load balancers show of a pool. It may be nil.
 	shown func(ctx context.Context, pool *lbv1.IPPool) ([]allocation.Shown, error)
-	// rest is how long addresses rest that are given back.
+	// rest is the quarantine of released addresses.
 	rest time.Duration
 
 	named sync.Once
@@ -47,7 +47,7 @@ type queueKey struct {
 	pool      string
 }
 
-// queue has what is wanted of one pool. It exists as long as somebody wants something, or for good.
+// queue holds the pending changes of one pool. It exists while there are callers, or permanently if the Claimer is resident.
 type queue struct {
 	*Claimer
 	h    Harvester
@@ -57,49 +57,49 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []*change
-	// came tells that somebody waits more.
+	// came signals that a change was queued.
 	came chan struct{}
 
-	// commit has room for one, who writes the pool: what all that wait want, so that it is waited for once.
+	// commit is a semaphore for the caller that writes the pool. It writes all pending changes, so each caller waits for it at most once.
 	commit chan struct{}
-	// last is how many had something written last.
+	// last is the size of the previous batch.
 	last int
-	// pool is as it was written or read last; nil when that is not known. A cache need not show that yet.
+	// pool is the pool as it was last written or read, or nil if unknown. Other caches may not have it yet.
 	pool *known
-	// confirmed says that the pool is as it was stored after those who wait began to.
+	// confirmed is set if the pool was read from the API server after the callers began to wait.
 	confirmed bool
-	// doubtful are the records of which a write was not answered: it may take effect yet.
+	// doubtful are the records with a write that got no response and may still take effect.
 	doubtful map[netip.Prefix]bool
 
-	// has is which address each load balancer was given, or shows. recalled says that they have been asked.
+	// has is the address that each load balancer was given or shows. recalled is set once the load balancers have been listed.
 	has      map[string]netip.Addr
 	recalled bool
-	// rests are addresses that rest, nil for one that does not stay.
+	// rests are the quarantined addresses. It is nil unless the Claimer is resident.
 	rests *allocation.Rests
-	// entered are load balancers that were made holders again, and of whom nobody has been told yet.
+	// entered are load balancers that became holders again and have not been reported yet.
 	entered []allocation.Entry
 }
 
-// change is what somebody wants of a pool.
+// change is a pending change of a pool.
 type change struct {
 	apply func(*allocation.Pool) (changed bool, err error)
-	// id is the load balancer that it is about; "" for none.
+	// id is the load balancer that the change is about, or "".
 	id string
-	// claims says that it may make a holder more.
+	// claims is set if the change may add a holder.
 	claims bool
-	// sure says that all of the pool is to be as it is stored, also for what changes it.
+	// sure is set if the whole pool must match the stored one, even if the change modifies it.
 	sure bool
-	// over is closed when it is done.
+	// over is closed when the change is done.
 	over chan struct{}
 	err  error
 
-	// changed and touched are what came of it.
+	// changed and touched are the results of apply.
 	changed bool
 	touched []*allocation.Record
 }
 
-// change applies a change to the pool and stores it. It may be applied several times, to the pool as it is then. What has changed nothing,
-// or failed, was so at some moment between the call and its return.
+// change applies a change to the pool and stores it. It may be applied several times, each time to the current pool. The result of a
+// change that changed nothing, or failed, was true at some moment between the call and its return.
 func (c *Claimer) change(ctx context.Context, h Harvester, pool string, apply func(*allocation.Pool) (bool, error)) error {
 	return c.do(ctx, h, pool, &change{apply: apply})
 }
@@ -160,7 +160,7 @@ func (c *Claimer) leave(q *queue) {
 	}
 }
 
-// store does what all that wait want. Each is told what became of it. When the one who does it has to go, the others do it themselves.
+// store applies all pending changes and completes each of them. If the context of the caller ends, the others are queued again.
 func (q *queue) store(ctx context.Context, own *change) {
 	batch := q.gather()
 	q.confirmed = false
@@ -185,14 +185,14 @@ func (q *queue) store(ctx context.Context, own *change) {
 	}
 }
 
-// end tells who waits what has come of it.
+// end completes the change.
 func (c *change) end(err error) {
 	c.err = err
 	close(c.over)
 }
 
-// gather takes all that wait. Those who had something written a moment ago come again while it is written for others, and two halves would
-// have to wait for each other in turn: they are given the moment that it takes them.
+// gather returns all pending changes. Callers of the previous batch queue their next change while the current batch is written, which
+// would split them into two batches that wait for each other. Therefore gather waits for them briefly.
 func (q *queue) gather() []*change {
 	moment := time.After(linger)
 	for {

@@ -18,20 +18,21 @@ import (
 )
 
 const (
-	// writersAnnotation of a pool says who may have a write on its way that adds a holder to a block, and to which.
+	// writersAnnotation on a pool names the writers that may have a write in flight that adds a holder to a block, and the sections of
+	// these blocks.
 	writersAnnotation = "loadbalancer.harvesterhci.io/writers"
-	// fencedAnnotation changes with nothing but the version of an object.
+	// fencedAnnotation is changed only to give an object a new resourceVersion.
 	fencedAnnotation = "loadbalancer.harvesterhci.io/fenced"
-	// maxOpen is about how many sections a writer has open, the blocks of which the next writer has to fence.
+	// maxOpen is the approximate number of sections that a writer has open. The next writer must fence their blocks.
 	maxOpen = 16
-	// maxWriters is how many writers are written down that do not write any more.
+	// maxWriters is the maximum number of former writers in the annotation.
 	maxWriters = 4
 )
 
-// writers are the sections that each writer of a pool has open, by their first addresses.
+// writers maps each writer of a pool to the sections that it has open, by their first addresses.
 type writers map[string][]netip.Addr
 
-// readWriters reads the annotation. Of one that says nothing that can be read, somebody may write any block.
+// readWriters parses the annotation. If it is invalid, an unknown writer may write to any block.
 func readWriters(annotation string, blocks []*allocation.Record) writers {
 	w := writers{}
 	if annotation == "" {
@@ -46,7 +47,7 @@ func readWriters(annotation string, blocks []*allocation.Record) writers {
 	return w
 }
 
-// others are the sections that somebody else has open.
+// others returns the sections that other writers have open.
 func (w writers) others(name string) (all []netip.Addr) {
 	for writer, open := range w {
 		if writer != name {
@@ -57,20 +58,20 @@ func (w writers) others(name string) (all []netip.Addr) {
 	return slices.Compact(all)
 }
 
-// hasOthers reports whether somebody else may write without telling it first.
+// hasOthers reports whether another writer may write without updating the annotation first.
 func (w writers) hasOthers(name string) bool {
 	_, own := w[name]
 	return len(w) > 1 || len(w) == 1 && !own
 }
 
-// writer is a name that no other process has.
+// writer returns a name that is unique to this process.
 func (c *Claimer) writer() string {
 	c.named.Do(func() { c.own = rand.Text() })
 	return c.own
 }
 
-// open makes sure that no other writer adds a holder to a block from what it knows so far, and that whoever comes next can make sure of the
-// same. It is false when the pool is another by now.
+// open ensures that no other writer adds a holder to a block based on stale state, and that the next writer can ensure the same. It
+// returns false if the stored pool has changed.
 func (q *queue) open(ctx context.Context, _ []*change) (bool, error) {
 	p, me := q.pool, q.writer()
 	added, shared := p.added(), !p.sole && p.writers.hasOthers(me)
@@ -82,8 +83,8 @@ func (q *queue) open(ctx context.Context, _ []*change) (bool, error) {
 	return err == nil, notConflict(err)
 }
 
-// takeOver names the writer in the pool with the sections that it adds to, and keeps others from writing, if it is shared with some. Who adds
-// nothing, and forgets the pool, need not name itself.
+// takeOver adds the writer and the sections that it adds holders to to the annotation of the pool. If shared is set, it fences the other
+// writers. A writer that adds nothing and does not keep the pool cached need not be in the annotation.
 func (q *queue) takeOver(ctx context.Context, added []*allocation.Record, shared bool) error {
 	p := q.pool
 	named := !shared || q.resident || len(added) > 0
@@ -104,8 +105,7 @@ func (q *queue) takeOver(ctx context.Context, added []*allocation.Record, shared
 	return nil
 }
 
-// shut has all writes fail that are on their way to blocks of the sections. What is written to one that is not there has the version of one
-// that is gone.
+// shut makes all writes in flight to blocks of the sections fail. A write to a missing block has the resourceVersion of a deleted one.
 func (q *queue) shut(ctx context.Context, sections []netip.Addr) error {
 	var all []*allocation.Record
 	for _, r := range q.pool.Blocks() {
@@ -116,7 +116,7 @@ func (q *queue) shut(ctx context.Context, sections []netip.Addr) error {
 	return worst(all, each(all, func(r *allocation.Record) error { return conflict(r, q.touch(ctx, r)) }))
 }
 
-// notConflict is no error for one that says that the pool is another by now.
+// notConflict returns nil for a conflict, and otherwise err.
 func notConflict(err error) error {
 	if apierrors.IsConflict(err) {
 		return nil
@@ -124,9 +124,10 @@ func notConflict(err error) error {
 	return err
 }
 
-// enlist writes down in the pool which sections are open. Others' stay there until they have been fenced after that: then who had them open
-// has to do the same again, and fails when the pool is another. Blocks are made before, and empty, so that they can be fenced and one that
-// is made late is in nobody's way; who stays makes all of a section, so that this is done once for it.
+// enlist records the open sections in the annotation of the pool. Sections of other writers stay there until they have been fenced
+// afterwards: a writer that had them open must enlist again, and fails because the pool has changed. Missing blocks are created empty
+// beforehand, so that they can be fenced and a late creation does no harm. A resident writer creates all blocks of a section, so that
+// this happens once per section.
 func (q *queue) enlist(ctx context.Context, added []*allocation.Record) error {
 	p, me := q.pool, q.writer()
 	var open []netip.Addr
@@ -163,7 +164,7 @@ func (q *queue) enlist(ctx context.Context, added []*allocation.Record) error {
 	return nil
 }
 
-// create makes the block of a record, with nothing in it.
+// create creates the empty block of a record.
 func (q *queue) create(ctx context.Context, r *allocation.Record) error {
 	block := q.pool.NewBlock(r)
 	if err := q.h.Create(ctx, block); err != nil {
@@ -173,12 +174,12 @@ func (q *queue) create(ctx context.Context, r *allocation.Record) error {
 	return nil
 }
 
-// touch gives an object another version and nothing else.
+// touch gives an object a new resourceVersion and changes nothing else.
 func (q *queue) touch(ctx context.Context, r *allocation.Record) error {
 	return q.annotate(ctx, r, fencedAnnotation, r.Version)
 }
 
-// added are the blocks that get a holder more.
+// added returns the blocks that get an additional holder.
 func (p *known) added() (all []*allocation.Record) {
 	for _, r := range p.Waiting() {
 		if r.IsBlock() && r.Adds() {
@@ -189,7 +190,8 @@ func (p *known) added() (all []*allocation.Record) {
 	return all
 }
 
-// opened reports whether the writer has the sections of all of the blocks open. One that has to be made is not: it may have been removed since.
+// opened reports whether the writer has the sections of all of the blocks open. A block that must be created is not open: it may have
+// been deleted since.
 func (p *known) opened(writer string, blocks []*allocation.Record) bool {
 	return !slices.ContainsFunc(blocks, func(r *allocation.Record) bool {
 		return r.Version == "" || !slices.Contains(p.writers[writer], r.Section())

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// apart is before what tells holders of one name apart. Names of objects do not have it, so that no load balancer is such a holder.
+// apart separates the name of a holder from its id. Names of objects do not contain it, so no load balancer is such a holder.
 const apart = "@"
 
-// Apart is a holder whose name others may have, too: management clusters do not know each other.
+// Apart returns the id of a holder whose name may not be unique, because management clusters do not know of each other.
 func Apart(name, id string) string { return name + apart + id }
 
-// Adopt has an address, which its holder uses, be held by the id, which is one of Apart: it was held by the name alone, or is free. One that is
-// held twice is not renamed: it is not clear whose it is.
+// Adopt makes id, a result of Apart, the holder of an address that it uses. The address was held by the name alone or is free. An address
+// with two holders is not renamed, because its owner is ambiguous.
 func (p *Pool) Adopt(addr netip.Addr, id string) (_ Address, changed bool, _ error) {
 	now, held := p.holders[addr]
 	former, _, _ := strings.Cut(id, apart)

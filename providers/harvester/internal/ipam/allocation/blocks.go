@@ -18,25 +18,25 @@ import (
 )
 
 const (
-	// Addresses of a block have all bits but these in common, and those of a section. What an address costs to write grows with its block,
-	// what it costs to know the pool with how many blocks there are.
+	// blockBits and sectionBits are the numbers of low bits in which the addresses of a block and of a section differ. The cost of
+	// writing an address grows with the size of its block, the cost of reading a pool with the number of blocks.
 	blockBits, sectionBits = 5, 8
 
 	nameLimit, labelLimit = 253, 63
 )
 
-// blockOf is the addresses of the block that is made for an address.
+// blockOf returns the prefix of the block for an address.
 func blockOf(addr netip.Addr) netip.Prefix { return neighbours(addr, blockBits) }
 
-// sectionOf is the addresses of the section that an address is in.
+// sectionOf returns the prefix of the section that contains an address.
 func sectionOf(addr netip.Addr) netip.Prefix { return neighbours(addr, sectionBits) }
 
 func neighbours(addr netip.Addr, bits int) netip.Prefix {
-	of, _ := addr.Prefix(addr.BitLen() - bits) // it has more
+	of, _ := addr.Prefix(addr.BitLen() - bits) // addresses have more bits than that
 	return of
 }
 
-// addressesOf is the addresses that a block is for; false for one that nobody can make sense of.
+// addressesOf returns the prefix of a block; false if the block is invalid.
 func addressesOf(block *lbv1.IPPoolBlock) (netip.Prefix, bool) {
 	first, ok := ipaddr.Parse(block.First)
 	if !ok {
@@ -50,10 +50,10 @@ func addressesOf(block *lbv1.IPPoolBlock) (netip.Prefix, bool) {
 	return part, err == nil && part == part.Masked() && part.Bits() > section.Bits() && section.Contains(part.Addr())
 }
 
-// Section is the first address of the section that the addresses of a block are in.
+// Section returns the first address of the section that contains the block.
 func (r *Record) Section() netip.Addr { return sectionOf(r.Of.Addr()).Addr() }
 
-// Missing are the blocks of a section that holders may be added to, and that are not there: those that are in use already, or all.
+// Missing returns the blocks of a section that may get holders and are not stored: those already in use or, with all, every block.
 func (p *Pool) Missing(section netip.Addr, all bool) (missing []*Record) {
 	if p.blocks[sectionOf(section)] != nil {
 		return nil
@@ -79,7 +79,7 @@ func (p *Pool) hasFree(of netip.Prefix) bool {
 	return false
 }
 
-// NewBlock is the object of a block that is to be made, with nothing in it.
+// NewBlock returns the empty object of a block to create.
 func (p *Pool) NewBlock(r *Record) *lbv1.IPPoolBlock {
 	owner := metav1.OwnerReference{APIVersion: lbv1.GroupVersion.String(), Kind: "IPPool", Name: p.name, UID: p.uid}
 	return &lbv1.IPPoolBlock{
@@ -90,8 +90,8 @@ func (p *Pool) NewBlock(r *Record) *lbv1.IPPoolBlock {
 	}
 }
 
-// blockName is the name of a block: that of the pool, the first address, and how many bits the others have in common with it, unless it is for
-// all of a section. No two are the same, since there is no dash in an address.
+// blockName returns the name of a block: the name of the pool, the first address and, unless the block is a whole section, the prefix
+// length. Names are unique, since an address does not contain a dash.
 func blockName(pool string, of netip.Prefix) string {
 	name := of.Addr().String()
 	if of.Addr().Is6() {
@@ -104,7 +104,7 @@ func blockName(pool string, of netip.Prefix) string {
 	return shorten(pool, nameLimit-1-len(name)) + "-" + name
 }
 
-// Metadata is the object of a record, of which nothing but the metadata is read.
+// Metadata returns the object of a record for requests that decode only the metadata.
 func (p *Pool) Metadata(r *Record) *metav1.PartialObjectMetadata {
 	kind, name := "IPPool", p.name
 	if r.IsBlock() {
@@ -116,7 +116,7 @@ func (p *Pool) Metadata(r *Record) *metav1.PartialObjectMetadata {
 	}
 }
 
-// IsForeign reports whether a block is of a pool of the same name that is gone.
+// IsForeign reports whether a block belongs to a deleted pool of the same name.
 func IsForeign(block *lbv1.IPPoolBlock, pool *lbv1.IPPool) bool {
 	for _, owner := range block.OwnerReferences {
 		if owner.Kind == "IPPool" && owner.UID != pool.UID {
@@ -126,12 +126,12 @@ func IsForeign(block *lbv1.IPPoolBlock, pool *lbv1.IPPool) bool {
 	return false
 }
 
-// BlocksOf selects the blocks of a pool.
+// BlocksOf returns the selector of a pool's blocks.
 func BlocksOf(pool string) client.MatchingLabels {
 	return client.MatchingLabels{lbv1.PoolLabel: shorten(pool, labelLimit)}
 }
 
-// shorten makes a name out of one that is too long, which is another for another.
+// shorten truncates a name to limit and appends a hash, so that different names stay different.
 func shorten(name string, limit int) string {
 	if len(name) <= limit {
 		return name

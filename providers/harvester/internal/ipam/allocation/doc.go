@@ -1,26 +1,29 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package allocation is who holds which address of an IPPool. A Pool computes that, with one bit for each address that is taken, from the pool
-// and its blocks as they were read, and says in its Records what of them is to be stored then. It calls nobody: package ipam reads and writes.
+// Package allocation computes the holders of the addresses of an IPPool. A Pool is built from the pool and its blocks as they were read,
+// with one bit for each address that is taken. Its Records hold the changes to store. The package sends no requests: package ipam reads
+// and writes.
 //
-// # Where it is stored who has an address
+// # Storage
 //
-// In the status of the pool, by address and id, where other programs look for it, too: up to MaxInPool holders, so that the object stays
-// below a MiB however long names are. When there are to be more, the pool is marked with BlocksAnnotation, and from then on new
-// holders go into IPPoolBlocks, each of which has 32 neighbouring addresses: so few that the API server has little more to do for one of them
-// than for an object with nothing in it. What is written for an address is as much for the last of a large pool as for the first. Eight
-// blocks are a section. Those of earlier versions have the 256 addresses of a section, and are used as long as they have holders.
+// The status of the pool, where other programs read it, too, holds up to MaxInPool holders by address and id, so that the object stays
+// below a MiB however long names are. When more holders are needed, the pool is marked with BlocksAnnotation, and from then on new
+// holders are stored in IPPoolBlocks. A block has 32 adjacent addresses: few enough that the API server processes it almost as fast as an
+// empty object. The cost of writing an address is the same for the first and the last address of a large pool. Eight blocks are a
+// section. Blocks of earlier versions have the 256 addresses of a section and are used while they have holders.
 //
-// An address is in one place at any moment, and none is ever moved: who is in the status stays there until the address is released. The mark
-// stays when there are fewer holders again. Who reads the status of a marked pool finds the right counts, soon, and not every holder.
+// An address is recorded in exactly one object, and no record is ever moved: a holder in the status stays there until its address is
+// released. The mark stays when the number of holders decreases. A client that reads the status of a marked pool finds correct counts,
+// eventually, but not every holder.
 //
-// # How addresses are given
+// # Allocation
 //
-// A holder gets the address that it had before, if that is free and not more than MaxHistory others were released since. Otherwise it is
-// the next free one behind the last that was given. One that a load balancer has released rests for a while: nobody else is given it. When
-// it was released is stored as long as it rests and is remembered for who had it, so that a manager that is started knows which rest.
+// A holder gets its former address if that is free and at most MaxHistory others were released since. Otherwise it gets the next free
+// address after the last one that was allocated. An address that a load balancer has released is quarantined: no other holder gets it.
+// The time of the release is stored while the quarantine lasts and the last holder is remembered, so that a new manager continues the
+// quarantine.
 //
-// An address that somebody is known to have although the pool does not say so is kept: nobody else is given it, and it is entered again. One
-// that somebody else is the holder of now stays with both until one of them lets go: a machine may be using it.
+// An address that a load balancer is known to have although the pool does not record it is kept: no other holder gets it, and it is
+// recorded again. If another holder has it by now, it stays with both until one of them releases it, because a machine may be using it.
 package allocation

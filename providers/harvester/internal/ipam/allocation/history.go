@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// MaxHistory is how many free addresses of a pool are remembered for who had them. Who comes back after that many others have gone gets
-// another address.
+// MaxHistory is the maximum number of free addresses of a pool for which the last holder is remembered. A holder that returns after that
+// many other releases gets another address.
 const MaxHistory = 1024
 
-// history is who had the addresses that are free now.
+// history maps free addresses to their last holders.
 type history struct {
 	of map[netip.Addr]former
 	by map[string][]netip.Addr
-	// order has the addresses from the one that has been free for longest. Those that were taken meanwhile are still in it, with another
-	// number.
+	// order has the addresses, the one that has been free for longest first. It also contains addresses that were allocated since, with
+	// an outdated number.
 	order []turn
 	count uint64
 }
@@ -59,7 +59,7 @@ func (h *history) remove(addr netip.Addr) (former, bool) {
 	return f, true
 }
 
-// oldest is the address that has been free for longest, of those that are remembered.
+// oldest returns the remembered address that has been free for longest.
 func (h *history) oldest() netip.Addr {
 	for h.of[h.order[0].addr].number != h.order[0].number {
 		h.order = h.order[1:]
@@ -67,7 +67,7 @@ func (h *history) oldest() netip.Addr {
 	return h.order[0].addr
 }
 
-// without takes an address from those of an id.
+// without removes an address from those of an id.
 func without(by map[string][]netip.Addr, id string, addr netip.Addr) {
 	left := slices.DeleteFunc(by[id], func(a netip.Addr) bool { return a == addr })
 	if len(left) == 0 {

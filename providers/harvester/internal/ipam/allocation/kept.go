@@ -9,31 +9,32 @@ import (
 	"time"
 )
 
-// Entry is that a load balancer has an address, and who else holds it in the pool; "" when nobody did.
+// Entry is an address that a load balancer has. Holder is the holder that the pool records for it, or "".
 type Entry struct {
 	Address    netip.Addr
 	ID, Holder string
 }
 
-// Shown is what a load balancer says of a pool.
+// Shown is what a load balancer shows of a pool.
 type Shown struct {
 	ID string
-	// Address is the one that its status has; the zero Addr for one that may have got one, and does not say so yet.
+	// Address is the address in its status. It is zero if the load balancer may have been given one that is not in its status yet.
 	Address netip.Addr
-	// Goes says that it is being deleted: it may have given the address back a moment ago.
+	// Goes is set if the load balancer is being deleted: it may just have released its address.
 	Goes bool
-	// Stranger says that the pool is not for it: anybody could show an address. It has the one that the pool says it holds, or that it was given.
+	// Stranger is set if the pool is not for the load balancer. Any user can write an address to a status, so the load balancer only has
+	// the address that the pool records for it or that it was given.
 	Stranger bool
 }
 
-// kept is for whom an address is that the pool does not say is theirs.
+// kept is the load balancer or pool that an address is reserved for although the pool does not record it.
 type kept struct {
 	id string
-	// enters says that the pool is to say so, elsewhere that another pool does.
+	// enters is set if the pool must record it again, elsewhere if another pool records it.
 	enters, elsewhere bool
 }
 
-// KeepElsewhere keeps addresses for those who hold them in another pool, and reports whether there are any.
+// KeepElsewhere reserves addresses for their holders in other pools and reports whether there are any.
 func (p *Pool) KeepElsewhere(held map[netip.Addr]string) (shared bool) {
 	for addr, id := range held {
 		if _, here := p.holders[addr]; !here && p.ranges.Contains(addr) {
@@ -45,7 +46,7 @@ func (p *Pool) KeepElsewhere(held map[netip.Addr]string) (shared bool) {
 	return shared
 }
 
-// Lacks reports whether somebody does not hold the address that was given.
+// Lacks reports whether the pool does not record an address that was given to a load balancer.
 func (p *Pool) Lacks(has map[string]netip.Addr) bool {
 	for id, addr := range has {
 		if !p.isHeldBy(addr, id) {
@@ -57,8 +58,8 @@ func (p *Pool) Lacks(has map[string]netip.Addr) bool {
 
 func (p *Pool) isHeldBy(addr netip.Addr, id string) bool { return slices.Contains(p.byID[id], addr) }
 
-// KeepShown keeps the addresses that load balancers have, and returns them by holder: the one that the load balancer shows and holds, else the
-// one that it was given, else the one that it shows, unless that is of another one who shows it.
+// KeepShown reserves the addresses that load balancers have and returns them by holder. A load balancer has the address that it shows and
+// holds, else the one that it was given, else the one that it shows, unless the recorded holder of that address shows it, too.
 func (p *Pool) KeepShown(all []Shown, given map[string]netip.Addr) map[string]netip.Addr {
 	has := map[string]netip.Addr{}
 	shows := map[string]netip.Addr{}
@@ -80,7 +81,7 @@ func (p *Pool) KeepShown(all []Shown, given map[string]netip.Addr) map[string]ne
 	return has
 }
 
-// hasOf is the address that a load balancer has by itself; the zero Addr for none.
+// hasOf returns the address that a load balancer has according to itself, or the zero Addr.
 func (p *Pool) hasOf(one Shown, given map[string]netip.Addr) netip.Addr {
 	addr, known := given[one.ID]
 	switch {
@@ -92,13 +93,13 @@ func (p *Pool) hasOf(one Shown, given map[string]netip.Addr) netip.Addr {
 	return addr
 }
 
-// isAnothers reports whether an address is kept for somebody else.
+// isAnothers reports whether an address is reserved for another id.
 func (p *Pool) isAnothers(addr netip.Addr, id string) bool {
 	k, ok := p.kept[addr]
 	return ok && k.id != id
 }
 
-// entering is how many load balancers are to be entered.
+// entering returns the number of load balancers to record again.
 func (p *Pool) entering() (count int) {
 	for addr, k := range p.kept {
 		if _, held := p.holders[addr]; k.enters && !held {
@@ -108,7 +109,7 @@ func (p *Pool) entering() (count int) {
 	return count
 }
 
-// enter has the pool say again who has an address that nobody holds and somebody has.
+// enter records the load balancer that an unheld address is reserved for.
 func (p *Pool) enter(addr netip.Addr) {
 	k, ok := p.kept[addr]
 	if _, held := p.holders[addr]; ok && k.enters && !held {
@@ -117,7 +118,7 @@ func (p *Pool) enter(addr netip.Addr) {
 	}
 }
 
-// letGo keeps nothing for somebody any more.
+// letGo drops the reservations of an id.
 func (p *Pool) letGo(id string) {
 	for addr, k := range p.kept {
 		if k.id == id && !k.elsewhere {
@@ -130,7 +131,7 @@ func (p *Pool) letGo(id string) {
 	}
 }
 
-// disputed are addresses that load balancers have, and that others hold in the pool.
+// disputed returns addresses that load balancers have and for which the pool records another holder.
 func (p *Pool) disputed() []Entry {
 	var all []Entry
 	for addr, k := range p.kept {

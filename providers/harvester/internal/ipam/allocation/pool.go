@@ -20,65 +20,67 @@ import (
 )
 
 var (
-	// ErrExhausted says that all addresses of a pool are held.
+	// ErrExhausted reports that all addresses of a pool are held.
 	ErrExhausted = errors.New("no address of the pool is free")
-	// ErrHeld says that an address has another holder.
+	// ErrHeld reports that an address has another holder.
 	ErrHeld = errors.New("another has the address")
-	// ErrOutside says that a pool does not have the address.
+	// ErrOutside reports that a pool does not contain the address.
 	ErrOutside = errors.New("the address is in none of the pool's ranges")
-	// ErrDeleting is the rest of a sentence about a pool that gives nothing any more.
+	// ErrDeleting completes a sentence about a pool that is being deleted and allocates no address.
 	ErrDeleting = errors.New("is being deleted, and gives no address: name another pool")
 )
 
-// BrokenError says that the ranges of a pool are wrong.
+// BrokenError reports that the ranges of a pool are invalid.
 type BrokenError struct{ err error }
 
-// Error is the rest of a sentence about the pool.
+// Error completes a sentence about the pool.
 func (e *BrokenError) Error() string {
 	return fmt.Sprintf("gives no address: %s: correct it", e.err)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e *BrokenError) Unwrap() error { return e.err }
 
-// Pool is what an IPPool gives, and who holds what of it. Methods change the value only; what is to be stored then is in its records.
+// Pool holds the addresses of an IPPool and their holders. Methods change only the Pool; its records hold the changes to store.
 type Pool struct {
 	name, network string
 	uid           types.UID
 	ranges        ipaddr.Ranges
-	// broken is why it can give no address, and problem why it is not to. What is held is released all the same.
+	// broken is why the pool cannot allocate addresses, problem why it must not. Addresses can be released in either case.
 	broken, problem error
-	// inBlocks says that new holders go into blocks.
+	// inBlocks is set if new holders are stored in blocks.
 	inBlocks bool
 	own      *Record
 	blocks   map[netip.Prefix]*Record
 
-	// taken has what cannot be given: what is held, and the gateways. held is how many of the former the ranges have.
+	// taken has the addresses that cannot be allocated: those that are held, and the gateways. held is the number of held addresses in
+	// the ranges.
 	taken ipaddr.Set
 	held  int64
-	// holders has every address that is held; others who say so, too, are in doubled.
+	// holders has every held address; further holders of the same address are in doubled.
 	holders map[netip.Addr]holding
 	doubled map[netip.Addr][]holding
 	byID    map[string][]netip.Addr
 	former  history
-	// kept are addresses that are for somebody alone although the pool does not say so. entered is who was made a holder because of that.
+	// kept are addresses that are reserved for a load balancer although the pool does not record it. entered are those that were recorded
+	// again.
 	kept    map[netip.Addr]kept
 	entered []Entry
-	// rests are addresses that nobody holds, and that are for who had them alone. It may be nil.
+	// rests are quarantined addresses: they have no holder, and only their last holder can get them. It may be nil.
 	rests *Rests
-	// last is the address that was given last.
+	// last is the address that was allocated last.
 	last netip.Addr
 
-	// stored is what the stored status says.
+	// stored are the counts in the stored status.
 	stored     counts
 	conditions []lbv1.Condition
-	// touched are the records that were read or changed since somebody began to note them, urgent those that somebody waits for to be
-	// stored. Other changes go with the next that are.
+	// touched are the records that were read or changed during Apply. urgent are those that must be stored now; other changes are stored
+	// with the next urgent ones.
 	touched []*Record
 	urgent  map[*Record]bool
 }
 
-// holding is somebody who has an address, and the record and the spelling that it is in.
+// holding is the holder of an address, with the record that holds it and the spelling of the address there.
 type holding struct {
 	id, given string
 	in        *Record
@@ -89,17 +91,17 @@ type counts struct {
 	last             string
 }
 
-// Address is what a holder has got.
+// Address is an allocated address.
 type Address struct {
 	IP netip.Addr
-	// Subnet and Gateway are those of the range; they are zero for an address that the ranges do not have any more, and the gateway
-	// for a range without one.
+	// Subnet and Gateway are those of the range. Both are zero for an address that is no longer in the ranges; Gateway is zero for a
+	// range without one.
 	Subnet  netip.Prefix
 	Gateway netip.Addr
 }
 
-// NewPool reads an IPPool, and its blocks if it has any. One whose ranges are wrong comes with the error, and gives nothing, as one does that is
-// being deleted: addresses are released to it all the same.
+// NewPool builds a Pool from an IPPool and its blocks, if it has any. For invalid ranges it returns the error together with a Pool that
+// allocates no address. Neither does a pool that is being deleted. Addresses can be released in both cases.
 func NewPool(pool *lbv1.IPPool, blocks ...lbv1.IPPoolBlock) (*Pool, error) {
 	ranges, err := ipaddr.MakeRanges(pool.Spec.Ranges)
 	p := &Pool{
@@ -143,8 +145,8 @@ func (p *Pool) readHolders(records []*Record) {
 	}
 }
 
-// readHistory reads who had the free addresses. It is not stored for how long they have been free: those that are next in turn are taken
-// for the oldest.
+// readHistory reads the last holders of free addresses. The time since the release is not stored: the addresses that are next in turn
+// count as the oldest.
 func (p *Pool) readHistory(records []*Record) {
 	all := map[netip.Addr]former{}
 	for _, r := range records {
@@ -166,17 +168,17 @@ func (p *Pool) limitHistory() {
 	}
 }
 
-// Stop says why the pool is not to give addresses; nil when it is.
+// Stop sets why the pool must not allocate addresses; nil allows it.
 func (p *Pool) Stop(why error) { p.problem = why }
 
-// Stopped reports whether it is not.
+// Stopped reports whether the pool must not allocate addresses.
 func (p *Pool) Stopped() bool { return p.problem != nil }
 
-// Network is the one that the pool is for; "" for any.
+// Network returns the network that the pool is for, or "" for any.
 func (p *Pool) Network() string { return p.network }
 
-// Status is the status of the pool after what was given and released, with the counts made anew: others may have changed one and not
-// the other. Holders in blocks are only counted.
+// Status returns the status of the pool after all changes, with recalculated counts, since other clients may have changed holders without
+// the counts. Holders in blocks are only counted.
 func (p *Pool) Status() lbv1.IPPoolStatus {
 	now := p.counts()
 	return lbv1.IPPoolStatus{
@@ -194,8 +196,8 @@ func (p *Pool) counts() counts {
 	return now
 }
 
-// Get gives the holder an address: the one that it has, else the one that it had, else the next free one behind the last that was
-// given. Changed says whether anything is another afterwards.
+// Get allocates an address to the holder: its current one, else its former one, else the next free one after the last that was allocated.
+// changed reports whether the pool has changed.
 func (p *Pool) Get(id string) (_ Address, changed bool, _ error) {
 	if addr, ok := p.lowest(id); ok {
 		p.touched = append(p.touched, p.holders[addr].in)
@@ -215,7 +217,7 @@ func (p *Pool) Get(id string) (_ Address, changed bool, _ error) {
 	return p.address(addr), true, nil
 }
 
-// Give gives the holder this address and no other, unless another has it.
+// Give allocates addr to the holder, and no other address, unless addr has another holder.
 func (p *Pool) Give(addr netip.Addr, id string) (changed bool, _ error) {
 	if !p.ranges.Contains(addr) {
 		return false, ErrOutside
@@ -239,7 +241,7 @@ func (p *Pool) Give(addr netip.Addr, id string) (changed bool, _ error) {
 	return changed, nil
 }
 
-// Release takes the holder's addresses back, and remembers them for it. Those of others stay whatever they are. It is false when the
+// Release releases the holder's addresses and remembers them for it. Addresses of other holders are unchanged. It returns false if the
 // holder had none.
 func (p *Pool) Release(id string) (changed bool) {
 	for _, addr := range slices.Clone(p.byID[id]) {
@@ -250,7 +252,7 @@ func (p *Pool) Release(id string) (changed bool) {
 	return changed
 }
 
-// ReleaseAddress takes this address back from the holder, if it has it, and no other.
+// ReleaseAddress releases addr if the holder has it, and no other address.
 func (p *Pool) ReleaseAddress(addr netip.Addr, id string) (changed bool) {
 	held := p.isHeldBy(addr, id)
 	if held {
@@ -259,13 +261,13 @@ func (p *Pool) ReleaseAddress(addr netip.Addr, id string) (changed bool) {
 	return held
 }
 
-// Holds returns the address of the holder, if it has one.
+// Holds returns the address of the holder, if any.
 func (p *Pool) Holds(id string) (Address, bool) {
 	addr, ok := p.lowest(id)
 	return p.address(addr), ok
 }
 
-// Holders are who has which address.
+// Holders iterates over the addresses and their holders.
 func (p *Pool) Holders() iter.Seq2[netip.Addr, string] {
 	return func(yield func(netip.Addr, string) bool) {
 		for addr, h := range p.holders {
@@ -276,7 +278,7 @@ func (p *Pool) Holders() iter.Seq2[netip.Addr, string] {
 	}
 }
 
-// address is what a holder of the address has got.
+// address returns addr with the subnet and gateway of its range.
 func (p *Pool) address(addr netip.Addr) Address {
 	of := p.ranges.Of(addr)
 	return Address{IP: addr, Subnet: of.Subnet, Gateway: of.Gateway}
@@ -291,7 +293,7 @@ func (p *Pool) lowest(id string) (lowest netip.Addr, ok bool) {
 	return lowest, ok
 }
 
-// had is an address that the holder had before, and nobody has now.
+// had returns the lowest former address of the holder that is still free.
 func (p *Pool) had(id string) (found netip.Addr, ok bool) {
 	for _, addr := range p.former.by[id] {
 		if (p.free(addr) || p.isResting(addr) && !p.isAnothers(addr, id)) && (!ok || addr.Less(found)) {
@@ -305,13 +307,13 @@ func (p *Pool) free(addr netip.Addr) bool {
 	return p.ranges.Contains(addr) && !p.taken.Has(addr)
 }
 
-// take gives an address that is free.
+// take allocates a free address.
 func (p *Pool) take(addr netip.Addr, id string) {
 	p.hold(addr, id)
 	p.last = addr
 }
 
-// hold makes somebody the holder of an address that nobody holds.
+// hold makes id the holder of an address that has none.
 func (p *Pool) hold(addr netip.Addr, id string) {
 	p.rouse(addr)
 	p.forget(addr)
@@ -322,13 +324,13 @@ func (p *Pool) hold(addr netip.Addr, id string) {
 	p.put(addr, h)
 }
 
-// changed notes a record that is to be stored.
+// changed marks a record as urgent.
 func (p *Pool) changed(r *Record) {
 	p.touched = append(p.touched, r)
 	p.urgent[r] = true
 }
 
-// recordOf is where the holder of an address that is free now is to be stored. A block for all of a section is used as long as it is there.
+// recordOf returns the record for the holder of a free address. A block for a whole section is used as long as it exists.
 func (p *Pool) recordOf(addr netip.Addr) *Record {
 	if !p.inBlocks {
 		return p.own
@@ -348,7 +350,7 @@ func (p *Pool) blockAt(of netip.Prefix) *Record {
 	return r
 }
 
-// put notes who has an address.
+// put records the holder of an address.
 func (p *Pool) put(addr netip.Addr, h holding) {
 	if _, held := p.holders[addr]; held {
 		p.doubled[addr] = append(p.doubled[addr], h)
@@ -364,7 +366,7 @@ func (p *Pool) put(addr netip.Addr, h holding) {
 	}
 }
 
-// drop takes an address from a holder who has it.
+// drop removes a holder from an address that it holds.
 func (p *Pool) drop(addr netip.Addr, id string) {
 	var stay []holding
 	for _, h := range append([]holding{p.holders[addr]}, p.doubled[addr]...) {
@@ -394,7 +396,7 @@ func (p *Pool) drop(addr netip.Addr, id string) {
 	p.limitHistory()
 }
 
-// emptied notes that nobody has an address any more.
+// emptied records that an address has no holder.
 func (p *Pool) emptied(addr netip.Addr) {
 	if !p.withheld(addr) {
 		p.taken.Remove(addr)
@@ -406,7 +408,7 @@ func (p *Pool) emptied(addr netip.Addr) {
 	p.enter(addr)
 }
 
-// forget drops an address from the history.
+// forget removes an address from the history.
 func (p *Pool) forget(addr netip.Addr) {
 	if f, ok := p.former.remove(addr); ok {
 		f.in.forget(f.given)

@@ -13,18 +13,18 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// MaxInPool is how many holders the status of a pool has at most, which is a pool of a /22 altogether: with the longest of names that
-// many, and as many in the history, are two thirds of a MiB. Those above are in blocks.
+// MaxInPool is the maximum number of holders in the status of a pool, which is all addresses of a /22. With names of maximum length,
+// these and as many in the history take two thirds of a MiB. Further holders are stored in blocks.
 const MaxInPool = 1024
 
-// Record is a stored object that says who holds addresses: the pool itself, or one of its blocks. An address is in one of them.
+// Record is a stored object that records holders of addresses: the pool itself or one of its blocks. An address is in exactly one record.
 type Record struct {
-	// Of is the addresses of the block; it is the zero Prefix for the pool.
+	// Of is the prefix of the block; it is zero for the pool.
 	Of netip.Prefix
-	// Version is that of the object as it is stored; "" when it is not. Who stores it sets both.
+	// Version is the resourceVersion of the stored object, or "" if it is not stored. The caller that stores it sets Version and UID.
 	Version string
 	UID     types.UID
-	// These are as they are to be stored. What of that is not stored yet is in the changes; nil there takes a key out.
+	// The first three hold the desired content. The changes have what is not stored yet; a nil value removes a key.
 	allocated, history, released                      map[string]string
 	allocatedChanges, historyChanges, releasedChanges map[string]*string
 }
@@ -41,7 +41,7 @@ func newRecord(o metav1.Object, of netip.Prefix, allocated, history, released ma
 	return r
 }
 
-// stored says that the object is as the record.
+// stored records that the object matches the record.
 func (r *Record) stored() {
 	r.allocatedChanges, r.historyChanges, r.releasedChanges = map[string]*string{}, map[string]*string{}, map[string]*string{}
 }
@@ -64,7 +64,7 @@ func (r *Record) forget(given string) {
 	r.historyChanges[given] = nil
 }
 
-// mark notes when an address was given back that rests.
+// mark records the time when a quarantined address was released.
 func (r *Record) mark(given, released string) {
 	r.released[given], r.releasedChanges[given] = released, &released
 }
@@ -76,13 +76,13 @@ func (r *Record) unmark(given string) {
 	}
 }
 
-// IsBlock reports whether it is a block, and not the pool.
+// IsBlock reports whether the record is a block rather than the pool.
 func (r *Record) IsBlock() bool { return r.Of.IsValid() }
 
-// IsEmpty reports whether nothing is known of any address.
+// IsEmpty reports whether the record has no address.
 func (r *Record) IsEmpty() bool { return len(r.allocated) == 0 && len(r.history) == 0 }
 
-// Adds reports whether somebody more holds an address.
+// Adds reports whether the record has an additional holder.
 func (r *Record) Adds() bool {
 	for _, id := range r.allocatedChanges {
 		if id != nil {
@@ -92,8 +92,8 @@ func (r *Record) Adds() bool {
 	return false
 }
 
-// status is what of the status of a pool is to be stored, for the object as it is known. It goes to the object itself, which has no
-// subresource for its status. What a status must have is always in it: a pool that nobody has used yet has none.
+// status returns the patch of a pool for the known resourceVersion. It is applied to the object itself, since the status is not a
+// subresource. It always contains the required fields of the status, because an unused pool has none.
 func (r *Record) status(now counts, conditions []lbv1.Condition) map[string]any {
 	status := map[string]any{"total": now.total, "available": now.available, "lastAllocated": now.last}
 	if len(conditions) > 0 {
@@ -103,8 +103,8 @@ func (r *Record) status(now counts, conditions []lbv1.Condition) map[string]any 
 	return map[string]any{"metadata": map[string]any{"resourceVersion": r.Version}, "status": status}
 }
 
-// changes are what of a block is to be stored, for the object as it is known. Nobody applies blocks, so the API server need not note who wrote
-// which of their fields: it does not from when that is emptied, and a write of a block costs it much less then.
+// changes returns the patch of a block for the known resourceVersion. It empties managedFields: no client uses server-side apply for
+// blocks, and the API server stops tracking them then, which makes writes much cheaper.
 func (r *Record) changes() map[string]any {
 	body := map[string]any{"metadata": map[string]any{"resourceVersion": r.Version, "managedFields": []struct{}{{}}}}
 	r.changesInto(body)

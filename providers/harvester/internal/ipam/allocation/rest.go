@@ -11,37 +11,37 @@ import (
 	"time"
 )
 
-// RestingError says that all addresses of a pool that are free rest.
+// RestingError reports that all free addresses of a pool are quarantined.
 type RestingError struct {
-	// Period is how long they do after they were given back, and For how long until the first one has.
+	// Period is the quarantine of a released address. For is the time until the first quarantine ends.
 	Period, For time.Duration
 }
 
-// Error is for the user.
+// Error returns a message for the user.
 func (e *RestingError) Error() string {
 	return fmt.Sprintf("%s: those that were given back are given to others after %s", ErrExhausted, e.Period)
 }
 
-// Unwrap says that it is one kind of this.
+// Unwrap returns ErrExhausted, of which this is a special case.
 func (e *RestingError) Unwrap() error { return ErrExhausted }
 
-// Rests are addresses that rest. When they were given back is stored, so that it is known after a restart. Who stays goes by its own clock,
-// which does not jump, and lets an address that it finds so rest for all of the time; who comes and goes has to go by what is stored.
+// Rests are quarantined addresses. The time of the release is stored, so that the quarantine survives a restart. A resident caller uses
+// its own monotonic clock and starts the full quarantine again for each stored release that it finds. A caller that is not resident must
+// rely on the stored times.
 type Rests struct {
 	period time.Duration
 	stays  bool
 	until  map[netip.Addr]time.Time
-	// order has the addresses from the one that has rested first. Those that were taken meanwhile are still in it.
+	// order has the addresses, the one whose quarantine ends first at the front. It also contains addresses that were allocated since.
 	order []netip.Addr
 }
 
-// NewRests begins without any. Period is how long an address rests that is given back, 0 for not at all, and stays says that who gives addresses
-// does.
+// NewRests returns an empty Rests. period is the quarantine of a released address, 0 for none. stays is set for a resident caller.
 func NewRests(period time.Duration, stays bool) *Rests {
 	return &Rests{period: period, stays: stays, until: map[netip.Addr]time.Time{}}
 }
 
-// IsEmpty reports whether none rests.
+// IsEmpty reports whether no address is quarantined.
 func (r *Rests) IsEmpty() bool { return len(r.until) == 0 }
 
 func (r *Rests) begin(addr netip.Addr, until time.Time) {
@@ -49,7 +49,7 @@ func (r *Rests) begin(addr netip.Addr, until time.Time) {
 	r.order = append(r.order, addr)
 }
 
-// end is until when an address rests that was given back at a moment of somebody else's clock; the zero time when it does not.
+// end returns the end of the quarantine of an address with the stored release time, written by another clock; zero if it is over.
 func (r *Rests) end(released string, now time.Time) time.Time {
 	if r.stays {
 		return now.Add(r.period)
@@ -61,7 +61,7 @@ func (r *Rests) end(released string, now time.Time) time.Time {
 	return given.Add(r.period)
 }
 
-// UseRests has the addresses rest that do, by what is known and what is stored.
+// UseRests quarantines the addresses that are known to be, or are recorded as, released recently.
 func (p *Pool) UseRests(r *Rests, now time.Time) {
 	p.rests = r
 	for _, record := range p.records() {
@@ -88,7 +88,7 @@ func (p *Pool) UseRests(r *Rests, now time.Time) {
 	r.order = slices.SortedFunc(maps.Keys(r.until), func(a, b netip.Addr) int { return r.until[a].Compare(r.until[b]) })
 }
 
-// rest has an address rest that was just given back.
+// rest quarantines an address that was just released.
 func (p *Pool) rest(addr netip.Addr, now time.Time) {
 	f, remembered := p.former.of[addr]
 	if p.rests == nil || p.rests.period == 0 || !p.rests.stays {
@@ -109,7 +109,7 @@ func (p *Pool) isResting(addr netip.Addr) bool {
 	return ok
 }
 
-// rouse ends the rest of an address, which may be given to others then.
+// rouse ends the quarantine of an address.
 func (p *Pool) rouse(addr netip.Addr) {
 	if !p.isResting(addr) {
 		return
@@ -123,7 +123,7 @@ func (p *Pool) rouse(addr netip.Addr) {
 	}
 }
 
-// rouseAll ends the rest of those that have rested.
+// rouseAll ends all quarantines that are over.
 func (p *Pool) rouseAll(now time.Time) {
 	for p.rests != nil && len(p.rests.order) > 0 {
 		first := p.rests.order[0]
@@ -135,7 +135,7 @@ func (p *Pool) rouseAll(now time.Time) {
 	}
 }
 
-// nextRouse is how long it takes until the next one has rested; 0 when none does.
+// nextRouse returns the time until the next quarantine ends, or 0 if there is none.
 func (p *Pool) nextRouse(now time.Time) time.Duration {
 	for _, addr := range p.restsInOrder() {
 		if until, rests := p.rests.until[addr]; rests {
@@ -152,7 +152,7 @@ func (p *Pool) restsInOrder() []netip.Addr {
 	return p.rests.order
 }
 
-// exhausted is why there is no address.
+// exhausted returns why no address is free.
 func (p *Pool) exhausted() error {
 	if soon := p.nextRouse(time.Now()); soon > 0 {
 		return &RestingError{Period: p.rests.period, For: soon}
@@ -160,7 +160,7 @@ func (p *Pool) exhausted() error {
 	return ErrExhausted
 }
 
-// withheld reports whether an address that nobody holds is nobody's to have, or somebody's in particular.
+// withheld reports whether an address without a holder cannot be allocated, or only to a particular holder.
 func (p *Pool) withheld(addr netip.Addr) bool {
 	_, isKept := p.kept[addr]
 	return isKept || p.isResting(addr) || p.ranges.IsGateway(addr)

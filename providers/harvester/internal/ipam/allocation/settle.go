@@ -12,24 +12,24 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// Settled is what a pool is like.
+// Settled is the state of a settled pool.
 type Settled struct {
-	// Held is how many addresses have a holder.
+	// Held is the number of addresses with a holder.
 	Held int
-	// Doubled are addresses with several holders, and Several holders with several addresses.
+	// Doubled are addresses with several holders, Several holders with several addresses.
 	Doubled []netip.Addr
 	Several []string
-	// Disputed are addresses that load balancers have, and that others hold. Entered are load balancers that had an address of which the
-	// pool did not say so any more: now it does.
+	// Disputed are addresses that load balancers have and for which the pool records another holder. Entered are load balancers whose
+	// address the pool did not record any more and records again.
 	Disputed, Entered []Entry
-	// Rouse is how long it takes until an address that rests has; 0 when none does.
+	// Rouse is the time until the next quarantine ends, or 0 if there is none.
 	Rouse time.Duration
-	// Told says that the condition is another.
+	// Told is set if the condition has changed.
 	Told bool
 }
 
-// Settle brings the counts and the history of a pool to what its holders say, and the condition Ready to why it is not. Who was entered is told
-// by Conclude.
+// Settle updates the counts and the history of a pool to match its holders, and the condition Ready to what why returns. Conclude returns
+// the load balancers that were recorded again.
 func (p *Pool) Settle(why func(Settled) (reason, message string)) (is Settled, changed bool) {
 	is = Settled{Held: len(p.holders), Disputed: p.disputed(), Rouse: p.nextRouse(time.Now())}
 	is.Doubled, is.Several = p.several()
@@ -38,7 +38,8 @@ func (p *Pool) Settle(why func(Settled) (reason, message string)) (is Settled, c
 	return is, p.tidy(is.Told)
 }
 
-// several tells the addresses that have several holders, and the holders that have several addresses: neither is given, but may be found.
+// several returns the addresses with several holders and the holders with several addresses. The package creates neither, but other
+// clients may.
 func (p *Pool) several() (addrs []netip.Addr, ids []string) {
 	for addr, more := range p.doubled {
 		if slices.ContainsFunc(more, func(h holding) bool { return h.id != p.holders[addr].id }) {
@@ -55,7 +56,7 @@ func (p *Pool) several() (addrs []netip.Addr, ids []string) {
 	return addrs, ids
 }
 
-// Keep takes from a holder of several addresses those that it does not use; the lowest stays when it uses none.
+// Keep releases the addresses that a holder of several does not use. If it uses none, it keeps the lowest.
 func (p *Pool) Keep(id string, uses []netip.Addr) (changed bool) {
 	held := slices.Clone(p.byID[id])
 	used := func(addr netip.Addr) bool { return slices.Contains(uses, addr) }

@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// Own is the record of the pool itself.
+// Own returns the record of the pool itself.
 func (p *Pool) Own() *Record { return p.own }
 
-// Block is that of the block for these addresses; nil when there is none.
+// Block returns the record of the block for a prefix, or nil.
 func (p *Pool) Block(of netip.Prefix) *Record { return p.blocks[of] }
 
-// Blocks are those of all blocks, also of such as are to be made.
+// Blocks returns the records of all blocks, including those to create.
 func (p *Pool) Blocks() []*Record { return slices.Collect(maps.Values(p.blocks)) }
 
-// InBlocks reports whether holders are in blocks, or may be.
+// InBlocks reports whether holders are, or may be, in blocks.
 func (p *Pool) InBlocks() bool { return p.inBlocks || len(p.blocks) > 0 }
 
-// NeedsBlocks reports whether new holders are to go into blocks from now on, and did not so far: the pool's own status would become too large
-// with so many more, or there are blocks.
+// NeedsBlocks reports whether new holders must be stored in blocks from now on and were not so far: the status of the pool would become
+// too large with more holders, or blocks exist.
 func (p *Pool) NeedsBlocks(more int) bool {
 	holders := len(p.own.allocated) + p.entering() + more
 	return !p.inBlocks && (len(p.blocks) > 0 || holders > max(MaxInPool, len(p.own.allocated)))
 }
 
-// UseBlocks has new holders go into blocks.
+// UseBlocks stores new holders in blocks.
 func (p *Pool) UseBlocks() { p.inBlocks = true }
 
-// Refresh has the pool say again who has the addresses that nobody holds and somebody has, and ends the rest of those that have rested.
+// Refresh records load balancers again whose reserved addresses have no holder, and ends quarantines that are over.
 func (p *Pool) Refresh(now time.Time) {
 	for addr := range p.kept {
 		p.enter(addr)
@@ -40,14 +40,14 @@ func (p *Pool) Refresh(now time.Time) {
 	p.rouseAll(now)
 }
 
-// Apply makes a change. Touched are the records that it has read or changed, and that have to be stored as they are then for it to be true.
+// Apply applies a change. touched are the records that it has read or changed; the result is valid only if they are stored in this state.
 func (p *Pool) Apply(change func(*Pool) (bool, error)) (touched []*Record, changed bool, err error) {
 	p.touched = nil
 	changed, err = change(p)
 	return p.touched, changed, err
 }
 
-// Changes are what of a record is to be stored, for the object as it is known.
+// Changes returns the patch of a record for its known resourceVersion.
 func (p *Pool) Changes(r *Record) map[string]any {
 	if r.IsBlock() {
 		return r.changes()
@@ -55,7 +55,7 @@ func (p *Pool) Changes(r *Record) map[string]any {
 	return r.status(p.counts(), p.conditions)
 }
 
-// Stored notes that the object is as the record.
+// Stored records that the object matches the record.
 func (p *Pool) Stored(r *Record) {
 	if !r.IsBlock() {
 		p.stored = p.counts()
@@ -63,12 +63,13 @@ func (p *Pool) Stored(r *Record) {
 	r.stored()
 }
 
-// Waiting are the records that somebody waits for to be stored.
+// Waiting returns the records that must be stored now.
 func (p *Pool) Waiting() []*Record {
 	return slices.Collect(maps.Keys(p.urgent))
 }
 
-// Conclude notes that everything is stored, and forgets blocks that are not any more, or never were. It returns who was entered.
+// Conclude records that everything is stored and drops blocks that are not stored any more or never were. It returns the load balancers
+// that were recorded again.
 func (p *Pool) Conclude() (entered []Entry) {
 	for r := range p.urgent {
 		if r.IsBlock() && r.Version == "" {

@@ -11,11 +11,11 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
 
-// tidied is how many blocks are removed at a time: claims wait meanwhile.
+// tidied is the maximum number of blocks that are deleted per write. Claims wait meanwhile.
 const tidied = 64
 
-// tidy drops from the history what is in no range, is held or cannot be read, has the counts stored if they are others, and blocks that say
-// nothing removed. It reports whether that, or else the pool's status as it is told to, changes anything that is stored.
+// tidy drops history entries that are outside of the ranges, held or invalid. It stores changed counts and deletes empty blocks. It
+// reports whether there is anything to store, which is also the case if status is set.
 func (p *Pool) tidy(status bool) (changed bool) {
 	for _, r := range p.records() {
 		for given := range r.history {
@@ -35,8 +35,8 @@ func (p *Pool) tidy(status bool) (changed bool) {
 	return changed
 }
 
-// idle are blocks that are to be removed: they say nothing of any address, and do not await their turn, which is soon in the section of the
-// address that was given last.
+// idle returns blocks to delete: they are empty and are not about to be used, which blocks in the section of the last allocated address
+// are.
 func (p *Pool) idle() (all []*Record) {
 	turn := sectionOf(p.last)
 	for of, r := range p.blocks {
@@ -48,7 +48,7 @@ func (p *Pool) idle() (all []*Record) {
 	return all
 }
 
-// rested are blocks that say of addresses that they rest which do not any more.
+// rested returns blocks that record quarantines that are over.
 func (p *Pool) rested() (all []*Record) {
 	for _, r := range p.blocks {
 		if len(r.releasedChanges) > 0 && r.Version != "" && len(all) < tidied {
@@ -58,7 +58,7 @@ func (p *Pool) rested() (all []*Record) {
 	return all
 }
 
-// parsed is an address, or the zero Addr for what is none.
+// parsed returns an address, or the zero Addr if given is invalid.
 func parsed(given string) netip.Addr {
 	addr, _ := ipaddr.Parse(given)
 	return addr

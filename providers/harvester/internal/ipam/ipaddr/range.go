@@ -13,7 +13,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// Parse is an address, the same however it is written: with what IPv6 writes around IPv4, or with a zone.
+// Parse parses an address. It normalizes IPv4-mapped IPv6 addresses and drops the zone.
 func Parse(given string) (netip.Addr, bool) {
 	addr, err := netip.ParseAddr(given)
 	if err != nil {
@@ -22,7 +22,7 @@ func Parse(given string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), true
 }
 
-// Range is a part of a subnet that addresses are given from. Both ends belong to it, and its gateway is never given.
+// Range is the part of a subnet from which addresses are allocated. Both ends are included, and the gateway is never allocated.
 type Range struct {
 	First, Last netip.Addr
 	Subnet      netip.Prefix
@@ -30,9 +30,9 @@ type Range struct {
 	Gateway netip.Addr
 }
 
-// MakeRange completes a range of a pool as Harvester's load balancer does: without a start it begins behind the subnet's own
-// address, without an end it ends before the broadcast address of IPv4, and without a gateway that is the first address. A subnet of two
-// addresses has neither an address of its own nor one for broadcasts: both are given but for the gateway, which is the second by default.
+// MakeRange completes a range of a pool like Harvester's load balancer: the start defaults to the first address after the network
+// address, the end to the last address before the broadcast address (IPv4), and the gateway to the first address. A subnet of two
+// addresses has neither a network nor a broadcast address: both are allocated, except for the gateway, which defaults to the second.
 func MakeRange(r lbv1.Range) (Range, error) {
 	subnet, err := netip.ParsePrefix(r.Subnet)
 	if err != nil {
@@ -65,7 +65,7 @@ func MakeRange(r lbv1.Range) (Range, error) {
 	return made, nil
 }
 
-// singleAddress is a range of one address, which is also the subnet's own.
+// singleAddress returns the range of a subnet that consists of one address.
 func singleAddress(r lbv1.Range, subnet netip.Prefix) (Range, error) {
 	for _, given := range []string{r.RangeStart, r.RangeEnd} {
 		if addr, err := netip.ParseAddr(given); given != "" && (err != nil || addr.Unmap() != subnet.Addr()) {
@@ -109,12 +109,12 @@ func LastOf(subnet netip.Prefix) netip.Addr {
 	return last
 }
 
-// Contains reports whether the address lies between the ends of the range, which the gateway may.
+// Contains reports whether the address is between the ends of the range. The gateway may be, too.
 func (r Range) Contains(addr netip.Addr) bool {
 	return !addr.Less(r.First) && !r.Last.Less(addr)
 }
 
-// Size is how many addresses the range can give, math.MaxInt64 for more than that.
+// Size returns the number of allocatable addresses, at most math.MaxInt64.
 func (r Range) Size() int64 {
 	size, ok := distance(r.First, r.Last)
 	switch {
@@ -127,7 +127,7 @@ func (r Range) Size() int64 {
 	}
 }
 
-// distance is how many addresses b is behind a; false when they do not fit into an int64.
+// distance returns b - a; false if it does not fit into an int64.
 func distance(a, b netip.Addr) (int64, bool) {
 	x, y := a.As16(), b.As16()
 	high := binary.BigEndian.Uint64(y[:8]) - binary.BigEndian.Uint64(x[:8])
@@ -139,12 +139,12 @@ func distance(a, b netip.Addr) (int64, bool) {
 	return int64(low), high == 0 && low < math.MaxInt64 //nolint:gosec // it fits
 }
 
-// Overlaps reports whether an address is in both.
+// Overlaps reports whether the ranges have an address in common.
 func (r Range) Overlaps(other Range) bool {
 	return !r.Last.Less(other.First) && !other.Last.Less(r.First)
 }
 
-// String is both ends.
+// String returns both ends.
 func (r Range) String() string {
 	if r.First == r.Last {
 		return r.First.String()
@@ -152,7 +152,7 @@ func (r Range) String() string {
 	return r.First.String() + "-" + r.Last.String()
 }
 
-// MakeRanges completes all ranges of a pool. Of those that are wrong none is there, and the error names the field.
+// MakeRanges completes all ranges of a pool. If one is invalid it returns none, and the error names the field.
 func MakeRanges(spec []lbv1.Range) (Ranges, error) {
 	if len(spec) == 0 {
 		return newRanges(nil), errors.New("spec.ranges is empty")

@@ -12,11 +12,11 @@ import (
 	"slices"
 )
 
-// Ranges is the addresses that a pool has, as its ranges give them in turn.
+// Ranges are the addresses of a pool, in the order of its ranges.
 type Ranges struct {
 	ranges   []Range
 	gateways map[netip.Addr]bool
-	// total is how many there are to be given, math.MaxInt64 for more than that.
+	// total is the number of allocatable addresses, at most math.MaxInt64.
 	total int64
 }
 
@@ -43,16 +43,16 @@ func newRanges(ranges []Range) Ranges {
 	return s
 }
 
-// Total is how many addresses there are to be given, math.MaxInt64 for more than that.
+// Total returns the number of allocatable addresses, at most math.MaxInt64.
 func (s Ranges) Total() int64 { return s.total }
 
-// Gateways are those of all ranges. None is given, of whichever range it is.
+// Gateways returns the gateways of all ranges. None is allocated, even if another range contains it.
 func (s Ranges) Gateways() iter.Seq[netip.Addr] { return maps.Keys(s.gateways) }
 
-// IsGateway reports whether an address is one of them.
+// IsGateway reports whether an address is a gateway.
 func (s Ranges) IsGateway(addr netip.Addr) bool { return s.gateways[addr] }
 
-// Of is the range that has an address; the zero Range for none.
+// Of returns the range that contains an address, or the zero Range.
 func (s Ranges) Of(addr netip.Addr) Range {
 	at := s.rangeOf(addr)
 	if at < 0 {
@@ -61,24 +61,24 @@ func (s Ranges) Of(addr netip.Addr) Range {
 	return s.ranges[at]
 }
 
-// rangeOf is the number of the range that has an address; below 0 for none.
+// rangeOf returns the index of the range that contains an address, or a negative number.
 func (s Ranges) rangeOf(addr netip.Addr) int {
 	return slices.IndexFunc(s.ranges, func(r Range) bool { return addr.IsValid() && r.Contains(addr) })
 }
 
-// Contains reports whether a range has the address.
+// Contains reports whether a range contains the address.
 func (s Ranges) Contains(addr netip.Addr) bool { return s.rangeOf(addr) >= 0 }
 
-// Gives reports whether the address is one of those that are counted.
+// Gives reports whether the address is allocatable.
 func (s Ranges) Gives(addr netip.Addr) bool { return s.Contains(addr) && !s.gateways[addr] }
 
-// Next goes round the ranges once, from behind the last address that was given, to the first that is not taken.
+// Next searches all ranges once, starting after the last allocated address, and returns the first address that is not taken.
 func (s Ranges) Next(last netip.Addr, taken Set) (netip.Addr, bool) {
 	at, from := s.rangeOf(last), last.Next()
 	if at < 0 {
 		at, from = 0, netip.Addr{}
 	}
-	for range len(s.ranges) + 1 { // the range that it begins in is looked at twice, for what is before the beginning
+	for range len(s.ranges) + 1 { // the first range is searched twice, for the addresses before the start
 		r := s.ranges[at]
 		if !from.IsValid() {
 			from = r.First
@@ -91,12 +91,12 @@ func (s Ranges) Next(last netip.Addr, taken Set) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// Order compares addresses by when it is their turn, behind the last that was given.
+// Order compares addresses by their position after the last allocated address.
 func (s Ranges) Order(last, a, b netip.Addr) int {
 	return cmp.Or(cmp.Compare(s.turn(last, a), s.turn(last, b)), a.Compare(b))
 }
 
-// turn is how many ranges come before that of an address.
+// turn returns the number of ranges before that of an address.
 func (s Ranges) turn(last, addr netip.Addr) int {
 	from, at := max(0, s.rangeOf(last)), s.rangeOf(addr)
 	if at == from && s.Contains(last) && !last.Less(addr) {

@@ -8,11 +8,11 @@ import (
 	"net/netip"
 )
 
-// Set is a set of addresses, with one bit for each in sections of 256. Sections that have none are not there, so the set is as large
-// as what is in it, whatever the ranges are.
+// Set is a set of addresses, with one bit per address in sections of 256. Empty sections are not stored, so its size depends on the
+// number of elements and not on the ranges.
 type Set map[netip.Addr]*[4]uint64
 
-// split tells the first address of the section, and which one of the section an address is.
+// split returns the first address of the section of an address and the index in that section.
 func split(addr netip.Addr) (first netip.Addr, at uint8) {
 	if addr.Is4() {
 		b := addr.As4()
@@ -24,7 +24,7 @@ func split(addr netip.Addr) (first netip.Addr, at uint8) {
 	return netip.AddrFrom16(b), at
 }
 
-// join is the address of a section.
+// join returns the address at an index of a section.
 func join(first netip.Addr, at uint8) netip.Addr {
 	if first.Is4() {
 		b := first.As4()
@@ -36,14 +36,14 @@ func join(first netip.Addr, at uint8) netip.Addr {
 	return netip.AddrFrom16(b)
 }
 
-// Has reports whether an address is in the set.
+// Has reports whether the set contains an address.
 func (s Set) Has(addr netip.Addr) bool {
 	first, at := split(addr)
 	section := s[first]
 	return section != nil && section[at/64]&(1<<(at%64)) != 0
 }
 
-// Add puts an address into the set.
+// Add adds an address to the set.
 func (s Set) Add(addr netip.Addr) {
 	first, at := split(addr)
 	section := s[first]
@@ -54,7 +54,7 @@ func (s Set) Add(addr netip.Addr) {
 	section[at/64] |= 1 << (at % 64)
 }
 
-// Remove takes an address out of the set.
+// Remove removes an address from the set.
 func (s Set) Remove(addr netip.Addr) {
 	first, at := split(addr)
 	section := s[first]
@@ -66,7 +66,7 @@ func (s Set) Remove(addr netip.Addr) {
 	}
 }
 
-// absent is the lowest address from one to another, both included, that is not in the set.
+// absent returns the lowest address between from and to, both included, that is not in the set.
 func (s Set) absent(from, to netip.Addr) (netip.Addr, bool) {
 	for from.IsValid() && !to.Less(from) {
 		first, at := split(from)

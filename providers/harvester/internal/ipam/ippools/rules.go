@@ -19,12 +19,11 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
 
-// IsName reports whether a pool can have this name. Clients write names of pools, and an API server refuses to look for some of those that
-// cannot be one, which is not the answer that there is no such pool.
+// IsName reports whether name is a valid name of a pool. Clients write names of pools, and an API server rejects requests for some
+// invalid names with an error other than NotFound.
 func IsName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
-// Precedes reports whether a pool was there before the other one. Of two pools that cannot both be, it is the later one that gives no
-// address.
+// Precedes reports whether a pool is older than another one. Of two conflicting pools, the younger one allocates no address.
 func Precedes(pool, other *lbv1.IPPool) bool {
 	if created := pool.CreationTimestamp.Compare(other.CreationTimestamp.Time); created != 0 {
 		return created < 0
@@ -32,8 +31,8 @@ func Precedes(pool, other *lbv1.IPPool) bool {
 	return pool.Name < other.Name
 }
 
-// Obstacles are why a pool gives no address although it is stored: ranges that are none, or that have addresses of one another, or of a pool
-// that was there before. An address has one pool that gives it.
+// Obstacles returns why a stored pool allocates no address: its ranges are invalid, or overlap each other or those of an older pool. Each
+// address is allocated by one pool only.
 func Obstacles(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
 	errs := validateRanges(pool.Spec.Ranges, field.NewPath("spec", "ranges"))
 	for i := range others {
@@ -44,7 +43,7 @@ func Obstacles(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
 	return errs
 }
 
-// Unclear is why it is not certain who has addresses of a pool that is stored. It gives them all the same.
+// Unclear returns why it is ambiguous which load balancers use a stored pool. The pool allocates addresses nevertheless.
 func Unclear(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
 	errs := validateScope(pool.Spec.Selector.Scope)
 	for i := range others {
@@ -55,7 +54,7 @@ func Unclear(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
 	return errs
 }
 
-// Validate has the rules of a pool on its own.
+// Validate validates a pool by itself.
 func Validate(spec lbv1.IPPoolSpec) field.ErrorList {
 	return append(validateRanges(spec.Ranges, field.NewPath("spec", "ranges")), validateScope(spec.Selector.Scope)...)
 }
@@ -99,7 +98,7 @@ func validateRanges(ranges []lbv1.Range, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// ValidateAmong has the rules of a pool beside others, of which it may be one. A pool whose ranges are none cannot be in the way.
+// ValidateAmong validates a pool together with others, which may contain it. Invalid ranges of a pool are ignored.
 func ValidateAmong(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
 	var errs field.ErrorList
 	for i := range others {
@@ -111,7 +110,7 @@ func ValidateAmong(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
 	return errs
 }
 
-// rangesBeside wants no address in two pools.
+// rangesBeside rejects addresses that are in two pools.
 func rangesBeside(spec lbv1.IPPoolSpec, other *lbv1.IPPool) field.ErrorList {
 	var errs field.ErrorList
 	theirs := completed(other.Spec.Ranges)
@@ -128,7 +127,7 @@ func rangesBeside(spec lbv1.IPPoolSpec, other *lbv1.IPPool) field.ErrorList {
 	return errs
 }
 
-// Overlapping are the other pools that have addresses of a pool.
+// Overlapping returns the other pools that contain addresses of a pool.
 func Overlapping(pool *lbv1.IPPool, others []lbv1.IPPool) (all []*lbv1.IPPool) {
 	for i := range others {
 		if other := &others[i]; other.Name != pool.Name && len(rangesBeside(pool.Spec, other)) > 0 {
@@ -138,7 +137,7 @@ func Overlapping(pool *lbv1.IPPool, others []lbv1.IPPool) (all []*lbv1.IPPool) {
 	return all
 }
 
-// selectorBeside wants it to be certain which of two pools a load balancer has its address from.
+// selectorBeside rejects selectors that make it ambiguous which of two pools a load balancer uses.
 func selectorBeside(pool, other *lbv1.IPPool) field.ErrorList {
 	path, selector, theirs := field.NewPath("spec", "selector"), pool.Spec.Selector, other.Spec.Selector
 	var errs field.ErrorList
@@ -161,8 +160,8 @@ func selectorBeside(pool, other *lbv1.IPPool) field.ErrorList {
 	return errs
 }
 
-// ValidateAllocated wants every address that is held to be one of the pool's. It is of no use to look at those that were held under the
-// same ranges before: give those as known.
+// ValidateAllocated rejects held addresses that the pool does not contain. Addresses that were held under the same ranges before need not
+// be validated again: pass them as known.
 func ValidateAllocated(pool *lbv1.IPPool, known map[string]string) field.ErrorList {
 	ranges, path := completed(pool.Spec.Ranges), field.NewPath("status", "allocated")
 	var errs field.ErrorList
@@ -181,8 +180,8 @@ func ValidateAllocated(pool *lbv1.IPPool, known map[string]string) field.ErrorLi
 	return errs
 }
 
-// ValidateAdded wants nothing added to the status of a pool that has not all its holders there: one in an IPPoolBlock may have the address.
-// Who wants one makes a LoadBalancer, whose controller looks at both.
+// ValidateAdded rejects additions to the status of a pool whose holders are partly in IPPoolBlocks: an IPPoolBlock may record another
+// holder. Clients that need an address must create a LoadBalancer; its controller checks both.
 func ValidateAdded(before, after *lbv1.IPPool) field.ErrorList {
 	if before.Annotations[lbv1.BlocksAnnotation] != "true" {
 		return nil
@@ -203,12 +202,12 @@ func ValidateAdded(before, after *lbv1.IPPool) field.ErrorList {
 	return errs
 }
 
-// ValidateDeletion wants nobody to hold an address of a pool that goes.
+// ValidateDeletion rejects the deletion of a pool with held addresses.
 func ValidateDeletion(pool *lbv1.IPPool) field.ErrorList {
 	return unheld(field.NewPath("status", "allocated"), pool.Status.Allocated)
 }
 
-// ValidateBlockDeletion wants nobody to hold an address of a block that goes.
+// ValidateBlockDeletion rejects the deletion of a block with held addresses.
 func ValidateBlockDeletion(block *lbv1.IPPoolBlock) field.ErrorList {
 	return unheld(field.NewPath("allocated"), block.Allocated)
 }
@@ -223,7 +222,7 @@ func unheld(path *field.Path, allocated map[string]string) field.ErrorList {
 		len(allocated), lowest, allocated[lowest]))}
 }
 
-// completed are the ranges that are some.
+// completed returns the valid ranges.
 func completed(ranges []lbv1.Range) []ipaddr.Range {
 	all := make([]ipaddr.Range, 0, len(ranges))
 	for _, r := range ranges {
@@ -234,7 +233,7 @@ func completed(ranges []lbv1.Range) []ipaddr.Range {
 	return all
 }
 
-// tuplesOverlap reports whether somebody may be of both.
+// tuplesOverlap reports whether a load balancer can match both tuples.
 func tuplesOverlap(a, b lbv1.Tuple) bool {
 	same := func(a, b string) bool { return a == b || a == lbv1.All || b == lbv1.All }
 	return same(Project(a.Project), Project(b.Project)) && same(a.Namespace, b.Namespace) && same(a.GuestCluster, b.GuestCluster)

@@ -14,38 +14,38 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
 
-// ErrNoMatch says that no pool suits somebody who names none.
+// ErrNoMatch reports that no pool matches a load balancer that names none.
 var ErrNoMatch = errors.New("no matched IPPool with requirement")
 
-// everything stands for all projects, namespaces or clusters, in a pool as in a requirement.
+// everything matches all projects, namespaces or clusters, in a pool and in a requirement.
 const everything = "*"
 
-// Requirement is who wants an address, and on which network, where no pool is named.
+// Requirement describes a load balancer that names no pool.
 type Requirement struct {
 	Network, Project, Namespace, Cluster string
-	// VLAN is that of the network, "" or 0 for none.
+	// VLAN is the VLAN of the network, "" or 0 for none.
 	VLAN string
-	// WorkloadCluster says that it is for a guest cluster. When there is no pool for it, not even the global one, pools are good enough
-	// whose scope leaves the project or the cluster out, which the user interface of Harvester does not ask for.
+	// WorkloadCluster is set for a guest cluster. If no pool matches it, not even the global one, pools match whose scope leaves out the
+	// project or the cluster, which the UI of Harvester does not ask for.
 	WorkloadCluster bool
 }
 
-// Select chooses the pool that an address is to be from, by these rules:
+// Select returns the pool to allocate an address from, by these rules:
 //
-//   - The network is a hard condition. A pool that is for a network gives addresses to those only who require it, and one without gives
-//     them to those only who require none; a network without a namespace is one of the requirement's own. A pool without one whose label
-//     says a VLAN also serves those who require a network in that, and have no pool of the network.
-//   - One of the scopes of the pool has the project, the namespace and the cluster of the requirement; * on either side is any. A project
-//     is cluster/project or cluster:project, and one that is left out is any where no guest cluster requires an address: what is for
-//     virtual machines is in a project without saying so. A pool without a scope is never chosen.
-//   - Of several the one with the highest priority is chosen, and of several with the same the first by name.
-//   - A guest cluster that requires a network has one next that is for the network, or its VLAN, and whose scope leaves the project or the cluster
-//     out: it says more of the address than a global pool does.
-//   - Without any, it is the global pool, whose only scope is * for all three. One that is for a network is for no other; one that is for
-//     none is for all. Who requires no network says nothing that a global pool could contradict: any serves, as it always has. When there
-//     should be several, the one for the network comes before one without.
+//   - The network must match. A pool with a network is only for load balancers that require it, and a pool without one only for those
+//     that require none. A network without a namespace is in the namespace of the requirement. A pool without a network whose label
+//     has a VLAN is also for load balancers that require a network in that VLAN for which there is no pool.
+//   - A scope of the pool must match the project, the namespace and the cluster of the requirement; * on either side matches any. A
+//     project is cluster/project or cluster:project. If no guest cluster requires the address, a scope without a project matches any,
+//     because virtual machines are in a project without naming it. A pool without a scope is never selected.
+//   - The matching pool with the highest priority is selected, by name if several have the same priority.
+//   - For a guest cluster that requires a network, the next choice is a pool for the network or its VLAN whose scope leaves out the
+//     project or the cluster: it is more specific than a global pool.
+//   - The last choice is the global pool, whose only scope is * for all three. A global pool with a network is only for that network;
+//     one without is for all. A load balancer that requires no network accepts any global pool, for compatibility. If there are
+//     several, the one for the network precedes one without.
 //
-// Pools that are being deleted give nothing. The error wraps ErrNoMatch.
+// Pools that are being deleted are ignored. The error wraps ErrNoMatch.
 func Select(pools []lbv1.IPPool, want Requirement) (*lbv1.IPPool, error) {
 	for _, suits := range want.tiers() {
 		if chosen := best(pools, suits); chosen != nil {
@@ -55,7 +55,7 @@ func Select(pools []lbv1.IPPool, want Requirement) (*lbv1.IPPool, error) {
 	return nil, fmt.Errorf("%w network %q, project %q, namespace %q, cluster %q", ErrNoMatch, want.Network, want.Project, want.Namespace, want.Cluster)
 }
 
-// tiers are which pools suit: those of a tier where no pool is of an earlier one.
+// tiers returns the predicates of the tiers. A tier is used only if no pool is in an earlier one.
 func (r Requirement) tiers() []func(*lbv1.IPPool) bool {
 	on := func(loose bool) []func(*lbv1.IPPool) bool {
 		return []func(*lbv1.IPPool) bool{
@@ -76,9 +76,9 @@ func (r Requirement) tiers() []func(*lbv1.IPPool) bool {
 	return tiers
 }
 
-// Admits reports whether a load balancer that names a pool, or shows an address of it, is in its scope. Namespace and project are what the load
-// balancer is in, and the guest cluster is one that it names; a project or a cluster that the scope leaves out is any. The network is the load
-// balancer's own choice. A pool without a scope is for those that name it.
+// Admits reports whether a load balancer that names a pool, or shows an address of it, is in its scope. It compares the namespace and the
+// project of the load balancer and the guest cluster that it names; a project or cluster that the scope leaves out matches any. The
+// network is not compared, because the load balancer chooses it. A pool without a scope is for load balancers that name it.
 func Admits(pool *lbv1.IPPool, lb *lbv1.LoadBalancer) bool {
 	within := func(scope, is string) bool { return scope == "" || scope == everything || scope == is }
 	scope := pool.Spec.Selector.Scope
@@ -88,7 +88,7 @@ func Admits(pool *lbv1.IPPool, lb *lbv1.LoadBalancer) bool {
 	})
 }
 
-// Covering returns the pool that has an address in its ranges; nil for none.
+// Covering returns the pool whose ranges contain an address, or nil.
 func Covering(pools []lbv1.IPPool, address string) *lbv1.IPPool {
 	addr, ok := ipaddr.Parse(strings.TrimSpace(address))
 	for i := range pools {
@@ -99,12 +99,12 @@ func Covering(pools []lbv1.IPPool, address string) *lbv1.IPPool {
 	return nil
 }
 
-// IsGlobal reports whether a pool is for all who have none of their own.
+// IsGlobal reports whether a pool is for all load balancers that have no pool of their own.
 func IsGlobal(pool *lbv1.IPPool) bool {
 	return slices.Equal(pool.Spec.Selector.Scope, []lbv1.Tuple{{Project: everything, Namespace: everything, GuestCluster: everything}})
 }
 
-// best is the pool with the highest priority of those that suit.
+// best returns the matching pool with the highest priority.
 func best(pools []lbv1.IPPool, suits func(*lbv1.IPPool) bool) *lbv1.IPPool {
 	var chosen *lbv1.IPPool
 	for i := range pools {
@@ -129,7 +129,7 @@ func (r Requirement) onNetwork(pool *lbv1.IPPool) bool {
 	return own && network == r.Namespace+"/"+r.Network
 }
 
-// inVLAN reports whether a pool that is for no network has addresses of the VLAN that the network is in, as its label says.
+// inVLAN reports whether a pool without a network has addresses in the VLAN of the required network, according to its label.
 func (r Requirement) inVLAN(pool *lbv1.IPPool) bool {
 	tagged := r.Network != "" && r.VLAN != "" && r.VLAN != "0"
 	return tagged && pool.Spec.Selector.Network == "" && pool.Labels[lbv1.VLANLabel] == r.VLAN
@@ -141,7 +141,7 @@ func (r Requirement) inScope(pool *lbv1.IPPool, loose bool) bool {
 	})
 }
 
-// Project is a project of Rancher's as cluster/project. Namespaces have it as cluster:project, and so may who writes down a scope.
+// Project returns a Rancher project as cluster/project. Namespaces have it as cluster:project, and scopes may, too.
 func Project(name string) string { return strings.Replace(name, ":", "/", 1) }
 
 func covers(scope, required string, loose bool) bool {
