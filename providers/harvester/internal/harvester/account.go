@@ -19,13 +19,13 @@ import (
 	"github.com/faultline-io/faultline/shared/remote"
 )
 
-// account is how a Harvester is reached, and as whom.
+// account holds the REST config of a Harvester and its credentials.
 type account struct {
 	config *rest.Config
 	hash   string // equal for equal accounts
 }
 
-// accountOf reads the kubeconfig of a Secret.
+// accountOf parses the kubeconfig in a Secret.
 func accountOf(secret *corev1.Secret, rules remote.Rules) (account, *Problem) {
 	key := client.ObjectKeyFromObject(secret)
 	wrong := func(what string) (account, *Problem) {
@@ -40,7 +40,7 @@ func accountOf(secret *corev1.Secret, rules remote.Rules) (account, *Problem) {
 		return wrong(err.Error())
 	}
 	config.UserAgent = "faultline-harvester"
-	config.QPS, config.Burst = -1, 0 // Harvester's API server has a queue for each user, and is asked little
+	config.QPS, config.Burst = -1, 0 // no client-side limit: Harvester's API server has priority and fairness, and requests are rare
 	var proxy *url.URL
 	if config.Proxy != nil {
 		if proxy, err = config.Proxy(&http.Request{}); err != nil {

@@ -12,8 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// alike reports whether an object is to its owner what it was before. KubeVirt notes a lot of a virtual machine that no owner reads: volumes,
-// times of phases, what the guest agent tells now and then. Finalizers matter once it is being deleted. A resync, by which a lost event is made good, is not alike.
+// alike reports whether an update changes nothing that the owner of the object reads. KubeVirt records a lot in a virtual machine that no
+// owner reads: volumes, times of phases, periodic reports of the guest agent. Finalizers matter once the object is being deleted. It
+// returns false for a resync, which makes up for a lost event.
 func alike(was any, is client.Object) bool {
 	former, ok := was.(client.Object)
 	if !ok || former.GetResourceVersion() == is.GetResourceVersion() || !alikeInMetadata(former, is) {

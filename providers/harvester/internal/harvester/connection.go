@@ -28,42 +28,42 @@ import (
 )
 
 const (
-	// requestTimeout is how long Harvester may take over one request that is not a watch.
+	// requestTimeout is the timeout of a request to Harvester that is not a watch.
 	requestTimeout = 30 * time.Second
-	// probeTimeout is the same for the question whether Harvester answers at all.
+	// probeTimeout is the timeout of a request that checks whether Harvester responds.
 	probeTimeout = 10 * time.Second
 )
 
-// Connection is one Harvester as one account sees it. As a client.Reader it answers from informers for the kinds that have one:
-// see kinds.go. It writes to Harvester.
+// Connection is a connection to one Harvester with one account. As a client.Reader it reads kinds with an informer from the cache, see
+// kinds.go. It writes to Harvester directly.
 type Connection struct {
 	account account
 	scheme  *runtime.Scheme
 	wakes   *wakes
 	ctx     context.Context //nolint:containedctx // it ends when the connection is closed
 	close   context.CancelFunc
-	probing sync.Mutex // held by the one that looks whether Harvester answers
+	probing sync.Mutex // held while checking whether Harvester responds
 	silence time.Duration
 	watches *watches
-	clock   clock.WithTicker // for what is not used any more
+	clock   clock.WithTicker // for unused informers and denials
 	recent  *recent
 
 	mu       sync.Mutex
 	ready    bool
 	problem  *Problem            // why it is not ready
-	trouble  *Problem            // why what the informers know may be old
-	told     map[string]struct{} // which messages of the problem or trouble that there is have been told
+	trouble  *Problem            // why the caches may be stale
+	told     map[string]struct{} // messages of the current problem or trouble that askers were enqueued for
 	uid      string
-	askers   map[Asker]string // and the namespace of their machines
+	askers   map[Asker]string // with the namespace of their machines
 	awaiting map[Asker]struct{}
 	client   client.Client
 	mapper   meta.RESTMapper
 	watching *http.Client
-	caches   map[string]*scoped // by namespace; "" is for what has none
+	caches   map[string]*scoped // by namespace; "" is for cluster-scoped kinds
 	entrance entrance
 }
 
-// newConnection begins to connect.
+// newConnection starts to connect.
 func newConnection(ctx context.Context, a account, of *Connections) *Connection {
 	ctx, cancel := context.WithCancel(ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("harvester", a.config.Host)))
 	c := &Connection{
@@ -92,7 +92,7 @@ func (c *Connection) leave(who Asker) {
 	c.entrance.forget(who)
 }
 
-// usable is the connection if it can be used for the target. It notes where the machines are of who asks.
+// usable returns the connection if it can be used for the target. It records the namespace of the asker's machines.
 func (c *Connection) usable(t Target, who Asker) (*Connection, *Problem) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *Connection) usable(t Target, who Asker) (*Connection, *Problem) {
 	return c, nil
 }
 
-// connect makes the clients and asks whether somebody answers, until somebody does.
+// connect creates the clients and probes Harvester until it responds.
 func (c *Connection) connect(ctx context.Context) {
 	backoff := patience()
 	for c.ctx.Err() == nil {
@@ -126,8 +126,8 @@ func (c *Connection) connect(ctx context.Context) {
 	}
 }
 
-// news returns who is concerned by what is wrong with the connection, which was something else a moment ago, or nothing. Only another reason
-// wakes machines, of which there are many. Clusters show which way it fails, and each way wakes them once.
+// news returns which askers must be enqueued because the problem of the connection has changed. Machines, of which there are many, are
+// enqueued only if its reason has changed. Clusters report the message, and are enqueued once per message.
 func (c *Connection) news(before, now *Problem) func(Asker) bool {
 	switch {
 	case before == nil && now == nil:
@@ -149,15 +149,15 @@ func (c *Connection) news(before, now *Problem) func(Asker) bool {
 func anyAsker(Asker) bool { return true }
 func noAsker(Asker) bool  { return false }
 
-// patience is how long to wait before Harvester is asked again whether it answers, as nothing tells when it does.
+// patience returns the backoff between probes of Harvester, since no event reports that it responds again.
 func patience() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 1 << 30, Cap: 30 * time.Second}
 }
 
-// sleep reports false when the connection was closed meanwhile.
+// sleep returns false if the connection was closed in the meantime.
 func (c *Connection) sleep(d time.Duration) bool { return sleep(c.ctx, d) }
 
-// sleep reports false when the context has ended meanwhile.
+// sleep returns false if the context ended in the meantime.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -169,7 +169,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// dial makes the clients, and finds out which Harvester it is.
+// dial creates the clients and identifies the Harvester.
 func (c *Connection) dial(ctx context.Context) *Problem {
 	if c.client == nil {
 		limited := rest.CopyConfig(c.account.config)
@@ -200,15 +200,15 @@ func (c *Connection) dial(ctx context.Context) *Problem {
 	return nil
 }
 
-// listener hears of requests that nobody answers, and of what watches bring. An informer tells neither: it only tries again when
-// connections are refused, and waits.
+// listener reports failed requests and records what watches receive. An informer reports neither: if connections are refused, it only
+// retries and waits.
 type listener struct {
 	next    http.RoundTripper
 	failed  func()
 	watches *watches
 }
 
-// probe asks for something that every Harvester has, and every account may ask for.
+// probe requests an API that every Harvester has and that every account may read.
 func (c *Connection) probe(ctx context.Context) *Problem {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -228,7 +228,7 @@ func (c *Connection) probe(ctx context.Context) *Problem {
 	return nil
 }
 
-// identify returns what tells this Harvester from others; "" when the account may not know.
+// identify returns the UID that identifies the Harvester, or "" if the account may not read it.
 func (c *Connection) identify(ctx context.Context) (string, *Problem) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -242,7 +242,7 @@ func (c *Connection) identify(ctx context.Context) (string, *Problem) {
 	return string(system.UID), nil
 }
 
-// failed says why Harvester could not be asked.
+// failed returns the problem for a failed request.
 func failed(host string, err error) *Problem {
 	if apierrors.IsUnauthorized(err) {
 		return &Problem{Reason: infrav1.HarvesterAuthenticationFailedReason, Message: fmt.Sprintf(
@@ -251,25 +251,25 @@ func failed(host string, err error) *Problem {
 	return &Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: fmt.Sprintf("asking %s: %v", host, text.SteadyError(err))}
 }
 
-// UID tells this Harvester from others; "" when that is not known.
+// UID identifies the Harvester; "" if unknown.
 func (c *Connection) UID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.uid
 }
 
-// Host is the URL of its API server.
+// Host returns the URL of its API server.
 func (c *Connection) Host() string { return c.account.config.Host }
 
-// Stale says why what is read from the connection may be old; nil when it is not.
+// Stale returns why reads from the connection may be stale, or nil.
 func (c *Connection) Stale() *Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.trouble
 }
 
-// Trouble is what is wrong with the connection for whoever reads what is in these namespaces, "" for what is in none: that it may be old,
-// else that the account lacks a right to see something there.
+// Trouble returns why reads from these namespaces ("" for cluster-scoped kinds) may be stale, or else that the account lacks a permission
+// to read there. It returns nil if there is no problem.
 func (c *Connection) Trouble(namespaces ...string) *Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -279,8 +279,8 @@ func (c *Connection) Trouble(namespaces ...string) *Problem {
 	return c.denied(namespaces)
 }
 
-// suspect is told that somebody has lost Harvester. Whoever uses the connection hears of it when Harvester does not answer
-// a question either, and when it answers again. As long as nobody can use the connection, connect asks.
+// suspect is called when a request to Harvester has failed or a watch is silent. It probes Harvester, and enqueues the askers when a
+// probe fails and when Harvester responds again. While the connection is not ready, connect probes instead.
 func (c *Connection) suspect() {
 	if !c.usableNow() || !c.probing.TryLock() {
 		return
@@ -308,8 +308,8 @@ func (c *Connection) usableNow() bool {
 	return c.ready
 }
 
-// Await has an object woken once by the next change of something that is not its own but that it may wait for: a storage class, a pool,
-// a label of a host.
+// Await enqueues the asker once on the next change of an object that is not its own but that it may wait for: a storage class, a pool or
+// the labels of a host.
 func (c *Connection) Await(who Asker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -340,33 +340,33 @@ func (c *Connection) wakeKind(keep func(Asker) bool) {
 	c.wakes.wake(woken)
 }
 
-// Live asks Harvester itself.
+// Live returns a reader that reads from Harvester's API server.
 func (c *Connection) Live() client.Reader { return c.client }
 
-// Create makes an object on Harvester.
+// Create creates an object on Harvester.
 func (c *Connection) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
 	return c.client.Create(ctx, o, opts...)
 }
 
-// Update writes a whole object.
+// Update updates an object on Harvester.
 func (c *Connection) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {
 	return c.client.Update(ctx, o, opts...)
 }
 
-// Patch changes an object.
+// Patch patches an object on Harvester.
 func (c *Connection) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 	return c.client.Patch(ctx, o, p, opts...)
 }
 
-// Scheme has the kinds of what is on Harvester.
+// Scheme returns the scheme of the kinds on Harvester.
 func (c *Connection) Scheme() *runtime.Scheme { return c.client.Scheme() }
 
-// Delete asks for an object to go.
+// Delete deletes an object on Harvester.
 func (c *Connection) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
 	return c.client.Delete(ctx, o, opts...)
 }
 
-// DeleteAllOf asks for all objects of a kind to go that the options select.
+// DeleteAllOf deletes all objects of a kind that match the options.
 func (c *Connection) DeleteAllOf(ctx context.Context, o client.Object, opts ...client.DeleteAllOfOption) error {
 	return c.client.DeleteAllOf(ctx, o, opts...)
 }

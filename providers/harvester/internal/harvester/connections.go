@@ -24,20 +24,20 @@ import (
 	"github.com/faultline-io/faultline/shared/remote"
 )
 
-// Connections keeps one connection for each Harvester and account.
+// Connections holds one connection for each Harvester and account.
 type Connections struct {
-	// secrets shows which version a Secret has, live what is in it.
+	// secrets is a cache of the metadata of Secrets; live reads their contents.
 	secrets, live client.Reader
 	scheme        *runtime.Scheme
 	wakes         wakes
-	// Silence is for how long watches of Harvester may bring nothing before that is looked into, and what an account may not see be asked
-	// for by nobody before it is forgotten; 0 is two minutes.
+	// Silence is how long watches of Harvester may receive nothing before this is checked, and how long no asker may read a denied kind
+	// before the denial is dropped. Defaults to two minutes if 0.
 	Silence time.Duration
-	// Clock measures for how long informers are not used.
+	// Clock measures how long informers are unused.
 	Clock clock.WithTicker
-	// Consent is what becomes of clusters whose Secret is in another namespace and does not allow its use from theirs.
+	// Consent defines how to treat clusters whose Secret is in another namespace and does not allow its use from theirs.
 	Consent owned.ConsentMode
-	// Remote is what kubeconfigs may name, and Harvester answer.
+	// Remote restricts the contents of kubeconfigs and the responses of Harvester.
 	Remote remote.Rules
 
 	mu         sync.Mutex
@@ -46,16 +46,16 @@ type Connections struct {
 	byAccount  map[string]*Connection
 }
 
-// identity is a Secret that somebody has asked with.
+// identity is a Secret that is used by askers.
 type identity struct {
-	version string // of the Secret that the connection was made from
+	version string // of the Secret from which the connection was created
 	conn    *Connection
 	problem *Problem // why there is no connection
 	askers  map[Asker]struct{}
 }
 
-// New makes an empty set, whose connections end with ctx. secrets is a cache of Secrets' metadata, live the API server itself;
-// the scheme knows what is on Harvester.
+// New returns an empty set of connections, which end with ctx. secrets is a cache of the metadata of Secrets, live reads from the API
+// server, and the scheme has the kinds on Harvester.
 func New(ctx context.Context, secrets, live client.Reader, scheme *runtime.Scheme) *Connections {
 	return &Connections{
 		secrets: secrets, live: live, scheme: scheme, ctx: ctx, Clock: clock.RealClock{},
@@ -63,7 +63,7 @@ func New(ctx context.Context, secrets, live client.Reader, scheme *runtime.Schem
 	}
 }
 
-// WatchIdentities wakes those who have asked with a Secret when that changes.
+// WatchIdentities enqueues the askers of a Secret when it changes.
 func (c *Connections) WatchIdentities(ctx context.Context, of cache.Cache) error {
 	informer, err := of.GetInformer(ctx, secretMetadata(), cache.BlockUntilSynced(false))
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *Connections) WatchIdentities(ctx context.Context, of cache.Cache) error
 	return err
 }
 
-// secretMetadata is the name and version of a Secret: what is in it is not kept in memory.
+// secretMetadata returns an object for the metadata of a Secret: its contents are not cached.
 func secretMetadata() *metav1.PartialObjectMetadata {
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -98,14 +98,14 @@ func (c *Connections) identityChanged(key client.ObjectKey, version string) {
 	}
 }
 
-// Get returns the connection of a target, or why there is none yet. It waits for no network but that of the management cluster,
-// and only when the Secret is another than before. Whoever has asked is woken when the answer may be another.
+// Get returns the connection of a target, or why there is none yet. It sends requests only to the management cluster, and only if the
+// Secret has changed. The asker is enqueued when the result may have changed.
 func (c *Connections) Get(ctx context.Context, t Target, who Asker) (*Connection, *Problem) {
 	return c.get(ctx, t, who, false)
 }
 
-// GetToDelete is Get for an object that is being deleted. When the Secret is gone, a connection that is still open will do: in a namespace that is
-// being deleted, nobody can create the Secret again.
+// GetToDelete is Get for an object that is being deleted. If the Secret does not exist, a connection that is still open is used, because
+// the Secret cannot be created again in a namespace that is being deleted.
 func (c *Connections) GetToDelete(ctx context.Context, t Target, who Asker) (*Connection, *Problem) {
 	return c.get(ctx, t, who, true)
 }
@@ -137,18 +137,18 @@ func (c *Connections) get(ctx context.Context, t Target, who Asker, toDelete boo
 	return conn.usable(t, who)
 }
 
-// allowedSecret reads the Secret of a target, unless it may not be used from the namespace of its cluster.
+// allowedSecret reads the Secret of a target, unless its use from the namespace of the cluster is not allowed.
 func (c *Connections) allowedSecret(ctx context.Context, t Target) (*metav1.PartialObjectMetadata, *Problem) {
 	secret, problem := c.secret(ctx, t.Identity)
 	if (problem == nil || problem.Reason == infrav1.IdentitySecretNotFoundReason) && c.Consent != owned.Warn {
-		if refused := unconsented(secret, t); refused != nil { // also of one that does not exist, so that the answer does not tell which there are
+		if refused := unconsented(secret, t); refused != nil { // also if it does not exist, so that the result does not reveal it
 			problem = refused
 		}
 	}
 	return secret, problem
 }
 
-// withoutSecret returns a connection that is still open, or what helps where there is none.
+// withoutSecret returns a connection that is still open, or the problem with a fix.
 func withoutSecret(open *Connection, t Target, who Asker, missing *Problem) (*Connection, *Problem) {
 	if open != nil {
 		return open.usable(t, who)
@@ -158,7 +158,7 @@ func withoutSecret(open *Connection, t Target, who Asker, missing *Problem) (*Co
 	return nil, missing
 }
 
-// asked notes who asks with the identity, and no longer with another.
+// asked records that the asker uses the identity, and no other.
 func (c *Connections) asked(key client.ObjectKey, who Asker) *identity {
 	known := c.identities[key]
 	if known == nil {
@@ -176,7 +176,8 @@ func (c *Connections) asked(key client.ObjectKey, who Asker) *identity {
 	return known
 }
 
-// Unconsented is why the Secret of a target may not be used from the namespace of its cluster; nil if it may, or is not there.
+// Unconsented returns why the Secret of a target may not be used from the namespace of its cluster. It returns nil if it may or if it
+// does not exist.
 func (c *Connections) Unconsented(ctx context.Context, t Target) *Problem {
 	secret, problem := c.secret(ctx, t.Identity)
 	if problem != nil {
@@ -192,7 +193,7 @@ func unconsented(secret *metav1.PartialObjectMetadata, t Target) *Problem {
 	return &Problem{Reason: infrav1.IdentitySecretNotAllowedReason, Message: owned.IdentityRefusal(secret, t.From)}
 }
 
-// secret is the metadata of the Secret now.
+// secret returns the metadata of the Secret.
 func (c *Connections) secret(ctx context.Context, key client.ObjectKey) (*metav1.PartialObjectMetadata, *Problem) {
 	secret := secretMetadata()
 	defer func() { secret.Namespace, secret.Name = key.Namespace, key.Name }()
@@ -206,7 +207,7 @@ func (c *Connections) secret(ctx context.Context, key client.ObjectKey) (*metav1
 	return secret, nil
 }
 
-// renew reads the Secret and makes the identity use the connection of its account.
+// renew reads the Secret and assigns the connection of its account to the identity.
 func (c *Connections) renew(ctx context.Context, key client.ObjectKey, version string) error {
 	secret := &corev1.Secret{}
 	if err := c.live.Get(ctx, key, secret); err != nil {
@@ -217,7 +218,7 @@ func (c *Connections) renew(ctx context.Context, key client.ObjectKey, version s
 	defer c.mu.Unlock()
 	known := c.identities[key]
 	if known == nil || known.version == version && (known.conn != nil || known.problem != nil) {
-		return nil // another reconcile was faster, or nobody asks any more
+		return nil // another reconcile was faster, or the last asker has left
 	}
 	former := known.conn
 	known.version, known.problem, known.conn = version, problem, nil
@@ -241,7 +242,7 @@ func (c *Connections) renew(ctx context.Context, key client.ObjectKey, version s
 	return nil
 }
 
-// Forget ends the use of its connection by an object that is gone. A connection that nobody uses is closed.
+// Forget removes a deleted asker from its connection. A connection without askers is closed.
 func (c *Connections) Forget(who Asker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

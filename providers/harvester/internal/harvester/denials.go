@@ -19,18 +19,17 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// refusedRead is the refusal of a right to see a type, whatever its words: what is read passes no webhook and no quota.
+// refusedRead is a Forbidden error for a read, whatever its message: reads pass no admission webhook and no quota.
 type refusedRead struct{ err error }
 
-// Error is what Harvester has said.
+// Error returns the message of Harvester.
 func (r *refusedRead) Error() string { return r.err.Error() }
 
-// Unwrap returns the refusal.
+// Unwrap returns the original error.
 func (r *refusedRead) Unwrap() error { return r.err }
 
-// Denied turns the refusal of a right into a problem that names it; nil when err is something else, such as the refusal of a webhook or
-// of a quota, which has the same code. An authorizer that says in words of its own what may not be written is not recognized: its refusal
-// stays an error.
+// Denied converts a denied permission to a problem that names it. It returns nil for other errors, such as a rejection by a webhook or a
+// quota, which has the same code. A denied write is recognized by its message; that of an authorizer with its own wording stays an error.
 func Denied(err error) *Problem {
 	problem := forbidden(err)
 	if DeniedSight(err) {
@@ -42,7 +41,8 @@ func Denied(err error) *Problem {
 	return problem
 }
 
-// DeniedSight reports whether it is the refusal of a right to see a type that informers read, which the cluster shows too: see Trouble.
+// DeniedSight reports whether err is a denied permission to read a kind with an informer. The cluster reports such denials, too: see
+// Trouble.
 func DeniedSight(err error) bool {
 	read := (*refusedRead)(nil)
 	return errors.As(err, &read)
@@ -57,8 +57,8 @@ func forbidden(err error) *Problem {
 		"the account of the kubeconfig lacks a right on Harvester: %s; grant it there", refusal.Status().Message)}
 }
 
-// denied names a right that the account lacks for something that is read in these namespaces; nil when it has all of them. Whoever reads
-// elsewhere is told so by what he gets, and others need not care.
+// denied returns a permission that the account lacks to read something in these namespaces, or nil. Askers that read other namespaces get
+// the error from their reads.
 func (c *Connection) denied(namespaces []string) *Problem {
 	var refusals []error
 	for _, namespace := range namespaces {
@@ -73,17 +73,17 @@ func (c *Connection) denied(namespaces []string) *Problem {
 	if len(refusals) == 0 {
 		return nil
 	}
-	// Always the same one of several, so that what is said does not change by chance.
+	// Always return the same of several denials, so that the message does not fluctuate.
 	return forbidden(slices.MinFunc(refusals, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }))
 }
 
-// refused notes that the account may not see a type, until it may or nobody wants to any more. An informer that was stopped may still say so.
+// refused records that the account may not read a kind, until it may or no asker reads it any more. A stopped informer may still call it.
 func (c *Connection) refused(namespace, kind string, err error) {
 	c.mu.Lock()
 	known := c.known(namespace, kind)
 	first := known != nil && known.denied == nil
 	if first {
-		known.asked = c.clock.Now() // who needs it has from now on the time to say so
+		known.asked = c.clock.Now() // from now on, askers that need it have time to read it again
 	}
 	if known != nil {
 		known.denied = err
@@ -95,7 +95,7 @@ func (c *Connection) refused(namespace, kind string, err error) {
 	}
 }
 
-// known is the informer of a type in a namespace; nil when there is none. The caller has the lock.
+// known returns the informer of a type in a namespace, or nil. The caller must hold the lock.
 func (c *Connection) known(namespace, kind string) *informer {
 	in := c.caches[namespace]
 	if in == nil {
@@ -104,8 +104,8 @@ func (c *Connection) known(namespace, kind string) *informer {
 	return in.informers[kind]
 }
 
-// awaitRight asks now and then whether the account may see a type: nothing tells when a right is granted. It gives up when nobody wants to
-// see it any more, because what has named it was mended or is gone, and when the informer is stopped.
+// awaitRight probes periodically whether the account may read a kind, since no event reports a granted permission. It stops when no asker
+// reads the kind any more, because the reference was fixed or deleted, and when the informer is stopped.
 func (c *Connection) awaitRight(denied *informer, namespace, kind string) {
 	backoff, called := patience(), time.Time{}
 	for sleep(denied.ctx, backoff.Step()) {
@@ -117,19 +117,19 @@ func (c *Connection) awaitRight(denied *informer, namespace, kind string) {
 			return
 		case c.clock.Since(asked) >= c.silence:
 			called = c.clock.Now()
-			c.wakeAll() // who still needs it asks for it again
+			c.wakeAll() // askers that still need it read it again
 		}
 	}
 }
 
-// asked is when somebody last wanted to see what the account may not.
+// asked returns when an asker last read the denied kind.
 func (c *Connection) asked(denied *informer) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return denied.asked
 }
 
-// endDenial forgets that the account might not see a type. Without the right its informer, which goes on asking, is stopped too.
+// endDenial clears the denial. If the permission is still missing, it also stops the informer, which would keep retrying.
 func (c *Connection) endDenial(denied *informer, namespace, kind string, granted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +139,7 @@ func (c *Connection) endDenial(denied *informer, namespace, kind string, granted
 	}
 }
 
-// mayList asks for one object of a type.
+// mayList reports whether the account may list a kind, by listing a single object.
 func (c *Connection) mayList(namespace, kind string) bool {
 	for gvk, goType := range c.scheme.AllKnownTypes() {
 		if "*"+goType.String() != kind {

@@ -28,37 +28,37 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// ErrSyncing says that an informer has not brought its objects yet. Whoever uses the connection is woken when it has.
+// ErrSyncing reports that an informer has not synced yet. The askers of the connection are enqueued when it has.
 var ErrSyncing = errors.New("what is on Harvester is being read for the first time")
 
 const (
-	// unused is how long an informer goes on after its last use, in a namespace where no object that uses the connection has its machines.
+	// unused is how long an informer is kept after its last use, in a namespace without machines of an asker.
 	unused = 10 * time.Minute
-	// tidying is how often a connection looks for such informers. It is a look into memory.
+	// tidying is the interval at which a connection checks for such informers, in memory.
 	tidying = time.Minute
 )
 
-// scoped is what is known of one namespace, or of what has none. It ends with its last informer.
+// scoped is the cache of one namespace or of cluster-scoped kinds. It ends with its last informer.
 type scoped struct {
 	cache     cache.Cache
 	end       context.CancelFunc
 	informers map[string]*informer // by Go type
 }
 
-// informer has the objects of one type in one namespace.
+// informer is the informer of one type in one namespace.
 type informer struct {
 	cache.Informer
 
 	of    client.Object
 	ctx   context.Context //nolint:containedctx // it ends when the informer is stopped
 	end   context.CancelFunc
-	asked time.Time // when its objects were last asked for
-	// denied is the refusal of the right to see the type; nil when the account may see it, as far as is known.
+	asked time.Time // when its objects were last read
+	// denied is the denied permission to read the type, or nil.
 	denied error
 }
 
-// Get reads an object; ErrSyncing while it is too early to say. What can be no name is NotFound, whether or not the API server is asked for
-// the type: users write names, and a client refuses to ask for such.
+// Get reads an object, and returns ErrSyncing if the informer has not synced. An invalid name is NotFound for every kind: users write
+// names, and a client refuses to send invalid ones.
 func (c *Connection) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	if len(content.IsPathSegmentName(key.Name)) > 0 {
 		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
@@ -76,7 +76,7 @@ func (c *Connection) Get(ctx context.Context, key client.ObjectKey, o client.Obj
 	return from.Get(ctx, key, o, opts...)
 }
 
-// List reads the objects of one namespace, or of a kind that is in none; ErrSyncing while it is too early to say.
+// List reads the objects of one namespace, or of a cluster-scoped kind. It returns ErrSyncing if the informer has not synced.
 func (c *Connection) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	options := (&client.ListOptions{}).ApplyOptions(opts)
 	switch whom(list) {
@@ -102,7 +102,7 @@ func (c *Connection) List(ctx context.Context, list client.ObjectList, opts ...c
 	return from.List(ctx, list, opts...)
 }
 
-// informed is the cache of a namespace once it has all objects of the kind.
+// informed returns the cache of a namespace once the informer of the kind has synced.
 func (c *Connection) informed(o client.Object, namespace string) (client.Reader, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,18 +129,18 @@ func (c *Connection) informed(o client.Object, namespace string) (client.Reader,
 	return in.cache, nil
 }
 
-// in makes the cache of a namespace when it is first needed.
+// in creates the cache of a namespace on first use.
 func (c *Connection) in(namespace string) (*scoped, error) {
 	if known := c.caches[namespace]; known != nil {
 		return known, nil
 	}
 	options := cache.Options{
 		Scheme: c.scheme, Mapper: c.mapper, HTTPClient: c.watching, DefaultTransform: strip,
-		ReaderFailOnMissingInformer: true, // which was stopped: a read starts none that is not counted here
+		ReaderFailOnMissingInformer: true, // in case it was stopped: a read must not start informers that are not tracked here
 		DefaultWatchErrorHandler:    func(ctx context.Context, r *toolscache.Reflector, err error) { c.lost(ctx, namespace, r, err) },
 	}
 	if namespace != "" {
-		// It restricts the requests to the namespace as DefaultNamespaces does, of which goroutines stay when an informer ends that never had its objects.
+		// It restricts requests to the namespace like DefaultNamespaces, which leaks goroutines if an informer ends before it has synced.
 		options.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace)
 	}
 	made, err := cache.New(c.account.config, options)
@@ -158,7 +158,7 @@ func (c *Connection) in(namespace string) (*scoped, error) {
 	return known, nil
 }
 
-// inform starts an informer, and wakes who has asked when it has synced.
+// inform starts an informer and enqueues all askers when it has synced.
 func (c *Connection) inform(in *scoped, o client.Object) (*informer, error) {
 	started, err := in.cache.GetInformer(c.ctx, o, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -186,7 +186,7 @@ func (c *Connection) inform(in *scoped, o client.Object) (*informer, error) {
 	return &informer{Informer: started, of: o, ctx: ctx, end: end}, nil
 }
 
-// tidy stops what is not used any more, now and then.
+// tidy periodically stops unused informers.
 func (c *Connection) tidy() {
 	ticker := c.clock.NewTicker(tidying)
 	defer ticker.Stop()
@@ -200,8 +200,8 @@ func (c *Connection) tidy() {
 	}
 }
 
-// expire stops the informers that nobody has asked for since a while, and forgets what is remembered of what has ended. Informers of namespaces
-// in which objects have their machines go on, because their events wake those; so do those of what is in no namespace, which are few.
+// expire stops informers that have not been read for a while, and drops expired cache entries. Informers of namespaces with machines of
+// askers are kept, because their events enqueue the askers; so are the few informers of cluster-scoped kinds.
 func (c *Connection) expire() {
 	c.recent.expire()
 	c.watches.expire(time.Now())
@@ -220,7 +220,7 @@ func (c *Connection) expire() {
 	}
 }
 
-// stop ends an informer, and with the last one the cache of its namespace. The caller has the lock.
+// stop ends an informer, and with the last one the cache of its namespace. The caller must hold the lock.
 func (c *Connection) stop(namespace, kind string) {
 	in := c.caches[namespace]
 	known := in.informers[kind]
@@ -232,7 +232,7 @@ func (c *Connection) stop(namespace, kind string) {
 	c.endUnused(namespace)
 }
 
-// endUnused ends the cache of a namespace that has no informer.
+// endUnused ends the cache of a namespace without informers.
 func (c *Connection) endUnused(namespace string) {
 	if in := c.caches[namespace]; len(in.informers) == 0 {
 		in.end()
@@ -240,10 +240,10 @@ func (c *Connection) endUnused(namespace string) {
 	}
 }
 
-// typeOf is how a Reflector calls the type of an object.
+// typeOf returns the name that a Reflector uses for the type of an object.
 func typeOf(o any) string { return reflect.TypeOf(o).String() }
 
-// lost is told why an informer is no longer up to date. It goes on trying.
+// lost is called when an informer is no longer up to date. The informer keeps retrying.
 func (c *Connection) lost(ctx context.Context, namespace string, r *toolscache.Reflector, err error) {
 	switch {
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
@@ -255,7 +255,7 @@ func (c *Connection) lost(ctx context.Context, namespace string, r *toolscache.R
 	}
 }
 
-// changed wakes whom a change of an object on Harvester concerns. was is nil when the object has come or gone.
+// changed enqueues the askers affected by a change of an object on Harvester. was is nil if the object was created or deleted.
 func (c *Connection) changed(was, is any) {
 	o, ok := is.(client.Object)
 	if !ok {
@@ -273,7 +273,7 @@ func (c *Connection) changed(was, is any) {
 	}
 }
 
-// ours reports whether a virtual machine was made by a Faultline.
+// ours reports whether a virtual machine was created by Faultline.
 func ours(o client.Object) bool { return o.GetLabels()[infrav1.MachineIDLabel] != "" }
 
 func (c *Connection) wakeOwner(o client.Object) {
@@ -289,8 +289,9 @@ func (c *Connection) wakeOwner(o client.Object) {
 	c.wakes.one(kind, client.ObjectKey{Namespace: namespace, Name: name})
 }
 
-// nodeChanged wakes the clusters when a host may be another part of a failure domain or be another state, the machines on it when its labels or
-// its readiness have changed, and those that wait when its labels have. What a kubelet reports all the time is neither.
+// nodeChanged enqueues the clusters when the failure domain or the schedulability of a host may have changed, the machines on it when its
+// labels or its readiness have changed, and the awaiting askers when its labels have changed. Periodic updates of the kubelet change none
+// of these.
 func (c *Connection) nodeChanged(was any, node *corev1.Node) {
 	former, _ := was.(*corev1.Node)
 	labelled := former == nil || !maps.Equal(former.Labels, node.Labels)
@@ -316,7 +317,7 @@ func readiness(node *corev1.Node) corev1.ConditionStatus {
 	return node.Status.Conditions[at].Status
 }
 
-// wakeMachinesOn looks through what is in memory: labels and readiness of hosts change rarely.
+// wakeMachinesOn enqueues the machines on a host. It searches the caches: labels and readiness of hosts rarely change.
 func (c *Connection) wakeMachinesOn(host string) {
 	kind := typeOf(&kubevirtv1.VirtualMachineInstance{})
 	c.mu.Lock()

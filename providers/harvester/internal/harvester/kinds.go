@@ -19,7 +19,7 @@ import (
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 )
 
-// AddToScheme adds what is on Harvester.
+// AddToScheme adds the kinds on Harvester.
 func AddToScheme(scheme *runtime.Scheme) error {
 	return (&runtime.SchemeBuilder{
 		corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme, storagev1.AddToScheme,
@@ -27,18 +27,18 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	}).AddToScheme(scheme)
 }
 
-// wakesWhom is what a change of an object of a kind means.
+// wakesWhom defines which askers a change of an object enqueues, and how its kind is read.
 type wakesWhom int
 
 const (
-	noInformer   wakesWhom = iota // it is read from Harvester each time, so it is read rarely
-	nobody                        // it is read from Harvester and remembered for a moment: specs name it, in any namespace
-	owner                         // wakes whom its annotation names
-	everyCluster                  // wakes the clusters of the connection, and the machines of a Node
-	waiting                       // wakes whom Await has noted
+	noInformer   wakesWhom = iota // read from Harvester each time, because it is read rarely
+	nobody                        // read from Harvester and cached briefly: specs refer to it in any namespace
+	owner                         // enqueues the owner in its annotation
+	everyCluster                  // enqueues the clusters of the connection, and the machines on a Node
+	waiting                       // enqueues the askers that called Await
 )
 
-// whom says what is kept in memory of Harvester.
+// whom returns how a kind is read and which askers its changes enqueue.
 func whom(o runtime.Object) wakesWhom {
 	switch o.(type) {
 	case *kubevirtv1.VirtualMachine, *kubevirtv1.VirtualMachineInstance, *corev1.Service, *lbv1.LoadBalancer,
@@ -56,7 +56,7 @@ func whom(o runtime.Object) wakesWhom {
 	}
 }
 
-// Mapper knows where the kinds are served. It asks nobody: a Harvester whose other APIs are down is used all the same.
+// Mapper returns a static RESTMapper. It sends no requests, so that a Harvester with other unavailable APIs remains usable.
 func Mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	add := func(gv schema.GroupVersion, scope meta.RESTScope, kinds ...string) {
@@ -84,13 +84,13 @@ func addKind(m *meta.DefaultRESTMapper, gvk schema.GroupVersionKind, scope meta.
 	addNamed(m, gvk, plural, scope)
 }
 
-// addNamed adds a kind and its list, which caches look up too. A resource is of the kind that was added last.
+// addNamed adds a kind and its list, which caches look up, too. A resource maps to the kind that was added last.
 func addNamed(m *meta.DefaultRESTMapper, gvk schema.GroupVersionKind, plural schema.GroupVersionResource, scope meta.RESTScope) {
 	m.AddSpecific(gvk.GroupVersion().WithKind(gvk.Kind+"List"), plural, plural, scope)
 	m.AddSpecific(gvk, plural, plural, scope)
 }
 
-// strip drops what nobody reads, and of others' objects all but their name.
+// strip drops fields that are not read, and most fields of virtual machines that were not created by Faultline.
 func strip(o any) (any, error) {
 	object, ok := o.(client.Object)
 	if !ok {

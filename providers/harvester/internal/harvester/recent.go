@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// remembered is for how long an answer of Harvester is given again: many machines refer to the same image and are made at the same time.
+	// remembered is how long a response of Harvester is reused: many machines refer to the same image and are created at the same time.
 	remembered = 5 * time.Second
-	// memories is how many answers are kept at most.
+	// memories is the maximum number of cached responses.
 	memories = 128
 )
 
-// recent are Harvester's latest answers about what machines refer to. They need no informer, which would be one for each namespace that
-// the spec of a machine spells.
+// recent caches Harvester's latest responses about objects that machines refer to. They have no informer, because every namespace that a
+// spec refers to would need one.
 type recent struct {
 	clock clock.PassiveClock
 
@@ -31,7 +31,7 @@ type recent struct {
 	answers map[question]answer
 }
 
-// question is an object, or without a name all of a list's type in a namespace.
+// question identifies an object or, without a name, all objects of a type in a namespace.
 type question struct {
 	kind string
 	key  client.ObjectKey
@@ -47,8 +47,7 @@ func newRecent(c clock.PassiveClock) *recent {
 	return &recent{clock: c, answers: map[question]answer{}}
 }
 
-// recall fills into from the latest answer to a question, or has it asked. That there is no such object, or that the account may not see it,
-// is an answer too.
+// recall fills into from the cached response, or calls ask. NotFound and Forbidden are cached, too.
 func (r *recent) recall(q question, into runtime.Object, ask func() error) error {
 	if known, ok := r.known(q); ok {
 		if known.err == nil {
@@ -75,7 +74,7 @@ func (r *recent) known(q question) (answer, bool) {
 	return known, ok && r.clock.Since(known.at) < remembered
 }
 
-// remember forgets all other answers when there are too many: they are asked for again.
+// remember drops all other responses if there are too many: they are requested again.
 func (r *recent) remember(q question, a answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +84,7 @@ func (r *recent) remember(q question, a answer) {
 	r.answers[q] = a
 }
 
-// expire forgets answers that are too old to be given again.
+// expire drops responses that are too old to be reused.
 func (r *recent) expire() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

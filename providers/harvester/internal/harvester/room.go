@@ -10,22 +10,23 @@ import (
 )
 
 const (
-	// room is how many machines are worked on at the same time through one connection. A Harvester that answers slowly holds as many
-	// of a controller's workers, and leaves the others to other Harvesters.
+	// room is the maximum number of machines that are reconciled concurrently through one connection. A slow Harvester blocks at most
+	// that many workers of a controller and leaves the others to other Harvesters.
 	room = 16
-	// invitation is how long a place is kept for whom it was given to: a queue may be long, and who is gone, or paused, does not come.
+	// invitation is how long a slot is reserved for an asker: the queue may be long, and an asker that is deleted or paused does not
+	// return.
 	invitation = 10 * time.Second
 )
 
-// entrance lets so many in at a time, in the order in which they came. The zero value is empty.
+// entrance is a FIFO semaphore. The zero value is empty.
 type entrance struct {
 	inside  int
 	waiting []Asker
-	// invited have a place, and since when: they are on their way.
+	// invited are the askers with a reserved slot, and since when.
 	invited map[Asker]time.Time
 }
 
-// enter reports whether there is a place for somebody, who waits if not.
+// enter takes a slot if one is free, and otherwise queues the asker and returns false.
 func (e *entrance) enter(who Asker, now time.Time) bool {
 	_, invited := e.invited[who]
 	delete(e.invited, who)
@@ -39,13 +40,13 @@ func (e *entrance) enter(who Asker, now time.Time) bool {
 	return true
 }
 
-// full reports whether there is no place, or there are others who have waited for one.
+// full reports whether no slot is free, or other askers wait for one.
 func (e *entrance) full(now time.Time) bool {
 	maps.DeleteFunc(e.invited, func(_ Asker, since time.Time) bool { return now.Sub(since) >= invitation })
 	return e.inside+len(e.invited)+len(e.waiting) >= room
 }
 
-// invite gives the places that are free to those who have waited longest, and returns them.
+// invite reserves the free slots for the askers that have waited longest, and returns these.
 func (e *entrance) invite(now time.Time) []Asker {
 	if e.invited == nil {
 		e.invited = map[Asker]time.Time{}
@@ -60,14 +61,14 @@ func (e *entrance) invite(now time.Time) []Asker {
 	return next
 }
 
-// forget takes somebody out who does not come any more.
+// forget removes an asker that does not return.
 func (e *entrance) forget(who Asker) {
 	delete(e.invited, who)
 	e.waiting = slices.DeleteFunc(e.waiting, func(w Asker) bool { return w == who })
 }
 
-// Enter lets a reconcile that is about to write use the connection, if there is room. If not it is to end: its object is woken when
-// its turn has come, and no other takes its place. Who has entered calls leave.
+// Enter takes a slot for a reconcile that is about to write. If none is free it returns false, and the reconcile must end: the asker is
+// enqueued when a slot is reserved for it. Otherwise the caller must call leave.
 func (c *Connection) Enter(who Asker) (leave func(), entered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +78,7 @@ func (c *Connection) Enter(who Asker) (leave func(), entered bool) {
 	return c.exit, true
 }
 
-// exit makes room for whoever has waited longest.
+// exit releases a slot.
 func (c *Connection) exit() {
 	c.mu.Lock()
 	c.entrance.inside--
@@ -85,7 +86,7 @@ func (c *Connection) exit() {
 	c.inviteNext()
 }
 
-// inviteNext wakes those who may enter now, and looks again when they should have come: what they leave free is for others.
+// inviteNext enqueues the askers with a new reservation, and runs again after the reservations expire, to pass unused slots on.
 func (c *Connection) inviteNext() {
 	c.mu.Lock()
 	next := c.entrance.invite(time.Now())

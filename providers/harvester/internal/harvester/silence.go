@@ -21,33 +21,33 @@ import (
 )
 
 const (
-	// silenceLimit is for how long a watch may bring nothing before that is looked into. An API server says on each watch every
-	// minute at least how far it is, so that a Harvester that is well is asked nothing.
+	// silenceLimit is how long a watch may receive nothing before this is checked. An API server sends a bookmark on each watch at least
+	// every minute, so a healthy Harvester gets no additional requests.
 	silenceLimit = 2 * time.Minute
-	// looks is how often in that time it is looked at what watches have brought, which is in memory.
+	// looks is the number of checks of the watches, in memory, per silence limit.
 	looks = 8
-	// reopening is how long it may take until watches that have ended are open again, after which nobody has use for them any more.
+	// reopening is the maximum time until ended watches are open again. Watches that are not open by then are no longer needed.
 	reopening = time.Minute
 )
 
-// watches are those of a connection.
+// watches tracks the watches of a connection.
 type watches struct {
 	mu   sync.Mutex
 	open map[*opened]struct{}
-	// awaited are the paths of those that have ended and are to be opened anew, and since when.
+	// awaited are the paths of ended watches that must be opened again, and since when.
 	awaited map[string]time.Time
-	// reopened is told of each that was awaited.
+	// reopened signals that a watch was opened.
 	reopened chan struct{}
 }
 
-// opened is what a watch brings.
+// opened is the response body of a watch.
 type opened struct {
 	io.ReadCloser
 
 	of    *watches
 	path  string
 	heard time.Time
-	// ended says that it was ended here, closed that nobody reads it any more.
+	// ended is set if the watch was ended by renew, closed if its reader closed it.
 	ended, closed bool
 }
 
@@ -55,7 +55,7 @@ func newWatches() *watches {
 	return &watches{open: map[*opened]struct{}{}, awaited: map[string]time.Time{}, reopened: make(chan struct{}, 1)}
 }
 
-// follow notes from now on what a watch of a path brings.
+// follow tracks the body of a watch of a path.
 func (w *watches) follow(path string, body io.ReadCloser) io.ReadCloser {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,7 +69,7 @@ func (w *watches) follow(path string, body io.ReadCloser) io.ReadCloser {
 	return o
 }
 
-// Read brings what comes. A watch that was ended here has come to its end in good order, so that it goes on where it was.
+// Read reads from the watch. If renew has ended it, Read returns io.EOF, so that the informer resumes at its last resourceVersion.
 func (o *opened) Read(buffer []byte) (int, error) {
 	n, err := o.ReadCloser.Read(buffer)
 	o.of.mu.Lock()
@@ -96,7 +96,7 @@ func (o *opened) Close() error {
 	return o.ReadCloser.Close()
 }
 
-// silent reports whether a watch has brought nothing for so long.
+// silent reports whether a watch has received nothing for the limit.
 func (w *watches) silent(limit time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +108,8 @@ func (w *watches) silent(limit time.Duration) bool {
 	return false
 }
 
-// renew ends those that have brought nothing for so long. Who uses them opens them again from where they were, and so misses nothing.
+// renew ends the watches that have received nothing for the limit. Informers open them again at their last resourceVersion and miss no
+// event.
 func (w *watches) renew(limit time.Duration) {
 	w.mu.Lock()
 	var ended []*opened
@@ -121,11 +122,11 @@ func (w *watches) renew(limit time.Duration) {
 	}
 	w.mu.Unlock()
 	for _, o := range ended {
-		_ = o.ReadCloser.Close() // it ends what waits for it
+		_ = o.ReadCloser.Close() // it unblocks the reader
 	}
 }
 
-// renewed reports whether those that have ended are open again.
+// renewed reports whether the ended watches are open again.
 func (w *watches) renewed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,14 +138,14 @@ func (w *watches) renewed() bool {
 	return true
 }
 
-// expire forgets those that have ended and that nobody has opened again: nobody has use for them.
+// expire drops ended watches that were not opened again, because they are no longer needed.
 func (w *watches) expire(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	maps.DeleteFunc(w.awaited, func(_ string, since time.Time) bool { return now.Sub(since) >= reopening })
 }
 
-// await returns when those that have ended are open again.
+// await waits until the ended watches are open again.
 func (w *watches) await(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, reopening)
 	defer cancel()
@@ -157,7 +158,7 @@ func (w *watches) await(ctx context.Context) {
 	}
 }
 
-// listen suspects Harvester when a watch has brought nothing for too long, until the connection is closed.
+// listen calls suspect when a watch has received nothing for too long, until the connection is closed.
 func (c *Connection) listen() {
 	for c.sleep(c.silence / looks) {
 		if c.watches.silent(c.silence) {
@@ -166,8 +167,8 @@ func (c *Connection) listen() {
 	}
 }
 
-// examine asks whether Harvester answers and, when watches have brought nothing for long, whether a new one brings something. It does
-// where there was only nothing to tell, or where a watch had got stuck, which is opened anew then.
+// examine probes Harvester and, if watches have received nothing for long, tries a new watch. If that receives events, either nothing had
+// happened or a watch was stuck; the silent watches are opened again.
 func (c *Connection) examine(ctx context.Context) *Problem {
 	if problem := c.probe(ctx); problem != nil {
 		return problem
@@ -179,22 +180,22 @@ func (c *Connection) examine(ctx context.Context) *Problem {
 		c.watches.renew(c.silence)
 	}
 	if c.isSilent() {
-		c.watches.await(ctx) // what was missed is on its way
+		c.watches.await(ctx) // missed events are in flight
 	}
 	return nil
 }
 
-// isSilent reports whether watches are known to bring nothing.
+// isSilent reports whether the watches are known to be silent.
 func (c *Connection) isSilent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.trouble != nil && c.trouble.Reason == infrav1.HarvesterSilentReason
 }
 
-// onTrial is in the context of a watch that is only tried.
+// onTrial is a context key that marks the test watch.
 type onTrial struct{}
 
-// tryWatch opens a watch that has to bring something at once: the hosts that there are.
+// tryWatch opens a watch that must receive events immediately: the existing hosts.
 func (c *Connection) tryWatch(ctx context.Context) *Problem {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, onTrial{}, true), probeTimeout)
 	defer cancel()
@@ -206,14 +207,14 @@ func (c *Connection) tryWatch(ctx context.Context) *Problem {
 		SetHeader("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1").
 		Param("watch", "true").Param("resourceVersion", "0").Stream(ctx)
 	if apierrors.IsForbidden(err) {
-		return nil // who may not see hosts is told so
+		return nil // the reads of hosts report the denial
 	}
 	if err != nil && ctx.Err() == nil {
 		return failed(c.Host(), err)
 	}
 	if err == nil {
 		_, err = io.ReadFull(body, make([]byte, 1))
-		_ = body.Close() // it has been read as far as it is needed
+		_ = body.Close() // enough has been read
 	}
 	if err == nil {
 		return nil
@@ -223,7 +224,7 @@ func (c *Connection) tryWatch(ctx context.Context) *Problem {
 		c.Host(), c.silence)}
 }
 
-// RoundTrip sends the request. Of a watch it follows what that brings.
+// RoundTrip sends the request and tracks the response body of a watch.
 func (l listener) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := l.next.RoundTrip(request)
 	if err != nil {
@@ -239,7 +240,7 @@ func (l listener) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// asking is a client that shares its connection with the watches.
+// asking returns a client that shares its connection with the watches.
 func (c *Connection) asking() (*rest.RESTClient, error) {
 	config := rest.CopyConfig(c.account.config)
 	config.NegotiatedSerializer = serializer.NewCodecFactory(c.scheme)

@@ -1,13 +1,13 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package harvester is the access to Harvester clusters: connections, what is known of the objects there, and who is woken when
-// they change. Nothing else talks to Harvester.
+// Package harvester provides access to Harvester clusters: connections, caches, and the events that enqueue reconciles. No other package
+// of the provider sends requests to Harvester.
 //
-// There is one connection for each Harvester and account, whatever number of clusters uses it. It reads from informers, which are
-// started when something of their kind is first asked for, in the namespaces that are used, and stopped when no object has its machines there
-// and nothing has been asked for in a while. What machines refer to in any namespace it reads from Harvester itself. It writes to Harvester directly. No
-// reconcile waits for a connection or an informer: who asks too early is told so, and woken when there is something to be had.
+// There is one connection for each Harvester and account, however many clusters use it. It reads from informers. They are started in a
+// namespace when a kind is first read there, and stopped when the namespace has no machines of an asker and was not read for a while.
+// Objects that machines may refer to in any namespace are read from Harvester directly. Writes go to Harvester directly. A reconcile
+// never waits for a connection or an informer: it gets an error and is enqueued again when the connection or the informer is ready.
 package harvester
 
 import (
@@ -16,19 +16,19 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// Target is a Harvester, and what of it is used.
+// Target is a Harvester and the part of it that a cluster uses.
 type Target struct {
 	// Identity is the Secret with the kubeconfig.
 	Identity client.ObjectKey
 	// From is the namespace of the cluster, which the Secret must allow.
 	From string
-	// Namespace is where virtual machines are.
+	// Namespace is the namespace of the virtual machines.
 	Namespace string
-	// UID tells one Harvester from another: the UID of its namespace kube-system; "" for whichever the kubeconfig leads to.
+	// UID identifies the Harvester, by the UID of its namespace kube-system. "" accepts any Harvester.
 	UID string
 }
 
-// TargetOf is where the machines of a cluster are.
+// TargetOf returns the target of a cluster.
 func TargetOf(cluster *infrav1.HarvesterCluster) Target {
 	identity := cluster.Spec.IdentitySecret
 	return Target{
@@ -39,26 +39,26 @@ func TargetOf(cluster *infrav1.HarvesterCluster) Target {
 	}
 }
 
-// Kind is a kind of object that is woken.
+// Kind is the kind of an asker.
 type Kind int
 
-// The kinds that use connections.
+// The kinds of askers.
 const (
 	Cluster Kind = iota
 	Machine
 )
 
-// Asker is an object that uses a connection: it is reconciled when the connection comes, goes or is another.
+// Asker is an object that uses a connection. It is enqueued when the connection is established, lost or replaced.
 type Asker struct {
 	Kind Kind
 	Key  client.ObjectKey
 }
 
-// Problem says why Harvester cannot be used, or why what is known of it may be old: a reason for the condition
-// HarvesterConnectionReady, and a message with the way out.
+// Problem is why Harvester cannot be used or why its caches may be stale. It has a reason for the condition HarvesterConnectionReady and
+// a message with the fix.
 type Problem struct {
 	Reason, Message string
-	// Pending says that there is nothing wrong yet: the connection is being made.
+	// Pending is set while the connection is being established for the first time.
 	Pending bool
 }
 

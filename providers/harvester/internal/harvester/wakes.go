@@ -13,17 +13,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// queue is a controller's.
+// queue is the workqueue of a controller.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// wakes hands requests to the controllers. The zero value has none.
+// wakes adds requests to the workqueues of the controllers. The zero value has none.
 type wakes struct {
 	mu     sync.Mutex
 	queues map[Kind][]queue
 }
 
-// Source brings a controller the objects of its kind that something on Harvester concerns. What happens before the controller has
-// started is lost to it, which is harmless: it reconciles every object once when it starts.
+// Source returns a source that enqueues askers of a kind. Requests before the controller has started are lost, which is harmless: it
+// reconciles every object once when it starts.
 func (c *Connections) Source(kind Kind) source.Source {
 	return source.Func(func(_ context.Context, q queue) error {
 		c.wakes.mu.Lock()
