@@ -126,7 +126,7 @@ func (c *Connection) connect(ctx context.Context) {
 	}
 }
 
-// news returns which askers must be enqueued because the problem of the connection has changed. Machines, of which there are many, are
+// news returns which askers must be enqueued because the problem of the connection has changed. Machines are numerous: they are
 // enqueued only if its reason has changed. Clusters report the message, and are enqueued once per message.
 func (c *Connection) news(before, now *Problem) func(Asker) bool {
 	switch {

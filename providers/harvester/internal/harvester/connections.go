@@ -98,7 +98,7 @@ func (c *Connections) identityChanged(key client.ObjectKey, version string) {
 	}
 }
 
-// Get returns the connection of a target, or why there is none yet. It sends requests only to the management cluster, and only if the
+// Get returns the connection of a target, or why it does not exist yet. It sends requests only to the management cluster, and only if the
 // Secret has changed. The asker is enqueued when the result may have changed.
 func (c *Connections) Get(ctx context.Context, t Target, who Asker) (*Connection, *Problem) {
 	return c.get(ctx, t, who, false)

@@ -13,15 +13,15 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// NeedsPool reports whether a load balancer has an address, and does not say of which pool.
+// NeedsPool reports whether a load balancer has an address without naming its pool.
 func NeedsPool(lb *lbv1.LoadBalancer) bool {
 	return lb.Spec.IPAM != lbv1.IPAMDHCP && lb.Status.AllocatedAddress.IP != "" && lb.Status.AllocatedAddress.IPPool == ""
 }
 
-// Complete looks up what a load balancer of v1alpha1 says in another way: which pool its address is of, and which machines have the
-// addresses that it is to lead to. It reports whether that changes the load balancer. Whoever reconciles load balancers calls it before
-// anything else, with all pools where the load balancer NeedsPool, and with the machines of its namespace where there are AskedServers;
-// what it has changed is to be stored before an address is allocated. What is not found stays as it is.
+// Complete resolves what a load balancer of v1alpha1 expresses differently: the pool of its address, and the machines that have the
+// addresses of its backends. It reports whether the load balancer has changed. Controllers must call it before anything else, with all
+// pools if NeedsPool, and with the machines of its namespace if there are AskedServers. They must store a change before they allocate an
+// address. Anything that is not found stays unchanged.
 func Complete(lb *lbv1.LoadBalancer, pools []lbv1.IPPool, machines []kubevirtv1.VirtualMachineInstance) bool {
 	changed := false
 	if NeedsPool(lb) {
@@ -30,7 +30,7 @@ func Complete(lb *lbv1.LoadBalancer, pools []lbv1.IPPool, machines []kubevirtv1.
 	return completeSelector(lb, machines) || changed
 }
 
-// completePool pins a load balancer to the pool that has its address as the load balancer's: in use or, after a migration, formerly.
+// completePool sets the pool that records the load balancer as holder of its address: a current or, after a migration, a former one.
 func completePool(lb *lbv1.LoadBalancer, pools []lbv1.IPPool) bool {
 	holder := lb.Namespace + "/" + lb.Name
 	for _, in := range []func(lbv1.IPPoolStatus) map[string]string{
@@ -47,7 +47,7 @@ func completePool(lb *lbv1.LoadBalancer, pools []lbv1.IPPool) bool {
 	return false
 }
 
-// has reports whether the address is the holder's, however it is written.
+// has reports whether the address is recorded for the holder, in any spelling.
 func has(held map[string]string, address, holder string) bool {
 	if held[address] == holder {
 		return true
@@ -64,8 +64,8 @@ func has(held map[string]string, address, holder string) bool {
 	return false
 }
 
-// completeSelector selects the machines that are asked for by their names, as Harvester labels them, and asks on for those that have no
-// such address yet.
+// completeSelector selects the requested machines by their names, as Harvester labels them. Addresses that no machine has yet remain
+// requested.
 func completeSelector(lb *lbv1.LoadBalancer, machines []kubevirtv1.VirtualMachineInstance) bool {
 	var missing []string
 	asked := AskedServers(lb)
@@ -101,8 +101,8 @@ func reachedAt(machine *kubevirtv1.VirtualMachineInstance, address string) bool 
 	})
 }
 
-// CarryOver gives a load balancer that a client of v1alpha1 has written anew, without what is kept of the hub for it, what the client
-// cannot say: what it was before.
+// CarryOver restores fields that v1alpha1 cannot express when a client of v1alpha1 has replaced the load balancer without the annotation
+// that keeps them.
 func CarryOver(before, after *lbv1.LoadBalancer) {
 	if after.Spec.WorkloadType == "" {
 		after.Spec.WorkloadType = before.Spec.WorkloadType

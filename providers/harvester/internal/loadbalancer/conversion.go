@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// Converter makes the converter of LoadBalancers.
+// Converter returns the converter of LoadBalancers.
 func Converter() conversion.Constructor {
 	return conversion.KeepingPair(fromHub, toHub)
 }
@@ -27,7 +27,7 @@ func toHub(src *v1alpha1.LoadBalancer, dst, kept *lbv1.LoadBalancer) {
 		Listeners: conversion.Each(src.Spec.Listeners, func(l v1alpha1.Listener) lbv1.Listener { return lbv1.Listener(l) }),
 	}
 	if known && kept.Spec.IPAM == "" && src.Spec.IPAM == lbv1.IPAMPool {
-		dst.Spec.IPAM = "" // It has said the default.
+		dst.Spec.IPAM = "" // it was defaulted
 	}
 	dst.Status = lbv1.LoadBalancerStatus{
 		BackendServers: kept.Status.BackendServers, AllocatedAddress: kept.Status.AllocatedAddress,
@@ -42,7 +42,7 @@ func toHub(src *v1alpha1.LoadBalancer, dst, kept *lbv1.LoadBalancer) {
 	}
 }
 
-// allocated is the address that a load balancer was given, as far as v1alpha1 says it.
+// allocated returns the allocated address, as far as v1alpha1 records it.
 func allocated(src *v1alpha1.LoadBalancer) string {
 	if src.Spec.IPAM == lbv1.IPAMDHCP && src.Status.Address != "" {
 		return lbv1.UnspecifiedAddress
@@ -62,7 +62,7 @@ func fromHub(src *lbv1.LoadBalancer, dst *v1alpha1.LoadBalancer) {
 	dst.Status = v1alpha1.LoadBalancerStatus{Address: src.Status.Address, Conditions: src.Status.Conditions}
 }
 
-// backendServers are the machines that a load balancer leads to, and those that it is to lead to.
+// backendServers returns the addresses of the current and the requested backends.
 func backendServers(lb *lbv1.LoadBalancer) []string {
 	all := slices.Clone(lb.Status.BackendServers)
 	for _, server := range AskedServers(lb) {
@@ -73,16 +73,16 @@ func backendServers(lb *lbv1.LoadBalancer) []string {
 	return all
 }
 
-// AskedServers returns the addresses of machines that a client of v1alpha1 wants the load balancer to lead to, and that nobody has found yet.
+// AskedServers returns the addresses of machines that a client of v1alpha1 has requested as backends and that have not been found yet.
 func AskedServers(lb *lbv1.LoadBalancer) []string {
 	var servers []string
 	if err := json.Unmarshal([]byte(lb.Annotations[lbv1.BackendServersAnnotation]), &servers); err != nil {
-		return nil // Somebody else has written it.
+		return nil // it was written by another client
 	}
 	return servers
 }
 
-// ask has the load balancer say that it is to lead to machines of these addresses; to no others than it selects when there are none.
+// ask records the requested backends; without any, it removes the annotation.
 func ask(lb *lbv1.LoadBalancer, servers []string) {
 	if len(servers) == 0 {
 		delete(lb.Annotations, lbv1.BackendServersAnnotation)
@@ -91,6 +91,6 @@ func ask(lb *lbv1.LoadBalancer, servers []string) {
 	if lb.Annotations == nil {
 		lb.Annotations = map[string]string{}
 	}
-	data, _ := json.Marshal(servers) // Strings are JSON always.
+	data, _ := json.Marshal(servers) // strings can always be encoded
 	lb.Annotations[lbv1.BackendServersAnnotation] = string(data)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 )
 
-// Validate has the rules of a load balancer on its own. The webhook applies them when it is written, and the controller again. What a guest
-// cluster does with its listeners is its own business.
+// Validate validates a load balancer by itself. The webhook applies it to writes, and the controller applies it again. The listeners of a
+// guest cluster's load balancer are not validated.
 func Validate(spec lbv1.LoadBalancerSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := validatePool(spec, path.Child("ipPool"))
@@ -31,7 +31,7 @@ func Validate(spec lbv1.LoadBalancerSpec) field.ErrorList {
 	return errs
 }
 
-// validatePool wants the pool that a load balancer names to have a name that a pool can have.
+// validatePool validates the name of the pool.
 func validatePool(spec lbv1.LoadBalancerSpec, path *field.Path) field.ErrorList {
 	if spec.IPAM == lbv1.IPAMDHCP || spec.IPPool == "" || ippools.IsName(spec.IPPool) {
 		return nil
@@ -40,7 +40,7 @@ func validatePool(spec lbv1.LoadBalancerSpec, path *field.Path) field.ErrorList 
 		"is no name of an IPPool: pools are in no namespace, so write the name alone, in lower-case letters, digits, '-' and '.'")}
 }
 
-// ValidateChange forbids what would leave an address behind, or machines.
+// ValidateChange rejects changes that would leak an address or leave machines behind.
 func ValidateChange(before, after lbv1.LoadBalancerSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	var errs field.ErrorList
@@ -53,7 +53,7 @@ func ValidateChange(before, after lbv1.LoadBalancerSpec) field.ErrorList {
 	return errs
 }
 
-// validateListeners wants what a Service does, and each listener to differ from the others.
+// validateListeners validates what a Service requires, and that listeners differ.
 func validateListeners(listeners []lbv1.Listener, path *field.Path) field.ErrorList {
 	if len(listeners) == 0 {
 		return field.ErrorList{field.Required(path, "name a port, its protocol and the backendPort of the machines that it leads to")}
@@ -85,7 +85,7 @@ func validateListeners(listeners []lbv1.Listener, path *field.Path) field.ErrorL
 	return errs
 }
 
-// validateName has the rules of the name of one of some listeners. One alone may have none.
+// validateName validates the name of a listener. A single listener may have none.
 func validateName(name string, known bool, of int, path *field.Path) field.ErrorList {
 	switch {
 	case name == "" && of == 1:
@@ -100,7 +100,7 @@ func validateName(name string, known bool, of int, path *field.Path) field.Error
 	return nil
 }
 
-// validateHealthCheck wants machines to be asked on a port that they are led to, which is TCP's as others do not answer.
+// validateHealthCheck requires the port to be the backend port of a TCP listener: other protocols do not respond to connections.
 func validateHealthCheck(check lbv1.HealthCheck, listeners []lbv1.Listener, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	to := func(protocol corev1.Protocol) bool {
@@ -128,8 +128,8 @@ func validateHealthCheck(check lbv1.HealthCheck, listeners []lbv1.Listener, path
 	return errs
 }
 
-// AnyCluster is the name that the cloud provider has for a cluster that nobody has named: load balancers with it may be of any.
+// AnyCluster is the default cluster name of the cloud provider. Load balancers with it may belong to any cluster.
 const AnyCluster = "kubernetes"
 
-// NamedAfter reports whether a machine that Rancher made, or a disk of one, has the name of one of the guest cluster.
+// NamedAfter reports whether the name of a machine created by Rancher, or of one of its disks, belongs to the guest cluster.
 func NamedAfter(cluster, name string) bool { return strings.HasPrefix(name, cluster+"-") }

@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// Address is where a load balancer is announced; "" as long as it is not. service may be nil.
+// Address returns the announced address of a load balancer, or "". service may be nil.
 func Address(lb *lbv1.LoadBalancer, service *corev1.Service) string {
 	if announced := lb.Status.Address; announced != "" && announced != lbv1.UnspecifiedAddress {
 		return announced
@@ -26,8 +26,8 @@ func Address(lb *lbv1.LoadBalancer, service *corev1.Service) string {
 	return service.Status.LoadBalancer.Ingress[0].IP
 }
 
-// Condition says how the load balancer is, of which the cluster has published an endpoint or has none yet; pool is where its address is
-// from, nil for DHCP. The type is left to the caller.
+// Condition returns the condition of a load balancer without a type. endpoint is the endpoint that the cluster has published, if any;
+// pool is the pool of its address, or nil for DHCP.
 func Condition(endpoint infrav1.APIEndpoint, lb *lbv1.LoadBalancer, service *corev1.Service, pool *lbv1.IPPool) metav1.Condition {
 	address := Address(lb, service)
 	switch {
@@ -73,7 +73,7 @@ func isReady(lb *lbv1.LoadBalancer) bool {
 	})
 }
 
-// said is what Harvester says of a load balancer that is not ready.
+// said returns the message of Harvester for a load balancer that is not ready.
 func said(lb *lbv1.LoadBalancer) string {
 	for _, c := range lb.Status.Conditions {
 		if c.Type == lbv1.ReadyCondition && c.Message != "" {

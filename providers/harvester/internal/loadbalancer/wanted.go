@@ -1,15 +1,15 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package loadbalancer tells what the load balancer of a control plane is to be, what Harvester says of it, and which rules hold for load balancers. It
-// converts them between v1alpha1 and v1beta1, the hub. It only computes.
+// Package loadbalancer computes the desired load balancer of a control plane, interprets its status, and validates load balancers. It
+// converts them between v1alpha1 and v1beta1, the hub. It sends no requests.
 //
-// A conversion looks nothing up: the API server asks for it whenever it reads an object that is stored as v1alpha1, also while the pools
-// cannot be read, and an object that cannot be converted cannot be read, listed or deleted. What only the hub has is kept meanwhile in an
-// annotation, as Cluster API does it. What v1alpha1 says in another way waits in the hub until Complete has looked it up:
+// A conversion reads no other objects: the API server calls it whenever it reads an object that is stored as v1alpha1, even while pools
+// cannot be read, and an object that cannot be converted cannot be read, listed or deleted. Fields that only the hub has are kept in an
+// annotation, as in Cluster API. What v1alpha1 expresses differently is kept in the hub until Complete has resolved it:
 //
 //   - addresses of machines, which the hub selects by labels, are in lbv1.BackendServersAnnotation;
-//   - an address without its pool is status.allocatedAddress.ip without ipPool.
+//   - an address without its pool is in status.allocatedAddress.ip without ipPool.
 package loadbalancer
 
 import (
@@ -29,26 +29,26 @@ import (
 )
 
 const (
-	// apiServer is the name of the listener that is always there.
+	// apiServer is the name of the listener that always exists.
 	apiServer = "api-server"
-	// defaultPort is that of an API server for which none is given.
+	// defaultPort is the default port of the API server.
 	defaultPort = 6443
 
-	// withoutEndpoints has kube-vip announce a Service that leads nowhere yet. Since 1.2 it would not, and no machine is made before the
-	// address is known.
+	// withoutEndpoints makes kube-vip announce a Service without endpoints. kube-vip 1.2 and later would not, and no machine is created
+	// before the address is known.
 	withoutEndpoints = "kube-vip.io/allow-reconcile-without-endpoints"
 )
 
-// What the load balancer of a cluster is called, and was before Faultline.
+// what is the suffix of the load balancer's name, now and before Faultline.
 const what = "lb"
 
-// Port is that of the control-plane endpoint; backend is that of the machines, 0 for the default.
+// Port returns the port of the control-plane endpoint. backend is that of the machines, 0 for the default.
 func Port(cluster *infrav1.HarvesterCluster, backend int32) int32 {
 	return cmp.Or(cluster.Spec.ControlPlaneEndpoint.Port, backend, defaultPort)
 }
 
-// Wanted is the load balancer of a cluster whose machines have their API server on the port backend, 0 for the default; pool is where its
-// address is from, "" for DHCP.
+// Wanted returns the desired load balancer of a cluster. backend is the port of the API server on its machines, 0 for the default; pool
+// is the pool of its address, "" for DHCP.
 func Wanted(by owned.By, backend int32, pool string) *lbv1.LoadBalancer {
 	config := by.Cluster.Spec.LoadBalancerConfig
 	backend = cmp.Or(backend, defaultPort)
@@ -66,7 +66,7 @@ func Wanted(by owned.By, backend int32, pool string) *lbv1.LoadBalancer {
 	return lb
 }
 
-// listeners are those of the user, and that of the API server unless the user gave it.
+// listeners returns those of the user, and that of the API server unless the user has defined it.
 func listeners(given []infrav1.Listener, port, backend int32) []lbv1.Listener {
 	all := make([]lbv1.Listener, 0, len(given)+1)
 	for _, l := range given {
@@ -79,8 +79,8 @@ func listeners(given []infrav1.Listener, port, backend int32) []lbv1.Listener {
 	return append(all, own)
 }
 
-// Change makes a load balancer that exists as it is wanted, and reports whether that changes it. What decides on its address, and on the
-// machines that it leads to, stays: the endpoint of a cluster does not change.
+// Change updates an existing load balancer and reports whether it has changed. Fields that decide on its address and its backends stay
+// unchanged: the endpoint of a cluster is immutable.
 func Change(lb, wanted *lbv1.LoadBalancer, by owned.By) bool {
 	changed := by.Mark(lb)
 	if lb.Spec.Description != wanted.Spec.Description || !slices.Equal(lb.Spec.Listeners, wanted.Spec.Listeners) {
@@ -89,8 +89,9 @@ func Change(lb, wanted *lbv1.LoadBalancer, by owned.By) bool {
 	return changed
 }
 
-// Own finds the load balancer of a cluster among all of its namespace: the one that has its id, whatever its name. One that was made for it
-// before Faultline is its own, too: it has the former name and the address that the cluster has published. Foreign is one that is in the way.
+// Own returns the load balancer of a cluster among all of its namespace: the one that has its id, whatever its name, or one created
+// before Faultline, which has the former name and the published address of the cluster. foreign is another load balancer that occupies
+// the name.
 func Own(by owned.By, all []lbv1.LoadBalancer) (own, foreign *lbv1.LoadBalancer) {
 	for i := range all {
 		if by.Has(&all[i]) {
@@ -111,7 +112,7 @@ func Own(by owned.By, all []lbv1.LoadBalancer) (own, foreign *lbv1.LoadBalancer)
 	return nil, foreign
 }
 
-// OfServices lists the load balancers of Services of a guest cluster whose cloud provider says that it is the one of the UID.
+// OfServices returns the load balancers of Services of the guest cluster with the UID, according to its cloud provider.
 func OfServices(all []lbv1.LoadBalancer, uid string) []*lbv1.LoadBalancer {
 	var own []*lbv1.LoadBalancer
 	for i := range all {
@@ -122,8 +123,8 @@ func OfServices(all []lbv1.LoadBalancer, uid string) []*lbv1.LoadBalancer {
 	return own
 }
 
-// Service is what announces the address of a load balancer. Harvester adopts it, and would make it otherwise, but so that it is never
-// announced.
+// Service returns the Service that announces the address of a load balancer. Harvester adopts it. One that Harvester creates itself would
+// never be announced.
 func Service(by owned.By, lb *lbv1.LoadBalancer) *corev1.Service {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
@@ -140,7 +141,7 @@ func Service(by owned.By, lb *lbv1.LoadBalancer) *corev1.Service {
 	return service
 }
 
-// MarkService makes a Service the cluster's, and have it announced. It reports whether that changes the Service.
+// MarkService marks a Service as the cluster's and to be announced. It reports whether the Service has changed.
 func MarkService(by owned.By, service *corev1.Service) bool {
 	changed := by.Mark(service)
 	if service.Annotations[withoutEndpoints] != "true" {
@@ -149,13 +150,13 @@ func MarkService(by owned.By, service *corev1.Service) bool {
 	return changed
 }
 
-// Belongs reports whether an object of a load balancer's name is that load balancer's: it has the cluster's id, or Harvester has made it.
+// Belongs reports whether an object with the name of a load balancer belongs to it: it has the cluster's id, or Harvester has created it.
 func Belongs(by owned.By, lb *lbv1.LoadBalancer, o client.Object) bool {
 	return by.Has(o) || slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == lb.UID })
 }
 
-// Placeholder is the endpoint of a load balancer that leads nowhere yet, as Harvester makes it, but before its address is announced:
-// kube-vip since 1.2 announces no Service without one.
+// Placeholder returns the endpoint of a load balancer without backends. It is like the one that Harvester creates, but exists before the
+// address is announced: kube-vip 1.2 and later announces no Service without endpoints.
 func Placeholder(by owned.By, lb *lbv1.LoadBalancer) *discoveryv1.EndpointSlice {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{

@@ -14,27 +14,27 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// ConsentMode is what becomes of a use that has no consent.
+// ConsentMode defines how to treat a use without consent.
 type ConsentMode string
 
-// The modes. Every other one is Enforce.
+// The modes. Any other value means Enforce.
 const (
-	// Warn lets it go on.
+	// Warn allows it with a warning.
 	Warn ConsentMode = "warn"
-	// Enforce refuses it.
+	// Enforce rejects it.
 	Enforce ConsentMode = "enforce"
 )
 
-// everybody in the annotation stands for all namespaces.
+// everybody in the annotation matches all namespaces.
 const everybody = "*"
 
-// String is the mode as it is written.
+// String implements pflag.Value.
 func (m *ConsentMode) String() string { return string(*m) }
 
-// Type is the name of a mode in the usage.
+// Type implements pflag.Value.
 func (m *ConsentMode) Type() string { return "mode" }
 
-// Set reads a mode.
+// Set implements pflag.Value.
 func (m *ConsentMode) Set(value string) error {
 	switch mode := ConsentMode(value); mode {
 	case Warn, Enforce:
@@ -45,11 +45,11 @@ func (m *ConsentMode) Set(value string) error {
 	}
 }
 
-// Consent is what the administrator decides about the use of what is in other namespaces.
+// Consent configures the use of objects in other namespaces. The administrator sets it.
 type Consent struct {
-	// IdentityNamespaces is for Secrets that spec.identitySecret names in another namespace.
+	// IdentityNamespaces applies to Secrets of spec.identitySecret in another namespace.
 	IdentityNamespaces ConsentMode
-	// CloudProviderConfigNamespaces are the namespaces, other than its own, whose manifests a cluster may have changed.
+	// CloudProviderConfigNamespaces are the other namespaces in which a cluster may have manifests changed.
 	CloudProviderConfigNamespaces []string
 }
 
@@ -64,7 +64,7 @@ func (o *Consent) AddFlags(fs *pflag.FlagSet) {
 			faultlinev1.AllowedNamespacesAnnotation+".")
 }
 
-// Allows reports whether the annotation of an object names the namespace.
+// Allows reports whether the annotation of an object lists the namespace.
 func Allows(o metav1.Object, namespace string) bool {
 	for name := range strings.SplitSeq(o.GetAnnotations()[faultlinev1.AllowedNamespacesAnnotation], ",") {
 		if name = strings.TrimSpace(name); name != "" && (name == everybody || name == namespace) {
@@ -79,13 +79,13 @@ func MayUseIdentity(secret metav1.Object, namespace string) bool {
 	return secret.GetNamespace() == namespace || Allows(secret, namespace)
 }
 
-// IdentityRefusal says what is missing where MayUseIdentity does not hold.
+// IdentityRefusal returns the message for a Secret that MayUseIdentity rejects.
 func IdentityRefusal(secret metav1.Object, namespace string) string {
 	return fmt.Sprintf("Secret %s/%s of spec.identitySecret does not allow its use from namespace %s: add %s to its annotation %s, or use a Secret in namespace %[3]s",
 		secret.GetNamespace(), secret.GetName(), namespace, namespace, faultlinev1.AllowedNamespacesAnnotation)
 }
 
-// NoManifests says why a cluster may not name manifests in a namespace; "" if it may.
+// NoManifests returns why a cluster may not use manifests in a namespace, or "".
 func (o *Consent) NoManifests(in, cluster string) string {
 	switch {
 	case strings.HasPrefix(in, "kube-"):

@@ -1,14 +1,15 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package owned tells what is a HarvesterCluster's own, and what else it may use. It only computes.
+// Package owned decides which objects belong to a HarvesterCluster, and which others it may use. It sends no requests.
 //
-// On Harvester a name proves nothing, nor does the id of the cluster alone, which a copy of the cluster's YAML has, too: what has the id and names the
-// cluster as its owner is its own, and nothing else is touched. Which IPPools are made on Harvester for a cluster follows from that. YAML is copied
-// with all of its annotations, so that a HarvesterMachine or HarvesterCluster may have the id of another, too.
+// On Harvester, neither a name nor the id of the cluster alone identifies an object, since a copy of the cluster's YAML has the same id.
+// An object belongs to the cluster only if it has the id and names the cluster as its owner; no other object is changed. The IPPools to
+// create for a cluster follow from that. YAML is copied with all annotations, so a HarvesterMachine or HarvesterCluster may have the id
+// of another, too.
 //
-// In the management cluster a HarvesterCluster may use what is in another namespace than its own if the object that is used consents, by an annotation
-// that names the namespaces. Webhooks and controllers ask here, so that a webhook that is bypassed changes nothing.
+// In the management cluster, a HarvesterCluster may use an object in another namespace if that object consents, by an annotation that
+// lists the namespaces. Webhooks and controllers both check this, so that bypassing a webhook has no effect.
 package owned
 
 import (
@@ -23,10 +24,10 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// longestName is that of a Service.
+// longestName is the maximum length of the name of a Service.
 const longestName = 63
 
-// By is a HarvesterCluster, and the name of its Cluster.
+// By is a HarvesterCluster and the name of its Cluster.
 type By struct {
 	Cluster *infrav1.HarvesterCluster
 	Name    string
@@ -34,14 +35,14 @@ type By struct {
 
 func (b By) id() string { return b.Cluster.ID() }
 
-// Has reports whether an object is the cluster's.
+// Has reports whether an object belongs to the cluster.
 func (b By) Has(o client.Object) bool {
 	return b.id() != "" && o.GetLabels()[infrav1.ClusterIDLabel] == b.id() && o.GetAnnotations()[infrav1.OwnerAnnotation] == b.owner()
 }
 
 func (b By) owner() string { return infrav1.Owner(b.Cluster.Namespace, b.Cluster.Name) }
 
-// Mark makes an object the cluster's, and has its events wake the cluster. It reports whether that changes the object.
+// Mark makes an object the cluster's, so that its events enqueue the cluster. It reports whether the object has changed.
 func (b By) Mark(o client.Object) bool {
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
 	changed := set(&labels, infrav1.ClusterIDLabel, b.id())
@@ -63,7 +64,7 @@ func set(values *map[string]string, key, value string) bool {
 	return true
 }
 
-// NameFor is the name of what the cluster has once of a kind. It says what it is, and no other cluster has the same.
+// NameFor returns the name of an object that a cluster has once. It is descriptive and unique to the cluster.
 func (b By) NameFor(what string) string {
 	sum := sha256.Sum256([]byte(b.id() + "/" + what))
 	end := "-" + what + "-" + hex.EncodeToString(sum[:5])
@@ -71,7 +72,7 @@ func (b By) NameFor(what string) string {
 	return strings.TrimRight(start[:min(len(start), longestName-len(end))], "-") + end
 }
 
-// FormerNameFor is the name that was given before Faultline. Other clusters may have the same.
+// FormerNameFor returns the name that was used before Faultline. Other clusters may have the same.
 func (b By) FormerNameFor(what string) string {
 	name := plain(b.Cluster.Namespace + "-" + b.Cluster.Name + "-" + what)
 	return name[:min(len(name), longestName)]
@@ -79,7 +80,7 @@ func (b By) FormerNameFor(what string) string {
 
 var others = regexp.MustCompile("[^a-z0-9-]")
 
-// plain makes a name that Services can have.
+// plain converts a name to a valid name of a Service.
 func plain(name string) string {
 	name = strings.Trim(others.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if name == "" || name[0] < 'a' || name[0] > 'z' {

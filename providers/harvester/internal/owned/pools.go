@@ -13,19 +13,19 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// useLabel on an IPPool that was made for a cluster says what for.
+// useLabel on an IPPool that was created for a cluster names its purpose.
 const useLabel = "infrastructure.cluster.x-k8s.io/harvester-pool-for"
 
-// PoolUse is what a pool is for, in its name.
+// PoolUse is the purpose of a pool; it is part of its name.
 type PoolUse string
 
-// What pools are made for: the load balancer of the control plane, and machines.
+// Purposes of pools: the load balancer of the control plane, and machines.
 const (
 	LoadBalancerPool PoolUse = "lb-ippool"
 	MachinePool      PoolUse = "vm-ippool"
 )
 
-// former is the name of the pool before Faultline.
+// former returns the name of the pool before Faultline.
 func (u PoolUse) former(by By) string {
 	if u == LoadBalancerPool {
 		return by.FormerNameFor("ippool")
@@ -33,8 +33,8 @@ func (u PoolUse) former(by By) string {
 	return by.FormerNameFor(string(u))
 }
 
-// Given is the pool that the cluster wants made for the use, if it does. Before Faultline the name of a pool that had been made was set as
-// if the user had referred to it: it is still one that was made.
+// Given returns the pool to create for the purpose, if any. Before Faultline, the name of a created pool was set as if the user had
+// referred to it; such a pool still counts as created.
 func (u PoolUse) Given(by By) (infrav1.IPPool, bool) {
 	made := func(refs []string) bool { return len(refs) == 0 || len(refs) == 1 && refs[0] == u.former(by) }
 	config, lb := by.Cluster.Spec.VMNetworkConfig, by.Cluster.Spec.LoadBalancerConfig
@@ -49,7 +49,7 @@ func (u PoolUse) Given(by By) (infrav1.IPPool, bool) {
 	}
 }
 
-// WantedPool is the pool that is to be made.
+// WantedPool returns the pool to create.
 func WantedPool(by By, use PoolUse, given infrav1.IPPool) *lbv1.IPPool {
 	network := given.VMNetwork
 	if network != "" && !strings.Contains(network, "/") {
@@ -69,7 +69,7 @@ func WantedPool(by By, use PoolUse, given infrav1.IPPool) *lbv1.IPPool {
 	return pool
 }
 
-// ChangePool makes a pool that exists as it is wanted, and reports whether that changes it.
+// ChangePool updates an existing pool and reports whether it has changed.
 func ChangePool(pool, wanted *lbv1.IPPool, by By) bool {
 	changed := by.Mark(pool)
 	if use := wanted.Labels[useLabel]; pool.Labels[useLabel] != use {
@@ -81,8 +81,8 @@ func ChangePool(pool, wanted *lbv1.IPPool, by By) bool {
 	return changed
 }
 
-// OwnPool finds the pool of a cluster by its id. One that was made for it before Faultline is its own, too: it has the former name, the same
-// addresses, and no id. Foreign is one that is in the way.
+// OwnPool returns the pool of a cluster by its id, or one created for it before Faultline: that has the former name, the same addresses
+// and no id. foreign is another pool that occupies the name.
 func OwnPool(by By, use PoolUse, wanted *lbv1.IPPool, all []lbv1.IPPool) (own, foreign *lbv1.IPPool) {
 	for i := range all {
 		pool := &all[i]
@@ -101,7 +101,7 @@ func OwnPool(by By, use PoolUse, wanted *lbv1.IPPool, all []lbv1.IPPool) (own, f
 	return nil, foreign
 }
 
-// PoolsOf lists the pools that are a cluster's own.
+// PoolsOf returns the pools that belong to a cluster.
 func PoolsOf(by By, all []lbv1.IPPool) []*lbv1.IPPool {
 	var own []*lbv1.IPPool
 	for i := range all {
@@ -112,8 +112,8 @@ func PoolsOf(by By, all []lbv1.IPPool) []*lbv1.IPPool {
 	return own
 }
 
-// PoolsForMachines names the pools that machines of the cluster have their addresses from, by its vmNetworkConfig or the one that goes before
-// it: those that it refers to, else the one that was made for the cluster. None means that it has not been made yet.
+// PoolsForMachines returns the names of the pools for machines of the cluster, by its vmNetworkConfig or one that takes precedence: the
+// referenced ones, else the one created for the cluster. None means that it has not been created yet.
 func PoolsForMachines(cluster *infrav1.HarvesterCluster, config *infrav1.VMNetworkConfig, all []lbv1.IPPool) []string {
 	if refs := config.PoolRefs(); len(refs) > 0 {
 		return refs

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// BlocksAnnotation on an IPPool, with the value "true", marks a pool
-	// whose holders are recorded in IPPoolBlocks, too. No holder is added to
-	// status.allocated of a marked pool.
+	// BlocksAnnotation on an IPPool, with the value "true", reports that
+	// holders of its addresses are recorded in IPPoolBlocks, too. No holder is
+	// added to status.allocated of such a pool.
 	BlocksAnnotation = "loadbalancer.harvesterhci.io/blocks"
 
 	// PoolLabel on an IPPoolBlock names its pool.

@@ -5,7 +5,7 @@ package v1beta1
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Labels by which pools are found. Both are derived from the spec and set when a pool is written.
+// Labels for finding pools. Both are derived from the spec and set when a pool is written.
 const (
 	// VLANLabel is the VLAN of the pool's network, or 0 if it has none. On a load balancer of a guest cluster it is the VLAN of the
 	// cluster's network.

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Gone asks Harvester itself whether there is no virtual machine of that name, nor one with that UID; either may be empty.
+// Gone reports whether no virtual machine with that name or that UID exists, according to Harvester's API server. Either may be empty.
 func (v *view) Gone(ctx context.Context, name string, uid types.UID) (bool, error) {
 	if uid == "" {
 		return v.missing(ctx, name)
@@ -49,7 +49,7 @@ func (v *view) missing(ctx context.Context, name string) (bool, error) {
 	return false, nil
 }
 
-// Hostname is what the guest agent says that the guest is called.
+// Hostname returns the hostname that the guest agent reports.
 func (v *view) Hostname(ctx context.Context, vmi string) (string, error) {
 	config := rest.CopyConfig(v.config)
 	config.Timeout, config.NegotiatedSerializer = requestTimeout, scheme.Codecs.WithoutConversion()
@@ -65,7 +65,7 @@ func (v *view) Hostname(ctx context.Context, vmi string) (string, error) {
 	return hostnameIn(data)
 }
 
-// hostnameIn reads what KubeVirt says of a guest.
+// hostnameIn parses the guest agent info from KubeVirt.
 func hostnameIn(data []byte) (string, error) {
 	said := kubevirtv1.VirtualMachineInstanceGuestAgentInfo{}
 	if err := json.Unmarshal(data, &said); err != nil {

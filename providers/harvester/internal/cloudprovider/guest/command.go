@@ -27,10 +27,10 @@ import (
 	"github.com/faultline-io/faultline/shared/version"
 )
 
-// defaultCluster is the framework's name for every cluster.
+// defaultCluster is the default cluster name of the framework.
 const defaultCluster = "kubernetes"
 
-// Options are the flags that only this cloud provider has.
+// Options are the flags specific to this cloud provider.
 type Options struct {
 	ManagementNetwork    string
 	NodeIPCIDR           string
@@ -38,7 +38,7 @@ type Options struct {
 	IgnoreProvidedIP     bool
 	DisableVMIController bool
 	IPv4Pool, IPv6Pool   string
-	// HelpOnError prints all flags beside an error.
+	// HelpOnError prints all flags in addition to an error.
 	HelpOnError bool
 
 	services  services.Options
@@ -63,7 +63,7 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.HelpOnError, "show-full-help-on-error", false, "Print all flags when one of them is wrong.")
 }
 
-// complete reads the flags. cluster is the name that the framework has.
+// complete parses the flags. cluster is the cluster name of the framework.
 func (o *Options) complete(cluster string) error {
 	network, err := networkName(o.ManagementNetwork)
 	if err != nil {
@@ -85,7 +85,7 @@ func (o *Options) complete(cluster string) error {
 	return nil
 }
 
-// networkName is that of a network with its namespace.
+// networkName qualifies the name of a network with its namespace.
 func networkName(text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -100,7 +100,7 @@ func networkName(text string) (string, error) {
 	return namespace + "/" + name, nil
 }
 
-// prefixes reads CIDRs and addresses.
+// prefixes parses CIDRs and addresses.
 func prefixes(texts []string) ([]netip.Prefix, error) {
 	var list []netip.Prefix
 	for _, text := range texts {
@@ -121,7 +121,7 @@ func prefixes(texts []string) ([]netip.Prefix, error) {
 	return list, nil
 }
 
-// internal says why Nodes cannot have their addresses in these.
+// internal returns why Nodes cannot have internal addresses in these prefixes.
 func internal(list []netip.Prefix) error {
 	has := map[bool]netip.Prefix{}
 	for _, prefix := range list {
@@ -136,13 +136,13 @@ func internal(list []netip.Prefix) error {
 	return nil
 }
 
-// Command is the program, which runs until stop is closed. There is one in a process.
+// Command returns the root command, which runs until stop is closed. It may be called only once per process.
 func Command(stop <-chan struct{}) (*cobra.Command, error) {
 	framework, err := options.NewCloudControllerManagerOptions()
 	if err != nil {
 		return nil, err
 	}
-	// HTTP/2 has a server keep much more for clients that it has not authenticated yet.
+	// A server keeps much more state for unauthenticated clients with HTTP/2.
 	framework.SecureServing.DisableHTTP2Serving = true
 	own := &Options{}
 	flags := cliflag.NamedFlagSets{}
@@ -152,7 +152,7 @@ func Command(stop <-chan struct{}) (*cobra.Command, error) {
 	command.Use = "harvester-cloud-provider"
 	run := command.RunE
 	command.RunE = func(cmd *cobra.Command, args []string) error {
-		// The framework prints the version of Kubernetes' libraries.
+		// The framework prints the version of the Kubernetes libraries.
 		if cmd.Flags().Changed("version") {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Text(cmd.Name()))
 			return err
@@ -161,7 +161,8 @@ func Command(stop <-chan struct{}) (*cobra.Command, error) {
 		return run(cmd, args)
 	}
 	command.Long = "The cloud provider of guest clusters on Harvester: it gives Nodes their addresses, zone and region, and Services their addresses."
-	// What the framework asks for and there is one answer to. The ConfigMap that authentication would be looked up in takes rights that nothing else needs.
+	// These flags of the framework have only one valid value. Looking up the authentication ConfigMap would need otherwise unused
+	// permissions.
 	for name, value := range map[string]string{"cloud-provider": Name, "authentication-skip-lookup": "true"} {
 		if err := command.Flags().Set(name, value); err != nil {
 			return nil, fmt.Errorf("setting --%s: %w", name, err)
@@ -182,7 +183,7 @@ func Command(stop <-chan struct{}) (*cobra.Command, error) {
 	return command, nil
 }
 
-// cloud is the cloud provider, which the framework has no way to do without.
+// cloud returns the cloud provider. The framework cannot run without one.
 func (o *Options) cloud(config *cloudconfig.CompletedConfig) cloudprovider.Interface {
 	if o.services.Cluster == "" || o.services.Cluster == defaultCluster {
 		klog.Warningf("The flag --cluster-name is %q: clusters of one namespace of Harvester need different names, which pools can tell apart", o.services.Cluster)

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guest is the cloud provider of guest clusters on Harvester.
+// Package guest implements the cloud provider of guest clusters on Harvester.
 package guest
 
 import (
@@ -25,19 +25,19 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/services"
 )
 
-// Name is what the flag --cloud-provider calls it.
+// Name is the value of the flag --cloud-provider.
 const Name = "harvester"
 
-// firstReading is how long the controllers are kept from starting because Harvester has not answered yet. Those that ask before it has
-// hear of an error and try again.
+// firstReading is how long the start of the controllers is delayed while Harvester has not responded. Controllers that read before that
+// get an error and retry.
 const firstReading = 10 * time.Second
 
-// Provider is the cloud provider.
+// Provider implements cloudprovider.Interface.
 type Provider struct {
 	view      *view
 	services  services.Options
 	addresses instances.AddressOptions
-	follow    bool // Nodes to where their virtual machines have migrated
+	follow    bool // update zone and region of Nodes when their virtual machines migrate
 
 	ctx       context.Context //nolint:containedctx // that of the process, which the framework gives as a channel
 	client    kubernetes.Interface
@@ -50,7 +50,7 @@ var (
 	_ cloudprovider.InformerUser = &Provider{}
 )
 
-// newProvider reads the configuration, which is a kubeconfig of Harvester.
+// newProvider reads the configuration, a kubeconfig of Harvester.
 func newProvider(config io.Reader, o Options) (*Provider, error) {
 	if config == nil {
 		return nil, errors.New("the flag --cloud-config names no file: give it a kubeconfig of Harvester")
@@ -66,7 +66,7 @@ func newProvider(config io.Reader, o Options) (*Provider, error) {
 	return &Provider{view: v, services: o.services, addresses: o.addresses, follow: !o.DisableVMIController}, nil
 }
 
-// Initialize begins to read what is on Harvester.
+// Initialize starts the informers of Harvester.
 func (p *Provider) Initialize(builder cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	p.ctx = wait.ContextForChannel(stop)
 	p.client = builder.ClientOrDie("harvester-cloud-provider")
@@ -75,7 +75,7 @@ func (p *Provider) Initialize(builder cloudprovider.ControllerClientBuilder, sto
 	}
 }
 
-// SetInformers begins to work, when they have begun.
+// SetInformers starts the work that needs the informers of the guest cluster.
 func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 	nodes, all := factory.Core().V1().Nodes(), factory.Core().V1().Services()
 	balancers, err := services.New(p.view, p.client, all.Informer(), p.nic, p.services)
@@ -99,7 +99,7 @@ func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 	}
 }
 
-// nic is the interface of the Nodes in a network.
+// nic returns the interface of the Nodes in a network.
 func (p *Provider) nic(ctx context.Context, network string) (string, error) {
 	return p.instances.NIC(ctx, network)
 }
@@ -112,26 +112,26 @@ func (p *Provider) background(what string, run func(context.Context) error) {
 	}()
 }
 
-// LoadBalancer is for Services.
+// LoadBalancer returns the implementation for Services.
 func (p *Provider) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return p.balancers, true }
 
-// Instances is replaced by InstancesV2.
+// Instances is superseded by InstancesV2.
 func (p *Provider) Instances() (cloudprovider.Instances, bool) { return nil, false }
 
-// InstancesV2 is for Nodes.
+// InstancesV2 returns the implementation for Nodes.
 func (p *Provider) InstancesV2() (cloudprovider.InstancesV2, bool) { return p.instances, true }
 
-// Zones is replaced by InstancesV2.
+// Zones is superseded by InstancesV2.
 func (p *Provider) Zones() (cloudprovider.Zones, bool) { return nil, false }
 
-// Clusters is of no use any more.
+// Clusters is not implemented: the framework does not use it any more.
 func (p *Provider) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
 
-// Routes are the network plugin's business.
+// Routes is not implemented: the network plugin manages routes.
 func (p *Provider) Routes() (cloudprovider.Routes, bool) { return nil, false }
 
-// ProviderName is Name.
+// ProviderName returns Name.
 func (p *Provider) ProviderName() string { return Name }
 
-// HasClusterID is true: a cluster is known by the UID of its namespace kube-system.
+// HasClusterID returns true: a cluster is identified by the UID of its namespace kube-system.
 func (p *Provider) HasClusterID() bool { return true }

@@ -27,27 +27,27 @@ import (
 	"github.com/faultline-io/faultline/shared/remote"
 )
 
-// requestTimeout is how long Harvester may take over one request that is not a watch.
+// requestTimeout is the timeout of a request to Harvester that is not a watch.
 const requestTimeout = 30 * time.Second
 
-// errSyncing says that nothing is known yet of a kind.
+// errSyncing reports that the informer of a kind has not synced.
 var errSyncing = errors.New("it has not answered yet")
 
-// view is what the account sees of Harvester. It reads virtual machines, their instances and load balancers of one namespace, and hosts, from
-// informers, and never says that something is not there before they have synced. It writes to Harvester.
+// view reads from Harvester with the account of the cluster. It reads virtual machines, their instances and load balancers of one
+// namespace, and hosts, from informers, and returns an error before they have synced. It writes to Harvester directly.
 type view struct {
-	client.Client // asks Harvester itself
+	client.Client // reads from the API server
 	namespace     string
 	config        *rest.Config
-	cached        cache.Cache // what is in the namespace
+	cached        cache.Cache // of the namespace
 	hosts         cache.Cache
 	informers     map[string]cache.Informer // by Go type
 
 	mu     sync.Mutex
-	denied error // why hosts cannot be seen
+	denied error // why hosts cannot be read
 }
 
-// newView reads a kubeconfig. It asks nobody.
+// newView parses a kubeconfig. It sends no requests.
 func newView(kubeconfig []byte) (*view, error) {
 	loaded, err := clientcmd.NewClientConfigFromBytes(kubeconfig)
 	if err != nil {
@@ -62,8 +62,8 @@ func newView(kubeconfig []byte) (*view, error) {
 		return nil, fmt.Errorf("reading the namespace in the kubeconfig of Harvester: %w", err)
 	}
 	config.UserAgent = "harvester-cloud-provider"
-	remote.Rules{}.Bound(config)     // the kubeconfig itself is the administrator's, as the program's flags are
-	config.QPS, config.Burst = -1, 0 // Harvester's API server has a queue for each user, and is asked little
+	remote.Rules{}.Bound(config)     // the kubeconfig comes from the administrator, like the flags
+	config.QPS, config.Burst = -1, 0 // no client-side limit: Harvester's API server has priority and fairness, and requests are rare
 	v := &view{namespace: namespace, config: config, informers: map[string]cache.Informer{}}
 	return v, v.connect()
 }
@@ -92,7 +92,7 @@ func (v *view) connect() error {
 	return nil
 }
 
-// start begins to read what is on Harvester.
+// start starts the informers.
 func (v *view) start(ctx context.Context) error {
 	if err := v.cached.IndexField(ctx, &kubevirtv1.VirtualMachine{}, instances.UIDField, instances.UID); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (v *view) start(ctx context.Context) error {
 	return nil
 }
 
-// hidden is told why the hosts are not up to date.
+// hidden is called when the informer of hosts is not up to date.
 func (v *view) hidden(ctx context.Context, r *toolscache.Reflector, err error) {
 	if !apierrors.IsForbidden(err) {
 		toolscache.DefaultWatchErrorHandler(ctx, r, err)
@@ -136,12 +136,12 @@ func (v *view) hidden(ctx context.Context, r *toolscache.Reflector, err error) {
 	v.denied = err
 }
 
-// synced reports whether all objects of a kind have been read once.
+// synced reports whether the informer of a kind has synced.
 func (v *view) synced(kind client.Object) bool {
 	return v.informers[fmt.Sprintf("%T", kind)].HasSynced()
 }
 
-// ready says why objects of a kind cannot be read.
+// ready returns why objects of a kind cannot be read.
 func (v *view) ready(kind client.Object) error {
 	if v.synced(kind) {
 		return nil
@@ -156,12 +156,12 @@ func (v *view) ready(kind client.Object) error {
 	return fmt.Errorf("reading %T of %s: %w", kind, v.config.Host, errSyncing)
 }
 
-// VM returns the virtual machine of that name; nil when there is none.
+// VM returns the virtual machine with that name, or nil.
 func (v *view) VM(ctx context.Context, name string) (*kubevirtv1.VirtualMachine, error) {
 	return read(ctx, v, v.cached, name, &kubevirtv1.VirtualMachine{})
 }
 
-// VMs returns the virtual machines that a field selects.
+// VMs returns the virtual machines that match a field.
 func (v *view) VMs(ctx context.Context, by client.MatchingFields) ([]kubevirtv1.VirtualMachine, error) {
 	list := &kubevirtv1.VirtualMachineList{}
 	if err := v.ready(&kubevirtv1.VirtualMachine{}); err != nil {
@@ -171,12 +171,12 @@ func (v *view) VMs(ctx context.Context, by client.MatchingFields) ([]kubevirtv1.
 	return list.Items, err
 }
 
-// Instance returns the instance of a virtual machine; nil when it has none.
+// Instance returns the instance of a virtual machine, or nil.
 func (v *view) Instance(ctx context.Context, name string) (*kubevirtv1.VirtualMachineInstance, error) {
 	return read(ctx, v, v.cached, name, &kubevirtv1.VirtualMachineInstance{})
 }
 
-// Instances returns the instances that a field selects.
+// Instances returns the instances that match a field.
 func (v *view) Instances(ctx context.Context, by client.MatchingFields) ([]kubevirtv1.VirtualMachineInstance, error) {
 	list := &kubevirtv1.VirtualMachineInstanceList{}
 	if err := v.ready(&kubevirtv1.VirtualMachineInstance{}); err != nil {
@@ -186,12 +186,12 @@ func (v *view) Instances(ctx context.Context, by client.MatchingFields) ([]kubev
 	return list.Items, err
 }
 
-// Host returns a host; nil when there is none. The error is that of a refusal when the account may not see hosts.
+// Host returns a host, or nil. The error is Forbidden if the account may not read hosts.
 func (v *view) Host(ctx context.Context, name string) (*corev1.Node, error) {
 	return read(ctx, v, v.hosts, name, &corev1.Node{})
 }
 
-// read is nil when the object is not there.
+// read returns the object, or nil if it does not exist.
 func read[T client.Object](ctx context.Context, v *view, from cache.Cache, name string, o T) (T, error) {
 	var none T
 	if err := v.ready(o); err != nil {
@@ -209,10 +209,10 @@ func read[T client.Object](ctx context.Context, v *view, from cache.Cache, name 
 	return o, nil
 }
 
-// Namespace is the one that the cluster's virtual machines and load balancers are in.
+// Namespace returns the namespace of the cluster's virtual machines and load balancers.
 func (v *view) Namespace() string { return v.namespace }
 
-// Balancers returns the load balancers that have these labels.
+// Balancers returns the load balancers with these labels.
 func (v *view) Balancers(ctx context.Context, labels client.MatchingLabels) ([]lbv1.LoadBalancer, error) {
 	list := &lbv1.LoadBalancerList{}
 	if err := v.ready(&lbv1.LoadBalancer{}); err != nil {
@@ -222,12 +222,12 @@ func (v *view) Balancers(ctx context.Context, labels client.MatchingLabels) ([]l
 	return list.Items, err
 }
 
-// changes tells of those of a kind.
+// changes returns the informer of a kind.
 func (v *view) changes(kind client.Object) cache.Informer {
 	return v.informers[fmt.Sprintf("%T", kind)]
 }
 
-// read reports whether all has been read once that the account may see.
+// read reports whether all informers that the account may use have synced.
 func (v *view) read() bool {
 	return v.ready(&kubevirtv1.VirtualMachine{}) == nil && v.ready(&kubevirtv1.VirtualMachineInstance{}) == nil &&
 		v.ready(&lbv1.LoadBalancer{}) == nil && !errors.Is(v.ready(&corev1.Node{}), errSyncing)

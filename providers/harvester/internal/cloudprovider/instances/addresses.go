@@ -17,24 +17,24 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
 
-// additionalAnnotation on a Node lists, as JSON, addresses of its interface that it is not told of.
+// additionalAnnotation on a Node lists, as JSON, addresses of its interface that are not set in its status.
 const additionalAnnotation = "cloudprovider.harvesterhci.io/additional-internal-ips"
 
-// AddressOptions say which of the addresses of a virtual machine are the Node's.
+// AddressOptions define which addresses of a virtual machine are set in the status of its Node.
 type AddressOptions struct {
-	// Network is the one that the Nodes reach one another by, as namespace/name; "" for the first of each virtual machine.
+	// Network is the network in which Nodes reach each other, as namespace/name; "" for the first network of each virtual machine.
 	Network string
-	// Internal is what internal addresses are in, one of each family; without one they are the first of each family.
+	// Internal has the prefixes of internal addresses, one per family. If it is empty, the first address of each family is internal.
 	Internal []netip.Prefix
-	// Excluded is what external addresses are not in, where Internal is given.
+	// Excluded has the prefixes of addresses that are not external addresses. It is used only if Internal is set.
 	Excluded []netip.Prefix
-	// IgnoreProvided disregards what kubelet says its address is, and what annotations of the Node leave out.
+	// IgnoreProvided ignores the address that kubelet provides and the addresses that annotations of the Node exclude.
 	IgnoreProvided bool
 }
 
-// Of returns the addresses of a Node. A Node that has none yet must have one: it is an error when its guest has not told any. A
-// Node that has some keeps them in that case, so none are returned; of one that is not initialized yet, which kubelet has told its address by
-// --node-ip, its own are: the framework wants the one that kubelet provides to be among those that are returned.
+// Of returns the addresses of a Node. If the guest reports none, it is an error for a Node without addresses. A Node that has addresses
+// keeps them: Of returns none. If that Node is not initialized yet, because kubelet set its address by --node-ip, Of returns its own
+// addresses, since the framework requires the address provided by kubelet to be among them.
 func (o AddressOptions) Of(node *corev1.Node, vmi *kubevirtv1.VirtualMachineInstance, balanced func(string) bool) ([]corev1.NodeAddress, error) {
 	reported := slices.DeleteFunc(o.reported(vmi), func(a netip.Addr) bool { return balanced(a.String()) })
 	if len(reported) == 0 {
@@ -69,7 +69,8 @@ func (o AddressOptions) networkName() string {
 	return "its first network"
 }
 
-// rule says which addresses may be internal, and which others are shown: what kubelet says is right, else what the options say.
+// rule returns which addresses may be internal and which others may be external: as kubelet provides them, else as the options define
+// them.
 func (o AddressOptions) rule(node *corev1.Node) (internal, shown func(netip.Addr) bool) {
 	provided, given := node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr]
 	hidden := additional(node)
@@ -79,7 +80,7 @@ func (o AddressOptions) rule(node *corev1.Node) (internal, shown func(netip.Addr
 	unlisted := func(a netip.Addr) bool { return !slices.Contains(hidden, a.String()) }
 	switch {
 	case given:
-		list := strings.Split(provided, ",") // one of each family
+		list := strings.Split(provided, ",") // one per family
 		return func(a netip.Addr) bool { return slices.Contains(list, a.String()) }, unlisted
 	case len(o.Internal) > 0:
 		return func(a netip.Addr) bool { return within(o.Internal, a) }, func(a netip.Addr) bool { return !within(o.Excluded, a) }
@@ -92,7 +93,7 @@ func within(prefixes []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// additional is what the annotation lists; a malformed one lists nothing.
+// additional returns the addresses in the annotation, or none if it is malformed.
 func additional(node *corev1.Node) []string {
 	var list []string
 	if json.Unmarshal([]byte(node.Annotations[additionalAnnotation]), &list) != nil {
@@ -101,7 +102,7 @@ func additional(node *corev1.Node) []string {
 	return list
 }
 
-// reported are the addresses of the interface in the network, in their order.
+// reported returns the addresses of the interface in the network, in order.
 func (o AddressOptions) reported(vmi *kubevirtv1.VirtualMachineInstance) []netip.Addr {
 	at := slices.IndexFunc(vmi.Spec.Networks, func(n kubevirtv1.Network) bool {
 		return n.Multus != nil && (o.Network == "" || qualified(vmi.Namespace, n.Multus.NetworkName) == o.Network)
@@ -124,7 +125,7 @@ func (o AddressOptions) reported(vmi *kubevirtv1.VirtualMachineInstance) []netip
 	return list
 }
 
-// qualified is the name of a network with its namespace, which is that of the virtual machine where it is not said.
+// qualified returns the name of a network with its namespace, which defaults to that of the virtual machine.
 func qualified(namespace, network string) string {
 	if slices.Contains([]byte(network), '/') {
 		return network

@@ -15,19 +15,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// scheme is that of provider IDs.
+// scheme is the prefix of provider IDs.
 const scheme = "harvester://"
 
-// Fields that objects on Harvester are found by.
+// Index fields of objects on Harvester.
 const (
 	UIDField      = "metadata.uid"
 	HostnameField = "spec.hostname"
 )
 
-// UID is the value of UIDField.
+// UID returns the values of UIDField.
 func UID(o client.Object) []string { return []string{string(o.GetUID())} }
 
-// Hostname is the value of HostnameField: what the guest is told to be called.
+// Hostname returns the values of HostnameField: the hostname that the guest is configured with.
 func Hostname(o client.Object) []string {
 	vmi, ok := o.(*kubevirtv1.VirtualMachineInstance)
 	if !ok {
@@ -36,10 +36,10 @@ func Hostname(o client.Object) []string {
 	return []string{cmp.Or(vmi.Spec.Hostname, vmi.Name)}
 }
 
-// ProviderID is that of the Node that a virtual machine is.
+// ProviderID returns the provider ID of the Node of a virtual machine.
 func ProviderID(vm *kubevirtv1.VirtualMachine) string { return scheme + string(vm.UID) }
 
-// uidOf is which virtual machine the Node says it is; "" when it does not say.
+// uidOf returns the UID of the virtual machine in the provider ID of the Node, or "".
 func uidOf(node *corev1.Node) types.UID {
 	uid, ours := strings.CutPrefix(node.Spec.ProviderID, scheme)
 	if !ours {
@@ -48,9 +48,9 @@ func uidOf(node *corev1.Node) types.UID {
 	return types.UID(uid)
 }
 
-// find returns the virtual machine that the Node is; nil when there is none. A Node that has a provider ID is that virtual machine and no other:
-// one that has taken its name is another machine. One that has none, or that of somebody else's, is known by its name: that of
-// the virtual machine, or the one that the guest has.
+// find returns the virtual machine of the Node, or nil. If the Node has a provider ID, only the virtual machine with that UID matches:
+// another one with the same name is another machine. If it has none, or one of another provider, the name of the Node must be the name of
+// the virtual machine or its hostname.
 func (i *Instances) find(ctx context.Context, node *corev1.Node) (*kubevirtv1.VirtualMachine, error) {
 	if uid := uidOf(node); uid != "" {
 		found, err := i.harvester.VMs(ctx, client.MatchingFields{UIDField: string(uid)})
@@ -70,7 +70,7 @@ func (i *Instances) find(ctx context.Context, node *corev1.Node) (*kubevirtv1.Vi
 	return i.harvester.VM(ctx, name)
 }
 
-// called returns the name of the virtual machine whose guest has this hostname; "" when there is none.
+// called returns the name of the virtual machine whose guest has this hostname, or "".
 func (i *Instances) called(ctx context.Context, hostname string) (string, error) {
 	told, err := i.harvester.Instances(ctx, client.MatchingFields{HostnameField: hostname})
 	if err != nil {

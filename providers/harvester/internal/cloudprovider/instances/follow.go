@@ -30,19 +30,19 @@ import (
 )
 
 const (
-	// machineAnnotation on a Node is its virtual machine on Harvester.
+	// machineAnnotation on a Node names its virtual machine on Harvester.
 	machineAnnotation = "cloudprovider.harvesterhci.io/virtual-machine"
-	// zoneAnnotation and regionAnnotation on a Node are what its labels say since they are ours.
+	// zoneAnnotation and regionAnnotation on a Node record the values of the labels that this controller has set.
 	zoneAnnotation   = "cloudprovider.harvesterhci.io/zone"
 	regionAnnotation = "cloudprovider.harvesterhci.io/region"
 )
 
-// Informer tells of changes.
+// Informer delivers changes.
 type Informer interface {
 	AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error)
 }
 
-// follower keeps Nodes up to date with what happens on Harvester.
+// follower updates Nodes when their virtual machines change.
 type follower struct {
 	*Instances
 	guest kubernetes.Interface
@@ -52,9 +52,9 @@ type follower struct {
 	written patch.Repeats
 }
 
-// Follow writes zone and region of Nodes anew when their virtual machines have come to another host, or the labels of their host have changed. Nodes
-// are used all the while: the framework could do it for Nodes only that wait to be initialized. A Node that does wait, because nothing was
-// known of its virtual machine, is initialized when it is. Follow returns when ctx ends.
+// Follow updates zone and region of Nodes when their virtual machines have moved to another host, or the labels of their host have
+// changed. The framework would do this only for Nodes that wait to be initialized. If a Node waits because its virtual machine was
+// unknown, Follow triggers its initialization when the virtual machine is known. Follow returns when ctx ends.
 func (i *Instances) Follow(ctx context.Context, guest kubernetes.Interface, nodes, instances, hosts Informer) error {
 	recording := record.NewBroadcaster(record.WithContext(ctx))
 	defer recording.Shutdown()
@@ -62,7 +62,7 @@ func (i *Instances) Follow(ctx context.Context, guest kubernetes.Interface, node
 	f := &follower{Instances: i, guest: guest, events: recording.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: "harvester-cloud-provider"}), queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 		watch.Backoff[string](),
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: "harvester-nodes"})}
-	// Nothing is known of hosts where the account may not see them, so nobody waits for them.
+	// Do not wait for hosts: the account may not be allowed to read them.
 	if _, err := hosts.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) { f.hostChanged(nil, o) }, UpdateFunc: f.hostChanged,
 	}); err != nil {
@@ -87,7 +87,7 @@ func (i *Instances) Follow(ctx context.Context, guest kubernetes.Interface, node
 	return nil
 }
 
-// nodeChanged looks at a Node that has come, and at one that has been initialized: somebody else may have done that.
+// nodeChanged enqueues a Node that was added, and one that was initialized, possibly by another controller.
 func (f *follower) nodeChanged(was, is any) {
 	node, ok := is.(*corev1.Node)
 	former, _ := was.(*corev1.Node)
@@ -96,14 +96,14 @@ func (f *follower) nodeChanged(was, is any) {
 	}
 }
 
-// nodeGone forgets that the Node's virtual machine has been there.
+// nodeGone drops the record that the virtual machine of the Node was found.
 func (f *follower) nodeGone(o any) {
 	if name, err := toolscache.DeletionHandlingMetaNamespaceKeyFunc(o); err == nil {
 		f.seen.Delete(name)
 	}
 }
 
-// hostChanged looks at all Nodes when the place of a host has: that is rare.
+// hostChanged enqueues all Nodes when the zone or region of a host has changed, which is rare.
 func (f *follower) hostChanged(was, is any) {
 	host, ok := is.(*corev1.Node)
 	former, _ := was.(*corev1.Node)
@@ -112,14 +112,14 @@ func (f *follower) hostChanged(was, is any) {
 	}
 	nodes, err := f.nodes.List(labels.Everything())
 	if err != nil {
-		return // It is a list in memory.
+		return // cannot happen: it lists from the cache
 	}
 	for _, node := range nodes {
 		f.queue.Add(node.Name)
 	}
 }
 
-// instanceChanged looks at the Node of an instance that has come to another place, or has told its addresses.
+// instanceChanged enqueues the Node of an instance whose host, zone, region or addresses have changed.
 func (f *follower) instanceChanged(was, is any) {
 	vmi, ok := is.(*kubevirtv1.VirtualMachineInstance)
 	former, _ := was.(*kubevirtv1.VirtualMachineInstance)
@@ -134,11 +134,11 @@ func (f *follower) instanceChanged(was, is any) {
 	}
 }
 
-// nodesOf are the Nodes that may be the virtual machine: one says that it is, or has a name of it.
+// nodesOf returns the Nodes that may belong to the virtual machine, by provider ID or name.
 func (f *follower) nodesOf(vmi *kubevirtv1.VirtualMachineInstance) []string {
 	nodes, err := f.nodes.List(labels.Everything())
 	if err != nil {
-		return nil // It is a list in memory.
+		return nil // cannot happen: it lists from the cache
 	}
 	owner := metav1.GetControllerOf(vmi)
 	var list []string
@@ -151,7 +151,7 @@ func (f *follower) nodesOf(vmi *kubevirtv1.VirtualMachineInstance) []string {
 	return list
 }
 
-// next reports false when there will be no other.
+// next returns false when the queue is shut down.
 func (f *follower) next(ctx context.Context) bool {
 	name, ended := f.queue.Get()
 	if ended {
@@ -191,7 +191,7 @@ func (f *follower) follow(ctx context.Context, name string) error {
 	}
 	change := changeOf(node, vm, place)
 	if waits(node) {
-		// The framework looks at it when it changes.
+		// The framework processes the Node when it changes.
 		if _, err := f.addresses.Of(node, vmi, f.balanced); err != nil {
 			return nil //nolint:nilerr // a change of the instance goes on
 		}
@@ -202,18 +202,19 @@ func (f *follower) follow(ctx context.Context, name string) error {
 	return f.write(ctx, node, change)
 }
 
-// waits reports whether the framework has yet to initialize the Node.
+// waits reports whether the framework must still initialize the Node.
 func waits(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider })
 }
 
-// change is what of a Node is to be written anew; nil takes a key out.
+// change is an update of a Node; nil values remove keys.
 type change struct {
 	Labels, Annotations map[string]*string
 }
 
-// changeOf is what a Node is to be told of its virtual machine and its place. It keeps what Harvester does not say, and takes out what it was
-// told when that is true no more. The framework takes the beta labels for the truth, so they are written too.
+// changeOf returns the update of a Node for its virtual machine and its zone and region. It keeps values that Harvester does not report,
+// and removes values that it set earlier and that no longer hold. The framework gives precedence to the beta labels, so they are set,
+// too.
 func changeOf(node *corev1.Node, vm *kubevirtv1.VirtualMachine, at place) change {
 	c := change{Labels: map[string]*string{}, Annotations: map[string]*string{}}
 	for _, part := range []struct {
@@ -233,7 +234,7 @@ func changeOf(node *corev1.Node, vm *kubevirtv1.VirtualMachine, at place) change
 		case at.certain && isTold:
 			c.Annotations[part.noted] = nil
 			for _, label := range part.labels {
-				if told != "" && node.Labels[label] == told { // another is somebody else's
+				if told != "" && node.Labels[label] == told { // another value was set by another client
 					c.Labels[label] = nil
 				}
 			}
@@ -263,7 +264,7 @@ func (f *follower) write(ctx context.Context, node *corev1.Node, c change) error
 	return nil
 }
 
-// of is a Node with the change.
+// of returns a copy of the Node with the change applied.
 func (c change) of(node *corev1.Node) *corev1.Node {
 	changed := node.DeepCopy()
 	changed.Labels = patch.SetKeys(changed.Labels, c.Labels)

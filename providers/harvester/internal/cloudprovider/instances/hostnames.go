@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// hostnames are what guests call themselves where that is not what they were told. Each guest is asked once.
+// hostnames caches the hostnames that guest agents report, if they differ from the configured ones. Each guest is queried once.
 type hostnames struct {
 	harvester Harvester
 
@@ -27,7 +27,7 @@ func newHostnames(h Harvester) *hostnames {
 	return &hostnames{harvester: h, known: map[types.UID]string{}}
 }
 
-// called returns the name of the virtual machine whose guest says that it has this hostname; "" when none does.
+// called returns the name of the virtual machine whose guest agent reports this hostname, or "".
 func (h *hostnames) called(ctx context.Context, hostname string) (string, error) {
 	all, err := h.harvester.Instances(ctx, nil)
 	if err != nil {
@@ -51,7 +51,7 @@ func (h *hostnames) called(ctx context.Context, hostname string) (string, error)
 	return found, nil
 }
 
-// keep forgets the guests that run no more: one that runs again has another UID.
+// keep drops guests that no longer run: a restarted one has another UID.
 func (h *hostnames) keep(running []kubevirtv1.VirtualMachineInstance) {
 	there := map[types.UID]bool{}
 	for i := range running {
@@ -62,7 +62,7 @@ func (h *hostnames) keep(running []kubevirtv1.VirtualMachineInstance) {
 	maps.DeleteFunc(h.known, func(vmi types.UID, _ string) bool { return !there[vmi] })
 }
 
-// of is "" for a guest that does not say, and where the account may not ask.
+// of returns the hostname of a guest, or "" if it reports none or the account may not query it.
 func (h *hostnames) of(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (string, error) {
 	h.mu.Lock()
 	said, known := h.known[vmi.UID]
@@ -72,7 +72,7 @@ func (h *hostnames) of(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstan
 	}
 	said, err := h.harvester.Hostname(ctx, vmi.Name)
 	if err == nil && said == "" {
-		return "", nil // It may say so later.
+		return "", nil // it may report one later
 	}
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsForbidden(err) {
 		return "", fmt.Errorf("asking the guest of virtual machine %s for its hostname: %w", vmi.Name, err)
@@ -83,7 +83,7 @@ func (h *hostnames) of(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstan
 	return said, nil
 }
 
-// connected reports whether the guest agent answers.
+// connected reports whether the guest agent is connected.
 func connected(vmi *kubevirtv1.VirtualMachineInstance) bool {
 	for _, c := range vmi.Status.Conditions {
 		if c.Type == kubevirtv1.VirtualMachineInstanceAgentConnected {
@@ -93,7 +93,7 @@ func connected(vmi *kubevirtv1.VirtualMachineInstance) bool {
 	return false
 }
 
-// has reports whether the guest is known to have said that it has this hostname.
+// has reports whether the guest is known to have reported this hostname.
 func (h *hostnames) has(vmi types.UID, hostname string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,43 +17,44 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Harvester is what is known of the virtual machines of one namespace, and of all hosts. It answers with an error as long as it does not know;
-// that something is not there is an answer without one.
+// Harvester reads the virtual machines of one namespace and all hosts. Methods return an error while the informers have not synced, and
+// nil without an error if an object does not exist.
 type Harvester interface {
 	VM(ctx context.Context, name string) (*kubevirtv1.VirtualMachine, error)
 	VMs(ctx context.Context, by client.MatchingFields) ([]kubevirtv1.VirtualMachine, error)
 	Instance(ctx context.Context, name string) (*kubevirtv1.VirtualMachineInstance, error)
 	Instances(ctx context.Context, by client.MatchingFields) ([]kubevirtv1.VirtualMachineInstance, error)
-	// Host is refused to an account without rights on hosts.
+	// Host returns Forbidden if the account may not read hosts.
 	Host(ctx context.Context, name string) (*corev1.Node, error)
-	// Hostname is what the guest agent says that the guest is called.
+	// Hostname returns the hostname that the guest agent reports.
 	Hostname(ctx context.Context, vmi string) (string, error)
-	// Gone asks Harvester itself whether there is no virtual machine of that name, nor one with that UID; either may be empty.
+	// Gone reports whether no virtual machine with that name or that UID exists, according to Harvester's API server. Either may be
+	// empty.
 	Gone(ctx context.Context, name string, uid types.UID) (bool, error)
 }
 
-// Instances are the Nodes of a guest cluster as Harvester knows them.
+// Instances implements cloudprovider.InstancesV2 for the Nodes of a guest cluster.
 type Instances struct {
 	harvester Harvester
 	nodes     corelisters.NodeLister
 	guests    *hostnames
 	addresses AddressOptions
-	// balanced reports whether an address is that of a load balancer of the cluster, which machines have in turn.
+	// balanced reports whether an address belongs to a load balancer of the cluster: such addresses move between machines.
 	balanced func(address string) bool
-	// seen has the names of Nodes whose virtual machines have been there.
+	// seen has the names of the Nodes whose virtual machines have been found.
 	seen sync.Map
 }
 
 var _ cloudprovider.InstancesV2 = &Instances{}
 
-// New makes Instances of all Nodes.
+// New returns Instances for all Nodes.
 func New(h Harvester, nodes corelisters.NodeLister, o AddressOptions, balanced func(address string) bool) *Instances {
 	return &Instances{harvester: h, nodes: nodes, guests: newHostnames(h), addresses: o, balanced: balanced}
 }
 
-// InstanceExists reports whether the Node's virtual machine exists. The Node of one that does not is deleted, so a missing one is asked
-// for again, of Harvester itself, and believed only where it has been there, or another Node's is: an account or a namespace that is
-// not the cluster's has none of them.
+// InstanceExists reports whether the virtual machine of the Node exists. The framework deletes the Node if it does not. A missing one is
+// therefore confirmed with Harvester's API server, and reported only if it was found before or the virtual machine of another Node is
+// found: with an account or namespace of another cluster, none is found.
 func (i *Instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	vm, err := i.find(ctx, node)
 	if err != nil {
@@ -83,7 +84,7 @@ func (i *Instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool
 	return false, nil
 }
 
-// knowsOthers reports whether the virtual machine of any other Node is known.
+// knowsOthers reports whether the virtual machine of any other Node is found.
 func (i *Instances) knowsOthers(ctx context.Context, but *corev1.Node) (bool, error) {
 	all, err := i.nodes.List(labels.Everything())
 	if err != nil {
@@ -102,7 +103,7 @@ func (i *Instances) knowsOthers(ctx context.Context, but *corev1.Node) (bool, er
 	return false, nil
 }
 
-// InstanceShutdown reports whether the Node's virtual machine is off. One whose host does not answer may well run.
+// InstanceShutdown reports whether the virtual machine of the Node is off. One on an unreachable host may still run.
 func (i *Instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
 	vm, err := i.find(ctx, node)
 	if err != nil {
@@ -118,7 +119,7 @@ func (i *Instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bo
 	return vmi == nil && !vm.Status.Created || vmi != nil && vmi.IsFinal(), nil
 }
 
-// InstanceMetadata is what the Node is told of itself.
+// InstanceMetadata returns the provider ID, zone, region and addresses of the Node.
 func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	vm, err := i.find(ctx, node)
 	if err != nil {

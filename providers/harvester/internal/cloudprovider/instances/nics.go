@@ -14,8 +14,8 @@ import (
 
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
-// NIC returns the interface in a network that Nodes have which announce addresses: one of that network can be announced by each of them there.
-// It is "" as long as no guest has said what its interfaces are called. network may leave out the namespace of the virtual machines.
+// NIC returns the name of the interface in a network on the Nodes that announce addresses: each of them can announce an address of that
+// network. It returns "" while no guest has reported the names of its interfaces. network may omit the namespace of the virtual machines.
 func (i *Instances) NIC(ctx context.Context, network string) (string, error) {
 	nodes, err := i.nodes.List(labels.Everything())
 	if err != nil {
@@ -42,7 +42,7 @@ func (i *Instances) NIC(ctx context.Context, network string) (string, error) {
 		case !there:
 			return "", fmt.Errorf("no interface of Node %s is in network %s: connect its virtual machine to it", node.Name, network)
 		case name == "" || !connected(vmi):
-			continue // it has not said yet
+			continue // not reported yet
 		case found != "" && name != found:
 			return "", fmt.Errorf("the interface in network %s is called %s on Node %s and %s on Node %s: it must be the same on all", network, found, of, name, node.Name)
 		}
@@ -51,8 +51,8 @@ func (i *Instances) NIC(ctx context.Context, network string) (string, error) {
 	return found, nil
 }
 
-// announcing are the Nodes that addresses are announced by: those of the control plane, where kube-vip runs unless somebody has said
-// otherwise, and all of a cluster that has none.
+// announcing returns the Nodes that announce addresses: those of the control plane, where kube-vip runs by default, or all Nodes of a
+// cluster without control plane Nodes.
 func announcing(nodes []*corev1.Node) []*corev1.Node {
 	var list []*corev1.Node
 	for _, node := range nodes {
@@ -66,7 +66,7 @@ func announcing(nodes []*corev1.Node) []*corev1.Node {
 	return list
 }
 
-// nicIn is what the guest calls its interface in a network, "" when it has not said, and whether it has one.
+// nicIn returns the guest's name of its interface in a network, "" if it was not reported, and whether the guest has one.
 func nicIn(vmi *kubevirtv1.VirtualMachineInstance, network string) (name string, there bool) {
 	for _, n := range vmi.Spec.Networks {
 		if n.Multus == nil || qualified(vmi.Namespace, n.Multus.NetworkName) != qualified(vmi.Namespace, network) {

@@ -11,15 +11,15 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
 
-// place is where a virtual machine runs; its parts are "" where Harvester does not say.
+// place is the zone and the region of a virtual machine; "" if unknown.
 type place struct {
 	zone, region string
-	// certain says that what is "" is nowhere, as the host itself says.
+	// certain is set if "" means that the host has no zone or region.
 	certain bool
 }
 
-// place is that of the host. Where the account may not see hosts, or the host has no labels, it is what Harvester has noted on the
-// instance: it does that for virtual machines of its node driver only.
+// place returns the zone and region of the host. If the account may not read hosts, or the host has no labels, it returns those in the
+// annotations of the instance, which Harvester sets only on virtual machines of its node driver.
 func (i *Instances) place(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (place, error) {
 	noted := placeIn(vmi.Annotations)
 	if vmi.Status.NodeName == "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-// sharingIndex finds the Services that share the address of another.
+// sharingIndex indexes Services by the Service whose address they share.
 const sharingIndex = "primary-service"
 
 func bySharing(o any) ([]string, error) {
@@ -32,11 +32,11 @@ func bySharing(o any) ([]string, error) {
 	return []string{primary.String()}, nil
 }
 
-// sharing are the Services that share the address of the named one.
+// sharing returns the Services that share the address of the primary Service.
 func (s *Services) sharing(primary types.NamespacedName) []*corev1.Service {
 	found, err := s.known.ByIndex(sharingIndex, primary.String())
 	if err != nil {
-		return nil // there is the index
+		return nil // cannot happen: the index exists
 	}
 	var list []*corev1.Service
 	for _, o := range found {
@@ -51,7 +51,7 @@ func keyOf(service *corev1.Service) types.NamespacedName {
 	return types.NamespacedName{Namespace: service.Namespace, Name: service.Name}
 }
 
-// service is nil when there is none of that name.
+// service returns the Service, or nil.
 func (s *Services) service(key types.NamespacedName) (*corev1.Service, error) {
 	o, there, err := s.known.GetByKey(key.String())
 	if err != nil || !there {
@@ -64,7 +64,7 @@ func (s *Services) service(key types.NamespacedName) (*corev1.Service, error) {
 	return service, nil
 }
 
-// ensureShared gives a Service the address of another, and gives its own back.
+// ensureShared sets the addresses of another Service on a Service, and releases its own.
 func (s *Services) ensureShared(ctx context.Context, service *corev1.Service, primary types.NamespacedName) error {
 	own := keyOf(service)
 	if sharing := s.sharing(own); len(sharing) > 0 {
@@ -91,16 +91,17 @@ func (s *Services) ensureShared(ctx context.Context, service *corev1.Service, pr
 	return s.sweep(ctx, own, service, s.options.wants)
 }
 
-// given is what a Service is given.
+// given is what a Service receives.
 type given struct {
 	addresses []string
-	// shares is the label of a Service that has the addresses of another.
+	// shares is the label of a Service that shares the addresses of another.
 	shares string
-	// nic is the interface of Nodes that the addresses belong on; "" for the one that kube-vip has by itself.
+	// nic is the interface of the Nodes on which the addresses are announced; "" for kube-vip's default.
 	nic string
 }
 
-// nic is the interface of Nodes in the network that a Service asks for: the one that it has been given while Nodes do not say.
+// nic returns the interface of the Nodes in the network that a Service requests. While the Nodes have not reported it, it returns the
+// current one.
 func (s *Services) nic(ctx context.Context, service *corev1.Service) (string, error) {
 	network := service.Annotations[networkAnnotation]
 	if network == "" {
@@ -110,7 +111,7 @@ func (s *Services) nic(ctx context.Context, service *corev1.Service) (string, er
 	return cmp.Or(nic, service.Annotations[givenNICAnnotation]), err
 }
 
-// address writes what a Service is given; nothing takes its addresses out.
+// address writes the addresses of a Service. An empty given removes them.
 func (s *Services) address(ctx context.Context, service *corev1.Service, g given) error {
 	change := changeOf(service, g)
 	if change == nil {
@@ -127,8 +128,8 @@ func (s *Services) address(ctx context.Context, service *corev1.Service, g given
 	return nil
 }
 
-// replaces is the address that somebody else has written into a Service, where the given ones take its place; "" when nobody has. What is written
-// here is in both places, and the Service is reached at it.
+// replaces returns the address that another client has written to a Service and that the given addresses replace, or "". An address
+// written by this controller is in both fields and in the status.
 func replaces(service *corev1.Service, addresses []string) string {
 	field, annotated := service.Spec.LoadBalancerIP, split(service.Annotations[lbv1.AddressesAnnotation])
 	first := ""
@@ -145,13 +146,13 @@ func replaces(service *corev1.Service, addresses []string) string {
 	return ""
 }
 
-// change is what of a Service is to be written; nil takes a key out.
+// change is an update of a Service; nil values remove keys.
 type change struct {
 	annotations, labels map[string]*string
 	loadBalancerIP      string
 }
 
-// of is a Service with the change.
+// of returns a copy of the Service with the change applied.
 func (c *change) of(service *corev1.Service) *corev1.Service {
 	changed := service.DeepCopy()
 	changed.Annotations = patch.SetKeys(changed.Annotations, c.annotations)
@@ -160,10 +161,10 @@ func (c *change) of(service *corev1.Service) *corev1.Service {
 	return changed
 }
 
-// changeOf is nil when nothing is to be changed.
+// changeOf returns nil if the Service is up to date.
 func changeOf(service *corev1.Service, g given) *change {
 	if len(validation.IsValidLabelValue(g.shares)) > 0 {
-		g.shares = "" // It is for people, and does not fit.
+		g.shares = "" // informational, and too long
 	}
 	first := ""
 	if len(g.addresses) > 0 {
@@ -182,7 +183,7 @@ func changeOf(service *corev1.Service, g given) *change {
 	return &change{annotations, labels, first}
 }
 
-// put sets a value, or takes it out, if it is another.
+// put records that a key must be set or removed, if its value differs.
 func put(in map[string]*string, had map[string]string, key, value string) {
 	was, there := had[key]
 	switch {
@@ -193,7 +194,7 @@ func put(in map[string]*string, had map[string]string, key, value string) {
 	}
 }
 
-// Balanced reports whether an address is that of a Service.
+// Balanced reports whether an address belongs to a Service.
 func (s *Services) Balanced(address string) bool {
 	for _, o := range s.known.List() {
 		service, ok := o.(*corev1.Service)

@@ -1,13 +1,13 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package services gives Services of a guest cluster addresses of Harvester.
+// Package services allocates addresses of Harvester to Services of a guest cluster.
 //
-// For each Service of type LoadBalancer there is a LoadBalancer on Harvester, which is given an address there. That goes into the Service, both
-// into the annotation kube-vip.io/loadbalancerIPs, which kube-vip reads first, and into spec.loadBalancerIP, which others read. kube-vip
-// in the guest cluster announces it and puts it into the status of the Service, from where it goes into status.address of the
-// LoadBalancer.
+// Each Service of type LoadBalancer has a LoadBalancer on Harvester, to which Harvester allocates an address. The address is written to
+// the annotation kube-vip.io/loadbalancerIPs of the Service, which kube-vip prefers, and to spec.loadBalancerIP, which other
+// implementations read. kube-vip in the guest cluster announces it and writes it to the status of the Service, from where it is copied to
+// status.address of the LoadBalancer.
 //
-// Nobody waits for an address: a change of the LoadBalancer goes on with the Service. A LoadBalancer is deleted when its Service is, never
-// because it is slow.
+// No reconcile waits for an address: a change of the LoadBalancer enqueues the Service. A LoadBalancer is deleted only when its Service
+// is, never because an address takes long.
 package services

@@ -28,23 +28,23 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Informer tells of changes.
+// Informer delivers changes.
 type Informer interface {
 	AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error)
 }
 
-// follower goes on with Services and LoadBalancers, one after the other.
+// follower reconciles Services and LoadBalancers, with a single worker.
 type follower struct {
 	*Services
 	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	events record.EventRecorder
-	// said is what the last events of Services say that still holds.
+	// said has the messages of the last events of each Service that still hold.
 	said map[types.NamespacedName][]string
 }
 
-// Follow goes on with Services when their LoadBalancers have changed, and with LoadBalancers when their Services have: the service controller of
-// the framework hears neither of an address on Harvester nor of a status that kube-vip has written. It also deletes LoadBalancers
-// whose Service is gone. It returns when ctx ends.
+// Follow reconciles Services when their LoadBalancers have changed, and LoadBalancers when their Services have: the service controller of
+// the framework gets events neither for an address on Harvester nor for a status that kube-vip has written. It also deletes LoadBalancers
+// without a Service. It returns when ctx ends.
 func (s *Services) Follow(ctx context.Context, services, balancers Informer) error {
 	recording := record.NewBroadcaster(record.WithContext(ctx))
 	defer recording.Shutdown()
@@ -83,7 +83,7 @@ func (s *Services) Follow(ctx context.Context, services, balancers Informer) err
 	return nil
 }
 
-// serviceChanged goes on with a Service, with those that share its address and with the one whose address it shares.
+// serviceChanged enqueues a Service, those that share its address and the one whose address it shares.
 func (f *follower) serviceChanged(o any) {
 	service, ok := o.(*corev1.Service)
 	if !ok {
@@ -105,7 +105,7 @@ func (f *follower) balancerChanged(o any) {
 	}
 }
 
-// next reports false when there will be no other.
+// next returns false when the queue is shut down.
 func (f *follower) next(ctx context.Context) bool {
 	key, ended := f.queue.Get()
 	if ended {
@@ -138,8 +138,8 @@ func (f *follower) next(ctx context.Context) bool {
 	return true
 }
 
-// follow goes on with a Service. Until it has the finalizer of the service controller, nothing is made for it, and as long as one has the
-// finalizer that is to lose its load balancer, that is the service controller's business.
+// follow reconciles a Service. Before the service controller has added its finalizer, nothing is created for it. While a Service that no
+// longer wants a load balancer has the finalizer, the service controller cleans up.
 func (s *Services) follow(ctx context.Context, key types.NamespacedName, service *corev1.Service) error {
 	if err := s.sweep(ctx, key, service, s.options.all); err != nil {
 		return err
@@ -155,8 +155,8 @@ func (s *Services) follow(ctx context.Context, key types.NamespacedName, service
 	return s.ensure(ctx, service)
 }
 
-// free takes the address out of a Service that is being deleted when no other shares it any more. The service controller, which has waited for that,
-// hears of it by this change.
+// free removes the address of a Service that is being deleted, once no other Service shares it. That update enqueues the Service in the
+// service controller, which has waited for it.
 func (s *Services) free(ctx context.Context, service *corev1.Service) error {
 	if len(s.sharing(keyOf(service))) > 0 {
 		return nil
@@ -164,8 +164,8 @@ func (s *Services) free(ctx context.Context, service *corev1.Service) error {
 	return client.IgnoreNotFound(s.address(ctx, service, given{}))
 }
 
-// sweep deletes the LoadBalancers of a Service, which is nil when it is gone, that it does not keep: those of one that was deleted, or made anew under
-// its name, or has fewer addresses now. Only those go that were made for this very cluster.
+// sweep deletes the LoadBalancers of a Service (nil if deleted) that keeps does not return: those of a Service that was deleted or
+// recreated, or has fewer addresses now. It deletes only LoadBalancers of this cluster.
 func (s *Services) sweep(ctx context.Context, key types.NamespacedName, service *corev1.Service, keeps func(*corev1.Service) []part) error {
 	left, err := s.harvester.Balancers(ctx, client.MatchingLabels{lbv1.GuestClusterLabel: s.options.Cluster, namespaceLabel: key.Namespace, nameLabel: key.Name})
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *Services) sweep(ctx context.Context, key types.NamespacedName, service 
 	if err != nil {
 		return err
 	}
-	// What is remembered may be old.
+	// The cache may be stale.
 	if service, err = s.present(ctx, key); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (s *Services) sweep(ctx context.Context, key types.NamespacedName, service 
 	return nil
 }
 
-// present asks for a Service; nil when there is none.
+// present reads a Service from the API server, or returns nil.
 func (s *Services) present(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
 	service, err := s.guest.CoreV1().Services(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

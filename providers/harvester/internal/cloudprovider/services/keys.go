@@ -6,29 +6,29 @@ package services
 // Annotations of Services.
 const (
 	prefix = "cloudprovider.harvesterhci.io/"
-	// ipamAnnotation is pool, which is the default, or dhcp.
+	// ipamAnnotation is pool (default) or dhcp.
 	ipamAnnotation = prefix + "ipam"
-	// networkAnnotation decides which pool the address comes from.
+	// networkAnnotation defines the network of the address, and thereby its pool.
 	networkAnnotation = prefix + "network"
-	// projectAnnotation and namespaceAnnotation say of the virtual machines what Harvester knows, and are told to have no effect where they
-	// say something else.
+	// projectAnnotation and namespaceAnnotation are superseded by what Harvester knows of the virtual machines. If they differ from that,
+	// an event reports that they have no effect.
 	projectAnnotation   = prefix + "project"
 	namespaceAnnotation = prefix + "namespace"
-	// primaryAnnotation names the Service, as namespace/name, whose address this one has too.
+	// primaryAnnotation names the Service, as namespace/name, whose address this one shares.
 	primaryAnnotation = prefix + "primary-service"
-	// primaryLabel is its counterpart on Services that share an address.
+	// primaryLabel is the corresponding label on Services that share an address.
 	primaryLabel = primaryAnnotation
 
-	// nicAnnotation is the interface that kube-vip announces the addresses on.
+	// nicAnnotation is the interface on which kube-vip announces the addresses.
 	nicAnnotation = "kube-vip.io/serviceInterface"
-	// givenNICAnnotation has the interface that the Service was given. Another is somebody else's.
+	// givenNICAnnotation records the interface that this controller has set. Any other was set by another client.
 	givenNICAnnotation = prefix + "service-interface"
 )
 
-// Labels and annotations of LoadBalancers, beside those by which they say what their pool must be for.
+// Labels and annotations of LoadBalancers, in addition to those that state the requirements for a pool.
 const (
 	nameLabel      = prefix + "serviceName"
 	namespaceLabel = prefix + "serviceNamespace"
-	// askedAnnotation has the network that the Service has asked for, which the address stays in.
+	// askedAnnotation records the network that the Service has requested, which cannot change while it has an address.
 	askedAnnotation = prefix + "lb-network"
 )

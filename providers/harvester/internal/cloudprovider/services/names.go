@@ -16,8 +16,8 @@ const (
 	digits      = 8
 )
 
-// Name is that of the LoadBalancer of a Service: the names of the cluster and of the Service as far as they fit, and a checksum that also covers
-// the Service's UID. Names in use are made like this, so it must not change.
+// Name returns the name of the LoadBalancer of a Service: the names of the cluster and of the Service, truncated, and a checksum that
+// also covers the Service's UID. Existing names are generated this way, so it must not change.
 func Name(cluster string, service *corev1.Service) string {
 	if len(validation.IsDNS1035Label(cluster)) > 0 {
 		cluster = "a" + cluster

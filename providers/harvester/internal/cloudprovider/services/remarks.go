@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 )
 
-// Reasons of events of Services.
+// Reasons of events on Services.
 const (
 	waitingForAddress = "WaitingForAddress"
 	addressMissing    = "AddressMissing"
@@ -24,19 +24,19 @@ const (
 	annotationIgnored = "AnnotationIgnored"
 )
 
-// remark is what an event says.
+// remark is the content of an event.
 type remark struct {
 	reason, text string
-	// warns says that somebody has to do something.
+	// warns is set if the user must act.
 	warns bool
 }
 
-// remarkOf is what a Service waits for.
+// remarkOf returns the remark for a waitError.
 func remarkOf(waits *waitError) remark {
 	return remark{cmp.Or(waits.reason, waitingForAddress), waits.what, waits.stuck}
 }
 
-// say tells of a Service what has not been said before, or does not hold any more since.
+// say records events for the remarks that were not true at the last call.
 func (f *follower) say(key types.NamespacedName, service *corev1.Service, remarks []remark) {
 	before := f.said[key]
 	delete(f.said, key)
@@ -53,8 +53,8 @@ func (f *follower) say(key types.NamespacedName, service *corev1.Service, remark
 	}
 }
 
-// remarks are what a Service has to be told whether it has its address or not: that it will not have all that it requires, and what of
-// it has no effect.
+// remarks returns what the user must know whether or not the Service has its address: requirements that cannot be met and settings
+// without effect.
 func (f *follower) remarks(ctx context.Context, key types.NamespacedName, service *corev1.Service) []remark {
 	asked := f.takeReplaced(key)
 	if service == nil || service.DeletionTimestamp != nil || !wantsBalancer(service) {
@@ -70,12 +70,12 @@ func (f *follower) remarks(ctx context.Context, key types.NamespacedName, servic
 	}
 	lb, err := f.remembered(ctx, service, Name(f.options.Cluster, service))
 	if err != nil {
-		return list // it is asked for again before anything is done
+		return list // it is read again before any change
 	}
 	return append(list, ignored(service, lb, f.harvester.Namespace())...)
 }
 
-// takeReplaced is the address that a Service had asked for before it was given another one; "" when it has been told, or had not.
+// takeReplaced returns the address that a Service had requested before it got another one. Later calls return "".
 func (s *Services) takeReplaced(key types.NamespacedName) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *Services) takeReplaced(key types.NamespacedName) string {
 	return asked
 }
 
-// ignored are the annotations of a Service that say of its virtual machines what Harvester knows better; lb is nil as long as there is none.
+// ignored returns remarks for annotations about the virtual machines that contradict Harvester. lb may be nil.
 func ignored(service *corev1.Service, lb *lbv1.LoadBalancer, namespace string) []remark {
 	var list []remark
 	if said := service.Annotations[namespaceAnnotation]; said != "" && said != namespace {

@@ -24,24 +24,24 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-// patience is after which time a Service is looked at again that waits for its address. An event is what it goes on with; this is for watches
-// that say nothing.
+// patience is the interval after which a waiting Service is reconciled again. Normally an event does that earlier; this covers silent
+// watches.
 const patience = time.Minute
 
-// Harvester is where the load balancers are.
+// Harvester gives access to the load balancers.
 type Harvester interface {
-	// Namespace is the one that the cluster's load balancers are in.
+	// Namespace returns the namespace of the cluster's load balancers.
 	Namespace() string
-	// Balancers returns those of the namespace that have these labels, from memory, and an error before it knows them.
+	// Balancers returns the load balancers of the namespace with these labels from the cache, or an error if that has not synced.
 	Balancers(ctx context.Context, labels client.MatchingLabels) ([]lbv1.LoadBalancer, error)
-	// These ask Harvester itself.
+	// These send requests to Harvester's API server.
 	Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error
 	Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error
 	Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error
 	Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error
 }
 
-// Services are those of a guest cluster that have load balancers.
+// Services implements cloudprovider.LoadBalancer for the Services of a guest cluster.
 type Services struct {
 	options   Options
 	harvester Harvester
@@ -53,16 +53,16 @@ type Services struct {
 	written   patch.Repeats // Services
 
 	mu       sync.Mutex
-	owner    string                          // which guest cluster it is; "" before that is known
-	replaced map[types.NamespacedName]string // addresses that Services had asked for, until that has been told
+	owner    string                          // UID of the guest cluster; "" until it was read
+	replaced map[types.NamespacedName]string // addresses that Services had requested, until reported
 }
 
 var _ cloudprovider.LoadBalancer = &Services{}
 
-// NICs returns the interface in a network of Harvester that Nodes have which announce addresses; "" when they have not said yet.
+// NICs returns the interface in a network of Harvester on the Nodes that announce addresses, or "" if not reported yet.
 type NICs func(ctx context.Context, network string) (string, error)
 
-// New makes Services of those that the informer knows.
+// New returns Services for those in the informer.
 func New(h Harvester, guest kubernetes.Interface, informer toolscache.SharedIndexInformer, nics NICs, o Options) (*Services, error) {
 	if err := informer.AddIndexers(toolscache.Indexers{sharingIndex: bySharing}); err != nil {
 		return nil, fmt.Errorf("indexing Services: %w", err)
@@ -72,7 +72,7 @@ func New(h Harvester, guest kubernetes.Interface, informer toolscache.SharedInde
 	}, nil
 }
 
-// GetLoadBalancer reports whether the Service has a LoadBalancer on Harvester. One that shares another's address has none.
+// GetLoadBalancer reports whether the Service has a LoadBalancer on Harvester. A Service that shares the address of another has none.
 func (s *Services) GetLoadBalancer(ctx context.Context, _ string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
 	for _, p := range s.options.all(service) {
 		lb, err := s.live(ctx, p.name)
@@ -86,13 +86,13 @@ func (s *Services) GetLoadBalancer(ctx context.Context, _ string, service *corev
 	return nil, false, nil
 }
 
-// GetLoadBalancerName is the name on Harvester.
+// GetLoadBalancerName returns the name on Harvester.
 func (s *Services) GetLoadBalancerName(_ context.Context, _ string, service *corev1.Service) string {
 	return Name(s.options.Cluster, service)
 }
 
-// EnsureLoadBalancer gives the Service its address. To wait is no failure, of which the framework would warn: Follow says what for, and goes on.
-// Nor is that Follow, or somebody else, has just written it, or undoes what is written.
+// EnsureLoadBalancer allocates the address of the Service. Waiting is not an error, since the framework would emit a warning: Follow
+// reports the reason and continues. Neither are a conflict with Follow or another client, and a client that reverts the writes.
 func (s *Services) EnsureLoadBalancer(ctx context.Context, _ string, service *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	err := s.ensure(ctx, service)
 	if waits := (&waitError{}); errors.As(err, &waits) || apierrors.IsConflict(err) || errors.Is(err, patch.ErrBehind) || errors.As(err, new(*patch.RemovedError)) {
@@ -104,12 +104,12 @@ func (s *Services) EnsureLoadBalancer(ctx context.Context, _ string, service *co
 	return service.Status.LoadBalancer.DeepCopy(), nil
 }
 
-// UpdateLoadBalancer has nothing to do: kube-vip knows the Nodes.
+// UpdateLoadBalancer does nothing: kube-vip watches the Nodes itself.
 func (s *Services) UpdateLoadBalancer(context.Context, string, *corev1.Service, []*corev1.Node) error {
 	return nil
 }
 
-// EnsureLoadBalancerDeleted gives the address back. As long as other Services share it, it stays, and so does the Service.
+// EnsureLoadBalancerDeleted releases the address. While other Services share it, it returns an error, and the Service stays.
 func (s *Services) EnsureLoadBalancerDeleted(ctx context.Context, _ string, service *corev1.Service) error {
 	if sharing := s.sharing(keyOf(service)); len(sharing) > 0 {
 		return fmt.Errorf("the address is that of Service %s/%s too, which says so by annotation %s: delete that Service, or take the annotation away",
@@ -132,7 +132,7 @@ func (s *Services) EnsureLoadBalancerDeleted(ctx context.Context, _ string, serv
 	return nil
 }
 
-// release deletes a LoadBalancer if it is the Service's; nil is none.
+// release deletes a LoadBalancer if it belongs to the Service. lb may be nil.
 func (s *Services) release(ctx context.Context, service *corev1.Service, lb *lbv1.LoadBalancer) error {
 	owner, err := s.whose(ctx)
 	if err != nil || lb == nil || lb.DeletionTimestamp != nil || s.options.foreign(service, lb, owner) != nil {
@@ -141,7 +141,7 @@ func (s *Services) release(ctx context.Context, service *corev1.Service, lb *lbv
 	return s.remove(ctx, lb)
 }
 
-// remove deletes a LoadBalancer, and none that has taken its name.
+// remove deletes a LoadBalancer by UID, but not a new one of the same name.
 func (s *Services) remove(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	err := s.harvester.Delete(ctx, lb, client.Preconditions{UID: &lb.UID})
 	if client.IgnoreNotFound(err) != nil {
@@ -150,7 +150,7 @@ func (s *Services) remove(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	return nil
 }
 
-// live is nil when there is none of that name.
+// live reads a LoadBalancer from the API server, or returns nil.
 func (s *Services) live(ctx context.Context, name string) (*lbv1.LoadBalancer, error) {
 	lb := &lbv1.LoadBalancer{}
 	err := s.harvester.Get(ctx, client.ObjectKey{Namespace: s.harvester.Namespace(), Name: name}, lb)
@@ -163,7 +163,7 @@ func (s *Services) live(ctx context.Context, name string) (*lbv1.LoadBalancer, e
 	return lb, nil
 }
 
-// ensure brings a Service nearer to its address. A waitError says what it waits for.
+// ensure reconciles the addresses of a Service. It returns a waitError if it must wait.
 func (s *Services) ensure(ctx context.Context, service *corev1.Service) error {
 	primary, err := primaryOf(service)
 	if err != nil {
@@ -198,7 +198,7 @@ func (s *Services) ensure(ctx context.Context, service *corev1.Service) error {
 	return missing
 }
 
-// obtain is an address of a Service. A waitError says why there is none yet.
+// obtain returns an address of a Service, or a waitError.
 func (s *Services) obtain(ctx context.Context, service *corev1.Service, p part) (string, error) {
 	lb, err := s.balancer(ctx, service, p)
 	if err != nil {
@@ -214,19 +214,19 @@ func (s *Services) obtain(ctx context.Context, service *corev1.Service, p part) 
 	return address, err
 }
 
-// waitError is what a Service waits for.
+// waitError reports what a Service waits for.
 type waitError struct {
 	what string
-	// stuck says that somebody has to do something.
+	// stuck is set if the user must act.
 	stuck bool
-	// reason is that of the event; "" for WaitingForAddress.
+	// reason is the reason of the event; "" for WaitingForAddress.
 	reason string
 }
 
-// Error is for the user.
+// Error returns a message for the user.
 func (e *waitError) Error() string { return e.what }
 
-// balancer is the LoadBalancer of a part, as it is to be.
+// balancer creates or updates the LoadBalancer of a part, and returns it.
 func (s *Services) balancer(ctx context.Context, service *corev1.Service, p part) (*lbv1.LoadBalancer, error) {
 	owner, err := s.whose(ctx)
 	if err != nil {
@@ -237,7 +237,7 @@ func (s *Services) balancer(ctx context.Context, service *corev1.Service, p part
 		return nil, err
 	}
 	if lb == nil || lb.Status.AllocatedAddress.IP == "" {
-		// What is remembered may be old.
+		// The cache may be stale.
 		if lb, err = s.live(ctx, p.name); err != nil {
 			return nil, err
 		}
@@ -256,7 +256,7 @@ func (s *Services) balancer(ctx context.Context, service *corev1.Service, p part
 
 func stale(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
-// bring writes a LoadBalancer if it is not as it is to be.
+// bring writes a LoadBalancer if it is not up to date.
 func (s *Services) bring(ctx context.Context, service *corev1.Service, p part, lb *lbv1.LoadBalancer, owner string) (*lbv1.LoadBalancer, error) {
 	if lb != nil {
 		if err := s.options.foreign(service, lb, owner); err != nil {
@@ -295,7 +295,7 @@ func (s *Services) create(ctx context.Context, lb *lbv1.LoadBalancer, owner stri
 	return lb, nil
 }
 
-// remembered is a LoadBalancer of the Service from memory; nil when there is none.
+// remembered returns a LoadBalancer of the Service from the cache, or nil.
 func (s *Services) remembered(ctx context.Context, service *corev1.Service, name string) (*lbv1.LoadBalancer, error) {
 	all, err := s.harvester.Balancers(ctx, s.options.labels(service))
 	if err != nil {
@@ -309,7 +309,7 @@ func (s *Services) remembered(ctx context.Context, service *corev1.Service, name
 	return nil, nil
 }
 
-// whose is which guest cluster this is.
+// whose returns the UID of this guest cluster.
 func (s *Services) whose(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

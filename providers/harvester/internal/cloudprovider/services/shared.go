@@ -16,7 +16,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// primaryOf is whose address a Service is to have; the zero value for one that has its own.
+// primaryOf returns the Service whose address a Service shares, or the zero value.
 func primaryOf(service *corev1.Service) (types.NamespacedName, error) {
 	text := service.Annotations[primaryAnnotation]
 	if text == "" {
@@ -29,8 +29,8 @@ func primaryOf(service *corev1.Service) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// share returns the addresses that a Service has of its primary one, which is nil when there is none; sharing are the others that have them. A Service
-// that has them keeps them whatever becomes of the primary one.
+// share returns the addresses that a Service shares with its primary one, which may be nil; sharing are the other Services that share
+// them. A Service that has the addresses keeps them even if the primary one is deleted.
 func share(service, primary *corev1.Service, sharing []*corev1.Service) ([]string, error) {
 	has := split(service.Annotations[lbv1.AddressesAnnotation])
 	switch {
@@ -54,7 +54,7 @@ func share(service, primary *corev1.Service, sharing []*corev1.Service) ([]strin
 	return inFamilies(addressesOf(primary), service)
 }
 
-// inFamilies are those of the families that the Service has.
+// inFamilies returns the addresses in the families of the Service.
 func inFamilies(addresses []string, service *corev1.Service) ([]string, error) {
 	var list []string
 	for _, text := range addresses {
@@ -69,14 +69,14 @@ func inFamilies(addresses []string, service *corev1.Service) ([]string, error) {
 	return list, nil
 }
 
-// sharesAlready reports whether a Service has the address of the primary one.
+// sharesAlready reports whether a Service already has the address of the primary one.
 func sharesAlready(service, primary *corev1.Service) bool {
 	has := service.Annotations[lbv1.AddressesAnnotation]
 	of, err := inFamilies(addressesOf(primary), service)
 	return err == nil && has != "" && has == joined(of)
 }
 
-// addressesOf are the ones to share of a primary Service: none as long as a DHCP server has not given any.
+// addressesOf returns the addresses of a primary Service, or none while a DHCP server has not assigned them.
 func addressesOf(primary *corev1.Service) []string {
 	given := split(primary.Annotations[lbv1.AddressesAnnotation])
 	if !slices.ContainsFunc(given, unspecified) {
@@ -93,7 +93,7 @@ func addressesOf(primary *corev1.Service) []string {
 
 func unspecified(address string) bool { return address == lbv1.UnspecifiedAddress || address == "::" }
 
-// overlap says which port of the Service another one has that came first: the primary one, one that has the address already, or the older.
+// overlap returns an error if an earlier Service has the same port: the primary one, one that has the address already, or an older one.
 func overlap(service *corev1.Service, others []*corev1.Service) error {
 	for n, other := range others {
 		if other.UID == service.UID || n > 0 && !before(other, service) {
@@ -111,12 +111,12 @@ func overlap(service *corev1.Service, others []*corev1.Service) error {
 	return nil
 }
 
-// protocol of a port; there may be a TCP and a UDP port of one number.
+// protocol returns the protocol of a port: TCP and UDP ports may have the same number.
 func protocol(port corev1.ServicePort) corev1.Protocol {
 	return cmp.Or(port.Protocol, corev1.ProtocolTCP)
 }
 
-// before reports whether a came before b to their common address. It is an order, so of two Services that are new at the same time one is refused.
+// before reports whether a precedes b at their shared address. It is a total order, so one of two concurrent Services is rejected.
 func before(a, b *corev1.Service) bool {
 	if hasA, hasB := a.Annotations[lbv1.AddressesAnnotation] != "", b.Annotations[lbv1.AddressesAnnotation] != ""; hasA != hasB {
 		return hasA
@@ -127,7 +127,7 @@ func before(a, b *corev1.Service) bool {
 	return a.UID < b.UID
 }
 
-// wantsBalancer reports whether a Service is to have a load balancer of Harvester's.
+// wantsBalancer reports whether a Service needs a load balancer of Harvester.
 func wantsBalancer(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.Spec.LoadBalancerClass == nil
 }

@@ -19,13 +19,13 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// Options are of the guest cluster as a whole.
+// Options apply to the guest cluster as a whole.
 type Options struct {
-	// Cluster is its name on Harvester, of which pools may make a condition.
+	// Cluster is its name on Harvester, which scopes of pools may select.
 	Cluster string
-	// Network is that of its Nodes, as namespace/name; "" leaves it to Harvester to find out.
+	// Network is the network of its Nodes, as namespace/name; "" lets Harvester find it.
 	Network string
-	// Pools have the addresses of a family; without one, Harvester chooses a pool. A second address of a Service comes from a pool that is given here.
+	// Pools maps families to pools. Without a pool, Harvester selects one. A second address of a Service requires a pool here.
 	Pools map[corev1.IPFamily]string
 }
 
@@ -33,11 +33,11 @@ type Options struct {
 type part struct {
 	name   string // of the LoadBalancer
 	family corev1.IPFamily
-	pool   string // "" for the one that Harvester chooses
+	pool   string // "" if Harvester selects it
 }
 
-// all are the addresses that a Service may have: one of each family that it has. A Service that is to have no load balancer has none, but for one that
-// the service controller has yet to clean up. service may be nil.
+// all returns the addresses that a Service may have: one of each of its families. It returns none for a Service that needs no load
+// balancer, unless the service controller still has to clean up. service may be nil.
 func (o Options) all(service *corev1.Service) []part {
 	if service == nil || !wantsBalancer(service) && !servicehelper.HasLBFinalizer(service) {
 		return nil
@@ -54,8 +54,8 @@ func (o Options) all(service *corev1.Service) []part {
 	}
 }
 
-// wants are the addresses that a Service is to have: one, or one of each family where it has both and there is a pool for the second. One that
-// shares another's has none of its own.
+// wants returns the addresses that a Service needs: one, or one of each family if it has both and the second one has a pool. A Service
+// that shares the address of another needs none.
 func (o Options) wants(service *corev1.Service) []part {
 	list := o.all(service)
 	switch {
@@ -68,14 +68,14 @@ func (o Options) wants(service *corev1.Service) []part {
 	}
 }
 
-// goesOnWithout reports whether a Service does without its second address as long as somebody has to do something for that: it does not
-// require it, and is not reached at one.
+// goesOnWithout reports whether a Service does without its second address until the user acts: it does not require that address, and the
+// address is not announced.
 func goesOnWithout(service *corev1.Service, second part, why error) bool {
 	waits := &waitError{}
 	return errors.As(why, &waits) && waits.stuck && !requiresBoth(service) && announced(service, second.family) == ""
 }
 
-// missed says what a Service that goes on without its second address lacks.
+// missed returns the error for a Service that does without its second address.
 func missed(second part, why error) error {
 	return &waitError{stuck: true, reason: addressMissing, what: fmt.Sprintf(
 		"the Service goes on without an address of %s, which it prefers and does not require: %s", second.family, why.Error())}
@@ -85,7 +85,7 @@ func requiresBoth(service *corev1.Service) bool {
 	return ptr.Deref(service.Spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack) == corev1.IPFamilyPolicyRequireDualStack
 }
 
-// lacks is the address that a Service requires beside its first one, and cannot have; "" when it has all of them.
+// lacks returns why a Service cannot have a second address that it requires, or "".
 func (o Options) lacks(service *corev1.Service) string {
 	if !requiresBoth(service) || service.Annotations[primaryAnnotation] != "" || len(o.wants(service)) != 1 {
 		return ""
@@ -111,8 +111,8 @@ func ipamOf(service *corev1.Service) lbv1.IPAM {
 	return lbv1.IPAM(cmp.Or(service.Annotations[ipamAnnotation], string(lbv1.IPAMPool)))
 }
 
-// wanted is the LoadBalancer of a part of a Service as it is to be; had is the one that exists, nil when there is none. What decided on the
-// address of one that has it stays. One without takes the pool that the cloud provider is told of now.
+// wanted returns the desired LoadBalancer of a part of a Service; had is the existing one or nil. Fields that decided on an allocated
+// address stay unchanged. Without an address, the pool is the current one of the cloud provider.
 func (o Options) wanted(service *corev1.Service, p part, had *lbv1.LoadBalancer, owner string) *lbv1.LoadBalancer {
 	lb := had.DeepCopy()
 	if lb == nil {
@@ -144,12 +144,12 @@ func annotate(lb *lbv1.LoadBalancer, key, value string) {
 	metav1.SetMetaDataAnnotation(&lb.ObjectMeta, key, value)
 }
 
-// labels tell whose a LoadBalancer is.
+// labels returns the labels that identify the Service of a LoadBalancer.
 func (o Options) labels(service *corev1.Service) map[string]string {
 	return map[string]string{lbv1.GuestClusterLabel: o.Cluster, namespaceLabel: service.Namespace, nameLabel: service.Name}
 }
 
-// announced is the address of a family that the Service is reached at; "" when there is none.
+// announced returns the address of a family in the status of the Service, or "".
 func announced(service *corev1.Service, family corev1.IPFamily) string {
 	for _, ingress := range service.Status.LoadBalancer.Ingress {
 		if addr, err := netip.ParseAddr(ingress.IP); err == nil && familyOf(addr) == family {
@@ -159,8 +159,8 @@ func announced(service *corev1.Service, family corev1.IPFamily) string {
 	return ""
 }
 
-// allocated is the address that Harvester has given; "" as long as it has given none. For one of a DHCP server, kube-vip takes the unspecified address
-// of its family.
+// allocated returns the address that Harvester has allocated, or "". For an address of a DHCP server, kube-vip expects the unspecified
+// address of its family.
 func allocated(lb *lbv1.LoadBalancer, p part) (string, error) {
 	text := lb.Status.AllocatedAddress.IP
 	addr, err := netip.ParseAddr(text)
@@ -186,10 +186,10 @@ func familyOf(addr netip.Addr) corev1.IPFamily {
 	return corev1.IPv6Protocol
 }
 
-// unlike reports whether the LoadBalancer is to be written.
+// unlike reports whether the LoadBalancer must be written.
 func unlike(lb, wanted *lbv1.LoadBalancer) bool { return !apiequality.Semantic.DeepEqual(lb, wanted) }
 
-// check says what is wrong with a Service that wants an address of its own, whose LoadBalancer is lb, nil when there is none.
+// check validates a Service that needs an address of its own. lb is its LoadBalancer or nil.
 func check(service *corev1.Service, lb *lbv1.LoadBalancer) error {
 	ipam := ipamOf(service)
 	if ipam != lbv1.IPAMPool && ipam != lbv1.IPAMDHCP {
@@ -208,8 +208,8 @@ func check(service *corev1.Service, lb *lbv1.LoadBalancer) error {
 	return nil
 }
 
-// foreign says why a LoadBalancer of the wanted name is not the Service's. One that does not say whose it is was made before that was noted, and
-// is the Service's if its labels are.
+// foreign returns why an existing LoadBalancer of the name does not belong to the Service. One without an owner UID is from an earlier
+// version and belongs to the Service if its labels match.
 func (o Options) foreign(service *corev1.Service, lb *lbv1.LoadBalancer, owner string) error {
 	switch of := lb.Annotations[lbv1.ClusterUIDAnnotation]; {
 	case of == "":
@@ -224,7 +224,7 @@ func (o Options) foreign(service *corev1.Service, lb *lbv1.LoadBalancer, owner s
 	return nil
 }
 
-// namesake says which LoadBalancer is of another cluster that has this one's name. Pools could not tell their addresses apart.
+// namesake returns an error if another cluster of the same name has a LoadBalancer: pools could not distinguish their addresses.
 func (o Options) namesake(all []lbv1.LoadBalancer, owner string) error {
 	for i := range all {
 		lb := &all[i]
@@ -236,7 +236,7 @@ func (o Options) namesake(all []lbv1.LoadBalancer, owner string) error {
 	return nil
 }
 
-// pending says what a LoadBalancer without an address waits for. Harvester says nothing, or why it gives none.
+// pending returns the waitError of a LoadBalancer without an address, with the reason that Harvester reports, if any.
 func pending(lb *lbv1.LoadBalancer) *waitError {
 	said, stuck := "Harvester has not looked at it yet", false
 	for _, c := range lb.Status.Conditions {
@@ -247,7 +247,7 @@ func pending(lb *lbv1.LoadBalancer) *waitError {
 	return &waitError{stuck: stuck, what: fmt.Sprintf("LoadBalancer %s/%s on Harvester waits for its address: %s", lb.Namespace, lb.Name, said)}
 }
 
-// joined is what kube-vip reads of several addresses.
+// joined formats several addresses for kube-vip.
 func joined(addresses []string) string { return strings.Join(addresses, ",") }
 
 func split(addresses string) []string {

@@ -14,14 +14,14 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// onHarvester writes a LoadBalancer as it is wanted. The account has the right to update them, and not to patch them.
+// onHarvester writes the desired LoadBalancer. The account may update LoadBalancers, but not patch them.
 type onHarvester struct {
 	Harvester
 	wanted *lbv1.LoadBalancer
 }
 
-// Patch updates the whole LoadBalancer, and sets o to the answer, which leaves nothing there that it does not have: it is decoded into an object
-// without a type.
+// Patch updates the whole LoadBalancer and sets o to the response. It decodes into an unstructured object, so that fields missing in the
+// response are cleared.
 func (h onHarvester) Patch(ctx context.Context, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(h.wanted)
 	if err != nil {
@@ -35,9 +35,9 @@ func (h onHarvester) Patch(ctx context.Context, o client.Object, _ client.Patch,
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(sent.Object, o)
 }
 
-// Scheme has the kind LoadBalancer.
+// Scheme returns a scheme with the kind LoadBalancer.
 func (h onHarvester) Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	_ = lbv1.AddToScheme(scheme) // It adds types to an empty one.
+	_ = lbv1.AddToScheme(scheme) // cannot fail for an empty scheme
 	return scheme
 }

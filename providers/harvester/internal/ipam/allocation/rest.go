@@ -22,7 +22,7 @@ func (e *RestingError) Error() string {
 	return fmt.Sprintf("%s: those that were given back are given to others after %s", ErrExhausted, e.Period)
 }
 
-// Unwrap returns ErrExhausted, of which this is a special case.
+// Unwrap returns ErrExhausted: RestingError is a special case of it.
 func (e *RestingError) Unwrap() error { return ErrExhausted }
 
 // Rests are quarantined addresses. The time of the release is stored, so that the quarantine survives a restart. A resident caller uses
@@ -135,7 +135,7 @@ func (p *Pool) rouseAll(now time.Time) {
 	}
 }
 
-// nextRouse returns the time until the next quarantine ends, or 0 if there is none.
+// nextRouse returns the time until the next quarantine ends, or 0 without quarantines.
 func (p *Pool) nextRouse(now time.Time) time.Duration {
 	for _, addr := range p.restsInOrder() {
 		if until, rests := p.rests.until[addr]; rests {

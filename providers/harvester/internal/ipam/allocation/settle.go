@@ -22,7 +22,7 @@ type Settled struct {
 	// Disputed are addresses that load balancers have and for which the pool records another holder. Entered are load balancers whose
 	// address the pool did not record any more and records again.
 	Disputed, Entered []Entry
-	// Rouse is the time until the next quarantine ends, or 0 if there is none.
+	// Rouse is the time until the next quarantine ends, or 0 without quarantines.
 	Rouse time.Duration
 	// Told is set if the condition has changed.
 	Told bool

@@ -22,25 +22,26 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Options are what the command line decides.
+// Options are set by flags.
 type Options struct {
-	// WatchFilter limits it to objects with this value of the watch label; "" means all. Addresses may be of any pool.
+	// WatchFilter restricts the controllers to objects with this value of the watch label; "" means all. Addresses may come from any
+	// pool.
 	WatchFilter string
-	// Pools and LoadBalancers are how many are reconciled at the same time.
+	// Pools and LoadBalancers are the numbers of objects reconciled concurrently.
 	Pools, LoadBalancers int
-	// HealthChecks is how many machines are connected to at the same time; 0 for the default.
+	// HealthChecks is the maximum number of concurrent health checks; 0 for the default.
 	HealthChecks int
-	// Rest is how long an address that was given back is given to nobody else; 0 for not at all.
+	// Rest is the quarantine of released addresses, during which no other holder gets them; 0 for none.
 	Rest time.Duration
-	// AnyPool lets a load balancer have addresses of every pool that it names, whatever the pool's scope is.
+	// AnyPool allows a load balancer to use every pool that it names, regardless of the scope of the pool.
 	AnyPool bool
-	// Dial connects to machines that are checked; nil for what does.
+	// Dial connects to machines for health checks; nil for the default.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Metrics may be nil.
 	Metrics prometheus.Registerer
 }
 
-// Add adds every controller to the manager, and what they share. Nobody is given an address before what others have given is known.
+// Add adds all controllers and what they share to the manager. No address is allocated before existing allocations have been taken over.
 func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	addresses := ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()).WithRest(o.Rest)
 	if !o.AnyPool {

@@ -17,15 +17,15 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 )
 
-// id is what a load balancer is called in pools.
+// id returns the holder id of a load balancer in pools.
 func id(lb *lbv1.LoadBalancer) string { return lb.Namespace + "/" + lb.Name }
 
 func isDHCP(lb *lbv1.LoadBalancer) bool { return lb.Spec.IPAM == lbv1.IPAMDHCP }
 
 func isForVMs(lb *lbv1.LoadBalancer) bool { return lb.Spec.WorkloadType != lbv1.WorkloadCluster }
 
-// modeChanged says what is wrong when the load balancer is to have its address from elsewhere than it has it; "" when nothing is. It is
-// refused where it is written, and by nobody else where that is not asked.
+// modeChanged returns why the load balancer cannot change the source of its address, or "". The webhook rejects such changes; the
+// controller checks it in case the webhook is bypassed.
 func modeChanged(lb *lbv1.LoadBalancer) string {
 	has := lb.Status.AllocatedAddress
 	switch {
@@ -39,7 +39,7 @@ func modeChanged(lb *lbv1.LoadBalancer) string {
 	return ""
 }
 
-// requirement is what the pool of a load balancer must be for that names none.
+// requirement returns the requirements for the pool of a load balancer that names none.
 func requirement(lb *lbv1.LoadBalancer) ippools.Requirement {
 	return ippools.Requirement{
 		Network: lb.Annotations[lbv1.NetworkAnnotation], Project: lb.Annotations[lbv1.ProjectAnnotation],
@@ -48,15 +48,15 @@ func requirement(lb *lbv1.LoadBalancer) ippools.Requirement {
 	}
 }
 
-// waits reports whether a load balancer has no address of the pool that it is to have one of, if there is one that it is to, or has one of no
-// pool, or of one that is not for it.
+// waits reports whether a load balancer needs an address from a pool: it has none, or one of another pool than it names, or one of a pool
+// that is not for it.
 func waits(lb *lbv1.LoadBalancer) bool {
 	has := lb.Status.AllocatedAddress
 	outside := slices.ContainsFunc(lb.Status.Conditions, func(c lbv1.Condition) bool { return c.Reason == reasonNotInScope })
 	return lb.DeletionTimestamp.IsZero() && !isDHCP(lb) && (outside || has.IPPool == "" || lb.Spec.IPPool != "" && lb.Spec.IPPool != has.IPPool)
 }
 
-// allocated is an address as it is written.
+// allocated converts an address for the status.
 func allocated(claimed ipam.Claimed) lbv1.AllocatedAddress {
 	a := lbv1.AllocatedAddress{IPPool: claimed.Pool, IP: claimed.IP.String()}
 	if claimed.Subnet.IsValid() {
@@ -80,7 +80,7 @@ func setClaims(lb *lbv1.LoadBalancer, pools []string) {
 	lb.Annotations[lbv1.ClaimsAnnotation] = strings.Join(slices.Compact(pools), ",")
 }
 
-// mayHold are all pools in which the load balancer may hold an address.
+// mayHold returns all pools in which the load balancer may hold an address.
 func mayHold(lb *lbv1.LoadBalancer) []string {
 	pools := ipam.Claims(lb)
 	if has := lb.Status.AllocatedAddress.IPPool; has != "" && !slices.Contains(pools, has) {
@@ -89,16 +89,16 @@ func mayHold(lb *lbv1.LoadBalancer) []string {
 	return pools
 }
 
-// take puts an address into the status. One of another pool that it replaces is still to be given back.
+// take sets the address in the status. An address of another pool that it replaces must still be released.
 func take(lb *lbv1.LoadBalancer, address lbv1.AllocatedAddress) {
 	before := mayHold(lb)
 	lb.Status.AllocatedAddress = address
 	setClaims(lb, slices.DeleteFunc(before, func(pool string) bool { return pool == address.IPPool }))
 }
 
-// surplus are pools whose addresses can be given back, because traffic comes in by the address in the status: what announces it says so.
-// That is the Service, nil for none, or the guest cluster, whose cloud provider writes it into the status. Wanted is the pool that the
-// load balancer is to have an address of.
+// surplus returns the pools whose addresses can be released, because the address in the status is announced. The Service, which may be
+// nil, or the cloud provider of the guest cluster, which writes status.address, reports that. wanted is the pool that the load balancer
+// must have an address of.
 func surplus(lb *lbv1.LoadBalancer, service *corev1.Service, wanted string) []string {
 	announced := lb.Status.Address
 	if isForVMs(lb) {
@@ -110,7 +110,7 @@ func surplus(lb *lbv1.LoadBalancer, service *corev1.Service, wanted string) []st
 	return slices.DeleteFunc(ipam.Claims(lb), func(pool string) bool { return pool == wanted })
 }
 
-// announcedBy is the address of a Service, "" while it has none.
+// announcedBy returns the address in the status of a Service, or "".
 func announcedBy(service *corev1.Service) string {
 	if service == nil || len(service.Status.LoadBalancer.Ingress) == 0 {
 		return ""

@@ -21,11 +21,11 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// allocate gives the load balancer an address. It returns the pool that it is to be of, and why there is none that an event can end. An
-// address of another pool stays in the status until there is one of the wanted pool.
+// allocate allocates an address to the load balancer. It returns the desired pool, and a problem that an event may resolve. An address of
+// another pool stays in the status until there is one of the desired pool.
 func (s *scope) allocate(ctx context.Context) (wanted string, why problem, err error) {
 	if wrong := loadbalancer.Validate(s.lb.Spec); len(wrong) > 0 && s.lb.Status.AllocatedAddress.IP == "" {
-		return "", problem{reasonRefused, wrong.ToAggregate().Error()}, nil // one that has been accepted before goes on as well as it can
+		return "", problem{reasonRefused, wrong.ToAggregate().Error()}, nil // one that was accepted earlier continues as far as possible
 	}
 	known := s.restore()
 	if wrong := modeChanged(s.lb); wrong != "" {
@@ -60,11 +60,11 @@ func (s *scope) lease(ctx context.Context) error {
 	return nil
 }
 
-// bounded says that a pool is not for the load balancer, although that names it or shows an address of it.
+// bounded returns a problem if a pool that the load balancer names, or whose address it shows, is not for it.
 func (s *scope) bounded(ctx context.Context, name string) (problem, error) {
 	pool, err := reconcile.Find(ctx, s.Client, types.NamespacedName{Name: name}, &lbv1.IPPool{})
 	if err != nil || pool == nil {
-		return problem{}, err // that there is none is told by who claims
+		return problem{}, err // claim reports a missing pool
 	}
 	if entitled, err := s.Addresses.Entitles(ctx, pool, s.lb); err != nil || entitled {
 		return problem{}, err
@@ -73,7 +73,8 @@ func (s *scope) bounded(ctx context.Context, name string) (problem, error) {
 		"spec.selector.scope of the pool, or name another pool", name, s.lb.Namespace, s.lb.Annotations[lbv1.ProjectAnnotation], s.lb.Annotations[lbv1.ClusterAnnotation])}, nil
 }
 
-// prove takes an address out of the status that no pool has confirmed and that is not announced: anybody can write it, and it would be announced.
+// prove removes an address from the status that no pool has confirmed and that is not announced: any client can write it, and it would be
+// announced.
 func (s *scope) prove(ctx context.Context) error {
 	has := s.lb.Status.AllocatedAddress
 	if has == (lbv1.AllocatedAddress{}) || has.IPPool == "" && has.IP == lbv1.UnspecifiedAddress || s.restore() {
@@ -86,7 +87,7 @@ func (s *scope) prove(ctx context.Context) error {
 	return nil
 }
 
-// announced reports whether traffic comes in by the address in the status: what announces it says so.
+// announced reports whether the address in the status is announced.
 func (s *scope) announced(ctx context.Context) (bool, error) {
 	has, by := s.lb.Status.AllocatedAddress.IP, s.lb.Status.Address
 	if isForVMs(s.lb) {
@@ -102,13 +103,13 @@ func (s *scope) announced(ctx context.Context) (bool, error) {
 	return has != "" && by == has, nil
 }
 
-// confirmed is what one load balancer has.
+// confirmed is the address of a load balancer according to its pool.
 type confirmed struct {
 	uid     types.UID
 	address lbv1.AllocatedAddress
 }
 
-// restore has the status say what the pool has said, and reports whether that is known: somebody else may have written another address.
+// restore sets the status to the confirmed address and reports whether there is one: another client may have written another address.
 func (s *scope) restore() bool {
 	known, ok := s.confirmed.Load(s.key())
 	if !ok || known.(confirmed).uid != s.lb.UID {
@@ -118,18 +119,18 @@ func (s *scope) restore() bool {
 	return true
 }
 
-// confirm remembers what the pool has said.
+// confirm records the address according to the pool.
 func (s *scope) confirm(address lbv1.AllocatedAddress) {
 	take(s.lb, address)
 	s.confirmed.Store(s.key(), confirmed{uid: s.lb.UID, address: address})
 }
 
-// choose is the pool that the load balancer is to have an address of: the one that it names, else the one that it has one of, else the one
-// that suits it best. Who has an address without saying of which pool keeps it: nobody's address changes because pools have come. Of a status that is
-// not known the address counts, not the name of the pool: anybody can write it.
+// choose returns the desired pool of the load balancer: the one that it names, else the one of its address, else the best match. A load
+// balancer whose address has no pool keeps it: addresses do not change because pools were created. For an unconfirmed status, the address
+// counts and not the name of the pool, because any client can write it.
 func (s *scope) choose(ctx context.Context, known bool) (string, problem, error) {
 	if named := s.lb.Spec.IPPool; named != "" {
-		if !ippools.IsName(named) { // it has an address, which it keeps
+		if !ippools.IsName(named) { // the load balancer has an address and keeps it
 			return "", problem{reasonRefused, loadbalancer.Validate(s.lb.Spec).ToAggregate().Error()}, nil
 		}
 		return named, problem{}, nil
@@ -139,7 +140,7 @@ func (s *scope) choose(ctx context.Context, known bool) (string, problem, error)
 		return has.IPPool, problem{}, nil
 	}
 	pools := &lbv1.IPPoolList{}
-	if err := s.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil { // they can be large, and are only looked at
+	if err := s.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil { // read-only, and pools can be large
 		return "", problem{}, fmt.Errorf("listing pools: %w", err)
 	}
 	if pool := ippools.Covering(pools.Items, has.IP); pool != nil {
@@ -159,8 +160,7 @@ func (s *scope) choose(ctx context.Context, known bool) (string, problem, error)
 	return pool.Name, problem{}, nil
 }
 
-// claim takes the address of the pool: the one that the load balancer shows, if it is one of the pool's. It is in the status, and confirmed,
-// then.
+// claim allocates an address of the pool: the one that the load balancer shows, if the pool contains it. It then sets and confirms it.
 func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
 	has := s.lb.Status.AllocatedAddress
 	kept, err := s.keep(ctx, pool, has)
@@ -197,7 +197,7 @@ func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
 	return problem{}, nil
 }
 
-// missing says that a pool does not exist.
+// missing returns the problem of a pool that does not exist.
 func (s *scope) missing(pool string) problem {
 	by := "named by spec.ipPool"
 	if s.lb.Spec.IPPool != pool {
@@ -206,8 +206,8 @@ func (s *scope) missing(pool string) problem {
 	return problem{reasonNoPool, fmt.Sprintf("IPPool %s, %s, does not exist: create it, or name another", pool, by)}
 }
 
-// keep has the pool say that the address in the status is the load balancer's, which it should already. It is false for one that is another's,
-// or another pool's.
+// keep records the load balancer as holder of the address in its status, which it should already be. It returns false if the address has
+// another holder or is not in the pool.
 func (s *scope) keep(ctx context.Context, pool string, has lbv1.AllocatedAddress) (bool, error) {
 	addr, err := netip.ParseAddr(has.IP)
 	if err != nil {
@@ -217,7 +217,7 @@ func (s *scope) keep(ctx context.Context, pool string, has lbv1.AllocatedAddress
 	case errors.Is(err, allocation.ErrHeld), errors.Is(err, allocation.ErrOutside):
 		return false, nil
 	case apierrors.IsNotFound(err) && has.IPPool == pool:
-		return s.announced(ctx) // nobody else is given an address of a pool that is gone; one that is not announced may never have been of one
+		return s.announced(ctx) // a deleted pool allocates no address; one that is not announced may never have been in it
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:

@@ -18,15 +18,15 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 )
 
-// backend is a virtual machine that a load balancer selects and that runs.
+// backend is a running virtual machine that a load balancer selects.
 type backend struct {
 	name string
 	uid  types.UID
-	// ipv4 and ipv6 are its addresses, invalid where it has none.
+	// ipv4 and ipv6 are its addresses; they are invalid if it has none.
 	ipv4, ipv6 netip.Addr
 }
 
-// address is the one of a family.
+// address returns the address of a family.
 func (b backend) address(family discoveryv1.AddressType) netip.Addr {
 	if family == discoveryv1.AddressTypeIPv6 {
 		return b.ipv6
@@ -34,8 +34,8 @@ func (b backend) address(family discoveryv1.AddressType) netip.Addr {
 	return b.ipv4
 }
 
-// backendsOf are those of the instances that the load balancer leads to, by name. They need not have an address yet. A clone of a machine of Cluster
-// API has its labels, but is no member of the cluster.
+// backendsOf returns the instances behind the load balancer, by name. They may have no address yet. Clones of Cluster API machines are
+// excluded: they have the same labels, but are not members of the cluster.
 func backendsOf(lb *lbv1.LoadBalancer, instances []*kubevirtv1.VirtualMachineInstance) []backend {
 	var all []backend
 	for _, vmi := range instances {
@@ -61,8 +61,8 @@ func selects(selector map[string][]string, labels map[string]string) bool {
 	return len(selector) > 0
 }
 
-// addressOf is the first address of a family that others can reach. The interfaces of the virtual machine itself come before those that
-// only its guest knows of, which may be networks of containers.
+// addressOf returns the first reachable address of a family. Interfaces of the virtual machine precede those that only the guest reports,
+// which may belong to container networks.
 func addressOf(interfaces []kubevirtv1.VirtualMachineInstanceNetworkInterface, family func(netip.Addr) bool) netip.Addr {
 	var fallback netip.Addr
 	for _, nic := range interfaces {
@@ -80,7 +80,7 @@ func addressOf(interfaces []kubevirtv1.VirtualMachineInstanceNetworkInterface, f
 	return fallback
 }
 
-// parse reads an address of a machine, which may come with the length of its prefix. It is false for one that others cannot reach.
+// parse parses an address of a machine, with or without a prefix length. It returns false for an address that is not reachable.
 func parse(text string) (netip.Addr, bool) {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "/")
 	address, ok := ipaddr.Parse(text)

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// What clients of Harvester know a load balancer's state by. Their texts are read by programs.
+// Messages of the condition Ready. Other programs parse them.
 const (
 	waitingForAddress = "service is waiting for external IP"
 	noBackends        = "no running backend servers"
@@ -24,7 +24,7 @@ const (
 	noAvailableIP     = "no available IP"
 )
 
-// Reasons of the condition Ready that is not true.
+// Reasons of the condition Ready when it is false.
 const (
 	reasonNoPool       = "NoPool"
 	reasonNotInScope   = "NotInScope"
@@ -39,10 +39,10 @@ const (
 	reasonReleaseFails = "ReleaseFailed"
 )
 
-// problem is why a load balancer is not ready; the zero value when it is.
+// problem is why a load balancer is not ready; zero if it is.
 type problem struct{ reason, message string }
 
-// problemOf says why a load balancer for virtual machines is not ready that has an address and a Service, and leads to these endpoints.
+// problemOf returns why a load balancer for virtual machines with an address, a Service and these endpoints is not ready.
 func problemOf(lb *lbv1.LoadBalancer, service *corev1.Service, backends []backend, to []discoveryv1.Endpoint) problem {
 	address := announcedBy(service)
 	switch {
@@ -58,12 +58,12 @@ func problemOf(lb *lbv1.LoadBalancer, service *corev1.Service, backends []backen
 	return problem{}
 }
 
-// setReady sets the condition. Its times change only with what it says.
+// setReady sets the condition. Its times change only with its content.
 func setReady(lb *lbv1.LoadBalancer, why problem, now time.Time) {
 	lbv1.SetReady(&lb.Status.Conditions, why.reason, text.Steady(why.message), now)
 }
 
-// ready is what the condition says, "" while there is none.
+// ready returns the status and message of the condition, "" if it does not exist.
 func ready(lb *lbv1.LoadBalancer) (corev1.ConditionStatus, string) {
 	for _, c := range lb.Status.Conditions {
 		if c.Type == lbv1.ReadyCondition {

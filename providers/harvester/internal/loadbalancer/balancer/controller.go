@@ -1,10 +1,10 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package balancer gives load balancers their addresses, and has those for virtual machines lead to the machines: by a Service that kube-vip
-// announces, and EndpointSlices of the machines that answer. A load balancer for a Service of a guest cluster is an address only, which is
-// announced there. Add puts all controllers of the load balancer manager together: its main and the integration tests both use it, so that what is
-// tested is what runs.
+// Package balancer allocates addresses to load balancers, and connects those for virtual machines to the machines: with a Service that
+// kube-vip announces, and EndpointSlices of the healthy machines. A load balancer for a Service of a guest cluster is only an address,
+// which is announced there. Add wires all controllers of the load balancer manager: main and the integration tests use it, so that they
+// run the same code.
 package balancer
 
 import (
@@ -33,50 +33,49 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Addresses gives addresses of pools.
+// Addresses allocates addresses of pools.
 type Addresses interface {
-	// Claim gives the holder an address of the pool: the same again when it has one. The error wraps allocation.ErrExhausted when none is free,
-	// and is NotFound when there is no such pool.
+	// Claim allocates an address of the pool to the holder, or returns the one that it has. The error wraps allocation.ErrExhausted if
+	// none is free, and is NotFound if the pool does not exist.
 	Claim(ctx context.Context, pool, id string) (ipam.Claimed, error)
-	// Give gives the holder an address that it has already, as its status shows. The error wraps allocation.ErrHeld when another has it, and
-	// allocation.ErrOutside when the pool does not have it.
+	// Give records that the holder has an address, as its status shows. The error wraps allocation.ErrHeld if it has another holder, and
+	// allocation.ErrOutside if the pool does not contain it.
 	Give(ctx context.Context, pool, id string, addr netip.Addr) error
-	// Entitles reports whether a load balancer may have an address of the pool: it is in its scope, where that is a boundary, or the pool says
-	// that it has one.
+	// Entitles reports whether a load balancer may have an address of the pool: it is in its scope, if scopes are enforced, or the pool
+	// records an address for it.
 	Entitles(ctx context.Context, pool *lbv1.IPPool, lb *lbv1.LoadBalancer) (bool, error)
-	// Release takes the holder's address back. It is nil when the holder has none, or there is no such pool.
+	// Release releases the address of the holder. It returns nil if the holder has none or the pool does not exist.
 	Release(ctx context.Context, pool, id string) error
 }
 
-// Reconciler drives LoadBalancers.
+// Reconciler reconciles LoadBalancers.
 type Reconciler struct {
 	Client client.Client
-	// Live reads what is stored.
+	// Live reads from the API server.
 	Live      client.Reader
 	Addresses Addresses
 	Health    *health.Checker
 	Recorder  events.EventRecorder
-	// Filter drops the load balancers of other managers.
+	// Filter ignores load balancers of other managers.
 	Filter watch.Filter
 
 	written patch.Written
-	// confirmed is which address each load balancer has according to its pool, by its name. What a status says beside that has been written
-	// by somebody else.
+	// confirmed maps load balancers to their addresses according to their pools. A status that differs was written by another client.
 	confirmed sync.Map
 }
 
-// scope is what one reconcile knows.
+// scope holds the state of one reconcile.
 type scope struct {
 	*Reconciler
 	lb *lbv1.LoadBalancer
-	// before is the load balancer as it is stored.
+	// before is the stored load balancer.
 	before *lbv1.LoadBalancer
 	news   []news
-	// again is when to look again; 0 for not before something changes.
+	// again is the requeue interval; 0 for none.
 	again time.Duration
 }
 
-// news is an event that is told when what it is about has been stored: before that it would be told again and again.
+// news is an event that is recorded once the change that it reports is stored, so that retries do not repeat it.
 type news struct{ kind, reason, note string }
 
 func (s *scope) tell(kind, reason, note string, args ...any) {
@@ -90,7 +89,7 @@ func (s *scope) tell(kind, reason, note string, args ...any) {
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile gives a load balancer what it wants, or takes it back.
+// Reconcile allocates and connects a load balancer, or releases its address if it is being deleted.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	lb, err := reconcile.Find(ctx, r.Client, req.NamespacedName, &lbv1.LoadBalancer{})
 	if err != nil {
@@ -126,7 +125,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 
 func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.lb) }
 
-// balance gives the load balancer its address and, for virtual machines, what leads to them.
+// balance allocates the address of the load balancer and, for virtual machines, reconciles its Service and EndpointSlices.
 func (s *scope) balance(ctx context.Context) error {
 	wanted, why, err := s.allocate(ctx)
 	if err == nil {
@@ -149,7 +148,7 @@ func (s *scope) balance(ctx context.Context) error {
 	return s.giveBack(ctx, surplus(s.lb, service, wanted))
 }
 
-// failed shows an error, unless the next try ends it.
+// failed reports an error in the condition, unless a retry resolves it.
 func (s *scope) failed(err error) error {
 	switch {
 	case apierrors.IsConflict(err), errors.Is(err, patch.ErrBehind), errors.Is(err, context.Canceled):
@@ -161,7 +160,7 @@ func (s *scope) failed(err error) error {
 	return err
 }
 
-// ready says whether the load balancer is ready, and tells it when that has changed.
+// ready sets the condition Ready, and queues an event if it has changed.
 func (s *scope) ready(why problem) {
 	setReady(s.lb, why, time.Now())
 	before, message := ready(s.before)
@@ -174,7 +173,7 @@ func (s *scope) ready(why problem) {
 	}
 }
 
-// giveBack releases the load balancer's addresses in pools, and has it claim nothing there any more.
+// giveBack releases the load balancer's addresses in pools and removes the pools from its claims.
 func (s *scope) giveBack(ctx context.Context, pools []string) error {
 	for _, pool := range pools {
 		if err := s.Addresses.Release(ctx, pool, id(s.lb)); err != nil {
@@ -193,8 +192,8 @@ func (s *scope) giveBack(ctx context.Context, pools []string) error {
 	return nil
 }
 
-// store sends what has changed of the load balancer, as it was read: its finalizers, annotations and status are written by others, too. The
-// status is no resource of its own.
+// store patches the changes of the load balancer relative to the object that was read: other clients write its finalizers, annotations
+// and status, too. The status is not a subresource.
 func (s *scope) store(ctx context.Context) error {
 	data, err := client.MergeFrom(s.before).Data(s.lb)
 	if err != nil {
@@ -223,7 +222,7 @@ func (s *scope) store(ctx context.Context) error {
 	return nil
 }
 
-// promise stores that the load balancer may hold an address of the pool, and that it is kept until that is given back, before there is one.
+// promise stores, before an address is allocated, the finalizer and that the load balancer may hold an address of the pool.
 func (s *scope) promise(ctx context.Context, pool string) error {
 	controllerutil.AddFinalizer(s.lb, lbv1.LoadBalancerFinalizer)
 	if pool != "" && pool != s.lb.Status.AllocatedAddress.IPPool {

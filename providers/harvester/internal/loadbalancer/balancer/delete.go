@@ -16,8 +16,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// end takes back what the load balancer has: its Service first, and its address only when the Service is gone, so that nobody else has it
-// while it is still announced.
+// end releases what the load balancer has: its Service first, and its address only after the Service is deleted, so that no other holder
+// gets an address that is still announced.
 func (s *scope) end(ctx context.Context) error {
 	s.Health.Remove(s.key())
 	if !controllerutil.ContainsFinalizer(s.lb, lbv1.LoadBalancerFinalizer) {
@@ -49,13 +49,13 @@ func (s *scope) end(ctx context.Context) error {
 	return nil
 }
 
-// holding are the pools in which the load balancer may hold an address, whatever its status and its annotations are: anybody can write these. What
-// is in blocks of a pool is known by what was confirmed alone.
+// holding returns the pools in which the load balancer may hold an address, regardless of its status and annotations, which any client
+// can write. Addresses in blocks of a pool are covered only by the confirmed address.
 func (s *scope) holding(ctx context.Context) ([]string, error) {
 	s.restore()
 	names := mayHold(s.lb)
 	pools := &lbv1.IPPoolList{}
-	if err := s.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil { // they can be large, and are only looked at
+	if err := s.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil { // read-only, and pools can be large
 		return nil, fmt.Errorf("listing pools: %w", err)
 	}
 	for i := range pools.Items {
@@ -70,11 +70,11 @@ func (s *scope) holding(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// silence deletes the Service, and reports whether it is gone. What comes back as the event of that ends the wait.
+// silence deletes the Service and reports whether it no longer exists. Its deletion enqueues the load balancer again.
 func (s *scope) silence(ctx context.Context) (bool, error) {
 	service, err := reconcile.Find(ctx, s.Client, s.key(), &corev1.Service{})
 	if err == nil && service == nil && isForVMs(s.lb) {
-		service, err = reconcile.Find(ctx, s.Live, s.key(), &corev1.Service{}) // it may have been made a moment ago
+		service, err = reconcile.Find(ctx, s.Live, s.key(), &corev1.Service{}) // the cache may not have it yet
 	}
 	if err != nil {
 		return false, err
@@ -93,7 +93,8 @@ func (s *scope) silence(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// stillThere reports whether the load balancer is the one that is stored: another of its name may have an address by now, under the same id.
+// stillThere reports whether the load balancer is the stored one: a new one of the same name may already have an address, under the same
+// id.
 func (s *scope) stillThere(ctx context.Context) (bool, error) {
 	stored, err := reconcile.Find(ctx, s.Live, s.key(), &lbv1.LoadBalancer{})
 	return stored != nil && stored.UID == s.lb.UID, err

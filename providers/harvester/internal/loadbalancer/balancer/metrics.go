@@ -17,21 +17,21 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// scrapeLimit is how long a scrape waits for load balancers to be known.
+// scrapeLimit is how long a scrape waits for the cache of load balancers.
 const scrapeLimit = 5 * time.Second
 
-// census counts load balancers by how they are whenever it is asked:
+// census is a collector that counts load balancers by state at each scrape:
 //
 //	harvester_load_balancers{workload,ready,reason}  workload is vm or cluster; ready is True, False or Unknown, and reason why it is not True
 //
-// Only the manager that leads says so.
+// Only the leader exports it.
 type census struct {
 	known client.Reader
 	leads <-chan struct{}
 	desc  *prometheus.Desc
 }
 
-// CountBalancers has the load balancers counted that the manager knows.
+// CountBalancers registers a collector that counts the cached load balancers.
 func CountBalancers(mgr ctrl.Manager, registry prometheus.Registerer) error {
 	c := &census{known: mgr.GetClient(), leads: mgr.Elected(), desc: prometheus.NewDesc(lbv1.BalancersMetric,
 		"Load balancers by what is balanced, and by what their condition Ready says.", []string{"workload", "ready", "reason"}, nil)}
@@ -54,7 +54,7 @@ func (c *census) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
 	defer cancel()
 	list := &lbv1.LoadBalancerList{}
-	if err := c.known.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // they are only looked at
+	if err := c.known.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // read-only
 		to <- prometheus.NewInvalidMetric(c.desc, fmt.Errorf("listing load balancers: %w", err))
 		return
 	}
@@ -63,7 +63,7 @@ func (c *census) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// readiness is what load balancers are counted by.
+// readiness holds the labels of the metric.
 type readiness struct{ workload, ready, reason string }
 
 func counted(all []lbv1.LoadBalancer) map[readiness]int {

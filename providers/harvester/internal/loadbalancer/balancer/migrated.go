@@ -12,7 +12,7 @@ import (
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions;customresourcedefinitions/status,verbs=patch,resourceNames=loadbalancers.loadbalancer.harvesterhci.io
 // +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=get;list;patch
 
-// Migrated is the kind that v1alpha1 has, too.
+// Migrated returns the kind that also has v1alpha1.
 func Migrated() []manager.Migrated {
 	return []manager.Migrated{{Object: &lbv1.LoadBalancer{}}}
 }

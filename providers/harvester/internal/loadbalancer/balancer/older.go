@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// asksField of a load balancer is "true" while a client of v1alpha1 wants machines that nobody has found yet.
+// asksField of a load balancer is "true" while it has requested backends that have not been found.
 const asksField = "asks"
 
 func asks(o client.Object) []string {
@@ -26,14 +26,14 @@ func asks(o client.Object) []string {
 	return nil
 }
 
-// askingFor are the load balancers that may ask for an instance.
+// askingFor returns the load balancers that may have requested an instance.
 func (r *Reconciler) askingFor(ctx context.Context, o client.Object) []ctrl.Request {
 	return watch.Requests[*lbv1.LoadBalancer](ctx, r.Client, &lbv1.LoadBalancerList{}, nil,
 		client.InNamespace(o.GetNamespace()), client.MatchingFields{asksField: "true"})
 }
 
-// complete looks up what v1alpha1 says in another way, and stores it before anything else is done: the load balancer keeps the address that
-// it has, or gives it back to the pool that it is of.
+// complete resolves what v1alpha1 expresses differently and stores it before any other change, so that the load balancer keeps its
+// address, or releases it to the right pool.
 func (s *scope) complete(ctx context.Context) error {
 	pools, machines := &lbv1.IPPoolList{}, &kubevirtv1.VirtualMachineInstanceList{}
 	if loadbalancer.NeedsPool(s.lb) {

@@ -22,8 +22,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// serve makes the EndpointSlices and the Service of a load balancer that has an address, in this order: kube-vip announces no Service that
-// leads nowhere. It returns the Service, and why the load balancer cannot be reached.
+// serve reconciles the EndpointSlices and the Service of a load balancer with an address, in this order: kube-vip announces no Service
+// without endpoints. It returns the Service, and why the load balancer is not reachable.
 func (s *scope) serve(ctx context.Context) (*corev1.Service, problem, error) {
 	service, err := reconcile.Find(ctx, s.Client, s.key(), &corev1.Service{})
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *scope) serve(ctx context.Context) (*corev1.Service, problem, error) {
 	return service, problemOf(s.lb, service, backends, endpoints(s.lb, backends, main, answers)), nil
 }
 
-// addresses are what the status says of the machines: one address of each, and first of all that of IPv4, which is all that it has said ever.
+// addresses returns the addresses of the machines for the status: one per machine, preferably IPv4, as the status has always had.
 func addresses(backends []backend) []string {
 	var all []string
 	for _, b := range backends {
@@ -75,7 +75,7 @@ func foreign(kind string, o client.Object) problem {
 		kind, o.GetNamespace(), o.GetName())}
 }
 
-// backends are the machines behind the load balancer. They are found by one label of the selector, and looked at for the others.
+// backends returns the machines behind the load balancer. It looks them up by one label of the selector and filters by the others.
 func (s *scope) backends(ctx context.Context) ([]backend, error) {
 	var found []*kubevirtv1.VirtualMachineInstance
 	for _, term := range terms(s.lb.Spec.BackendServerSelector) {
@@ -91,7 +91,7 @@ func (s *scope) backends(ctx context.Context) ([]backend, error) {
 	return backendsOf(s.lb, found), nil
 }
 
-// slices are the EndpointSlices that lead traffic of the Service of the load balancer's name, by name.
+// slices returns the EndpointSlices of the Service with the load balancer's name, by name.
 func (s *scope) slices(ctx context.Context) (map[string]*discoveryv1.EndpointSlice, error) {
 	list := &discoveryv1.EndpointSliceList{}
 	if err := s.Client.List(ctx, list, client.InNamespace(s.lb.Namespace), client.MatchingFields{serviceField: s.lb.Name}); err != nil {
@@ -104,8 +104,8 @@ func (s *scope) slices(ctx context.Context) (map[string]*discoveryv1.EndpointSli
 	return all, nil
 }
 
-// check has the machines be checked as the load balancer wants it, and returns which of them are healthy. A machine that was so before, as
-// the slices say, is so until checks say otherwise.
+// check updates the health checks of the machines and returns which machines are healthy. A machine that is ready in the EndpointSlices
+// counts as healthy until its checks fail.
 func (s *scope) check(
 	check health.Check, checked bool, backends []backend, before map[string]*discoveryv1.EndpointSlice,
 ) map[netip.Addr]bool {
@@ -132,7 +132,7 @@ func (s *scope) check(
 	return s.Health.Set(s.key(), check, machines)
 }
 
-// lead makes the EndpointSlices what they are to be. What others have made for the Service stays.
+// lead creates, updates and deletes the EndpointSlices. It keeps those that other clients have created for the Service.
 func (s *scope) lead(ctx context.Context, before, wanted map[string]*discoveryv1.EndpointSlice) (problem, error) {
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if why, err := s.leadOne(ctx, before[name], wanted[name]); err != nil || why != (problem{}) {
@@ -155,7 +155,7 @@ func (s *scope) leadOne(ctx context.Context, slice, wanted *discoveryv1.Endpoint
 		if !apierrors.IsAlreadyExists(err) {
 			return s.refused(err, "EndpointSlice "+wanted.Name)
 		}
-		slice = &discoveryv1.EndpointSlice{} // the cache does not show it yet, or it is for another Service
+		slice = &discoveryv1.EndpointSlice{} // not in the cache yet, or for another Service
 		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(wanted), slice); err != nil {
 			return problem{}, fmt.Errorf("reading EndpointSlice: %w", err)
 		}
@@ -166,7 +166,7 @@ func (s *scope) leadOne(ctx context.Context, slice, wanted *discoveryv1.Endpoint
 	before := slice.DeepCopy()
 	shapeSlice(s.lb, slice)
 	slice.Endpoints = wanted.Endpoints
-	if slice.AddressType != wanted.AddressType { // which cannot be changed; the event of the deletion has it made again
+	if slice.AddressType != wanted.AddressType { // it is immutable; the deletion event enqueues the load balancer
 		return problem{reasonWaiting, waitingForAddress}, client.IgnoreNotFound(s.Client.Delete(ctx, slice))
 	}
 	if equality.Semantic.DeepEqual(before, slice) {
@@ -175,7 +175,7 @@ func (s *scope) leadOne(ctx context.Context, slice, wanted *discoveryv1.Endpoint
 	return s.refused(s.Client.Patch(ctx, slice, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})), "EndpointSlice "+slice.Name)
 }
 
-// announce makes the Service what it is to be, and returns it as it is.
+// announce creates or updates the Service and returns it.
 func (s *scope) announce(ctx context.Context, service *corev1.Service) (*corev1.Service, problem, error) {
 	if service == nil {
 		made := &corev1.Service{}
@@ -202,7 +202,7 @@ func (s *scope) announce(ctx context.Context, service *corev1.Service) (*corev1.
 	return service, why, err
 }
 
-// refused is what becomes of a write. Invalid is what the load balancer asks for, and only its user can change that.
+// refused converts the error of a write. An invalid object results from the load balancer, and only the user can correct that.
 func (s *scope) refused(err error, what string) (problem, error) {
 	if apierrors.IsInvalid(err) {
 		return problem{reasonRefused, fmt.Sprintf("%s is refused: %s: correct the load balancer", what, err)}, nil
@@ -213,7 +213,7 @@ func (s *scope) refused(err error, what string) (problem, error) {
 	return problem{}, nil
 }
 
-// withdraw removes the load balancer's EndpointSlices: they would lead another's traffic.
+// withdraw deletes the load balancer's EndpointSlices, because they would be used by another Service.
 func (s *scope) withdraw(ctx context.Context) error {
 	s.Health.Remove(s.key())
 	s.lb.Status.Address, s.lb.Status.BackendServers = "", nil

@@ -27,22 +27,22 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Fields that objects are found by.
+// Index fields.
 const (
-	// selectorField of a load balancer has terms that say which machines concern it.
+	// selectorField of a load balancer has the terms of its selector.
 	selectorField = "spec.backendServerSelector"
 	// labelField of an instance has its labels as terms.
 	labelField = "metadata.labels"
 	// waitsField of a load balancer is "true" while it waits for an address.
 	waitsField = "waits"
-	// serviceField of an EndpointSlice is the Service whose traffic it leads.
+	// serviceField of an EndpointSlice is its Service.
 	serviceField = "metadata.labels." + discoveryv1.LabelServiceName
 )
 
-// term is a label with a value.
+// term formats a label and its value.
 func term(key, value string) string { return key + "=" + value }
 
-// terms are labels of which a machine has one that the selector selects: those of its first key. The others are looked at then.
+// terms returns the labels of the first key of the selector: a selected machine has one of them. The other keys are checked afterwards.
 func terms(selector map[string][]string) []string {
 	if len(selector) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func terms(selector map[string][]string) []string {
 	return slices.Compact(all)
 }
 
-// SetupWithManager adds the controller, and the health checks, which run as long as it does.
+// SetupWithManager adds the controller, and the health checks, which run with it.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -113,7 +113,7 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// balancerOf is the load balancer of an EndpointSlice's Service; that of the EndpointSlice's own name, too, which it may be in the way of.
+// balancerOf enqueues the load balancer of an EndpointSlice's Service, and that of the EndpointSlice's own name, which it may block.
 func balancerOf(_ context.Context, o client.Object) []reconcile.Request {
 	requests := []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
 	if name := o.GetLabels()[discoveryv1.LabelServiceName]; name != "" && name != o.GetName() {
@@ -122,7 +122,7 @@ func balancerOf(_ context.Context, o client.Object) []reconcile.Request {
 	return requests
 }
 
-// leadingTo are the load balancers that select a machine.
+// leadingTo enqueues the load balancers that select a machine.
 func (r *Reconciler) leadingTo(ctx context.Context, o client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	for key, value := range o.GetLabels() {
@@ -133,14 +133,14 @@ func (r *Reconciler) leadingTo(ctx context.Context, o client.Object) []reconcile
 	return requests
 }
 
-// waitingFor are the load balancers that wait for an address which a pool may give.
+// waitingFor enqueues the load balancers that wait for an address that a pool may have.
 func (r *Reconciler) waitingFor(ctx context.Context, o client.Object) []reconcile.Request {
 	return watch.Requests(ctx, r.Client, &lbv1.LoadBalancerList{}, func(lb *lbv1.LoadBalancer) bool {
 		return lb.Spec.IPPool == "" || lb.Spec.IPPool == o.GetName()
 	}, client.MatchingFields{waitsField: "true"})
 }
 
-// serviceChanged drops updates of what nobody looks at here.
+// serviceChanged filters updates of fields that the controller does not read.
 func serviceChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		was, is := e.ObjectOld.(*corev1.Service), e.ObjectNew.(*corev1.Service)
@@ -150,7 +150,7 @@ func serviceChanged() predicate.Predicate {
 	}}
 }
 
-// machineChanged drops updates that change neither who selects a machine nor where it is reached.
+// machineChanged filters updates that change neither which load balancers select a machine nor its addresses.
 func machineChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		was, is := e.ObjectOld.(*kubevirtv1.VirtualMachineInstance), e.ObjectNew.(*kubevirtv1.VirtualMachineInstance)
@@ -160,7 +160,7 @@ func machineChanged() predicate.Predicate {
 	}}
 }
 
-// poolHasMore drops updates of pools after which they give nobody more than before, above all those by which addresses are taken.
+// poolHasMore filters updates of pools that free no address for a waiting load balancer, in particular allocations.
 func poolHasMore() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		was, is := e.ObjectOld.(*lbv1.IPPool), e.ObjectNew.(*lbv1.IPPool)

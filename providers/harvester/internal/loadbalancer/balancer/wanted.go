@@ -19,11 +19,11 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// mostEndpoints is how many an EndpointSlice can have.
+// mostEndpoints is the maximum number of endpoints of an EndpointSlice.
 const mostEndpoints = 1000
 
-// belongs reports whether a Service or an EndpointSlice of the load balancer's name is the load balancer's: it owns it, or it is marked as a
-// load balancer's and nobody owns it, as one that was made before the load balancer was.
+// belongs reports whether a Service or an EndpointSlice with the load balancer's name belongs to it: the load balancer owns it, or it has
+// the label of a load balancer and no owner, because it was created before the load balancer.
 func belongs(lb *lbv1.LoadBalancer, o client.Object) bool {
 	owners := o.GetOwnerReferences()
 	if slices.ContainsFunc(owners, func(ref metav1.OwnerReference) bool { return ref.UID == lb.UID }) {
@@ -32,7 +32,7 @@ func belongs(lb *lbv1.LoadBalancer, o client.Object) bool {
 	return len(owners) == 0 && o.GetLabels()[lbv1.ServiceLabel] == "true"
 }
 
-// mark makes an object the load balancer's.
+// mark labels an object as a load balancer's and adds the owner reference.
 func mark(lb *lbv1.LoadBalancer, o client.Object) {
 	labels := o.GetLabels()
 	if labels == nil {
@@ -48,7 +48,7 @@ func mark(lb *lbv1.LoadBalancer, o client.Object) {
 	}
 }
 
-// shapeService makes a Service, which may be new, as the load balancer wants it, and leaves alone what others add.
+// shapeService sets the fields of a new or existing Service and keeps what other clients have added.
 func shapeService(lb *lbv1.LoadBalancer, service *corev1.Service) {
 	service.Namespace, service.Name = lb.Namespace, lb.Name
 	mark(lb, service)
@@ -60,12 +60,12 @@ func shapeService(lb *lbv1.LoadBalancer, service *corev1.Service) {
 	if parsed, err := netip.ParseAddr(address); err == nil && parsed.Is6() && spec.ClusterIP == "" {
 		spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol}
 	}
-	spec.Selector = nil // it would have Kubernetes make EndpointSlices of Pods
+	spec.Selector = nil // with a selector, Kubernetes would create EndpointSlices of Pods
 	spec.LoadBalancerIP = address
 	spec.Ports = servicePorts(lb.Spec.Listeners, spec.Ports)
 }
 
-// servicePorts are the listeners. What others have added to the same port before, such as its node port, stays.
+// servicePorts returns the ports of the listeners. Other fields of an existing port, such as its node port, are kept.
 func servicePorts(listeners []lbv1.Listener, before []corev1.ServicePort) []corev1.ServicePort {
 	ports := make([]corev1.ServicePort, 0, len(listeners))
 	for _, l := range listeners {
@@ -80,7 +80,7 @@ func servicePorts(listeners []lbv1.Listener, before []corev1.ServicePort) []core
 	return ports
 }
 
-// family is the one that traffic comes in by.
+// family returns the address family of the load balancer's traffic.
 func family(lb *lbv1.LoadBalancer, service *corev1.Service) discoveryv1.AddressType {
 	if service != nil && len(service.Spec.IPFamilies) > 0 {
 		return discoveryv1.AddressType(service.Spec.IPFamilies[0])
@@ -91,7 +91,7 @@ func family(lb *lbv1.LoadBalancer, service *corev1.Service) discoveryv1.AddressT
 	return discoveryv1.AddressTypeIPv4
 }
 
-// endpoints are where a load balancer leads, in one family. Ready are those that answer.
+// endpoints returns the endpoints of a load balancer in one family. Healthy ones are ready.
 func endpoints(lb *lbv1.LoadBalancer, backends []backend, family discoveryv1.AddressType, healthy func(netip.Addr) bool) []discoveryv1.Endpoint {
 	var all []discoveryv1.Endpoint
 	for _, b := range backends {
@@ -107,7 +107,7 @@ func endpoints(lb *lbv1.LoadBalancer, backends []backend, family discoveryv1.Add
 	return all
 }
 
-// isReady reports whether traffic goes to an endpoint that is a machine.
+// isReady reports whether an endpoint is a machine that receives traffic.
 func isReady(e discoveryv1.Endpoint) bool {
 	return !isPlaceholder(e) && ptr.Deref(e.Conditions.Ready, false)
 }
@@ -116,8 +116,8 @@ func isPlaceholder(e discoveryv1.Endpoint) bool {
 	return e.TargetRef != nil && e.TargetRef.UID == lbv1.PlaceholderUID
 }
 
-// placeholder is behind a load balancer as long as no machine is that answers. Without one kube-vip would not announce it, and the host
-// would take what comes in for itself.
+// placeholder returns the endpoint of a load balancer without healthy machines. Without an endpoint, kube-vip would not announce the
+// address, and the host would process the traffic itself.
 func placeholder(lb *lbv1.LoadBalancer, family discoveryv1.AddressType) discoveryv1.Endpoint {
 	address := lbv1.PlaceholderAddress
 	if family == discoveryv1.AddressTypeIPv6 {
@@ -129,8 +129,8 @@ func placeholder(lb *lbv1.LoadBalancer, family discoveryv1.AddressType) discover
 	}
 }
 
-// wantedSlices are the EndpointSlices of a load balancer by name. One of the family that traffic comes in by is always there; of the other
-// one there is when machines have addresses of it. The first of IPv4 has the load balancer's name.
+// wantedSlices returns the desired EndpointSlices of a load balancer by name. There is always one of the family of its traffic, and one
+// of the other family if machines have addresses of it. The first one of IPv4 has the load balancer's name.
 func wantedSlices(
 	lb *lbv1.LoadBalancer, main discoveryv1.AddressType, backends []backend, healthy func(netip.Addr) bool,
 ) map[string]*discoveryv1.EndpointSlice {
@@ -163,7 +163,7 @@ func sliceName(lb *lbv1.LoadBalancer, family discoveryv1.AddressType, number int
 	return name
 }
 
-// shapeSlice gives a slice what all of a load balancer's have.
+// shapeSlice sets the fields that all EndpointSlices of a load balancer share.
 func shapeSlice(lb *lbv1.LoadBalancer, slice *discoveryv1.EndpointSlice) {
 	mark(lb, slice)
 	slice.Labels[discoveryv1.LabelServiceName] = lb.Name

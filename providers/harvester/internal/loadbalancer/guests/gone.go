@@ -17,17 +17,17 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// Orphans drives load balancers as the manager finds them when it starts: a guest cluster may have been removed, machines and all, while no
-// manager ran that could have seen it.
+// Orphans reconciles the load balancers that exist when the manager starts: a guest cluster may have been removed, with its machines,
+// while no manager was running.
 type Orphans struct {
 	Client client.Client
-	// Live reads what is stored.
+	// Live reads from the API server.
 	Live client.Reader
 }
 
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=list
 
-// Reconcile deletes a load balancer whose guest cluster is gone. Who cannot find that out deletes nothing, and tries again.
+// Reconcile deletes a load balancer whose guest cluster was removed. If it cannot determine that, it deletes nothing and retries.
 func (o *Orphans) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	lb, err := reconcile.Find(ctx, o.Client, req.NamespacedName, &lbv1.LoadBalancer{})
 	if err != nil || lb == nil || !mayBeOrphan(lb) {
@@ -42,22 +42,22 @@ func (o *Orphans) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 		return ctrl.Result{}, err
 	}
 	ctrl.LoggerFrom(ctx).Info("Deleting a load balancer whose guest cluster was removed while nobody saw it", "guestCluster", servedBy(lb))
-	err = o.Client.Delete(ctx, lb, client.Preconditions{UID: &lb.UID, ResourceVersion: &lb.ResourceVersion}) // who writes it is there
+	err = o.Client.Delete(ctx, lb, client.Preconditions{UID: &lb.UID, ResourceVersion: &lb.ResourceVersion}) // else it is in use
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("deleting load balancer %s of a guest cluster that is gone: %w", lb.Name, err)
 	}
 	return ctrl.Result{}, nil
 }
 
-// mayBeOrphan reports whether a load balancer is of a guest cluster that is known to have had machines here. One that goes with a machine
-// is the machines' business.
+// mayBeOrphan reports whether a load balancer belongs to a guest cluster that is known to have had machines here. Machines handles a load
+// balancer that is deleted with a machine.
 func mayBeOrphan(lb *lbv1.LoadBalancer) bool {
 	return servedBy(lb) != "" && lb.DeletionTimestamp.IsZero() && lb.Annotations[lbv1.MachinesSeenAnnotation] == "true" &&
 		lb.Annotations[lbv1.GoesWithAnnotation] == ""
 }
 
-// isGone reports whether neither a machine of a guest cluster is left, in whatever namespace, nor a disk of one. When Rancher removes a
-// cluster, disks go with their machines; those of a machine that was only deleted, or is to be restored, stay.
+// isGone reports whether no machine of a guest cluster is left in any namespace, and no disk. When Rancher removes a cluster, disks are
+// deleted with their machines; those of a machine that was only deleted, or will be restored, stay.
 func (o *Orphans) isGone(ctx context.Context, namespace, cluster string) (bool, error) {
 	for _, kind := range []string{"VirtualMachineList", "VirtualMachineInstanceList"} {
 		left := &metav1.PartialObjectMetadataList{}
@@ -81,7 +81,7 @@ func (o *Orphans) isGone(ctx context.Context, namespace, cluster string) (bool, 
 	return true, nil
 }
 
-// see writes down on the load balancers of the machine's guest cluster that it has machines here.
+// see records on the load balancers of the machine's guest cluster that the cluster has machines here.
 func (m *Machines) see(ctx context.Context, vm client.Object) error {
 	if clusterOf(vm) == "" {
 		return nil

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guests takes the load balancers of a guest cluster that is removed away with its machines, whose cloud provider is not there any
-// more to do it. It needs no finalizer on virtual machines for that, and takes off those that Harvester's load balancer has put there before.
+// Package guests deletes the load balancers of a guest cluster that is being removed, after its machines, because its cloud provider no
+// longer runs. It needs no finalizer on virtual machines for that, and removes those that Harvester's load balancer has added earlier.
 package guests
 
 import (
@@ -25,10 +25,10 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Machines drives virtual machines, of which it reads the metadata only.
+// Machines reconciles virtual machines. It reads only their metadata.
 type Machines struct {
 	Client client.Client
-	// Filter drops the load balancers of other managers.
+	// Filter ignores load balancers of other managers.
 	Filter   watch.Filter
 	Recorder events.EventRecorder
 
@@ -39,9 +39,9 @@ type Machines struct {
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile has the load balancers of the machine's guest cluster go with it, when the cluster is being removed and it is the last one: any
-// machine may announce their addresses as long as it runs. That they are to is written on them as soon as the machine says so: a machine that
-// has gone is not asked any more.
+// Reconcile deletes the load balancers of the machine's guest cluster after the machine, if the cluster is being removed and the machine
+// is the last one: any machine may announce their addresses while it runs. The load balancers are marked as soon as the machine shows the
+// removal, because a deleted machine cannot be read any more.
 func (m *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	vm, err := reconcile.Find(ctx, m.Client, req.NamespacedName, machine())
 	if err != nil {
@@ -58,14 +58,14 @@ func (m *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return reconcile.Outcome(ctrl.Result{}, err)
 }
 
-// machine is an empty one.
+// machine returns an empty object for the metadata of a machine.
 func machine() *metav1.PartialObjectMetadata {
 	vm := &metav1.PartialObjectMetadata{}
 	vm.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind)
 	return vm
 }
 
-// clusterOf is the guest cluster of a machine that Rancher made, "" for others.
+// clusterOf returns the guest cluster of a machine created by Rancher, or "".
 func clusterOf(vm client.Object) string {
 	if vm.GetLabels()[lbv1.CreatorLabel] != lbv1.RancherCreator {
 		return ""
@@ -73,12 +73,12 @@ func clusterOf(vm client.Object) string {
 	return vm.GetLabels()[lbv1.MachineClusterLabel]
 }
 
-// leaves reports whether a machine is one of a guest cluster that is being removed.
+// leaves reports whether a machine belongs to a guest cluster that is being removed.
 func leaves(vm client.Object) bool {
 	return clusterOf(vm) != "" && vm.GetAnnotations()[lbv1.RemovalAnnotation] == "true"
 }
 
-// remove deletes the load balancers that were to go with a machine that has gone. Those of a cluster that has others go with one of them.
+// remove deletes the load balancers marked with a deleted machine. If the cluster has other machines, it marks them with one of those.
 func (m *Machines) remove(ctx context.Context, key client.ObjectKey) error {
 	going, err := m.balancers(ctx, key.Namespace, client.MatchingFields{goesWithField: key.Name})
 	if err != nil {
@@ -102,8 +102,8 @@ func (m *Machines) remove(ctx context.Context, key client.ObjectKey) error {
 	return nil
 }
 
-// left reports whether the machine that is gone was the last one of a load balancer's cluster, and otherwise which one is to be removed next;
-// "" for none of them.
+// left reports whether a load balancer's cluster has no machine any more. Otherwise it returns the machine to mark it with, or "" if none
+// is being removed.
 func (m *Machines) left(ctx context.Context, lb *lbv1.LoadBalancer) (last bool, next string, _ error) {
 	machines, err := machinesOf(ctx, m.Client, lb)
 	if err != nil {
@@ -117,7 +117,7 @@ func (m *Machines) left(ctx context.Context, lb *lbv1.LoadBalancer) (last bool, 
 	return len(machines) == 0, next, nil
 }
 
-// machinesOf are the machines of a load balancer's guest cluster in its namespace, as far as is known.
+// machinesOf returns the cached machines of a load balancer's guest cluster in its namespace.
 func machinesOf(ctx context.Context, known client.Reader, lb *lbv1.LoadBalancer) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind.GroupVersion().WithKind("VirtualMachineList"))
@@ -127,7 +127,7 @@ func machinesOf(ctx context.Context, known client.Reader, lb *lbv1.LoadBalancer)
 	return list.Items, nil
 }
 
-// mark writes on the load balancers of the machine's guest cluster whether they are to go with it.
+// mark updates the marks of the load balancers of the machine's guest cluster.
 func (m *Machines) mark(ctx context.Context, vm *metav1.PartialObjectMetadata) error {
 	by, wanted := client.MatchingFields{goesWithField: vm.Name}, ""
 	if leaves(vm) {
@@ -140,7 +140,7 @@ func (m *Machines) mark(ctx context.Context, vm *metav1.PartialObjectMetadata) e
 	for i := range all {
 		lb := &all[i]
 		if has := lb.Annotations[lbv1.GoesWithAnnotation]; has == wanted || wanted != "" && has != "" {
-			continue // another machine of the cluster is as good
+			continue // another machine of the cluster is marked
 		}
 		if err := m.goWith(ctx, lb, wanted); err != nil {
 			return err
@@ -149,7 +149,7 @@ func (m *Machines) mark(ctx context.Context, vm *metav1.PartialObjectMetadata) e
 	return nil
 }
 
-// goWith writes on a load balancer which machine it goes with; "" for none.
+// goWith marks a load balancer with a machine; "" removes the mark.
 func (m *Machines) goWith(ctx context.Context, lb *lbv1.LoadBalancer, name string) error {
 	before := lb.DeepCopy()
 	metav1.SetMetaDataAnnotation(&lb.ObjectMeta, lbv1.GoesWithAnnotation, name)
@@ -159,7 +159,7 @@ func (m *Machines) goWith(ctx context.Context, lb *lbv1.LoadBalancer, name strin
 	return m.write(ctx, before, lb)
 }
 
-// write stores what is written on a load balancer, and tells when somebody undoes it.
+// write stores a mark on a load balancer, and records an event if another client reverts it.
 func (m *Machines) write(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
 	err := m.marks.Write(ctx, m.Client, before, lb)
 	if undone, news := patch.News(err); news {
@@ -179,7 +179,7 @@ func (m *Machines) balancers(ctx context.Context, namespace string, by client.Ma
 	return slices.DeleteFunc(list.Items, func(lb lbv1.LoadBalancer) bool { return !m.Filter.Passes(&lb) }), nil
 }
 
-// removeFinalizer stores that an object does not have a finalizer any more.
+// removeFinalizer stores the removal of a finalizer.
 func removeFinalizer(ctx context.Context, c client.Client, without client.Object, finalizer string) error {
 	before := without.DeepCopyObject().(client.Object)
 	controllerutil.AddFinalizer(before, finalizer)
@@ -190,14 +190,14 @@ func removeFinalizer(ctx context.Context, c client.Client, without client.Object
 	return nil
 }
 
-// Instances drives instances of virtual machines.
+// Instances reconciles instances of virtual machines.
 type Instances struct {
 	Client client.Client
 }
 
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachineinstances,verbs=get;list;watch;patch
 
-// Reconcile takes off what Harvester's load balancer has put on every instance.
+// Reconcile removes the finalizer that Harvester's load balancer has added to every instance.
 func (i *Instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	vmi, err := reconcile.Find(ctx, i.Client, req.NamespacedName, &kubevirtv1.VirtualMachineInstance{})
 	if err != nil || vmi == nil || !controllerutil.RemoveFinalizer(vmi, lbv1.VMIFinalizer) {

@@ -26,15 +26,15 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Fields that objects are found by.
+// Index fields.
 const (
-	// clusterField is the guest cluster of a machine, and that of a load balancer which is for a guest cluster.
+	// clusterField is the guest cluster of a machine, or of a load balancer for a guest cluster.
 	clusterField = "guestCluster"
-	// goesWithField is the machine that a load balancer goes with.
+	// goesWithField is the machine that a load balancer is marked with.
 	goesWithField = "goesWith"
 )
 
-// SetupWithManager adds the controllers of virtual machines and of their instances.
+// SetupWithManager adds the controllers of virtual machines and their instances.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, filter watch.Filter, options controller.Options) error {
 	m := &Machines{Client: mgr.GetClient(), Filter: filter, Recorder: manager.Recorder(mgr, "loadbalancer-virtualmachine")}
 	if err := m.setup(ctx, mgr, options); err != nil {
@@ -90,8 +90,8 @@ func ifAny(value string) []string {
 	return []string{value}
 }
 
-// servedBy is the guest cluster of a load balancer that is for one, "" for others, and for one whose cluster nobody has named: a cluster that has
-// that name is not the only one whose load balancers have it.
+// servedBy returns the guest cluster of a load balancer for a guest cluster, or "". It returns "" for the default cluster name, which
+// several clusters may share.
 func servedBy(o client.Object) string {
 	cluster := o.GetLabels()[lbv1.GuestClusterLabel]
 	if o.(*lbv1.LoadBalancer).Spec.WorkloadType != lbv1.WorkloadCluster || cluster == loadbalancer.AnyCluster {
@@ -100,7 +100,7 @@ func servedBy(o client.Object) string {
 	return cluster
 }
 
-// of are the machines that a load balancer may go with.
+// of returns the machines that a load balancer may be marked with.
 func (m *Machines) of(ctx context.Context, o client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	if name := o.GetAnnotations()[lbv1.GoesWithAnnotation]; name != "" {
@@ -117,7 +117,7 @@ func (m *Machines) of(ctx context.Context, o client.Object) []reconcile.Request 
 		client.InNamespace(o.GetNamespace()), client.MatchingFields{clusterField: cluster})...)
 }
 
-// concerns passes machines that something is to be done for, or was.
+// concerns filters machines that need to be reconciled.
 func concerns() predicate.Predicate {
 	concerned := func(o client.Object) bool {
 		return clusterOf(o) != "" || controllerutil.ContainsFinalizer(o, lbv1.VMFinalizer)

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package health finds out which machines behind load balancers answer. Checker connects to each of them again and again, to many at a
-// time but never to more than a given number, and tells whose load balancer has other healthy machines than before.
+// Package health checks which machines behind load balancers are healthy. Checker periodically connects to each of them, with a limited
+// number of concurrent connections, and enqueues load balancers whose healthy machines have changed.
 package health
 
 import (
@@ -21,7 +21,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// What a check is that does not say it.
+// Defaults of a check.
 const (
 	defaultSuccesses = 1
 	defaultFailures  = 3
@@ -29,19 +29,18 @@ const (
 	defaultTimeout   = 3 * time.Second
 )
 
-// DefaultConnections is how many machines are connected to at the same time.
+// DefaultConnections is the default maximum number of concurrent connections.
 const DefaultConnections = 1024
 
-// Check is how the machines of a load balancer are looked at.
+// Check configures the health checks of a load balancer.
 type Check struct {
 	Port uint16
-	// Successes and Failures are how many in a row make a machine healthy, or take that from it.
+	// Successes and Failures are the numbers of consecutive results that make a machine healthy or unhealthy.
 	Successes, Failures uint
 	Period, Timeout     time.Duration
 }
 
-// Of is the check of a load balancer, with Harvester's values for what it does not say. It is false for a load balancer that does not want
-// its machines checked.
+// Of returns the check of a load balancer with Harvester's defaults. It returns false if the load balancer has no health check.
 func Of(spec *lbv1.HealthCheck) (Check, bool) {
 	if spec == nil || spec.Port == 0 || spec.Port > math.MaxUint16 {
 		return Check{}, false
@@ -66,17 +65,17 @@ func seconds(value uint, otherwise time.Duration) time.Duration {
 	return time.Duration(min(value, math.MaxInt32)) * time.Second
 }
 
-// Machine is one behind a load balancer.
+// Machine is a machine behind a load balancer.
 type Machine struct {
-	// ID tells it from another that has its address later.
+	// ID distinguishes it from a later machine with the same address.
 	ID types.UID
-	// Healthy is what it is taken for until checks say otherwise.
+	// Healthy is the initial state, until the checks change it.
 	Healthy bool
 }
 
-// Checker checks machines while Start runs. New makes one. Its methods may be called from any goroutine and wait for nothing but each other.
+// Checker checks machines while Start runs. Its methods may be called from any goroutine and block only on each other.
 type Checker struct {
-	// Dial connects to machines. It is set before Start, if at all.
+	// Dial connects to machines. It may be set before Start.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	connections int
@@ -87,31 +86,31 @@ type Checker struct {
 	mu       sync.Mutex
 	machines map[types.NamespacedName]map[netip.Addr]*machine
 	due      schedule
-	// slow are machines that have not answered in time before, and are to be asked again. As long as they keep a connection for the whole
-	// timeout, they have a part of all connections only: those that answer are looked at in time.
+	// slow are due machines whose last check timed out. Because they occupy a connection for the whole timeout, they get only a part of
+	// all connections, so that other machines are checked in time.
 	slow                   []*machine
 	inFlight, slowInFlight int
 	changed                func(types.NamespacedName)
 }
 
-// machine is one behind one load balancer. It is guarded by the Checker's lock.
+// machine is a machine behind one load balancer. It is guarded by the Checker's lock.
 type machine struct {
 	of      types.NamespacedName
 	address netip.Addr
 	id      types.UID
 	check   Check
 	healthy bool
-	// row is how many results in a row say the contrary of healthy.
+	// row is the number of consecutive results that contradict healthy.
 	row uint
-	// hangs says that the last connection was not made in time.
+	// hangs is set if the last check timed out.
 	hangs bool
 	gone  bool
-	// at is when it is to be looked at, place where it is in the schedule; -1 while it is not.
+	// at is when the next check is due. place is its index in the schedule, or -1.
 	at    time.Time
 	place int
 }
 
-// New makes a Checker that has so many connections at the same time; metrics may be nil.
+// New returns a Checker with a maximum number of concurrent connections. metrics may be nil.
 func New(connections int, metrics *Metrics) *Checker {
 	return &Checker{
 		Dial: (&net.Dialer{KeepAlive: -1}).DialContext, connections: max(connections, 1), metrics: metrics, wake: make(chan struct{}, 1),
@@ -119,7 +118,7 @@ func New(connections int, metrics *Metrics) *Checker {
 	}
 }
 
-// Source has a controller reconcile each load balancer that has other healthy machines than before.
+// Source returns a source that enqueues each load balancer whose healthy machines have changed.
 func (c *Checker) Source() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		c.mu.Lock()
@@ -129,8 +128,8 @@ func (c *Checker) Source() source.Source {
 	})
 }
 
-// Set has the machines of a load balancer checked, and no others of it. One that is checked already stays as healthy as it is. It returns
-// which of them are healthy.
+// Set replaces the machines of a load balancer. Machines that are already checked keep their state. It returns which machines are
+// healthy.
 func (c *Checker) Set(of types.NamespacedName, check Check, machines map[netip.Addr]Machine) map[netip.Addr]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +149,7 @@ func (c *Checker) Set(of types.NamespacedName, check Check, machines map[netip.A
 			c.schedule(m, soon(check.Period))
 		case m.check != check:
 			m.check, m.row = check, 0
-			if m.place >= 0 { // otherwise it is being looked at, and goes on as it is then
+			if m.place >= 0 { // otherwise a check is running, and the new settings apply after it
 				c.schedule(m, soon(check.Period))
 			}
 		}
@@ -161,7 +160,7 @@ func (c *Checker) Set(of types.NamespacedName, check Check, machines map[netip.A
 	return healthy
 }
 
-// Remove has no machine of the load balancer checked any more.
+// Remove stops the checks of a load balancer.
 func (c *Checker) Remove(of types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,7 +186,7 @@ func (c *Checker) drop(m *machine) {
 	}
 }
 
-// learn counts a result, and reports whether the machine is healthy, or not, only since then.
+// learn records a result and reports whether it has changed the state of the machine.
 func (m *machine) learn(answers bool) bool {
 	if answers == m.healthy {
 		m.row = 0

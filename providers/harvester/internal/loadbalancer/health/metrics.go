@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Metrics count checks.
+// Metrics are the metrics of health checks.
 type Metrics struct {
 	results  *prometheus.CounterVec
 	open     prometheus.Gauge
 	balanced prometheus.Gauge
 }
 
-// NewMetrics registers them.
+// NewMetrics registers the metrics.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// firstWithin is how soon a new machine is looked at, unless its period is shorter: machines that come together are not all connected
-	// to in one moment.
+	// firstWithin is the maximum delay of the first check, unless the period is shorter. It avoids connecting to all new machines at
+	// once.
 	firstWithin = time.Second
-	// jitter is by which part of it a period is longer or shorter, so that machines that came together part.
+	// jitter is the relative jitter of a period, so that machines added together are not checked together forever.
 	jitter = 0.1
 )
 
-// soon is until a machine is looked at for the first time.
+// soon returns the delay of the first check.
 func soon(period time.Duration) time.Duration {
 	return rand.N(max(min(period, firstWithin), 1)) //nolint:gosec // spreads checks, protects nothing
 }
 
-// later is until it is looked at again.
+// later returns the delay of the next check.
 func later(period time.Duration) time.Duration {
 	return time.Duration(float64(period) * (1 + jitter*(2*rand.Float64()-1))) //nolint:gosec // as above
 }
 
-// Start checks machines until ctx ends, and until no connection is open any more.
+// Start checks machines until ctx ends, and returns when all connections are closed.
 func (c *Checker) Start(ctx context.Context) error {
 	defer c.probes.Wait()
 	timer := time.NewTimer(0)
@@ -52,15 +52,15 @@ func (c *Checker) Start(ctx context.Context) error {
 	}
 }
 
-// again has Start look at the schedule.
+// again makes Start read the schedule again.
 func (c *Checker) again() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // it will already
+	default: // already pending
 	}
 }
 
-// begin connects to what is due. It returns when to come again, if something is due later that would have a connection.
+// begin starts the checks that are due. It returns the time until the next one, if a connection is available for it.
 func (c *Checker) begin(ctx context.Context, now time.Time) (time.Duration, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,12 +83,12 @@ func (c *Checker) begin(ctx context.Context, now time.Time) (time.Duration, bool
 		})
 	}
 	if len(c.due) == 0 || c.inFlight >= c.connections {
-		return 0, false // the next one that ends, or comes, begins it
+		return 0, false // the end of a check or a new machine triggers the next call
 	}
 	return c.due[0].at.Sub(now), true
 }
 
-// next takes a machine that is due. Those that hang are put aside when enough of them have a connection.
+// next returns a machine that is due. Slow machines are set aside when enough of them occupy a connection.
 func (c *Checker) next(now time.Time) *machine {
 	room := c.slowInFlight < max(c.connections/2, 1)
 	for room && len(c.slow) > 0 {
@@ -108,7 +108,7 @@ func (c *Checker) next(now time.Time) *machine {
 	return nil
 }
 
-// done learns of a connection.
+// done records the result of a check.
 func (c *Checker) done(m *machine, slow bool, port uint16, answers, hangs bool) {
 	changed, tell := c.note(m, slow, port, answers, hangs)
 	c.metrics.checked(answers, hangs)
@@ -135,10 +135,10 @@ func (c *Checker) note(m *machine, slow bool, port uint16, answers, hangs bool) 
 		notify, of := c.changed, m.of
 		tell = func() { notify(of) }
 	}
-	return port == m.check.Port && m.learn(answers), tell // what another port does says nothing any more
+	return port == m.check.Port && m.learn(answers), tell // a result for a former port is ignored
 }
 
-// connect reports whether a machine answers, and when it does not, whether it said nothing at all.
+// connect reports whether a machine accepts the connection, and otherwise whether the attempt timed out.
 func (c *Checker) connect(ctx context.Context, to netip.AddrPort, timeout time.Duration) (answers, hangs bool) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -147,7 +147,7 @@ func (c *Checker) connect(ctx context.Context, to netip.AddrPort, timeout time.D
 		return false, errors.Is(err, context.DeadlineExceeded) || isTimeout(err)
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // nothing was sent that could be lost, and the port is free again at once
+		_ = tcp.SetLinger(0) // no data was sent, and the port is free immediately
 	}
 	_ = conn.Close()
 	return true, false
@@ -173,29 +173,29 @@ func (c *Checker) unschedule(m *machine) {
 	}
 }
 
-// schedule is a heap of machines by when they are due.
+// schedule is a heap of machines by due time.
 type schedule []*machine
 
-// Len is how many there are.
+// Len implements heap.Interface.
 func (s schedule) Len() int { return len(s) }
 
-// Less reports whether one is due before another.
+// Less implements heap.Interface.
 func (s schedule) Less(i, j int) bool { return s[i].at.Before(s[j].at) }
 
-// Swap swaps two.
+// Swap implements heap.Interface.
 func (s schedule) Swap(i, j int) {
 	s[i], s[j] = s[j], s[i]
 	s[i].place, s[j].place = i, j
 }
 
-// Push adds one at the end.
+// Push implements heap.Interface.
 func (s *schedule) Push(x any) {
 	m := x.(*machine)
 	m.place = len(*s)
 	*s = append(*s, m)
 }
 
-// Pop takes the last one.
+// Pop implements heap.Interface.
 func (s *schedule) Pop() any {
 	all := *s
 	m := all[len(all)-1]

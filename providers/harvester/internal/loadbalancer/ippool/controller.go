@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ippool keeps what pools say of themselves true: how many addresses they have, who had those that are free, and whether they can
-// give any. Who has an address is written by the Allocator, for load balancers, and by others.
+// Package ippool keeps the status of IPPools correct: the counts, the history and the condition Ready. The Allocator writes the holders
+// for load balancers; other clients write holders, too.
 package ippool
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reasons of the condition Ready that is not true.
+// Reasons of the condition Ready when it is false.
 const (
 	reasonRanges   = "RangesInvalid"
 	reasonSelector = "SelectorInvalid"
@@ -38,20 +38,20 @@ const (
 	reasonDeleting = "Deleting"
 )
 
-// pause is how long a pool is left alone after it was settled: it changes with every address that is given.
+// pause is the minimum interval between two settlements of a pool, because a pool changes with every allocation.
 const pause = time.Second
 
-// Reconciler drives IPPools.
+// Reconciler reconciles IPPools.
 type Reconciler struct {
 	Client client.Client
-	// Live reads what is stored.
+	// Live reads from the API server.
 	Live      client.Reader
 	Addresses *ipam.Allocator
 	Recorder  events.EventRecorder
-	// Filter drops the pools of other managers.
+	// Filter ignores pools of other managers.
 	Filter watch.Filter
 
-	// settled is when each pool was settled last.
+	// settled is when each pool was last settled.
 	settled sync.Map
 	writes  patch.Repeats
 }
@@ -80,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return reconcile.Outcome(ctrl.Result{RequeueAfter: wait}, client.IgnoreNotFound(err))
 }
 
-// settle returns when the pool is to be settled again; 0 for not before it changes.
+// settle settles a pool and returns the requeue interval; 0 for none.
 func (r *Reconciler) settle(ctx context.Context, pool *lbv1.IPPool) (time.Duration, error) {
 	deleting := !pool.DeletionTimestamp.IsZero()
 	if !deleting {
@@ -92,7 +92,7 @@ func (r *Reconciler) settle(ctx context.Context, pool *lbv1.IPPool) (time.Durati
 		}
 	}
 	all := &lbv1.IPPoolList{}
-	if err := r.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil { // they are only looked at
+	if err := r.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil { // read-only
 		return 0, fmt.Errorf("listing IPPools: %w", err)
 	}
 	var why problem
@@ -122,7 +122,7 @@ func (r *Reconciler) settle(ctx context.Context, pool *lbv1.IPPool) (time.Durati
 	return settled.Rouse, r.Addresses.Repair(ctx, pool.Name, settled.Several, r.inUse)
 }
 
-// rest is how long the pool is to be left alone still.
+// rest returns the remaining pause of a pool.
 func (r *Reconciler) rest(pool string) time.Duration {
 	last, ok := r.settled.Load(pool)
 	if !ok {
@@ -131,7 +131,7 @@ func (r *Reconciler) rest(pool string) time.Duration {
 	return pause - time.Since(last.(time.Time))
 }
 
-// prepare does what the pool, and annotations of it, ask for.
+// prepare adds the finalizer and processes the release annotation.
 func (r *Reconciler) prepare(ctx context.Context, pool *lbv1.IPPool) error {
 	if err := r.hold(ctx, pool); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (r *Reconciler) prepare(ctx context.Context, pool *lbv1.IPPool) error {
 	return r.releaseByHand(ctx, pool)
 }
 
-// hold keeps the pool until nobody holds an address of it.
+// hold adds the finalizer that keeps the pool while it has holders.
 func (r *Reconciler) hold(ctx context.Context, pool *lbv1.IPPool) error {
 	before := pool.DeepCopy()
 	if !controllerutil.AddFinalizer(pool, lbv1.IPPoolFinalizer) {
@@ -154,7 +154,7 @@ func (r *Reconciler) hold(ctx context.Context, pool *lbv1.IPPool) error {
 	return nil
 }
 
-// end lets the pool go as it was read: an address that is given meanwhile is not lost.
+// end removes the finalizer with the resourceVersion that was read, so that a concurrent allocation is not lost.
 func (r *Reconciler) end(ctx context.Context, pool *lbv1.IPPool) error {
 	before := pool.DeepCopy()
 	if !controllerutil.RemoveFinalizer(pool, lbv1.IPPoolFinalizer) {
@@ -166,7 +166,7 @@ func (r *Reconciler) end(ctx context.Context, pool *lbv1.IPPool) error {
 	return nil
 }
 
-// problem is why a pool is not ready; the zero value when it is.
+// problem is why a pool is not ready; zero if it is.
 type problem struct{ reason, message string }
 
 func whyNot(pool *lbv1.IPPool, obstacles, unclear field.ErrorList, settled allocation.Settled) problem {

@@ -21,8 +21,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// releaseByHand does what the annotation asks for, which is "<address>: <namespace>/<name>": it takes an address back from a load balancer
-// that does not exist any more. Then, or when it is not to be done, the annotation goes.
+// releaseByHand processes the release annotation, "<address>: <namespace>/<name>": it releases an address of a load balancer that no
+// longer exists. In any case it removes the annotation.
 func (r *Reconciler) releaseByHand(ctx context.Context, pool *lbv1.IPPool) error {
 	asked, ok := pool.Annotations[lbv1.ReleaseAnnotation]
 	if !ok {
@@ -33,7 +33,7 @@ func (r *Reconciler) releaseByHand(ctx context.Context, pool *lbv1.IPPool) error
 		return err
 	}
 	switch err := r.Client.Patch(ctx, pool, done(asked)); {
-	case apierrors.IsInvalid(err): // it went already, or somebody asks for something else by now
+	case apierrors.IsInvalid(err): // it was removed or changed concurrently
 		return nil
 	case err != nil:
 		return fmt.Errorf("removing annotation %s of IPPool %s: %w", lbv1.ReleaseAnnotation, pool.Name, err)
@@ -42,16 +42,16 @@ func (r *Reconciler) releaseByHand(ctx context.Context, pool *lbv1.IPPool) error
 	return nil
 }
 
-// done removes the annotation as long as it asks for this: the pool may have been read a while ago. Its version would tell too much, since that
-// changes with every address.
+// done removes the annotation if it still has this value: the pool may be stale. It does not compare the resourceVersion, which changes
+// with every allocation.
 func done(asked string) client.Patch {
 	path := "/metadata/annotations/" + strings.ReplaceAll(lbv1.ReleaseAnnotation, "/", "~1")
 	body, err := json.Marshal([]map[string]string{{"op": "test", "path": path, "value": asked}, {"op": "remove", "path": path}})
-	utilruntime.Must(err) // strings have a JSON form
+	utilruntime.Must(err) // strings can always be encoded
 	return client.RawPatch(types.JSONPatchType, body)
 }
 
-// release returns what has become of it.
+// release returns a description of the result.
 func (r *Reconciler) release(ctx context.Context, pool, asked string) (string, error) {
 	address, id, _ := cutLast(asked, ":")
 	addr, err := netip.ParseAddr(strings.TrimSpace(address))
@@ -76,8 +76,8 @@ func (r *Reconciler) release(ctx context.Context, pool, asked string) (string, e
 	return "released", nil
 }
 
-// balancer is nil when there is no load balancer of that name. Machines hold addresses by names that none can have, and others write holders, too:
-// an API server refuses to look for such a name.
+// balancer returns the load balancer, or nil. Holders may have names that are invalid for load balancers: machines use such names on
+// purpose, and other clients write holders, too. An API server rejects requests for invalid names.
 func (r *Reconciler) balancer(ctx context.Context, key client.ObjectKey) (*lbv1.LoadBalancer, error) {
 	if len(validation.IsDNS1123Label(key.Namespace)) > 0 || len(validation.IsDNS1123Subdomain(key.Name)) > 0 {
 		return nil, nil
@@ -85,7 +85,7 @@ func (r *Reconciler) balancer(ctx context.Context, key client.ObjectKey) (*lbv1.
 	return reconcile.Find(ctx, r.Live, key, &lbv1.LoadBalancer{})
 }
 
-// cutLast cuts at the last separator: addresses of IPv6 have some, too.
+// cutLast cuts at the last separator, because IPv6 addresses contain it, too.
 func cutLast(s, separator string) (before, after string, ok bool) {
 	at := strings.LastIndex(s, separator)
 	if at < 0 {
@@ -94,7 +94,7 @@ func cutLast(s, separator string) (before, after string, ok bool) {
 	return s[:at], s[at+len(separator):], true
 }
 
-// inUse tells which addresses a load balancer has by its status and its Service.
+// inUse returns the addresses of a load balancer according to its status and its Service.
 func (r *Reconciler) inUse(ctx context.Context, id string) (addresses []netip.Addr, known bool, _ error) {
 	namespace, name, ok := strings.Cut(id, "/")
 	if !ok {

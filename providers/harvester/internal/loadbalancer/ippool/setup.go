@@ -31,7 +31,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Complete(r)
 }
 
-// poolOf is the pool that a block is of.
+// poolOf enqueues the pool of a block.
 func poolOf(_ context.Context, o client.Object) []reconcile.Request {
 	for _, owner := range o.GetOwnerReferences() {
 		if owner.Kind == "IPPool" {
@@ -41,7 +41,7 @@ func poolOf(_ context.Context, o client.Object) []reconcile.Request {
 	return nil
 }
 
-// others are the other pools, which a pool may be in the way of, or is not any more.
+// others enqueues the other pools, whose obstacles may depend on the pool.
 func (r *Reconciler) others(ctx context.Context, o client.Object) []reconcile.Request {
 	return watch.Requests(ctx, r.Client, &lbv1.IPPoolList{}, func(other *lbv1.IPPool) bool {
 		if other.Name == o.GetName() {
@@ -52,7 +52,7 @@ func (r *Reconciler) others(ctx context.Context, o client.Object) []reconcile.Re
 	})
 }
 
-// specChanged lets pass what is not about the addresses of a pool only. The generation does not tell: there is no subresource for the status.
+// specChanged passes updates that change the spec. The generation does not tell, because the status is not a subresource.
 func specChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		was, is := e.ObjectOld.(*lbv1.IPPool), e.ObjectNew.(*lbv1.IPPool)

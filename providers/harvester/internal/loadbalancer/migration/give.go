@@ -11,7 +11,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// Give is the Allocator's, once everything has been taken over.
+// Give calls the Allocator once the migration has finished.
 func (m *Migration) Give(ctx context.Context, pool, id string, addr netip.Addr) error {
 	select {
 	case <-m.done:
@@ -21,7 +21,7 @@ func (m *Migration) Give(ctx context.Context, pool, id string, addr netip.Addr) 
 	}
 }
 
-// Entitles is the Allocator's, once everything has been taken over.
+// Entitles calls the Allocator once the migration has finished.
 func (m *Migration) Entitles(ctx context.Context, pool *lbv1.IPPool, lb *lbv1.LoadBalancer) (bool, error) {
 	select {
 	case <-m.done:

@@ -21,24 +21,24 @@ import (
 )
 
 const (
-	// globalPool is the name of the pool for all who have none of their own.
+	// globalPool is the name of the pool for namespaces without a pool of their own.
 	globalPool = "global"
-	// servicesKey of the ConfigMap of a namespace has the addresses that were given there.
+	// servicesKey is the key in the ConfigMap of a namespace that lists its allocated addresses.
 	servicesKey = "kubevip-services"
 )
 
-// settings are keys of the ConfigMap that are about how addresses were chosen, and name none.
+// settings are keys of the ConfigMap that configure how addresses are chosen, and contain none.
 var settings = []string{"search-order", "skip-end-ips-in-cidr", "allow-share", "interface"} //nolint:gochecknoglobals // a constant that Go cannot express as one
 
-// Complaint is what cannot be migrated.
+// Complaint is a part of a ConfigMap that cannot be migrated.
 type Complaint struct {
 	// Namespace is that of the ConfigMap, Key the key in it.
 	Namespace, Key string
 	Text           string
 }
 
-// Pools are those that the ConfigMap asks for, by name, without holders. Ranges were allowed to overlap: an address of a namespace and of
-// all is in the pool of the namespace.
+// Pools returns the pools that the ConfigMap describes, by name, without holders. Its ranges may overlap: an address of both a namespace
+// and the global range is in the pool of the namespace.
 func Pools(config *corev1.ConfigMap) ([]*lbv1.IPPool, []Complaint) {
 	ranges, complaints := rangesOf(config)
 	var pools []*lbv1.IPPool
@@ -59,7 +59,7 @@ func Pools(config *corev1.ConfigMap) ([]*lbv1.IPPool, []Complaint) {
 	return pools, complaints
 }
 
-// rangesOf are what the keys of the ConfigMap name, by the name of the pool.
+// rangesOf returns the ranges in the ConfigMap by the name of the pool.
 func rangesOf(config *corev1.ConfigMap) (map[string][]lbv1.Range, []Complaint) {
 	var complaints []Complaint
 	ranges := map[string][]lbv1.Range{}
@@ -85,7 +85,7 @@ func rangesOf(config *corev1.ConfigMap) (map[string][]lbv1.Range, []Complaint) {
 	return ranges, complaints
 }
 
-// names are in the order in which pools have what several name: the global pool is last.
+// names returns the names of the pools in order of precedence for overlapping ranges: the global pool is last.
 func names(ranges map[string][]lbv1.Range) []string {
 	return slices.SortedFunc(maps.Keys(ranges), func(a, b string) int {
 		switch {
@@ -111,7 +111,7 @@ func newPool(name string) *lbv1.IPPool {
 	}
 }
 
-// formats are how a value names addresses.
+// formats returns the parsers of values by the prefix of the key.
 func formats() map[string]func(string) (lbv1.Range, error) {
 	return map[string]func(string) (lbv1.Range, error){"cidr": readCIDR, "range": readRange}
 }
@@ -124,7 +124,7 @@ func readCIDR(given string) (lbv1.Range, error) {
 	return lbv1.Range{Subnet: prefix.Masked().String()}, nil
 }
 
-// readRange makes a range of the smallest subnet that has both ends, and neither as its own address or for broadcasts.
+// readRange returns a range in the smallest subnet that contains both ends, neither as network nor as broadcast address.
 func readRange(given string) (lbv1.Range, error) {
 	from, to, _ := strings.Cut(given, "-")
 	first, errFirst := netip.ParseAddr(strings.TrimSpace(from))
@@ -156,7 +156,7 @@ func describe(r lbv1.Range) string {
 	return r.RangeStart + "-" + r.RangeEnd
 }
 
-// overlapping is the name of a pool that has addresses of a range.
+// overlapping returns the name of a pool that overlaps a range, or "".
 func overlapping(r lbv1.Range, pools []*lbv1.IPPool) string {
 	made, err := ipaddr.MakeRange(r)
 	for _, pool := range pools {
@@ -173,11 +173,11 @@ func overlapping(r lbv1.Range, pools []*lbv1.IPPool) string {
 // Given is an address that a Service was given.
 type Given struct {
 	IP netip.Addr
-	// ID is the Service, and the LoadBalancer of its name.
+	// ID is namespace/name of the Service and of the LoadBalancer.
 	ID string
 }
 
-// GivenIn are the addresses that were given in the namespace of the ConfigMap.
+// GivenIn returns the addresses that the ConfigMap of a namespace lists.
 func GivenIn(config *corev1.ConfigMap) ([]Given, []Complaint) {
 	text := config.Data[servicesKey]
 	if text == "" {
@@ -198,7 +198,7 @@ func GivenIn(config *corev1.ConfigMap) ([]Given, []Complaint) {
 	for _, service := range list.Services {
 		addr, err := netip.ParseAddr(service.VIP)
 		switch {
-		case err == nil && addr.IsUnspecified(): // a DHCP server gives it
+		case err == nil && addr.IsUnspecified(): // a DHCP server assigns it
 		case err != nil || service.Name == "":
 			complaints = append(complaints, complain(fmt.Sprintf("vip %q of Service %q: one of them is none; it was left out", service.VIP, service.Name)))
 		default:
@@ -208,8 +208,8 @@ func GivenIn(config *corev1.ConfigMap) ([]Given, []Complaint) {
 	return given, complaints
 }
 
-// Fill notes in the pools who has, and who had, which address. What is in no pool of its namespace is in the global one. InUse tells
-// whether an address is in use: then it is nobody else's, in whichever pool it is.
+// Fill records the current and former holders in the pools. An address that is not in the pool of its namespace is recorded in the global
+// pool. inUse reports whether an address is in use; such an address is recorded in whichever pool contains it.
 func Fill(pools []*lbv1.IPPool, given []Given, inUse func(Given) bool) {
 	for _, one := range given {
 		used := inUse(one)

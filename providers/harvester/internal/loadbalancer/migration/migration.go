@@ -1,9 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package migration takes over addresses from what gave them before: from kube-vip's ConfigMap, whose ranges become pools, and from another
-// manager of the same pools, whose load balancers keep the addresses that they show. It runs when a manager begins to lead, and nobody is
-// given an address before it has ended.
+// Package migration takes over the allocations of earlier implementations: from kube-vip's ConfigMap, whose ranges become pools, and from
+// another manager of the same pools, whose load balancers keep the addresses that they show. It runs when a manager becomes leader, and
+// no address is allocated before it has finished.
 package migration
 
 import (
@@ -32,16 +32,16 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// What the ConfigMap is called, in every namespace. That of kube-system has the ranges.
+// Name of the ConfigMap in every namespace. The one in kube-system has the ranges.
 const (
 	systemNamespace = "kube-system"
 	configName      = "kubevip"
 )
 
-// Migration takes over. It is a Runnable of the manager that leads.
+// Migration takes over the allocations. It is a Runnable of the leader.
 type Migration struct {
 	Client client.Client
-	// Live reads what is stored.
+	// Live reads from the API server.
 	Live      client.Reader
 	Addresses *ipam.Allocator
 	Recorder  events.EventRecorder
@@ -49,7 +49,7 @@ type Migration struct {
 	done chan struct{}
 }
 
-// New makes a Migration.
+// New returns a Migration.
 func New(c client.Client, live client.Reader, addresses *ipam.Allocator, recorder events.EventRecorder) *Migration {
 	return &Migration{Client: c, Live: live, Addresses: addresses, Recorder: recorder, done: make(chan struct{})}
 }
@@ -60,7 +60,7 @@ func New(c client.Client, live client.Reader, addresses *ipam.Allocator, recorde
 // +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=get;list
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Start takes over, again and again until it has succeeded.
+// Start runs the migration until it succeeds.
 func (m *Migration) Start(ctx context.Context) error {
 	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 1 << 30, Cap: time.Minute}
 	for {
@@ -78,7 +78,7 @@ func (m *Migration) Start(ctx context.Context) error {
 	}
 }
 
-// Claim is the Allocator's, once everything has been taken over.
+// Claim calls the Allocator once the migration has finished.
 func (m *Migration) Claim(ctx context.Context, pool, id string) (ipam.Claimed, error) {
 	select {
 	case <-m.done:
@@ -88,12 +88,12 @@ func (m *Migration) Claim(ctx context.Context, pool, id string) (ipam.Claimed, e
 	}
 }
 
-// Release is the Allocator's.
+// Release calls the Allocator.
 func (m *Migration) Release(ctx context.Context, pool, id string) error {
 	return m.Addresses.Release(ctx, pool, id)
 }
 
-// Run takes over once. It may be run any number of times.
+// Run takes over the allocations once. It is idempotent.
 func (m *Migration) Run(ctx context.Context) error {
 	if err := m.convert(ctx); err != nil {
 		return fmt.Errorf("converting ConfigMap %s/%s: %w", systemNamespace, configName, err)
@@ -101,8 +101,8 @@ func (m *Migration) Run(ctx context.Context) error {
 	return m.takeOver(ctx)
 }
 
-// convert makes pools of the ConfigMap, each with its holders, by one request. The mark comes last, so what was not made before a crash is
-// made afterwards.
+// convert creates the pools of the ConfigMap, each with its holders in one request. The ConfigMap is marked last, so that a crash loses
+// no pool.
 func (m *Migration) convert(ctx context.Context) error {
 	config, err := reconcile.Find(ctx, m.Live, client.ObjectKey{Namespace: systemNamespace, Name: configName}, &corev1.ConfigMap{})
 	if err != nil || config == nil || config.Annotations[lbv1.ConvertedAnnotation] == "true" {
@@ -136,7 +136,7 @@ func (m *Migration) convert(ctx context.Context) error {
 	return nil
 }
 
-// make makes a pool, unless there is one of its name. One that is refused is reported: nobody can correct it in the ConfigMap.
+// make creates a pool, unless one of its name exists. A rejected pool is reported, because correcting the ConfigMap would have no effect.
 func (m *Migration) make(ctx context.Context, pool *lbv1.IPPool) ([]Complaint, error) {
 	err := m.Client.Create(ctx, pool)
 	complain := func(text string) []Complaint { return []Complaint{{systemNamespace, "*-" + pool.Name, text}} }
@@ -156,7 +156,7 @@ func (m *Migration) make(ctx context.Context, pool *lbv1.IPPool) ([]Complaint, e
 	return nil, nil
 }
 
-// enter has a pool that existed before say who has which of its addresses.
+// enter records the holders of addresses in a pool that existed before.
 func (m *Migration) enter(ctx context.Context, pool *lbv1.IPPool) (complaints []Complaint, _ error) {
 	for _, ip := range slices.Sorted(maps.Keys(pool.Status.Allocated)) {
 		id := pool.Status.Allocated[ip]
@@ -172,7 +172,7 @@ func (m *Migration) enter(ctx context.Context, pool *lbv1.IPPool) (complaints []
 	return complaints, nil
 }
 
-// given are the addresses that the ConfigMaps of all namespaces name.
+// given returns the addresses in the ConfigMaps of all namespaces.
 func (m *Migration) given(ctx context.Context) (all []Given, complaints []Complaint, _ error) {
 	configs := &corev1.ConfigMapList{}
 	if err := m.Live.List(ctx, configs, client.MatchingFields{"metadata.name": configName}); err != nil {
@@ -185,7 +185,7 @@ func (m *Migration) given(ctx context.Context) (all []Given, complaints []Compla
 	return all, complaints, nil
 }
 
-// uses are the addresses that load balancers, and Services of their kind, have.
+// uses returns the addresses of load balancers and of Services of type LoadBalancer.
 func (m *Migration) uses(ctx context.Context) ([]Given, error) {
 	services, balancers := &corev1.ServiceList{}, &lbv1.LoadBalancerList{}
 	if err := m.Live.List(ctx, balancers); err != nil {
@@ -219,8 +219,8 @@ func (m *Migration) uses(ctx context.Context) ([]Given, error) {
 	return uses, nil
 }
 
-// takeOver makes the pools say what load balancers show: one that was ended between two writes, or has written one of them twice, shows
-// another address than its pool has for it. What it shows is what answers.
+// takeOver records in the pools the addresses that load balancers show: a manager that ended between two writes, or wrote one of them
+// twice, leaves a load balancer with another address than its pool records. The address that it shows is the one in use.
 func (m *Migration) takeOver(ctx context.Context) error {
 	balancers := &lbv1.LoadBalancerList{}
 	if err := m.Live.List(ctx, balancers); err != nil {
@@ -239,14 +239,14 @@ func (m *Migration) takeOver(ctx context.Context) error {
 		lb := &balancers.Items[i]
 		has, of := lb.Status.AllocatedAddress, lb.Status.AllocatedAddress.IPPool
 		if covering := ippools.Covering(pools.Items, has.IP); of == "" && covering != nil {
-			of = covering.Name // it is of v1alpha1, which does not say so
+			of = covering.Name // it is from v1alpha1, which does not record the pool
 		}
 		if slices.Equal(holds[in{of, lb.Namespace + "/" + lb.Name}], []string{has.IP}) {
 			continue
 		}
 		if err := m.keep(ctx, lb, poolOfName(pools.Items, of)); isUnanswered(err) {
 			errs = append(errs, err)
-		} else if err != nil { // others do not wait for what is wrong with one: its controller tries again
+		} else if err != nil { // do not block the others: the controller of the load balancer retries
 			m.Recorder.Eventf(lb, nil, corev1.EventTypeWarning, "AddressNotTakenOver", "TakeOver",
 				"%s: correct what it names; the load balancer's controller tries again", err)
 		}
@@ -254,7 +254,7 @@ func (m *Migration) takeOver(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// poolOfName is nil where there is none of the name.
+// poolOfName returns the pool, or nil.
 func poolOfName(pools []lbv1.IPPool, name string) *lbv1.IPPool {
 	for i := range pools {
 		if pools[i].Name == name {
@@ -264,7 +264,7 @@ func poolOfName(pools []lbv1.IPPool, name string) *lbv1.IPPool {
 	return nil
 }
 
-// isUnanswered reports whether an error is the API server's, which cannot be asked now, rather than its answer to what was asked.
+// isUnanswered reports whether the API server was unavailable, rather than rejected the request.
 func isUnanswered(err error) bool {
 	var transport *url.Error
 	return errors.As(err, &transport) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || apierrors.IsUnauthorized(err) ||
@@ -274,7 +274,7 @@ func isUnanswered(err error) bool {
 // in is a holder in a pool.
 type in struct{ pool, id string }
 
-// holders are the addresses of each according to its pool.
+// holders returns the addresses of each holder according to its pool.
 func (m *Migration) holders(ctx context.Context, pools []lbv1.IPPool) (map[in][]string, error) {
 	blocks := &lbv1.IPPoolBlockList{}
 	if err := m.Live.List(ctx, blocks); err != nil {
@@ -295,7 +295,7 @@ func (m *Migration) holders(ctx context.Context, pools []lbv1.IPPool) (map[in][]
 	return holds, nil
 }
 
-// keep has a load balancer hold the address that it shows in the pool that it is of.
+// keep records a load balancer as holder of the address that it shows.
 func (m *Migration) keep(ctx context.Context, lb *lbv1.LoadBalancer, pool *lbv1.IPPool) error {
 	has := lb.Status.AllocatedAddress
 	addr, err := netip.ParseAddr(strings.TrimSpace(has.IP))
@@ -303,7 +303,7 @@ func (m *Migration) keep(ctx context.Context, lb *lbv1.LoadBalancer, pool *lbv1.
 		return nil //nolint:nilerr // it shows none that is of a pool
 	}
 	if entitled, err := m.Addresses.Entitles(ctx, pool, lb); err != nil || !entitled {
-		return err // its controller says so
+		return err // its controller reports it
 	}
 	err = m.Addresses.Give(ctx, pool.Name, lb.Namespace+"/"+lb.Name, addr.Unmap())
 	switch {

@@ -28,8 +28,8 @@ const projectAnnotation = "field.cattle.io/projectId"
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines;virtualmachineinstances,verbs=list
 
-// place has the annotations say where the load balancer is. Its namespace and the project of that are facts; the network is looked up
-// where nobody has said it.
+// place sets the annotations that describe the location of the load balancer. Its namespace and project are facts; the network is looked
+// up if it is not set.
 func (w loadBalancer) place(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
 	if lb.Annotations == nil {
 		lb.Annotations = map[string]string{}
@@ -52,8 +52,8 @@ func (w loadBalancer) place(ctx context.Context, before, lb *lbv1.LoadBalancer) 
 	return w.placeVLAN(ctx, lb)
 }
 
-// placeVLAN has a label say which VLAN the load balancer's network is in, as that of a pool does, while that decides on a pool. A network that
-// does not say it clearly is in none.
+// placeVLAN sets the label with the VLAN of the load balancer's network, like that of a pool, while it affects the selection of a pool. A
+// network without a valid VLAN has none.
 func (w loadBalancer) placeVLAN(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	name := lb.Annotations[lbv1.NetworkAnnotation]
 	if lb.Status.AllocatedAddress.IP != "" {
@@ -68,7 +68,7 @@ func (w loadBalancer) placeVLAN(ctx context.Context, lb *lbv1.LoadBalancer) erro
 	}
 	vlan := ""
 	if network != nil {
-		vlan, _ = vlanOf(network) // Who makes a pool of it is told what is wrong.
+		vlan, _ = vlanOf(network) // a pool with this network reports the error
 	}
 	if vlan == "" {
 		delete(lb.Labels, lbv1.VLANLabel)
@@ -78,9 +78,9 @@ func (w loadBalancer) placeVLAN(ctx context.Context, lb *lbv1.LoadBalancer) erro
 	return nil
 }
 
-// placeProject has the annotation say which project the load balancer's namespace is in, in the form that it is said in already, and nothing
-// for a namespace that is in none: a pool's scope may name a project, and it is not the client that says who is of it. The project is looked
-// up as long as it decides on a pool, and when somebody says another one.
+// placeProject sets the annotation with the project of the load balancer's namespace. It keeps the existing form, and removes the
+// annotation if the namespace is in no project: scopes of pools may select a project, and clients must not be able to claim one. The
+// project is looked up while it affects the selection of a pool, and when a client changes the annotation.
 func (w loadBalancer) placeProject(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
 	of := lb.Annotations
 	if before != nil && before.Annotations[lbv1.ProjectAnnotation] == of[lbv1.ProjectAnnotation] && lb.Status.AllocatedAddress.IP != "" {
@@ -98,20 +98,20 @@ func (w loadBalancer) placeProject(ctx context.Context, before, lb *lbv1.LoadBal
 	return nil
 }
 
-// project is that of a namespace, as cluster/project; nothing for a namespace that is in none.
+// project returns the project of a namespace, as cluster/project, or "".
 func (w loadBalancer) project(ctx context.Context, name string) (string, error) {
 	namespace := &corev1.Namespace{}
 	if err := w.Reader.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
 		if apierrors.IsNotFound(err) {
-			return "", nil // The API server tells it.
+			return "", nil // the API server reports it
 		}
 		return "", fmt.Errorf("reading the project of namespace %s: %w", name, err)
 	}
 	return ippools.Project(namespace.Annotations[projectAnnotation]), nil
 }
 
-// network is the first one that a machine of the guest cluster is on. Machines of Rancher's that nobody has labelled with their cluster are
-// known by their names.
+// network returns the first network of a machine of the guest cluster. Machines created by Rancher without the label of their cluster are
+// identified by their names.
 func (w loadBalancer) network(ctx context.Context, namespace, cluster string) (string, error) {
 	if cluster == "" {
 		return "", nil
@@ -141,7 +141,7 @@ func (w loadBalancer) network(ctx context.Context, namespace, cluster string) (s
 	return "", nil
 }
 
-// networkOf is the first network of a machine beside that of pods.
+// networkOf returns the first network of a machine other than the pod network.
 func networkOf(machine *kubevirtv1.VirtualMachineInstance) string {
 	for _, network := range machine.Spec.Networks {
 		if network.Multus != nil && network.Multus.NetworkName != "" {
@@ -151,8 +151,8 @@ func networkOf(machine *kubevirtv1.VirtualMachineInstance) string {
 	return ""
 }
 
-// removed forbids load balancers of a guest cluster whose machines are being removed: its cloud provider would make those again that were
-// deleted with it, and nobody would take them away. A cluster that nobody has named may be any.
+// removed rejects load balancers of a guest cluster whose machines are being removed: its cloud provider would recreate the load
+// balancers that were deleted with it, and they would leak. The default cluster name may belong to any cluster.
 func (w loadBalancer) removed(ctx context.Context, lb *lbv1.LoadBalancer) (field.ErrorList, error) {
 	cluster := lb.Labels[lbv1.GuestClusterLabel]
 	if lb.Spec.WorkloadType != lbv1.WorkloadCluster || cmp.Or(cluster, loadbalancer.AnyCluster) == loadbalancer.AnyCluster {

@@ -22,7 +22,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// ipPool has the rules of IPPools. Its Reader should be uncached: a pool that was made a moment ago counts.
+// ipPool has the rules of IPPools. Its Reader should be uncached, so that new pools are validated against each other.
 type ipPool struct{ Reader client.Reader }
 
 // +kubebuilder:webhook:path=/validate-loadbalancer-harvesterhci-io-v1beta1-ippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=create;update;delete,versions=v1beta1,name=validation.ippool.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
@@ -30,7 +30,7 @@ type ipPool struct{ Reader client.Reader }
 // +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippools;ippoolblocks,verbs=list
 // +kubebuilder:rbac:groups=k8s.cni.cncf.io,resources=network-attachment-definitions,verbs=get
 
-// setDefaults sets the labels that follow from the spec, and leaves all others. The VLAN of a pool that names no network is as the user says.
+// setDefaults sets the labels that are derived from the spec, and keeps all others. The user sets the VLAN of a pool without a network.
 func (w ipPool) setDefaults(ctx context.Context, pool *lbv1.IPPool) error {
 	if !pool.DeletionTimestamp.IsZero() {
 		return nil
@@ -51,7 +51,7 @@ func (w ipPool) setDefaults(ctx context.Context, pool *lbv1.IPPool) error {
 	return nil
 }
 
-// vlanLabel is the VLAN of the pool's network. The network is looked at when the pool names another, or has lost the label.
+// vlanLabel returns the VLAN of the pool's network. The network is read if it has changed, or if the label was removed.
 func (w ipPool) vlanLabel(ctx context.Context, before, pool *lbv1.IPPool) (string, error) {
 	given, network := pool.Labels[lbv1.VLANLabel], pool.Spec.Selector.Network
 	was := ""
@@ -68,7 +68,7 @@ func (w ipPool) vlanLabel(ctx context.Context, before, pool *lbv1.IPPool) (strin
 	return cmp.Or(vlan, given, noVLAN), err
 }
 
-// create refuses pools that are none, or that are in the way of others.
+// create rejects invalid pools and pools that overlap others.
 func (w ipPool) create(ctx context.Context, pool *lbv1.IPPool) (admission.Warnings, field.ErrorList, error) {
 	others, err := w.all(ctx)
 	if err != nil {
@@ -78,8 +78,8 @@ func (w ipPool) create(ctx context.Context, pool *lbv1.IPPool) (admission.Warnin
 	return warnPool(pool.Spec), append(errs, ippools.ValidateAllocated(pool, nil)...), nil
 }
 
-// update refuses what create would, and a change of the ranges that leaves out addresses which are held. Others are looked at when the spec
-// has changed: when an address is given, it has not.
+// update rejects what create would, and a change of the ranges that excludes held addresses. Other pools are read only if the spec has
+// changed, which an allocation does not.
 func (w ipPool) update(ctx context.Context, before, after *lbv1.IPPool) (admission.Warnings, field.ErrorList, error) {
 	if added := ippools.ValidateAdded(before, after); len(added) > 0 {
 		return nil, added, nil
@@ -110,7 +110,7 @@ func (w ipPool) update(ctx context.Context, before, after *lbv1.IPPool) (admissi
 	return rules.AddedWarnings(warnPool(before.Spec), warnPool(after.Spec)), errs, nil
 }
 
-// delete refuses to delete a pool while somebody holds an address of it.
+// delete rejects the deletion of a pool with held addresses.
 func (w ipPool) delete(ctx context.Context, pool *lbv1.IPPool) (admission.Warnings, field.ErrorList, error) {
 	held, err := w.withBlocks(ctx, pool)
 	if err != nil {
@@ -119,12 +119,12 @@ func (w ipPool) delete(ctx context.Context, pool *lbv1.IPPool) (admission.Warnin
 	return nil, ippools.ValidateDeletion(held), nil
 }
 
-// validatePool has the rules of what a pool is to be, on its own and beside others.
+// validatePool validates a pool by itself and together with others.
 func validatePool(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
 	return append(ippools.Validate(pool.Spec), ippools.ValidateAmong(pool, others)...)
 }
 
-// withBlocks is the pool with all who hold addresses of it in its status, also of those that blocks have.
+// withBlocks returns the pool with all holders in its status, including those in blocks.
 func (w ipPool) withBlocks(ctx context.Context, pool *lbv1.IPPool) (*lbv1.IPPool, error) {
 	if pool.Annotations[lbv1.BlocksAnnotation] != "true" {
 		return pool, nil
@@ -151,7 +151,7 @@ func (w ipPool) all(ctx context.Context) ([]lbv1.IPPool, error) {
 	return pools.Items, nil
 }
 
-// warnPool has what is accepted of a pool, and may surprise.
+// warnPool returns warnings for settings that are accepted and may be unintended.
 func warnPool(spec lbv1.IPPoolSpec) admission.Warnings {
 	path := field.NewPath("spec")
 	var warnings admission.Warnings

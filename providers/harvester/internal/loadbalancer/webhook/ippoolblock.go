@@ -20,8 +20,8 @@ import (
 // +kubebuilder:webhook:path=/validate-loadbalancer-harvesterhci-io-v1beta1-ippoolblock,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=ippoolblocks,verbs=delete,versions=v1beta1,name=validation.ippoolblock.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=get
 
-// deleteBlock refuses to delete a block while somebody holds an address of it, as long as its pool is there: with the pool, blocks go. Blocks are
-// written with every address that is given, which nobody validates. The reader should be uncached.
+// deleteBlock rejects the deletion of a block with held addresses while its pool exists: blocks are deleted with their pool. Other writes
+// of blocks, one per allocation, are not validated. The reader should be uncached.
 func deleteBlock(reader client.Reader) rules.Rule[*lbv1.IPPoolBlock] {
 	return func(ctx context.Context, block *lbv1.IPPoolBlock) (admission.Warnings, field.ErrorList, error) {
 		pool, err := reconcile.Find(ctx, reader, client.ObjectKey{Name: block.Pool}, &lbv1.IPPool{})

@@ -17,13 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// lists makes a list of a single value where a list belongs: the documents that introduced load balancers write the values of a selector so,
-// and the machines of a status. Defaulting comes before the schema is looked at, so that what is stored is always a list.
+// lists converts a single value to a list where the schema requires a list: the documents that introduced load balancers write the values
+// of a selector and the machines of a status this way. Defaulting runs before schema validation, so a list is stored.
 type lists struct {
 	admission.Handler
 }
 
-// Handle handles a request as its Handler does, which is given lists.
+// Handle converts single values to lists and calls the wrapped Handler.
 func (h lists) Handle(ctx context.Context, req admission.Request) admission.Response {
 	single, err := singleValues(req.Object.Raw)
 	if err != nil {
@@ -47,13 +47,13 @@ func (h lists) Handle(ctx context.Context, req admission.Request) admission.Resp
 	return response
 }
 
-// singleValue is one that belongs into a list.
+// singleValue is a single value in place of a list.
 type singleValue struct {
 	path  []string
 	value string
 }
 
-// pointer is the path as JSON patches have it.
+// pointer returns the path as a JSON pointer.
 func (s singleValue) pointer() []string {
 	pointer := make([]string, len(s.path))
 	for i, name := range s.path {
@@ -62,7 +62,7 @@ func (s singleValue) pointer() []string {
 	return pointer
 }
 
-// singleValues finds them in a load balancer.
+// singleValues returns the single values in a load balancer.
 func singleValues(raw []byte) ([]singleValue, error) {
 	of := struct {
 		Spec struct {
@@ -90,7 +90,7 @@ func singleValues(raw []byte) ([]singleValue, error) {
 	return all, nil
 }
 
-// listed is the load balancer with lists.
+// listed returns the load balancer with lists.
 func listed(raw []byte, single []singleValue) ([]byte, error) {
 	object := map[string]any{}
 	if err := json.Unmarshal(raw, &object); err != nil {
@@ -99,7 +99,7 @@ func listed(raw []byte, single []singleValue) ([]byte, error) {
 	for _, at := range single {
 		in := object
 		for _, name := range at.path[:len(at.path)-1] {
-			in, _ = in[name].(map[string]any) // It was found there.
+			in, _ = in[name].(map[string]any) // it was found there
 		}
 		in[at.path[len(at.path)-1]] = []string{at.value}
 	}

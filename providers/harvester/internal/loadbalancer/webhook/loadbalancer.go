@@ -21,13 +21,14 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// loadBalancer has the rules of LoadBalancers. Its Reader should be uncached: what was made a moment ago counts.
+// loadBalancer has the rules of LoadBalancers. Its Reader should be uncached, so that new objects are found.
 type loadBalancer struct{ Reader client.Reader }
 
 // +kubebuilder:webhook:path=/validate-loadbalancer-harvesterhci-io-v1beta1-loadbalancer,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=create;update,versions=v1beta1,name=validation.loadbalancer.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-loadbalancer-harvesterhci-io-v1beta1-loadbalancer,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=create;update,versions=v1beta1,name=default.loadbalancer.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
 
-// setDefaults sets what the load balancer says of where it is, completes its health check, and what a client of v1alpha1 cannot say.
+// setDefaults sets the annotations that describe the location, completes the health check, and sets what a client of v1alpha1 cannot
+// express.
 func (w loadBalancer) setDefaults(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	if !lb.DeletionTimestamp.IsZero() {
 		return nil
@@ -58,8 +59,8 @@ func (w loadBalancer) setDefaults(ctx context.Context, lb *lbv1.LoadBalancer) er
 	return w.place(ctx, before, lb)
 }
 
-// unproven is what counts of the status of a new load balancer, which any client can write: where a guest cluster announces its address, and of a
-// client of v1alpha1, whose load balancers had their addresses before pools were, the address.
+// unproven returns the part of the status of a new load balancer that is kept, since any client can write it: the address that a guest
+// cluster announces and, for a client of v1alpha1, the address, because its load balancers had addresses before pools existed.
 func unproven(shown lbv1.LoadBalancerStatus, older bool) lbv1.LoadBalancerStatus {
 	counts := lbv1.LoadBalancerStatus{Address: shown.Address}
 	if older {
@@ -70,12 +71,12 @@ func unproven(shown lbv1.LoadBalancerStatus, older bool) lbv1.LoadBalancerStatus
 
 // +kubebuilder:rbac:groups="",resources=services,verbs=get
 
-// prove leaves a new load balancer the address that it shows where a pool says that it is the load balancer's, which complete has found, or the
-// Service of its name has it already. Otherwise it gets one as others do.
+// prove keeps the address that a new load balancer shows if a pool records the load balancer as its holder, which complete has found, or
+// if the Service of its name has the address. Otherwise a new address is allocated.
 func (w loadBalancer) prove(ctx context.Context, lb *lbv1.LoadBalancer, shown lbv1.LoadBalancerStatus) error {
 	has := lb.Status.AllocatedAddress
 	if has.IP == "" && lb.Spec.WorkloadType == lbv1.WorkloadCluster {
-		return nil // where it is announced is the guest cluster's own business
+		return nil // the guest cluster decides where it is announced
 	}
 	proven := has.IPPool != "" || has.IP == lbv1.UnspecifiedAddress && lb.Spec.IPAM == lbv1.IPAMDHCP
 	if has.IP != "" && !proven {
@@ -93,13 +94,13 @@ func (w loadBalancer) prove(ctx context.Context, lb *lbv1.LoadBalancer, shown lb
 	return nil
 }
 
-// ofOlderClient reports whether the request that the context is of is for v1alpha1.
+// ofOlderClient reports whether the admission request in the context is for v1alpha1.
 func ofOlderClient(ctx context.Context) bool {
 	request, err := admission.RequestFromContext(ctx)
 	return err == nil && request.RequestKind != nil && request.RequestKind.Version == v1alpha1.GroupVersion.Version
 }
 
-// complete looks up what v1alpha1 says in another way. What is not there yet is the controller's to find.
+// complete resolves what v1alpha1 expresses differently. The controller resolves what is not found yet.
 func (w loadBalancer) complete(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	pools, machines := &lbv1.IPPoolList{}, &kubevirtv1.VirtualMachineInstanceList{}
 	if loadbalancer.NeedsPool(lb) {
@@ -116,7 +117,7 @@ func (w loadBalancer) complete(ctx context.Context, lb *lbv1.LoadBalancer) error
 	return nil
 }
 
-// completeHealthCheck has what Harvester takes where nothing is said.
+// completeHealthCheck sets Harvester's defaults.
 func completeHealthCheck(check *lbv1.HealthCheck) {
 	if check == nil || check.Port == 0 {
 		return
@@ -128,13 +129,13 @@ func completeHealthCheck(check *lbv1.HealthCheck) {
 	}
 }
 
-// create refuses load balancers that could not be made, and those of a guest cluster that is being removed.
+// create rejects invalid load balancers and those of a guest cluster that is being removed.
 func (w loadBalancer) create(ctx context.Context, lb *lbv1.LoadBalancer) (admission.Warnings, field.ErrorList, error) {
 	removed, err := w.removed(ctx, lb)
 	return warnLoadBalancer(lb.Spec), append(loadbalancer.Validate(lb.Spec), removed...), err
 }
 
-// update refuses what create would of the load balancer itself, and changes that would leave an address behind.
+// update rejects invalid changes of the load balancer itself, and changes that would leak an address.
 func (loadBalancer) update(_ context.Context, before, after *lbv1.LoadBalancer) (admission.Warnings, field.ErrorList, error) {
 	if !after.DeletionTimestamp.IsZero() {
 		return nil, nil, nil
@@ -144,7 +145,7 @@ func (loadBalancer) update(_ context.Context, before, after *lbv1.LoadBalancer) 
 	return rules.AddedWarnings(warnLoadBalancer(before.Spec), warnLoadBalancer(after.Spec)), errs, nil
 }
 
-// warnLoadBalancer has what is accepted of a load balancer, and may surprise.
+// warnLoadBalancer returns warnings for settings that are accepted and may be unintended.
 func warnLoadBalancer(spec lbv1.LoadBalancerSpec) admission.Warnings {
 	path := field.NewPath("spec")
 	var warnings admission.Warnings

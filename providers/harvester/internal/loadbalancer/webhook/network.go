@@ -18,16 +18,16 @@ import (
 	networkv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 )
 
-// noVLAN is the VLAN of a network that is in none.
+// noVLAN is the VLAN of an untagged network.
 const noVLAN = "0"
 
-// networkKey reads namespace/name.
+// networkKey parses namespace/name.
 func networkKey(name string) (client.ObjectKey, bool) {
 	namespace, rest, _ := strings.Cut(name, "/")
 	return client.ObjectKey{Namespace: namespace, Name: rest}, namespace != "" && rest != "" && !strings.Contains(rest, "/")
 }
 
-// knownNetwork wants the network that a pool is for to exist: nobody would find the pool otherwise.
+// knownNetwork rejects a network that does not exist, because the pool would never be selected.
 func (w ipPool) knownNetwork(ctx context.Context, name string) field.ErrorList {
 	path := field.NewPath("spec", "selector", "network")
 	key, ok := networkKey(name)
@@ -41,13 +41,13 @@ func (w ipPool) knownNetwork(ctx context.Context, name string) field.ErrorList {
 	case apierrors.IsNotFound(err):
 		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
 			"does not exist: create NetworkAttachmentDefinition %s in namespace %s first, or name another network as namespace/name", key.Name, key.Namespace))}
-	case err != nil && !meta.IsNoMatchError(err): // Without the kind no network can be known.
+	case err != nil && !meta.IsNoMatchError(err): // without the kind, networks cannot be validated
 		return field.ErrorList{field.InternalError(path, fmt.Errorf("reading network %s: %w", name, err))}
 	}
 	return nil
 }
 
-// vlan is the VLAN of a network. It is nothing of a network that does not exist, which the validator tells.
+// vlan returns the VLAN of a network, or "" if the network does not exist, which knownNetwork reports.
 func (w ipPool) vlan(ctx context.Context, name string) (string, error) {
 	network, err := findNetwork(ctx, w.Reader, name)
 	if err != nil || network == nil {
@@ -60,7 +60,7 @@ func (w ipPool) vlan(ctx context.Context, name string) (string, error) {
 	return vlan, nil
 }
 
-// findNetwork is nil when there is none of the name, and where the cluster has no such kind.
+// findNetwork returns the network, or nil if it or its kind does not exist.
 func findNetwork(ctx context.Context, reader client.Reader, name string) (*networkv1.NetworkAttachmentDefinition, error) {
 	key, ok := networkKey(name)
 	if !ok {
@@ -76,7 +76,7 @@ func findNetwork(ctx context.Context, reader client.Reader, name string) (*netwo
 	return network, nil
 }
 
-// vlanOf is the VLAN of a network: that of its label, else that of its configuration.
+// vlanOf returns the VLAN of a network from its label or else from its configuration.
 func vlanOf(network *networkv1.NetworkAttachmentDefinition) (string, error) {
 	if label := network.Labels[networkv1.VLANLabel]; label != "" {
 		return label, nil

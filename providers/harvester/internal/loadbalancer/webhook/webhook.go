@@ -1,14 +1,14 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook defaults and validates IPPools and LoadBalancers when they are written, and has them converted between their versions.
+// Package webhook defaults, validates and converts IPPools and LoadBalancers.
 //
-// Rules are pure functions that the controllers call too, as two writers at a time do not see each other here: those of pools are in
-// package ipam, those of load balancers in package loadbalancer. Each error names the field and the way out. On update only errors that
-// the object did not have before count, so that an object which was let in once can always be updated and deleted.
+// The rules are pure functions that the controllers call, too, since concurrent writes are not validated against each other here. The
+// rules of pools are in package ipam, those of load balancers in package loadbalancer. Each error names the field and the fix. Updates
+// are rejected only for errors that the object did not have before, so that a stored object can always be updated and deleted.
 //
-// What a rule needs of other objects is read from the API server, not from a cache: what was made a moment ago counts. It is read only
-// when what the rule is about has changed, which it does not when addresses are given.
+// Other objects are read from the API server and not from a cache, so that new objects are found. They are read only if a field that the
+// rule depends on has changed, which is not the case for allocations.
 package webhook
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// SetupWithManager registers the webhooks of all kinds. The manager's scheme has both versions.
+// SetupWithManager registers the webhooks of all kinds. The manager's scheme must have both versions.
 func SetupWithManager(mgr ctrl.Manager) error {
 	pool, lb := ipPool{Reader: mgr.GetAPIReader()}, loadBalancer{Reader: mgr.GetAPIReader()}
 	defaulting := admission.WithDefaulter(mgr.GetScheme(), rules.Defaulter[*lbv1.LoadBalancer](lb.setDefaults))
@@ -42,8 +42,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	)
 }
 
-// Written has the rules of creating objects of both kinds that look at nothing else, for those who have them as they are written in any
-// version.
+// Written returns the create validation of both kinds that depends only on the object, for objects in any version.
 func Written() (rules.Written, error) {
 	return rules.NewWritten(func(scheme *runtime.Scheme) error {
 		return errors.Join(lbv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
@@ -54,7 +53,7 @@ func Written() (rules.Written, error) {
 		}})
 }
 
-// stored is the object before the request that the context is of; nil when there was none.
+// stored returns the object before the admission request in the context, or nil.
 func stored[T any](ctx context.Context) (*T, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
