@@ -37,14 +37,14 @@ import (
 
 const (
 	namespace = metav1.NamespaceDefault
-	// patience is for a machine that does other things too; it is only waited out by a test that fails.
+	// patience is generous, for a busy machine; only failing tests wait that long.
 	patience = 2 * time.Minute
 )
 
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
-// TestManager runs the manager as it is installed: with its flags, its webhooks and no more rights than config/rbac gives it here, and
-// than the documentation asks for on Harvester. A cluster and a machine that come and go need every one of them.
+// TestManager runs the manager as installed: with its flags, webhooks and no more permissions than config/rbac grants here and the
+// documentation requests on Harvester. Creating and deleting a cluster and a machine must use all of them.
 func TestManager(t *testing.T) {
 	audit := runsAsInstalled(t, testenv.RunManager)
 	NewWithT(t).Expect(usedElsewhere()).To(ContainElements(audit.Unused(t)), "a right that nothing needs")
@@ -98,7 +98,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	return audit
 }
 
-// leavesNothing wants nothing of cluster and machine to be on Harvester.
+// leavesNothing expects no object of the cluster or machine on Harvester.
 func leavesNothing(t *testing.T, sim *simulator.Simulator) {
 	t.Helper()
 	g := NewWithT(t)
@@ -115,7 +115,7 @@ func leavesNothing(t *testing.T, sim *simulator.Simulator) {
 	g.Expect(pool.Status.Allocated).To(BeEmpty())
 }
 
-// documentedRights are those of the ClusterRole in the documentation.
+// documentedRights returns the rules of the ClusterRole in the documentation.
 func documentedRights(t *testing.T) []rbacv1.PolicyRule {
 	t.Helper()
 	g := NewWithT(t)
@@ -150,7 +150,7 @@ func TestVariablesOfTheComponentsReachTheManager(t *testing.T) {
 	}
 }
 
-// usedElsewhere are the rights that the manager needs for what TestManager leaves out, or does on a slow machine only.
+// usedElsewhere lists the permissions that the manager needs for what TestManager does not cover, or only on a slow machine.
 func usedElsewhere() []string {
 	return []string{
 		"delete cluster.x-k8s.io/machines",                                // workers move to another domain
@@ -159,14 +159,14 @@ func usedElsewhere() []string {
 		"patch cluster.x-k8s.io/machines",                                 // a move
 		"patch configmaps",                                                // manifests of the cloud provider
 		"patch controlplane.cluster.x-k8s.io/kubeadmcontrolplanes",        // a move of control-plane machines
-		"patch events.k8s.io/events",                                      // an event that comes again
+		"patch events.k8s.io/events",                                      // a repeated event
 		"patch infrastructure.cluster.x-k8s.io/harvesterclustertemplates", // objects of an earlier version are migrated
 		"patch infrastructure.cluster.x-k8s.io/harvestermachinetemplates", // as above
 	}
 }
 
-// startAPIServer starts an API server with all CRDs, the configurations of our webhooks and the conversion of our kinds. The client may do
-// anything.
+// startAPIServer starts an API server with all CRDs, the webhook configurations and the conversion of the provider's kinds. The client
+// has all permissions.
 func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envtest.Environment, client.Client) {
 	t.Helper()
 	g := NewWithT(t)
@@ -180,7 +180,7 @@ func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envte
 	return env, c
 }
 
-// newCluster makes a Cluster and its HarvesterCluster, with a load balancer and a pool of addresses. Its Nodes are in the same API server.
+// newCluster creates a Cluster and its HarvesterCluster, with a load balancer and an IPPool. Its Nodes are in the same API server.
 func newCluster(t *testing.T, env *envtest.Environment, c client.Client, kubeconfig []byte) *infrav1.HarvesterCluster {
 	t.Helper()
 	u := testworld.NewUser(t, c, patience)
@@ -198,7 +198,7 @@ func newCluster(t *testing.T, env *envtest.Environment, c client.Client, kubecon
 	return infra
 }
 
-// newMachine makes a Machine with bootstrap data and its HarvesterMachine.
+// newMachine creates a Machine with bootstrap data and its HarvesterMachine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.HarvesterMachine {
 	t.Helper()
 	u := testworld.NewUser(t, c, patience)

@@ -20,7 +20,8 @@ func TestMetadataHasEveryReleaseSeriesOfUpstream(t *testing.T) {
 	testenv.CheckMetadata(t, testenv.Series{Major: 0, First: 1, Minors: 10, V1Beta2: 3})
 }
 
-// TestDeploymentCanBeAppliedOverUpstreams compares what the API server lets nobody change, and the lease by which one waits for the other.
+// TestDeploymentCanBeAppliedOverUpstreams compares the immutable fields with upstream's, and the lease with which one manager waits for
+// the other.
 func TestDeploymentCanBeAppliedOverUpstreams(t *testing.T) {
 	g := NewWithT(t)
 	components, err := testenv.Render(t.Context(), "config", nil)
@@ -32,7 +33,8 @@ func TestDeploymentCanBeAppliedOverUpstreams(t *testing.T) {
 	g.Expect(provider(&manager.Options{}, setup.Options{}).LeaderElectionID).To(Equal("1e1658d6.cluster.x-k8s.io"))
 }
 
-// TestObjectsOfAnEarlierVersionAreStoredAsTodayAndAReleaseMayDropThatVersion is kubectl apply of the components over upstream's.
+// TestObjectsOfAnEarlierVersionAreStoredAsTodayAndAReleaseMayDropThatVersion applies the components over upstream's, as kubectl apply
+// does.
 func TestObjectsOfAnEarlierVersionAreStoredAsTodayAndAReleaseMayDropThatVersion(t *testing.T) {
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)

@@ -25,7 +25,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// tenancy is a management cluster whose API server calls no webhooks, so that the manager alone keeps tenants apart.
+// tenancy is a management cluster whose API server calls no webhooks, so that only the manager isolates tenants.
 type tenancy struct {
 	*WithT
 	t      *testing.T
@@ -35,8 +35,8 @@ type tenancy struct {
 	tenant testenv.Tenant
 }
 
-// TestRightsInOneNamespaceReachNothingOfOthers has a tenant try what uses the rights of the manager, which runs as it is installed, but for its
-// webhooks.
+// TestRightsInOneNamespaceReachNothingOfOthers lets a tenant try to use the permissions of the manager, which runs as installed except
+// for its webhooks.
 func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 	g := NewWithT(t)
 	components, err := testenv.Render(t.Context(), "config", map[string]string{"CAPHV_IDENTITY_NAMESPACES": "enforce"})
@@ -73,7 +73,7 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 	}
 }
 
-// cluster makes one with the account of a namespace.
+// cluster creates a cluster with the account of a namespace.
 func (w *tenancy) cluster(account testenv.Tenant, changes ...func(*infrav1.HarvesterCluster)) *infrav1.HarvesterCluster {
 	w.t.Helper()
 	infra := &infrav1.HarvesterCluster{ObjectMeta: w.tenant.Meta("c"), Spec: infrav1.HarvesterClusterSpec{
@@ -98,7 +98,7 @@ func (w *tenancy) refused(infra *infrav1.HarvesterCluster, condition, reason str
 	testworld.NewUser(w.t, w.tenant.Client, patience).Condition(infra, condition, reason)
 }
 
-// nothing wants that nothing has been made for the tenant on Harvester.
+// nothing expects that no object was created for the tenant on Harvester.
 func (w *tenancy) nothing() {
 	w.t.Helper()
 	namespace := &corev1.Namespace{}
@@ -109,7 +109,7 @@ func (w *tenancy) nothing() {
 	}
 }
 
-// into has the kubeconfig of the cloud provider written into a ConfigMap.
+// into configures the ConfigMap that receives the kubeconfig of the cloud provider.
 func into(namespace, name string) func(*infrav1.HarvesterCluster) {
 	return func(cluster *infrav1.HarvesterCluster) {
 		cluster.Spec.UpdateCloudProviderConfig = infrav1.UpdateCloudProviderConfig{
@@ -119,7 +119,7 @@ func into(namespace, name string) func(*infrav1.HarvesterCluster) {
 	}
 }
 
-// manifests makes a ConfigMap that a cloud provider's kubeconfig fits into.
+// manifests creates a ConfigMap with manifests for a cloud provider's kubeconfig.
 func (w *tenancy) manifests(namespace string) *corev1.ConfigMap {
 	w.t.Helper()
 	made := &corev1.ConfigMap{
@@ -130,7 +130,7 @@ func (w *tenancy) manifests(namespace string) *corev1.ConfigMap {
 	return made
 }
 
-// unchanged wants a ConfigMap to be as it was.
+// unchanged expects a ConfigMap to be unchanged.
 func (w *tenancy) unchanged(made *corev1.ConfigMap) {
 	w.t.Helper()
 	now := &corev1.ConfigMap{}
@@ -168,7 +168,7 @@ func (w *tenancy) keepsTheAccount() {
 	w.Eventually(func() []string { return w.account().Finalizers }).Should(BeEmpty(), "the victim can delete it")
 }
 
-// account is the Secret of the victim.
+// account returns the Secret of the victim.
 func (w *tenancy) account() *corev1.Secret {
 	w.t.Helper()
 	secret := &corev1.Secret{}
@@ -176,7 +176,7 @@ func (w *tenancy) account() *corev1.Secret {
 	return secret
 }
 
-// allow has the Secret of the victim name the namespaces that may use it.
+// allow sets the namespaces that may use the Secret of the victim.
 func (w *tenancy) allow(namespaces string) {
 	w.t.Helper()
 	testworld.Update(testworld.NewUser(w.t, w.admin, patience), w.account(), testworld.Whole, func(secret *corev1.Secret) {
@@ -205,12 +205,12 @@ func (w *tenancy) forgesTheStatus() {
 			infra.Status.Conditions[i].Status = metav1.ConditionTrue
 		}
 	})
-	// The account that the status speaks of is missing, so that it is made, and its kubeconfig would be written again.
+	// The account in the status is missing, so it is created, and its kubeconfig would be written again.
 	w.refused(infra, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotAllowedReason)
 	w.unchanged(theirs)
 }
 
-// drawsTheToken has the manager read a kubeconfig that names a file of the manager's.
+// drawsTheToken makes the manager read a kubeconfig that refers to a file of the manager.
 func (w *tenancy) drawsTheToken() {
 	thief, u := testenv.NewThief(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
 	for _, name := range []string{"first", "second"} {
@@ -227,7 +227,7 @@ func (w *tenancy) drawsTheToken() {
 	thief.IsRefused(w.t, w.tenant.Client, client.ObjectKey{Namespace: w.tenant.Namespace, Name: "first"})
 }
 
-// floods has the manager connect with a workload cluster, and with a Harvester, whose answers are longer than it may read.
+// floods makes the manager connect to a workload cluster, and to a Harvester, whose responses exceed the limit.
 func (w *tenancy) floods() {
 	workload, harvester, u := testenv.NewFlood(w.t), testenv.NewFlood(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
 	u.Kubeconfig(w.tenant.Namespace, "flood", workload.Kubeconfig())

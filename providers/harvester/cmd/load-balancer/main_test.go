@@ -31,7 +31,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// patience is for a machine that does other things too; it is only waited out by a test that fails.
+// patience is generous, for a busy machine; only failing tests wait that long.
 const patience = 2 * time.Minute
 
 // config is the folder of the manager's manifests.
@@ -39,8 +39,8 @@ var config = filepath.Join("..", "..", "config", "loadbalancer")
 
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
-// TestManager runs the manager as it is installed: with its flags, its webhooks, the conversion of its kinds and no more rights than its
-// manifests give it. Then it runs one with a watch filter.
+// TestManager runs the manager as installed: with its flags, webhooks, conversion and no more permissions than its manifests grant. Then
+// it runs another manager with a watch filter.
 func TestManager(t *testing.T) {
 	g := NewWithT(t)
 	components, err := testenv.Render(t.Context(), config, nil)
@@ -58,7 +58,7 @@ func TestManager(t *testing.T) {
 	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: config, CRDs: crds, Webhooks: true, Conversion: true, Configure: audit.Configure})
 	c, err := client.New(env.Config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
-	// It is Harvester's own, and there before.
+	// The namespace belongs to Harvester and exists already.
 	g.Expect(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: components.Manager.Namespace}})).To(Succeed())
 	components.InstallRights(t, c)
 	for _, network := range []string{"1", "100"} {
@@ -70,7 +70,7 @@ func TestManager(t *testing.T) {
 	g.Expect(c.Get(t.Context(), client.ObjectKey{Name: "loadbalancers." + lbv1.GroupVersion.Group}, definition)).To(Succeed())
 	definition.Status.StoredVersions = []string{"v1alpha1", "v1beta1"} // as an earlier release leaves it
 	g.Expect(c.Status().Update(t.Context(), definition)).To(Succeed())
-	// The proposal knows of no addresses that rest, nor do its samples show which ones do.
+	// The samples of the proposal predate the quarantine of addresses.
 	t.Run("with no rest for addresses", func(t *testing.T) {
 		testenv.RunManager(t, env, components, "--address-rest=0s")
 		testSamples(t, c)
@@ -91,19 +91,19 @@ func TestManager(t *testing.T) {
 	g.Expect(usedElsewhere()).To(ContainElements(audit.Unused(t)), "a right that nothing needs")
 }
 
-// usedElsewhere are the rights that the manager needs for what TestManager leaves out, or does on a slow machine only.
+// usedElsewhere lists the permissions that the manager needs for what TestManager does not cover, or only on a slow machine.
 func usedElsewhere() []string {
 	return []string{
-		"create loadbalancer.harvesterhci.io/ippoolblocks",  // a pool that is full of addresses
+		"create loadbalancer.harvesterhci.io/ippoolblocks",  // a full pool
 		"create loadbalancer.harvesterhci.io/ippools",       // pools of kube-vip are taken over
 		"delete loadbalancer.harvesterhci.io/ippoolblocks",  // as above
-		"delete loadbalancer.harvesterhci.io/loadbalancers", // a guest cluster is gone
+		"delete loadbalancer.harvesterhci.io/loadbalancers", // a guest cluster was removed
 		"patch configmaps",                                // kube-vip's is marked as taken over
 		"patch discovery.k8s.io/endpointslices",           // an instance gets another address
-		"patch events.k8s.io/events",                      // an event that comes again
-		"patch kubevirt.io/virtualmachineinstances",       // the last machine of a guest cluster goes
+		"patch events.k8s.io/events",                      // a repeated event
+		"patch kubevirt.io/virtualmachineinstances",       // the last machine of a guest cluster is deleted
 		"patch kubevirt.io/virtualmachines",               // as above
-		"patch loadbalancer.harvesterhci.io/ippoolblocks", // a pool that is full of addresses
+		"patch loadbalancer.harvesterhci.io/ippoolblocks", // a full pool
 		"patch services",                                  // listeners change
 	}
 }
@@ -139,7 +139,7 @@ func testInstalled(t *testing.T, c client.Client) {
 	g.Expect(pool.Status.Allocated).To(BeEmpty())
 }
 
-// testGuestCluster has load balancers of guest clusters admitted, for which the manager reads networks, machines and namespaces.
+// testGuestCluster creates load balancers of guest clusters, for which the webhook reads networks, machines and namespaces.
 func testGuestCluster(t *testing.T, c client.Client) {
 	t.Helper()
 	g, ctx := within(t), t.Context()
@@ -181,12 +181,12 @@ func testGuestCluster(t *testing.T, c client.Client) {
 	g.Expect(c.Create(ctx, again)).To(MatchError(ContainSubstring("guest cluster red is being removed")))
 }
 
-// testWatchFilter has the manager give addresses to load balancers of its own only.
+// testWatchFilter expects the manager to allocate addresses only to its own load balancers.
 func testWatchFilter(t *testing.T, c client.Client) {
 	t.Helper()
 	g, ctx := within(t), t.Context()
 	pools, balancers := map[string]*lbv1.IPPool{}, map[string]*lbv1.LoadBalancer{}
-	for i, of := range []string{"others", "ours"} { // its own last: it has passed by the others when that is ready
+	for i, of := range []string{"others", "ours"} { // its own last: once that is ready, the manager has skipped the other
 		labels := map[string]string{clusterv1.WatchLabel: of}
 		pools[of] = &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: of, Labels: labels}, Spec: lbv1.IPPoolSpec{
 			Ranges: []lbv1.Range{{Subnet: fmt.Sprintf("10.0.%d.0/24", 20+i)}},

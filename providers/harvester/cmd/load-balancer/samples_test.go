@@ -23,20 +23,20 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// proposal is the page that introduced load balancers, beside the project.
+// proposal is the page that introduced load balancers, next to the repository.
 var proposal = filepath.Join("..", "..", "..", "..", "..", "shared", "proposals", "harvester-cloud-provider.md")
 
-// samples are those of the proposal, of which the manager is to make what their status says.
+// samples are the samples of the proposal. The manager must produce their status.
 type samples struct {
 	*WithT
 	t *testing.T
 	c client.Client
-	// shown are as they are written, by name.
+	// shown are the samples as written, by name.
 	shown map[string]*unstructured.Unstructured
 }
 
-// testSamples applies the samples of the proposal word for word, but without their status, lets happen what that tells of, and compares. Rancher
-// has put their namespace into the project that they name.
+// testSamples applies the samples of the proposal verbatim, without their status, reproduces the history that the status shows, and
+// compares. Rancher has put their namespace into the project that they name.
 func testSamples(t *testing.T, c client.Client) {
 	t.Helper()
 	if _, err := os.Stat(proposal); errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +67,7 @@ func testSamples(t *testing.T, c client.Client) {
 	}
 }
 
-// inProject has Rancher put the namespace into a project, "" for none.
+// inProject puts the namespace into a project as Rancher does, "" for none.
 func (s *samples) inProject(project string) {
 	s.t.Helper()
 	namespace := &corev1.Namespace{}
@@ -79,18 +79,18 @@ func (s *samples) inProject(project string) {
 	s.Expect(s.c.Patch(s.t.Context(), namespace, client.MergeFrom(before))).To(Succeed())
 }
 
-// apply makes what a sample shows, under another name of its kind.
+// apply creates a sample under another name of its kind.
 func (s *samples) apply(sample, name string) {
 	s.t.Helper()
 	object := s.shown[sample].DeepCopy()
 	unstructured.RemoveNestedField(object.Object, "status")
 	object.SetName(name)
-	s.Eventually(func() error { // the manager's webhooks are served when it has started
+	s.Eventually(func() error { // the manager's webhooks are served once it has started
 		return s.c.Create(s.t.Context(), object, client.FieldValidation("Strict"))
 	}).Should(Succeed())
 }
 
-// has waits until a load balancer has an address. kube-vip, which announces that, is played for one that leads to machines.
+// has waits until a load balancer has an address. It simulates kube-vip for a load balancer with machines.
 func (s *samples) has(name, address string) {
 	s.t.Helper()
 	lb := &lbv1.LoadBalancer{}
@@ -112,7 +112,7 @@ func (s *samples) has(name, address string) {
 	}).Should(Succeed())
 }
 
-// gone deletes a load balancer and waits until it is gone. There is no garbage collector.
+// gone deletes a load balancer and waits for its deletion. There is no garbage collector.
 func (s *samples) gone(name string) {
 	s.t.Helper()
 	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
@@ -122,7 +122,8 @@ func (s *samples) gone(name string) {
 	}).Should(BeTrue())
 }
 
-// forMachines has happen what the status of the first pool tells: lb1 had the first address, lb-3 the second, and when both had gone lb1 came again.
+// forMachines reproduces the history of the first pool: lb1 had the first address, lb-3 the second, and after both were deleted lb1 was
+// recreated.
 func (s *samples) forMachines() {
 	s.t.Helper()
 	s.apply("lb1", "lb1")
@@ -137,7 +138,7 @@ func (s *samples) forMachines() {
 	s.becomes(&lbv1.IPPool{}, "vlan-awareness-pool")
 }
 
-// forGuestClusters has happen what the status of the second pool tells.
+// forGuestClusters reproduces the history of the second pool.
 func (s *samples) forGuestClusters() {
 	s.t.Helper()
 	shown := "kubernetes-default-nginx-lb-3-3be238b0"
@@ -158,7 +159,7 @@ func (s *samples) forGuestClusters() {
 	s.becomes(&lbv1.IPPool{}, "vlan100-pool")
 }
 
-// announced plays the cloud provider of a guest cluster, which says where kube-vip announces.
+// announced simulates the cloud provider of a guest cluster, which reports the announced address.
 func (s *samples) announced(name, address string) {
 	s.t.Helper()
 	said := []byte(`{"status":{"address":"` + address + `"}}`)
@@ -166,8 +167,8 @@ func (s *samples) announced(name, address string) {
 	s.Expect(s.c.Patch(s.t.Context(), lb, client.RawPatch("application/merge-patch+json", said))).To(Succeed())
 }
 
-// becomes waits until an object's status, labels and annotations are what its sample shows, but for the times of conditions. The proposal writes
-// a single machine where the list of them is.
+// becomes waits until the status, labels and annotations of an object match its sample, except for the times of conditions. The proposal
+// has a single machine in place of the list of machines.
 func (s *samples) becomes(object client.Object, name string) {
 	s.t.Helper()
 	want := s.shown[name].DeepCopy()
@@ -192,7 +193,7 @@ func (s *samples) becomes(object client.Object, name string) {
 	}).Should(Succeed(), name)
 }
 
-// withoutTimes is a status with type and status of its conditions.
+// withoutTimes returns a status whose conditions have only type and status.
 func withoutTimes(status map[string]any) map[string]any {
 	var conditions []any
 	for _, c := range status["conditions"].([]any) {

@@ -186,7 +186,7 @@ func TestAnEarlierReleasesUseOfASecretOfAnotherNamespaceGoesOnWithAWarning(t *te
 	w.Expect(w.connections.Unconsented(t.Context(), w.target)).To(HaveField("Reason", infrav1.IdentitySecretNotAllowedReason))
 }
 
-// allow has the Secret name the namespaces that may use it.
+// allow sets the namespaces that may use the Secret.
 func (w *world) allow(namespaces string) {
 	w.t.Helper()
 	secret := &corev1.Secret{}

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 )
 
-// says is the message of a problem; "" when there is none.
+// says returns the message of a problem, or "".
 func says(problem *harvester.Problem) string {
 	if problem == nil {
 		return ""
@@ -67,7 +67,7 @@ func TestWhatTheAccountMayNotSeeIsNotForgottenWhileSomebodyNeedsIt(t *testing.T)
 		return says(harvester.Denied(conn.List(t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(w.namespace))))
 	}
 	w.Eventually(missing).ShouldNot(BeEmpty())
-	// Nobody looks but who is woken, and more than once.
+	// Only an enqueued asker reads again, and this happens more than once.
 	for range 2 {
 		before := w.wakes(who)
 		w.Eventually(func() int { return w.wakes(who) }).Should(BeNumerically(">", before))

@@ -22,7 +22,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// virtualMachine is one that runs, for a machine of this name.
+// virtualMachine returns a running virtual machine of a machine.
 func (w *world) virtualMachine(machine string) *kubevirtv1.VirtualMachine {
 	meta := metav1.ObjectMeta{
 		Namespace: w.namespace, Name: machine, Labels: map[string]string{infrav1.MachineIDLabel: "id-of-" + machine},
@@ -89,7 +89,7 @@ func TestALabelOfAHostWakesClustersAndTheMachinesOnItAndItsHeartbeatNobody(t *te
 	}).Should(Succeed())
 	w.read(conn, client.ObjectKey{Name: vmi.Status.NodeName}, host)
 	var clusters, machines int
-	w.Eventually(func() bool { // until nothing comes any more of what has happened so far
+	w.Eventually(func() bool { // until no more events arrive for earlier changes
 		same := clusters == w.wakes(cluster) && machines == w.wakes(machine)
 		clusters, machines = w.wakes(cluster), w.wakes(machine)
 		return same
@@ -114,7 +114,7 @@ func TestAHostThatIsReadyNoMoreWakesTheMachinesOnIt(t *testing.T) {
 	w.identity(sim.Kubeconfig())
 	machine := w.asker(harvester.Machine, "m")
 	conn := w.connected(w.asker(harvester.Cluster, "c"))
-	host := simulator.Host{Name: "of-" + w.namespace, Witness: true} // nothing else is on it
+	host := simulator.Host{Name: "of-" + w.namespace, Witness: true} // it runs nothing else
 	w.Expect(sim.AddHost(t.Context(), host)).To(Succeed())
 	t.Cleanup(func() { w.Expect(sim.RemoveHost(context.WithoutCancel(t.Context()), host.Name)).To(Succeed()) })
 	vmi := &kubevirtv1.VirtualMachineInstance{ObjectMeta: metav1.ObjectMeta{
@@ -149,7 +149,7 @@ func TestWhoeverWaitsForAStorageClassIsWokenByOneOnce(t *testing.T) {
 	w.Eventually(func() int { return w.wakes(who) }).Should(BeNumerically(">", before))
 }
 
-// What others have in the namespace is not kept in memory but for its name.
+// Virtual machines of other owners in the namespace are cached with their metadata only.
 func TestOthersVirtualMachinesTakeNoMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 )
 
-// road leads to the Harvester of the tests, until it is broken: then it resets connections, each of which has a port of its own.
+// road is a proxy to the Harvester of the tests. While it is broken, it resets connections, each of which has its own port.
 type road struct {
 	listener net.Listener
 	to       string
@@ -31,7 +31,7 @@ type road struct {
 	open   map[*net.TCPConn]struct{}
 }
 
-// newRoad returns a road, and a kubeconfig that takes it.
+// newRoad returns a proxy and a kubeconfig that uses it.
 func newRoad(w *world) (*road, []byte) {
 	w.t.Helper()
 	kubeconfig, err := clientcmd.Load(sim.Kubeconfig())
@@ -61,7 +61,7 @@ func newRoad(w *world) (*road, []byte) {
 
 func (r *road) lead(ctx context.Context, conn *net.TCPConn) {
 	if !r.enter(conn) {
-		_, _ = conn.Read(make([]byte, 1)) // the client waits for an answer when it is reset
+		_, _ = conn.Read(make([]byte, 1)) // the client waits for a response when the connection is reset
 		_ = conn.SetLinger(0)
 		_ = conn.Close()
 		return
@@ -96,8 +96,8 @@ func (r *road) set(broken bool) {
 	clear(r.open)
 }
 
-// attempts waits until so many more attempts have failed than the one that current is of, and returns what is said of each. The last may not
-// have been told yet, those before have.
+// attempts waits for a number of failed attempts after the current one, and returns their messages. The last one may not have been
+// reported yet.
 func attempts(w *world, many int, current func() *harvester.Problem) (said []string) {
 	w.t.Helper()
 	var last *harvester.Problem
@@ -110,13 +110,13 @@ func attempts(w *world, many int, current func() *harvester.Problem) (said []str
 	return said
 }
 
-// wakesSoFar is how often each was woken, by all wakes that have begun.
+// wakesSoFar returns how often each asker was enqueued by all events so far.
 func (w *world) wakesSoFar(all ...harvester.Asker) (counts []int) {
 	w.t.Helper()
 	for kind, queue := range w.queues {
 		last := w.asker(kind, "last")
 		before := w.wakes(last)
-		queue.Add(reconcile.Request{NamespacedName: last.Key}) // one after the other is counted
+		queue.Add(reconcile.Request{NamespacedName: last.Key}) // requests are counted in order
 		w.Eventually(func() int { return w.wakes(last) }).Should(BeNumerically(">", before))
 	}
 	for _, who := range all {

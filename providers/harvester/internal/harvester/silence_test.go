@@ -17,9 +17,9 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 )
 
-// These tests make faults of the whole Harvester, and so are not parallel to others.
+// These tests affect the whole Harvester and are therefore not parallel.
 
-// watching is a connection that knows the virtual machines of the world's namespace, and looks soon why a watch brings nothing.
+// watching returns a connection with a cache of the virtual machines of the world's namespace, and a short silence limit.
 func (w *world) watching(who harvester.Asker) *harvester.Connection {
 	w.t.Helper()
 	w.connections.Silence = 2 * time.Second
@@ -76,13 +76,13 @@ func TestAWatchThatIsStuckAloneIsOpenedAnewAndNobodyIsHeldUp(t *testing.T) {
 	}).Should(Succeed())
 }
 
-// Bookmarks come every minute, which is too long for a test: here a watch is looked into that has only nothing to tell.
+// Bookmarks are sent every minute, too rarely for a test: here, an idle watch is checked.
 func TestWatchesThatHaveNothingToTellCostARequestNowAndThenAndWakeNobody(t *testing.T) {
 	w := newWorld(t)
 	who := w.asker(harvester.Machine, "m")
 	conn := w.watching(who)
 	var before int
-	w.Eventually(func() bool { // until the informers that have come are told of
+	w.Eventually(func() bool { // until all informers have synced
 		same := before == w.wakes(who)
 		before = w.wakes(who)
 		return same
@@ -95,7 +95,7 @@ func TestWatchesThatHaveNothingToTellCostARequestNowAndThenAndWakeNobody(t *test
 	w.Expect(w.wakes(who)).To(Equal(before))
 }
 
-// asked counts requests for a resource in the world's namespace, or in none.
+// asked counts requests for a resource in the world's namespace, or cluster-scoped ones.
 func (w *world) asked(verb, resource string) (count int) {
 	for _, r := range sim.Requests() {
 		if r.Verb == verb && r.Resource == resource && (r.Namespace == w.namespace || r.Namespace == "") {

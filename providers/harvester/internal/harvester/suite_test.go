@@ -22,10 +22,10 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// patience is for a machine that is busy with other things.
+// patience is generous, for a busy machine.
 const patience = 2 * time.Minute
 
-// The Harvester is shared by all tests; every test has a namespace of its own, where it keeps its Secret, too.
+// All tests share the Harvester. Each test has its own namespace, which also holds its Secret.
 var (
 	sim    *simulator.Simulator
 	scheme = runtime.NewScheme()
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	simulator.Main(m, &sim)
 }
 
-// world is one test's share of the Harvester, and what a manager has of it.
+// world is the share of the Harvester of one test, and the connections of a manager.
 type world struct {
 	*WithT
 	t           *testing.T
@@ -69,7 +69,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// count notes whom a controller of a kind would reconcile.
+// count counts the requests that a controller of a kind would get.
 func (w *world) count(kind harvester.Kind) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	w.Expect(w.connections.Source(kind).Start(w.t.Context(), queue)).To(Succeed())
@@ -89,7 +89,7 @@ func (w *world) count(kind harvester.Kind) {
 	}()
 }
 
-// wakes is how often somebody was woken.
+// wakes returns how often an asker was enqueued.
 func (w *world) wakes(who harvester.Asker) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,7 +110,7 @@ func (w *world) asker(kind harvester.Kind, name string) harvester.Asker {
 	return harvester.Asker{Kind: kind, Key: client.ObjectKey{Namespace: w.namespace, Name: name}}
 }
 
-// connected asks until there is a connection.
+// connected polls until there is a connection.
 func (w *world) connected(who harvester.Asker) *harvester.Connection {
 	w.t.Helper()
 	var conn *harvester.Connection
@@ -121,7 +121,7 @@ func (w *world) connected(who harvester.Asker) *harvester.Connection {
 	return conn
 }
 
-// problem asks until there is one that is not only that the connection is being made.
+// problem polls until there is a problem other than a pending connection.
 func (w *world) problem(who harvester.Asker) *harvester.Problem {
 	w.t.Helper()
 	var problem *harvester.Problem
@@ -132,7 +132,7 @@ func (w *world) problem(who harvester.Asker) *harvester.Problem {
 	return problem
 }
 
-// read reads an object as soon as its kind is known.
+// read reads an object once its informer has synced.
 func (w *world) read(conn *harvester.Connection, key client.ObjectKey, o client.Object) {
 	w.t.Helper()
 	w.Eventually(func() error { return conn.Get(w.t.Context(), key, o) }).Should(Succeed())

@@ -24,17 +24,17 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// These tests count what the whole process has, and so are not parallel to others.
+// These tests count resources of the whole process and are therefore not parallel.
 
 const (
 	comers = 30
-	// others are goroutines of connections to the API server that come and go by themselves. Of one informer there are more than ten.
+	// others is the number of goroutines of connections to the API server that may come and go. One informer has more than ten.
 	others = 20
-	// long is more than an informer may be unused.
+	// long is the time after which an unused informer is stopped.
 	long = 10 * time.Minute
 )
 
-// timed is a world whose clock stands still.
+// timed returns a world with a fake clock.
 func timed(t *testing.T) (*world, *clocktesting.FakeClock) {
 	t.Helper()
 	w := newWorld(t)
@@ -53,7 +53,7 @@ func (w *world) uses(conn *harvester.Connection, namespace string) {
 	}
 }
 
-// goroutines is their number once it stays the same: the simulator may have begun only now.
+// goroutines returns their number once it is stable: the simulator may still be starting.
 func (w *world) goroutines() (count int) {
 	w.t.Helper()
 	w.Eventually(func() bool {
@@ -64,7 +64,7 @@ func (w *world) goroutines() (count int) {
 	return count
 }
 
-// watches are those that are open in namespaces.
+// watches returns the number of open watches in namespaces.
 func watches() int {
 	return len(slices.DeleteFunc(sim.Watches(), func(r simulator.Request) bool { return r.Namespace == "" }))
 }

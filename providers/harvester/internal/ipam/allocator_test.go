@@ -24,7 +24,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
-// claimed claims an address for each of the ids, which are many, at once.
+// claimed claims addresses for many ids concurrently.
 func claimed(t *testing.T, allocator *ipam.Allocator, pool string, ids []string) map[string]netip.Addr {
 	t.Helper()
 	var mu sync.Mutex
@@ -107,7 +107,7 @@ func TestHoldersOfALargePoolAreInItsStatusUntilThatIsFullAndThenInBlocks(t *test
 	}
 	g.Expect(inBlocks).To(HaveLen(600))
 
-	// The counts follow, and another manager finds everything as it is.
+	// The counts are correct, and another manager finds the same state.
 	second := ipam.NewAllocator(api, api)
 	is, err := settled(t, second, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -121,7 +121,7 @@ func TestHoldersOfALargePoolAreInItsStatusUntilThatIsFullAndThenInBlocks(t *test
 		g.Expect(second.Release(t.Context(), made.Name, id)).To(Succeed())
 		g.Expect(second.Release(t.Context(), made.Name, id)).To(Succeed())
 	}
-	// Who comes back has the address that it had, wherever it is noted now, also from the first, which has not seen the release.
+	// A returning holder gets its former address, wherever that is recorded, also from the first manager, which has not read the release.
 	for _, id := range []string{"few/lb-7", "more/lb-7"} {
 		again, err := first.Claim(t.Context(), made.Name, id)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -158,7 +158,7 @@ func TestAMachineGetsAnAddressOfALargePoolThatNoLoadBalancerHolds(t *testing.T) 
 	g.Expect(is.Held).To(Equal(1104))
 }
 
-// The marker can be taken off by hand where nothing admits changes.
+// A user can remove the mark where no webhook validates changes.
 func TestALargePoolWhoseMarkerWasTakenOffGivesNothingThatABlockHas(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -216,7 +216,7 @@ func TestABlockThatSaysNothingAnyMoreIsRemoved(t *testing.T) {
 	made := created(t, "passing-", "", lbv1.Range{Subnet: "fd00:19::/64"})
 	allocator := ipam.NewAllocator(api, api)
 	claimed(t, allocator, made.Name, named("stay", allocation.MaxInPool))
-	for round := range 4 { // each goes on where the last has ended
+	for round := range 4 { // each starts where the last one ended
 		ids := named(fmt.Sprintf("round-%d", round), allocation.MaxHistory/2)
 		claimed(t, allocator, made.Name, ids)
 		var wg sync.WaitGroup
@@ -231,8 +231,8 @@ func TestABlockThatSaysNothingAnyMoreIsRemoved(t *testing.T) {
 	}
 	_, err := settled(t, allocator, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
-	// What is remembered is that of the last two rounds, whose addresses are in 33 blocks, of the 65 that some were given from. Seven are there
-	// ahead.
+	// The history has the last two rounds, whose addresses are in 33 blocks, of the 65 that had addresses allocated. Seven more were
+	// created in advance.
 	g.Expect(blocks(t, made.Name)).To(HaveLen(33 + 7))
 	again := ipam.NewAllocator(api, api)
 	is, err := settled(t, again, made.Name)
@@ -259,7 +259,7 @@ func TestAPoolWithTheLongestOfNamesStaysBelowAMebibyte(t *testing.T) {
 	g.Expect(len(data)).To(BeNumerically("<", 1<<20))
 }
 
-// A write that arrives after all, when its answer is not waited for any more, is found by whoever looks at the pool next.
+// A write that takes effect after its response timed out is found by the next reader of the pool.
 func TestALoadBalancerThatHoldsSeveralAddressesKeepsTheOneThatItUses(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -306,7 +306,7 @@ func TestAnAddressThatALoadBalancerShowsIsMadeItsOwnUnlessAnotherHasIt(t *testin
 func TestAnAddressThatALoadBalancerOutsideTheScopeShowsIsFree(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	made := created(t, "stranger-", "", lbv1.Range{Subnet: "172.31.0.0/30"}) // of one address
+	made := created(t, "stranger-", "", lbv1.Range{Subnet: "172.31.0.0/30"}) // a single address
 	made.Spec.Selector.Scope = []lbv1.Tuple{{Project: "*", Namespace: "elsewhere", GuestCluster: "*"}}
 	g.Expect(api.Update(t.Context(), made)).To(Succeed())
 	stranger := &lbv1.LoadBalancer{
@@ -330,7 +330,7 @@ func TestWhatOthersHaveDoneToAPoolIsKnownBeforeAnythingIsSaidOfIt(t *testing.T) 
 	allocator := ipam.NewAllocator(api, api)
 	got, err := allocator.Claim(t.Context(), made.Name, "default/a")
 	g.Expect(err).NotTo(HaveOccurred())
-	by := object(t, made.Name) // by hand, all of it
+	by := object(t, made.Name) // edited by a user
 	by.Status.Allocated = map[string]string{got.IP.String(): "default/other", "10.23.0.4": "default/other", "10.23.0.5": "x/y", "10.23.0.6": "x/z"}
 	g.Expect(api.Update(t.Context(), by)).To(Succeed())
 	again, err := allocator.Claim(t.Context(), made.Name, "default/a")
@@ -380,7 +380,7 @@ func TestWhoReadsThatAPoolIsReadyAgainGetsAnAddress(t *testing.T) {
 			_, err := allocator.Claim(t.Context(), made.Name, "default/a")
 			claimed <- err
 		}()
-		<-time.After(50 * time.Millisecond) // it stands in line now, behind the condition that is about to be written
+		<-time.After(50 * time.Millisecond) // it is now queued behind the write of the condition
 	})
 	_, err = allocator.Settle(t.Context(), made.Name, nil, func(allocation.Settled) (string, string) {
 		ask()
@@ -390,7 +390,7 @@ func TestWhoReadsThatAPoolIsReadyAgainGetsAnAddress(t *testing.T) {
 	g.Expect(<-claimed).NotTo(HaveOccurred())
 }
 
-// The webhook may not see one of two pools that are made at the same time.
+// The webhook may not see one of two pools that are created at the same time.
 func TestOfTwoPoolsWithTheSameAddressTheLaterOneGivesNone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -401,7 +401,7 @@ func TestOfTwoPoolsWithTheSameAddressTheLaterOneGivesNone(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = allocator.Claim(t.Context(), second.Name, "default/b")
 	g.Expect(err).To(MatchError(And(ContainSubstring("gives no address"), ContainSubstring("spec.ranges[0]"), ContainSubstring(first.Name))))
-	// When the other one has gone, it does.
+	// Once the other pool is deleted, it does.
 	g.Expect(api.Delete(t.Context(), first)).To(Succeed())
 	_, err = settled(t, allocator, second.Name)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -409,7 +409,7 @@ func TestOfTwoPoolsWithTheSameAddressTheLaterOneGivesNone(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// Two people have made them at the same moment, and no webhook has seen it.
+// Two users have created them at the same moment, and the webhook has not seen the overlap.
 func TestAnAddressThatIsHeldInAYoungerPoolIsNotGivenByTheOlderOne(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

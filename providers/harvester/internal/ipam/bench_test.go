@@ -26,11 +26,11 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
-// subnetVariable is for another subnet than the /16.
+// subnetVariable sets a subnet other than the /16.
 const subnetVariable = "FAULTLINE_IPAM_SUBNET"
 
-// BenchmarkWriteOfABlock is what it costs to write an object as the allocator does, by how many holders it has: less than with one no writer
-// can do with this API server. Run it with -benchtime 2000x.
+// BenchmarkWriteOfABlock measures the cost of writing an object as the allocator does, by its number of holders. The cost with one holder
+// is the lower bound for this API server. Run it with -benchtime 2000x.
 func BenchmarkWriteOfABlock(b *testing.B) {
 	for _, holders := range []int{1, 8, 16, 32, 64, 128, 256} {
 		b.Run(fmt.Sprintf("holders=%d", holders), func(b *testing.B) { writes(b, holders) })
@@ -66,7 +66,7 @@ func writes(b *testing.B, holders int) {
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 }
 
-// metered counts the bytes of what is sent.
+// metered counts the bytes of requests.
 type metered struct {
 	http.RoundTripper
 	requests, bytes *atomic.Int64
@@ -78,7 +78,8 @@ func (m metered) RoundTrip(r *http.Request) (*http.Response, error) {
 	return m.RoundTripper.RoundTrip(r)
 }
 
-// All addresses of a subnet are allocated and released, by one client that waits for each and by 16. Run it with -benchtime 1x.
+// BenchmarkAllAddressesOfASubnet allocates and releases all addresses of a subnet, with one sequential client and with 16. Run it with
+// -benchtime 1x.
 func BenchmarkAllAddressesOfASubnet(b *testing.B) {
 	for _, clients := range []int{1, 16} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
@@ -157,10 +158,10 @@ func meteredClient(b *testing.B, requests, bytes *atomic.Int64) client.Client {
 
 type times struct {
 	all  time.Duration
-	each []time.Duration // from the shortest
+	each []time.Duration // shortest first
 }
 
-// timed does something for each of many ids.
+// timed measures an operation for many ids.
 func timed(b *testing.B, clients, count int, do func(id string) error) times {
 	b.Helper()
 	took := times{each: make([]time.Duration, count)}
@@ -184,11 +185,11 @@ func timed(b *testing.B, clients, count int, do func(id string) error) times {
 	return took
 }
 
-// holder is a name as the cloud provider makes it.
+// holder returns a name in the format of the cloud provider.
 func holder(i int) string { return fmt.Sprintf("default/kubernetes-default-service-%d-3be238b0", i) }
 
-// sizes is how large the pool is as it is stored, with what the API server notes of its fields, and how many blocks it has. No object of it is
-// larger than a MiB.
+// sizes returns the size of the largest stored object of the pool, including managedFields, and its number of blocks. No object may
+// exceed 1 MiB.
 func sizes(b *testing.B, name string) (largest, blocks int) {
 	b.Helper()
 	pool := &lbv1.IPPool{}

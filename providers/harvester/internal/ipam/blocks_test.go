@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
-// marked makes a pool whose holders are in blocks from the first on.
+// marked creates a pool whose holders are all stored in blocks.
 func marked(t *testing.T, prefix, subnet string, annotations map[string]string) *lbv1.IPPool {
 	t.Helper()
 	pool := &lbv1.IPPool{
@@ -36,7 +36,7 @@ func marked(t *testing.T, prefix, subnet string, annotations map[string]string) 
 	if err := api.Create(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // another run has the same addresses
+	t.Cleanup(func() { // another run uses the same addresses
 		if err := api.Delete(context.WithoutCancel(t.Context()), pool); err != nil {
 			t.Error(err)
 		}
@@ -44,7 +44,7 @@ func marked(t *testing.T, prefix, subnet string, annotations map[string]string) 
 	return pool
 }
 
-// whole makes a block as earlier versions did: for 256 addresses.
+// whole creates a block of 256 addresses, as earlier versions did.
 func whole(t *testing.T, pool *lbv1.IPPool, first string, allocated map[string]string) *lbv1.IPPoolBlock {
 	t.Helper()
 	block := &lbv1.IPPoolBlock{
@@ -93,7 +93,7 @@ func TestABlockOfAnEarlierVersionIsCarriedOnAsLongAsItHasHolders(t *testing.T) {
 	g.Expect(c.IP.String()).To(Equal("10.28.0.3"))
 	g.Expect(blocks(t, pool.Name)).To(HaveExactElements(And(HaveField("Name", old.Name), HaveField("Allocated", HaveLen(3)))))
 
-	// Another manager finds all of them; when they have gone, so does the block, and the next one is made anew.
+	// Another manager finds all of them; when they are released, the block is deleted and later recreated.
 	allocator = ipam.NewAllocator(api, api)
 	is, err := settled(t, allocator, pool.Name)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -114,7 +114,7 @@ func TestABlockOfAnEarlierVersionIsCarriedOnAsLongAsItHasHolders(t *testing.T) {
 	g.Expect(blocks(t, pool.Name)).To(HaveEach(HaveField("Part", HaveSuffix("/27"))))
 }
 
-// A manager of an earlier version that does not lead any more may have a write on its way to a block that it has open.
+// A manager of an earlier version that lost the leader election may have a write in flight to a block in one of its open sections.
 func TestAWriteOfAnEarlierVersionThatArrivesLateFails(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -127,14 +127,14 @@ func TestAWriteOfAnEarlierVersionThatArrivesLateFails(t *testing.T) {
 	g.Expect(apierrors.IsConflict(api.Patch(t.Context(), old, late))).To(BeTrue())
 }
 
-// The next one fences blocks that have nothing in them, too.
+// The next writer fences empty blocks, too.
 func TestALateWriteToABlockThatWasMadeAheadGivesNobodyASecondAddress(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	pool := marked(t, "ahead-", "10.30.0.0/16", nil)
 	writer := newDetained(`"10.30.0.32"`)
 	allocator := ipam.NewAllocator(writer, api)
-	claimed(t, allocator, pool.Name, named("first", 30)) // the first block is full: it has no first address, and the gateway has the next
+	claimed(t, allocator, pool.Name, named("first", 30)) // the first block is full: it has neither the network address nor the gateway
 	answers := make(chan ipam.Claimed, 1)
 	go func() {
 		late, err := allocator.Claim(t.Context(), pool.Name, "default/web")
@@ -155,7 +155,7 @@ func TestALateWriteToABlockThatWasMadeAheadGivesNobodyASecondAddress(t *testing.
 	g.Expect(several(stored)).To(BeEmpty())
 }
 
-// halfway is a proxy between the manager and the API server that answers the first write of a pool with a status of its own, and has it on its way.
+// halfway is a proxy that responds to the first write of a pool with an error status and keeps the write in flight.
 type halfway struct {
 	client.Writer
 	code   int
@@ -189,7 +189,7 @@ func TestAWriteThatAProxySaysHasFailedAndThatArrivesLateLeavesNobodyAnAddress(t 
 	}
 }
 
-// poolWrites is a writer that counts what it writes of pools themselves.
+// poolWrites is a writer that counts writes of pools.
 type poolWrites struct {
 	client.Writer
 	count atomic.Int32

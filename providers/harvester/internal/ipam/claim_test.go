@@ -33,7 +33,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// The API server is real, because conflicts are.
+// The API server is real, because conflicts must be.
 var (
 	api    client.Client
 	config *rest.Config
@@ -58,10 +58,10 @@ func TestMain(m *testing.M) {
 		})
 }
 
-// filler holds what is not to be given.
+// filler holds addresses that must not be allocated.
 const filler = "machines/filler"
 
-// harvester is a Harvester whose cache shows pools as they were when they were put into it, and that counts requests.
+// harvester is a Harvester with an outdated cache of pools. It counts requests.
 type harvester struct {
 	client.Client
 	cached        sync.Map
@@ -126,7 +126,7 @@ func TestMachinesOfTwoManagersThatClaimAtOnceGetAddressesOfTheirOwn(t *testing.T
 		for i := range each {
 			wg.Go(func() {
 				id := fmt.Sprintf("ns/%d-%d", manager, i)
-				for { // a pool that others change all the time is tried again by the reconcile that comes next
+				for { // the next reconcile retries a pool with persistent conflicts
 					got, err := claimer.Claim(t.Context(), h, []string{made.Name}, id, nil)
 					if err == nil {
 						if other, taken := claimed.LoadOrStore(got.IP, id); taken {
@@ -199,7 +199,7 @@ func TestAMachineGetsAnAddressOfTheNextPoolThatIsForItsNetworkAndHasOne(t *testi
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(second.Pool).To(Equal(right.Name))
 
-	// What it has it keeps, also when a pool before has room again.
+	// It keeps its address, even when a preceding pool has free addresses again.
 	g.Expect(claimer.Release(t.Context(), h, pools, "ns/first")).To(Succeed())
 	again, err := claimer.Claim(t.Context(), h, pools, "ns/second", []string{"default/vlan1"})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -229,7 +229,7 @@ func TestAMachineGetsAnAddressOfTheNextPoolWhereOneIsBeingDeleted(t *testing.T) 
 	g.Expect(none.Pools).To(ConsistOf("IPPool " + goes.Name + " is being deleted, and gives no address: name another pool"))
 }
 
-// Whoever writes a pool by hand gives it no status, and some of its fields are required.
+// Users who write a pool create it without a status, some of whose fields are required.
 func TestAPoolThatHasNoStatusYetGivesItsOnlyAddress(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -250,7 +250,7 @@ func TestAPoolThatCannotBeReadSaysWhatIsWrong(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring(`gives no address: spec.ranges[0]: subnet "10.5.0.0" is none`)))
 }
 
-// A release that comes again, in the next reconcile of a deletion, meets the address when somebody else has it.
+// The next reconcile of a deletion releases the address again, which has another holder by then.
 func TestD1AReleaseThatComesAgainLeavesTheAddressWithItsNewHolder(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -309,7 +309,7 @@ func TestAnAllocatorGivesTheSameAddressAgainAndTakesItBackOnce(t *testing.T) {
 	g.Expect(stored(t, made.Name).Allocated).To(BeEmpty())
 }
 
-// several are the holders with more than one address.
+// several returns the holders with more than one address.
 func several(stored map[string]map[string]string) map[string][]string {
 	all := map[string][]string{}
 	for _, allocated := range stored {
@@ -321,7 +321,7 @@ func several(stored map[string]map[string]string) map[string][]string {
 	return all
 }
 
-// largePool has so many holders that others are in blocks, and few free addresses, in three of them.
+// largePool returns a pool with so many holders that further ones are in blocks, and few free addresses in three of them.
 func largePool(subnet string) *lbv1.IPPool {
 	pool := smallPool(subnet)
 	pool.GenerateName = "large-"
@@ -338,7 +338,7 @@ func largePool(subnet string) *lbv1.IPPool {
 	return pool
 }
 
-// smallPool has few addresses, so that everybody is in everybody's way.
+// smallPool returns a pool with few addresses, to provoke conflicts.
 func smallPool(subnet string) *lbv1.IPPool {
 	return &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{GenerateName: "small-"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: subnet}}}}
 }

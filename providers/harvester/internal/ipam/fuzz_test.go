@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzWriters reads the annotation of a pool that users may write.
+// FuzzWriters parses the annotation of a pool, which users may write.
 func FuzzWriters(f *testing.F) {
 	f.Add(`{"a":["192.168.1.0","fd00::"],"b":[]}`, "a")
 	f.Add(`{"":["",null]}`, "")
 	f.Add(`null`, "a")
 	f.Add(`{"a":{}}`, "a")
 	f.Fuzz(func(t *testing.T, annotation, me string) {
-		if !utf8.ValidString(me) { // names of managers are UTF-8
+		if !utf8.ValidString(me) { // names of managers are valid UTF-8
 			return
 		}
 		w := readWriters(annotation, nil)
@@ -26,7 +26,7 @@ func FuzzWriters(f *testing.F) {
 			t.Fatalf("%q: others have %v open, and there are none", annotation, others)
 		}
 		next := maps.Clone(w)
-		next[me] = others // as one does who writes next
+		next[me] = others // as the next writer does
 		written, err := json.Marshal(next)
 		if err != nil {
 			t.Fatal(err)

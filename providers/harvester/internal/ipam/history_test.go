@@ -21,14 +21,14 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
-// act is a claim or a release as it is seen from outside. Which address a claim is to get is known when it has returned.
+// act is a claim or a release as seen by the client. The result of a claim is known when it has returned.
 type act struct {
 	claims bool
 	id     string
 	ip     netip.Addr
 }
 
-// oneHolder says that an address which is claimed is free, or the holder's own, and that it is free when the holder has released it.
+// oneHolder checks that a claimed address was free or the holder's own, and that it is free after the release.
 func oneHolder() porcupine.Model {
 	return porcupine.Model{
 		Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
@@ -48,7 +48,7 @@ func oneHolder() porcupine.Model {
 	}
 }
 
-// oneAddress says that who claims has the same address until it releases it.
+// oneAddress checks that claims of a holder return the same address until it releases it.
 func oneAddress() porcupine.Model {
 	return porcupine.Model{
 		Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
@@ -74,18 +74,18 @@ func partitioned[K comparable](history []porcupine.Operation, by func(act) K) []
 	return slices.Collect(maps.Values(parts))
 }
 
-// witness sees everything that is stored of a pool, one version after the other.
+// witness watches all stored versions of a pool in order.
 type witness struct {
 	t      *testing.T
 	pool   string
 	events watch.Interface
 	ended  chan struct{}
-	// found says who has had two addresses at once. It is there when all is over.
+	// found has the holders that had two addresses at once. It is complete after end.
 	found map[string]string
 }
 
-// follow begins to look whether anybody has two addresses. What is given is either in blocks, which are of one kind, so that the API server
-// tells in which order they were written, or in the pool.
+// follow starts to watch for holders with two addresses. All holders are either in blocks, which are of one kind, so that the order of
+// writes is known, or in the pool.
 func follow(t *testing.T, pool string, inBlocks bool) *witness {
 	t.Helper()
 	c, err := client.NewWithWatch(config, client.Options{Scheme: api.Scheme(), Mapper: api.RESTMapper()})
@@ -138,10 +138,10 @@ func (w *witness) look() {
 	}
 }
 
-// endAnnotation is on the last version that a witness sees.
+// endAnnotation is on the last version that a witness reads.
 const endAnnotation = "test/end"
 
-// end returns who has had two addresses, when everything that was stored has been seen.
+// end returns the holders that had two addresses, once all stored versions have been read.
 func (w *witness) end(inBlocks bool) map[string]string {
 	w.t.Helper()
 	defer w.events.Stop()
@@ -164,7 +164,7 @@ func (w *witness) end(inBlocks bool) map[string]string {
 	return w.found
 }
 
-// What shows that the models find what they are there for: histories that nobody may have had.
+// The models must reject invalid histories.
 func TestTheModelsTellHistoriesThatAreWrongFromThoseThatAreRight(t *testing.T) {
 	t.Parallel()
 	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")

@@ -30,7 +30,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
-// What a run is made of; the variables are for longer ones, and for one again. What runs at a time takes its own turns all the same.
+// Parameters of a run. The variables are for longer runs and for repeating one. The interleaving of concurrent operations is not
+// reproducible.
 const (
 	seedVariable   = "FAULTLINE_IPAM_SEED"
 	roundsVariable = "FAULTLINE_IPAM_ROUNDS"
@@ -38,29 +39,29 @@ const (
 	workers        = 8
 )
 
-// play is one run: managers that give addresses of a pool, and those who want some.
+// play is one run: managers that allocate addresses of a pool, and their clients.
 type play struct {
 	t        *testing.T
 	seed     uint64
 	pool     string
 	managers []*manager
-	// stage is held by those who ask a manager, and alone by one that ends.
+	// stage is held shared by callers of a manager, and exclusively by one that ends.
 	stage sync.RWMutex
 
 	now     atomic.Int64
 	mu      sync.Mutex
 	history []porcupine.Operation
-	// lives has the addresses that each id has got since it last released any.
+	// lives has the addresses that each id has claimed since its last release.
 	lives map[string][]netip.Addr
-	// several says who has had two addresses at once.
+	// several has the ids that had two addresses at once.
 	several map[string]string
-	// kept are load balancers that exist, and keep the addresses that they show whatever is edited.
+	// kept are existing load balancers, which must keep the addresses that they show despite edits.
 	kept map[string]*lbv1.LoadBalancer
 }
 
 func (p *play) random(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, of)) }
 
-// did notes what was done since the moment.
+// did records operations since the moment.
 func (p *play) did(since int64, acts ...act) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +75,7 @@ func (p *play) did(since int64, acts ...act) {
 	}
 }
 
-// until asks managers, whichever they are, until one has done it.
+// until calls managers, in random order, until one succeeds.
 func (p *play) until(random *rand.Rand, do func(context.Context, *ipam.Allocator) error) error {
 	var err error
 	for range 200 {
@@ -93,12 +94,12 @@ func (p *play) until(random *rand.Rand, do func(context.Context, *ipam.Allocator
 	return err
 }
 
-// pause lets others go on.
+// pause lets other goroutines run.
 func pause(random *rand.Rand) {
 	<-time.After(time.Duration(random.IntN(3000)) * time.Microsecond)
 }
 
-// work claims and releases addresses for some holders of its own. Some are new ones then, whom no manager knows an address for.
+// work claims and releases addresses for its own holders. Some are replaced by new ones, for which no manager has an address cached.
 func (p *play) work(worker, times int) {
 	random := p.random(uint64(100 + worker))
 	var former [2]int
@@ -114,7 +115,7 @@ func (p *play) work(worker, times int) {
 	}
 }
 
-// claim has one manager give an address, or two at the same moment.
+// claim calls one manager, or two concurrently.
 func (p *play) claim(random *rand.Rand, id string) {
 	var wg sync.WaitGroup
 	if random.IntN(2) == 0 {
@@ -154,8 +155,8 @@ func (p *play) release(random *rand.Rand, id string) {
 	}
 }
 
-// meddle writes the pool as others do: it adds a holder of its own as another program does, which reads and writes the whole object, and
-// takes it out again, and makes the rest of the status wrong.
+// meddle writes the pool as other clients do: it adds and removes its own holder with reads and updates of the whole object, and corrupts
+// the rest of the status.
 func (p *play) meddle(times int, adds bool) {
 	random := p.random(99)
 	mine := map[string]bool{}
@@ -171,7 +172,7 @@ func (p *play) meddle(times int, adds bool) {
 		}
 		if adds {
 			ip := netip.MustParsePrefix(now.Spec.Ranges[0].Subnet).Addr().Next().Next()
-			for now.Status.Allocated[ip.String()] != "" || p.kept[ip.String()] != nil { // who only reads the pool cannot know of the latter
+			for now.Status.Allocated[ip.String()] != "" || p.kept[ip.String()] != nil { // the pool does not record the latter
 				ip = ip.Next()
 			}
 			if now.Status.Allocated == nil {
@@ -193,7 +194,7 @@ func (p *play) meddle(times int, adds bool) {
 	}
 }
 
-// keep has some load balancers exist that show an address of the pool.
+// keep creates load balancers that show an address of the pool.
 func (p *play) keep(count int) {
 	p.t.Helper()
 	p.kept = map[string]*lbv1.LoadBalancer{}
@@ -216,7 +217,7 @@ func (p *play) keep(count int) {
 	}
 }
 
-// edit takes out entries of load balancers that exist, or names another holder, which it takes out later.
+// edit removes entries of existing load balancers, or replaces the holder and removes it later.
 func (p *play) edit(times int) {
 	random := p.random(96)
 	for i := range times {
@@ -248,7 +249,7 @@ func (p *play) editOne(random *rand.Rand, o client.Object, allocated map[string]
 	if !edited {
 		return
 	}
-	if err := api.Update(p.t.Context(), o); last && apierrors.IsConflict(err) { // by those who do not know that all is over
+	if err := api.Update(p.t.Context(), o); last && apierrors.IsConflict(err) { // by clients that do not know that the run is over
 		if err := api.Get(p.t.Context(), client.ObjectKeyFromObject(o), o); err == nil {
 			switch is := o.(type) {
 			case *lbv1.IPPool:
@@ -261,7 +262,7 @@ func (p *play) editOne(random *rand.Rand, o client.Object, allocated map[string]
 	}
 }
 
-// crash ends managers between any two of their writes. Those of one that is alone arrive before another begins.
+// crash ends managers between any two of their writes. Writes of a manager that runs alone arrive before the next one starts.
 func (p *play) crash(times int) {
 	random := p.random(98)
 	for range times {
@@ -279,7 +280,7 @@ func (p *play) crash(times int) {
 	}
 }
 
-// run has everybody do something at once, and looks at what came of it.
+// run starts all participants concurrently and checks the result.
 func (p *play) run(times int, adds bool) (holders, addresses porcupine.CheckResult) {
 	inBlocks := len(object(p.t, p.pool).Status.Allocated) >= allocation.MaxInPool
 	p.keep(3)
@@ -301,7 +302,7 @@ func (p *play) run(times int, adds bool) (holders, addresses porcupine.CheckResu
 	return holders, addresses
 }
 
-// end is what a manager finds that begins now.
+// end checks what a new manager finds.
 func (p *play) end() (leaked int) {
 	p.t.Helper()
 	allocator := ipam.NewAllocator(api, api)
@@ -339,7 +340,7 @@ func (p *play) end() (leaked int) {
 	return leaked
 }
 
-// newPlay makes a pool and managers for a run.
+// newPlay creates a pool and managers for a run.
 func newPlay(t *testing.T, managers int, pool *lbv1.IPPool, often often) (p *play, times int) {
 	t.Helper()
 	p = &play{t: t, seed: number(t, seedVariable, rand.Uint64()>>1), lives: map[string][]netip.Addr{}}
@@ -348,7 +349,7 @@ func newPlay(t *testing.T, managers int, pool *lbv1.IPPool, often often) (p *pla
 		t.Fatal(err)
 	}
 	p.pool = pool.Name
-	t.Cleanup(func() { // another run has the same addresses
+	t.Cleanup(func() { // another run uses the same addresses
 		if err := api.Delete(context.WithoutCancel(t.Context()), pool); err != nil {
 			t.Error(err)
 		}
@@ -401,7 +402,7 @@ func TestNoAddressIsGivenTwiceAndNobodyHasTwoWhateverFails(t *testing.T) {
 	}
 }
 
-// What shows that the test above would fail: managers whose writes do not have the version that they were computed from.
+// The test above must fail for managers that write without the resourceVersion from which the write was computed.
 func TestAddressesThatAreGivenTwiceAreFound(t *testing.T) {
 	t.Parallel()
 	for try := range 10 {
@@ -413,7 +414,7 @@ func TestAddressesThatAreGivenTwiceAreFound(t *testing.T) {
 	t.Error("writes without a version have given no address twice")
 }
 
-// manager is one that is begun again when it has ended.
+// manager is restarted when it has ended.
 type manager struct {
 	t      *testing.T
 	faults faults
@@ -443,15 +444,16 @@ func (m *manager) end() {
 	m.cancel()
 }
 
-// often is how often, of a hundred, a write has a fault.
+// often is the percentage of writes with each fault.
 type often struct {
-	// refused is not sent, unanswered is done and its answer lost, lateDone is given up and done afterwards, slow takes a while.
+	// refused writes are not sent, unanswered ones lose their response, lateDone ones time out and are applied later, slow ones are
+	// delayed.
 	refused, unanswered, lateDone, slow int
-	// blind has writes without a version.
+	// blind removes the resourceVersion from writes.
 	blind bool
 }
 
-// faults are those of a manager.
+// faults are the faults of a manager.
 type faults struct {
 	often
 	mu     sync.Mutex
@@ -516,7 +518,7 @@ func (u *unreliable) Patch(ctx context.Context, o client.Object, p client.Patch,
 	return u.send(ctx, o, func(ctx context.Context, o client.Object) error { return u.Writer.Patch(ctx, o, p, opts...) })
 }
 
-// withoutVersion is a patch for whatever is stored.
+// withoutVersion removes the resourceVersion from a patch.
 func withoutVersion(data []byte) []byte {
 	body := map[string]any{}
 	if err := json.Unmarshal(data, &body); err != nil {
@@ -525,6 +527,6 @@ func withoutVersion(data []byte) []byte {
 	if metadata, ok := body["metadata"].(map[string]any); ok {
 		delete(metadata, "resourceVersion")
 	}
-	data, _ = json.Marshal(body) // it was read a moment ago
+	data, _ = json.Marshal(body) // it was just decoded
 	return data
 }

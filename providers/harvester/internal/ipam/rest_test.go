@@ -43,7 +43,7 @@ func TestAnAddressThatIsGivenBackRestsForOthersAlsoAfterARestartAndWhateverTheCl
 	g.Expect(object(t, made.Name).Status.Released).To(HaveLen(1))
 	g.Expect(first.Release(t.Context(), made.Name, ids[0])).To(Succeed())
 
-	// Another manager, and clocks that are wrong by any time.
+	// Another manager, and clocks that are wrong.
 	for _, stamp := range []string{"", "1970-01-01T00:00:00Z", "2500-01-01T00:00:00Z", "nonsense"} {
 		pool := object(t, made.Name)
 		g.Expect(pool.Status.Released).To(HaveLen(2))
@@ -58,7 +58,7 @@ func TestAnAddressThatIsGivenBackRestsForOthersAlsoAfterARestartAndWhateverTheCl
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again.IP).To(Equal(has[ids[1]]))
 
-	// Who does not stay, as who gives machines their addresses, goes by what is stored.
+	// A client that is not resident, such as the one for machines, relies on the stored times.
 	machine := func(stamp time.Time) error {
 		pool := object(t, made.Name)
 		pool.Status.Released = map[string]string{has[ids[0]].String(): stamp.UTC().Format(time.RFC3339)}

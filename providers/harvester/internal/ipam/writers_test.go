@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 )
 
-// detained is a writer whose first write that adds to a block, and has the text, is on its way until it is let go.
+// detained is a writer whose first write that adds to a block and contains the text stays in flight until it is released.
 type detained struct {
 	client.Writer
 	text         string
@@ -48,7 +48,7 @@ func TestAWriteOfAnOldLeaderThatArrivesLateGivesNobodyASecondAddress(t *testing.
 	pool := largePool("10.54.0.0/21")
 	g.Expect(api.Create(t.Context(), pool)).To(Succeed())
 	t.Cleanup(func() { g.Expect(api.Delete(context.WithoutCancel(t.Context()), pool)).To(Succeed()) })
-	_, err := ipam.NewAllocator(api, api).Claim(t.Context(), pool.Name, "default/first") // its block is there from now on
+	_, err := ipam.NewAllocator(api, api).Claim(t.Context(), pool.Name, "default/first") // creates its block
 	g.Expect(err).NotTo(HaveOccurred())
 
 	writer := newDetained("")

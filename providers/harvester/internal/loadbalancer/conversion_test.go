@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// TestNothingIsLostBetweenVersions makes thousands of random objects and converts them there and back, both ways.
+// TestNothingIsLostBetweenVersions converts thousands of random objects in both directions and back.
 func TestNothingIsLostBetweenVersions(t *testing.T) {
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
@@ -27,7 +27,7 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 	rulestest.Keeping(scheme, func(hub *lbv1.LoadBalancer, spoke *v1alpha1.LoadBalancer) {
 		fromHub(hub, spoke)
-		delete(spoke.Annotations, lbv1.BackendServersAnnotation) // What a client asks for stays beside it until it is found.
+		delete(spoke.Annotations, lbv1.BackendServersAnnotation) // a client's request stays in it until resolved
 	}, toHub, modes)(t)
 }
 
@@ -43,7 +43,7 @@ func asHub(t *testing.T, spoke *v1alpha1.LoadBalancer, hub *lbv1.LoadBalancer) e
 	return to(t.Context(), spoke, hub)
 }
 
-// modes has v1alpha1 say where the address is from, which it must.
+// modes sets the source of the address, which v1alpha1 requires.
 func modes(spec *v1alpha1.LoadBalancerSpec, c randfill.Continue) {
 	c.FillNoCustom(spec)
 	spec.IPAM = []lbv1.IPAM{lbv1.IPAMPool, lbv1.IPAMDHCP}[c.Intn(2)]
@@ -84,7 +84,7 @@ func TestThePeriodOfAHealthCheckSurvivesBothWays(t *testing.T) {
 	g.Expect(older.Spec.HealthCheck.PeriodSeconds).To(BeEquivalentTo(8))
 }
 
-// stored is a load balancer that leads to two machines.
+// stored returns a load balancer with two machines.
 func stored() *lbv1.LoadBalancer {
 	return &lbv1.LoadBalancer{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "lb1"},
@@ -98,7 +98,7 @@ func stored() *lbv1.LoadBalancer {
 	}
 }
 
-// written converts a load balancer to v1alpha1, has a client change it, and converts it back.
+// written converts a load balancer to v1alpha1, applies the change of a client, and converts it back.
 func written(t *testing.T, lb *lbv1.LoadBalancer, change func(*v1alpha1.LoadBalancer)) *lbv1.LoadBalancer {
 	t.Helper()
 	g := NewWithT(t)

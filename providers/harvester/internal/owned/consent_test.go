@@ -40,7 +40,7 @@ func TestAModeThatThereIsNotKeepsTheManagerFromStarting(t *testing.T) {
 	g.Expect(options.IdentityNamespaces).To(Equal(owned.Warn))
 	g.Expect(flags.Parse([]string{"--identity-namespaces=off"})).To(MatchError(ContainSubstring("must be warn or enforce")))
 	g.Expect(flags.Parse([]string{"--identity-namespaces=enforce", `--cloud-provider-config-namespaces=""`})).To(Succeed())
-	// That is what the manifests set by default: clusterctl has no empty default without quotation marks.
+	// These are the defaults of the manifests: clusterctl does not support an empty default without quotation marks.
 	g.Expect(options).To(Equal(owned.Consent{IdentityNamespaces: owned.Enforce, CloudProviderConfigNamespaces: []string{""}}))
 	g.Expect(options.NoManifests("b", "a")).To(ContainSubstring("must be a"))
 }

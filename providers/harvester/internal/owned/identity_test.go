@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 )
 
-// machine is one that was made so many seconds after another; of is whose it says its id is.
+// machine returns a machine created a number of seconds after another one; of is the recorded owner of its id.
 func machine(name, of string, after int64) *infrav1.HarvesterMachine {
 	m := &infrav1.HarvesterMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, CreationTimestamp: metav1.NewTime(time.Unix(after, 0))}}
 	if of != "" {
@@ -41,7 +41,7 @@ func TestAnIDIsWhoseTheObjectSaysItIs(t *testing.T) {
 	}
 }
 
-// Whichever of two is looked at, one of them precedes the other, and never both.
+// Of two objects, exactly one precedes the other.
 func TestOneOfTwoThatHaveTheSameIDPrecedes(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

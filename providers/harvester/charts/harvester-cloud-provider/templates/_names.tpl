@@ -1,4 +1,4 @@
-{{- /* Names do not depend on the release's: there is one cloud provider in a cluster, and Harvester's own chart named it so. */}}
+{{- /* Names are independent of the release name: a cluster has one cloud provider, and Harvester's own chart uses this name. */}}
 {{- define "cloud-provider.name" -}}
 {{ .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
 {{- end }}
@@ -11,7 +11,7 @@
 {{ .Values.serviceAccount.name | default (include "cloud-provider.fullname" .) }}
 {{- end }}
 
-{{- /* These cannot change: a Deployment's selector is for good. */}}
+{{- /* These cannot change: the selector of a Deployment is immutable. */}}
 {{- define "cloud-provider.selector" -}}
 app.kubernetes.io/name: {{ include "cloud-provider.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -32,7 +32,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{- /* Where the container has the kubeconfig for Harvester. A Secret is mounted as a folder, so that a container that starts again has it as it is then. */}}
+{{- /* The path of the kubeconfig in the container. A Secret is mounted as a directory, so that a restarted container reads its current content. */}}
 {{- define "cloud-provider.config" -}}
 {{- if .Values.cloudConfig.secretName }}/etc/kubernetes/harvester/cloud-config{{ else }}/etc/kubernetes/cloud-config{{ end }}
 {{- end }}

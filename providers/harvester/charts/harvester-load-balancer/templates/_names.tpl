@@ -1,4 +1,4 @@
-{{- /* Names do not depend on the release's: there is one load balancer manager, and Harvester's own chart named it so. */}}
+{{- /* Names are independent of the release name: there is one load balancer manager, and Harvester's own chart uses this name. */}}
 {{- define "load-balancer.name" -}}
 {{ .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
 {{- end }}
@@ -19,7 +19,7 @@
 {{ include "load-balancer.service" . }}-cert
 {{- end }}
 
-{{- /* These cannot change: a Deployment's selector is for good. */}}
+{{- /* These cannot change: the selector of a Deployment is immutable. */}}
 {{- define "load-balancer.selector" -}}
 app.kubernetes.io/name: {{ include "load-balancer.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -39,20 +39,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{- /* The names for which the webhooks' certificate is. */}}
+{{- /* The DNS names of the webhooks' certificate. */}}
 {{- define "load-balancer.hosts" -}}
 {{- $host := printf "%s.%s.svc" (include "load-balancer.service" .) .Release.Namespace }}
 {{- list $host (printf "%s.cluster.local" $host) | toYaml }}
 {{- end }}
 
-{{- /* Where a webhook is served. */}}
+{{- /* The client config of a webhook. */}}
 {{- define "load-balancer.target" -}}
 name: {{ include "load-balancer.service" . }}
 namespace: {{ .Release.Namespace }}
 port: 443
 {{- end }}
 
-{{- /* The annotation that has cert-manager put its authority in. */}}
+{{- /* The annotation that makes cert-manager inject its CA. */}}
 {{- define "load-balancer.injection" -}}
 {{- if .Values.certManager.enabled }}
 cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/{{ include "load-balancer.certificate" . }}

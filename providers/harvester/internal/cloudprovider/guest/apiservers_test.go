@@ -19,14 +19,14 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// apiServers are those of guest clusters. A test has those that it uses to itself, and leaves them to the next as they were:
-// to start one takes longer than most tests.
+// apiServers is a pool of API servers for guest clusters. A test has exclusive use of an API server and cleans it up afterwards: starting
+// one takes longer than most tests.
 type apiServers struct {
 	free  []*envtest.Environment
 	stops []func() error
 }
 
-// take returns one that nobody uses until the test ends.
+// take returns an API server for exclusive use until the test ends.
 func (a *apiServers) take(t *testing.T) *envtest.Environment {
 	t.Helper()
 	if len(a.free) == 0 {
@@ -44,17 +44,17 @@ func (a *apiServers) take(t *testing.T) *envtest.Environment {
 	t.Cleanup(func() {
 		if err := empty(context.WithoutCancel(t.Context()), env); err != nil {
 			t.Errorf("removing what was in the guest cluster: %v", err)
-			return // Nobody takes it again.
+			return // it is not reused
 		}
 		a.free = append(a.free, env)
 	})
 	return env
 }
 
-// withGuests are tests that leave API servers behind.
+// withGuests runs tests that leave API servers running.
 type withGuests struct{ *testing.M }
 
-// Run runs the tests, and ends the API servers.
+// Run runs the tests and stops the API servers.
 func (m withGuests) Run() int {
 	code := m.M.Run()
 	for _, stop := range guests.stops {
@@ -66,7 +66,7 @@ func (m withGuests) Run() int {
 	return code
 }
 
-// empty removes what a test and its cloud provider have made, also what the cloud provider has not let go.
+// empty deletes the objects that a test and its cloud provider have created, including those with finalizers of the cloud provider.
 func empty(ctx context.Context, env *envtest.Environment) error {
 	c, err := client.New(env.Config, client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
@@ -78,7 +78,7 @@ func empty(ctx context.Context, env *envtest.Environment) error {
 	}
 	for i := range services.Items {
 		service := &services.Items[i]
-		if service.Name == "kubernetes" { // The API server's own.
+		if service.Name == "kubernetes" { // created by the API server
 			continue
 		}
 		release := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))

@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// usable is a Node that has been initialized. There is nobody here to take away that it is not ready.
+// usable matches an initialized Node. No controller here removes the not-ready taint.
 func usable() types.GomegaMatcher {
 	return HaveField("Spec.Taints", Not(ContainElement(HaveField("Key", uninitialized))))
 }
@@ -76,9 +76,9 @@ func TestNodeGoesWithItsVirtualMachineAndStaysWhileHarvesterIsDown(t *testing.T)
 		c.Eventually(c.read(name)).Should(initialized)
 	}
 
-	// A cloud provider that starts while Harvester is down knows nothing of any virtual machine.
+	// A cloud provider that starts while Harvester is down has no data about virtual machines.
 	sim.Down()
-	t.Cleanup(func() { _ = sim.Up(t.Context()) }) // It may be up.
+	t.Cleanup(func() { _ = sim.Up(t.Context()) }) // it may be up
 	c.provider.kill()
 	c.start()
 	c.kubelet("node-1", corev1.ConditionUnknown)
@@ -95,7 +95,7 @@ func TestNodeGoesWithItsVirtualMachineAndStaysWhileHarvesterIsDown(t *testing.T)
 		return err
 	}).Should(MatchError(ContainSubstring("not found")), "its virtual machine is gone")
 
-	// One that is off is not gone.
+	// A virtual machine that is off still exists.
 	off := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "node-2"}}
 	testworld.Update(testworld.User{T: t, G: s.WithT, Client: s.client}, off, testworld.Whole, func(vm *kubevirtv1.VirtualMachine) {
 		vm.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyHalted)
@@ -132,7 +132,7 @@ func TestNodeIsToldItsZoneWhenItsVirtualMachineMigratesAndIsUsedAllTheWhile(t *t
 	c.Expect(tainted.Load()).To(BeFalse(), "pods could be scheduled to it all the while")
 }
 
-// taints notes whether a Node has a taint from now on.
+// taints records whether a Node has a taint from now on.
 func (c *cluster) taints(name string) *atomic.Bool {
 	c.t.Helper()
 	noted := &atomic.Bool{}
@@ -153,7 +153,7 @@ func TestNodeIsInitializedWhenItsGuestHasToldItsAddress(t *testing.T) {
 	s := newSite(t)
 	c := s.cluster("blue")
 	c.Expect(sim.SetFault(t.Context(), "no-agents", true)).To(Succeed())
-	t.Cleanup(func() { _ = sim.SetFault(t.Context(), "no-agents", false) }) // It may have ended.
+	t.Cleanup(func() { _ = sim.SetFault(t.Context(), "no-agents", false) }) // it may have ended
 	s.create("node-1")
 	c.node("node-1")
 	c.start()
@@ -169,7 +169,7 @@ func TestNodeWhoseKubeletHasItsAddressIsInitializedAlthoughItsGuestTellsNone(t *
 	c.Expect(sim.SetFault(t.Context(), "no-agents", true)).To(Succeed())
 	t.Cleanup(func() { _ = sim.SetFault(t.Context(), "no-agents", false) })
 	s.create("node-1")
-	node := c.node("node-1", func(node *corev1.Node) { // as kubelet registers it by --node-ip
+	node := c.node("node-1", func(node *corev1.Node) { // as kubelet registers it with --node-ip
 		node.Annotations = map[string]string{"alpha.kubernetes.io/provided-node-ip": "192.168.50.9"}
 	})
 	told := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.168.50.9"}, {Type: corev1.NodeHostName, Address: "node-1"}}

@@ -45,7 +45,7 @@ func port(name string, number int32, protocol corev1.Protocol) func(*corev1.Serv
 	}
 }
 
-// reached waits until a Service is reached at an address.
+// reached waits until the status of a Service has the addresses.
 func (c *cluster) reached(name string, addresses ...string) {
 	c.t.Helper()
 	var want []any
@@ -90,12 +90,12 @@ func (c *cluster) told(name, text string) {
 	}).Should(ContainElement(And(HaveField("InvolvedObject.Name", name), HaveField("Message", ContainSubstring(text)))))
 }
 
-// warnings are the events of a Service that warn of its load balancer.
+// warnings returns the warning events of a Service about its load balancer.
 func (c *cluster) warnings(name string) []string {
 	c.t.Helper()
 	others := []string{
 		"UnAvailableLoadBalancer", // there are no Nodes
-		"ClusterIPNotAllocated",   // an API server that has just begun looks through its addresses while the Service is made
+		"ClusterIPNotAllocated",   // an API server that has just started checks its cluster IPs while the Service is created
 	}
 	list := &corev1.EventList{}
 	c.Expect(c.client.List(c.t.Context(), list, client.InNamespace("default"))).To(Succeed())
@@ -114,20 +114,20 @@ func TestNobodyIsWarnedOfAServiceThatHasYetToBeGivenItsAddress(t *testing.T) {
 	n := s.count()
 	c := s.cluster("blue")
 	c.Expect(sim.SetFault(t.Context(), "delayed", true)).To(Succeed())
-	t.Cleanup(func() { _ = sim.SetFault(context.WithoutCancel(t.Context()), "delayed", false) }) // It may have ended.
+	t.Cleanup(func() { _ = sim.SetFault(context.WithoutCancel(t.Context()), "delayed", false) }) // it may have ended
 	c.start()
 	c.service("web")
 	c.reached("web", "172.19.12.10")
 	c.Expect(c.warnings("web")).To(BeEmpty())
 	c.Expect(n.is()).To(Equal([2]int{1, 0}))
 
-	// Who has to do something is warned, and the framework does not say it again.
+	// The user is warned if action is needed, and the framework does not repeat the warning.
 	c.service("stuck", annotated(networkAnnotation, "default/nowhere"))
 	c.told("stuck", "no matched IPPool with requirement")
 	c.Expect(c.warnings("stuck")).To(ConsistOf(HavePrefix("WaitingForAddress: ")))
 }
 
-// counter counts the load balancers of a namespace that come and go.
+// counter counts created and deleted load balancers of a namespace.
 type counter struct {
 	mu         sync.Mutex
 	made, gone int
@@ -167,7 +167,7 @@ func TestServiceWaitsForASlowAddressWithOneLoadBalancer(t *testing.T) {
 	c.start()
 	c.service("web")
 	c.told("web", "no matched IPPool with requirement")
-	// It waits longer than anybody would by asking again and again, and others do not wait for it.
+	// This takes longer than polling would be tolerated, and other Services are not blocked.
 	c.service("db", annotated(ipamAnnotation, "dhcp"))
 	c.reached("db", "192.168.77.1")
 	c.Expect(n.is()).To(Equal([2]int{2, 0}))
@@ -182,7 +182,7 @@ func TestServiceWaitsForASlowAddressWithOneLoadBalancer(t *testing.T) {
 	c.Expect(n.is()).To(Equal([2]int{2, 0}), "each Service had one load balancer all the time")
 }
 
-// nudge has Harvester look at a load balancer again: the simulated one does not watch pools.
+// nudge makes Harvester reconcile a load balancer: the simulated one does not watch pools.
 func (s *site) nudge(cluster, service string) {
 	s.t.Helper()
 	for _, lb := range s.balancers(cluster) {
@@ -203,7 +203,7 @@ func TestAddressSurvivesOutagesOfHarvesterAndOfTheCloudProvider(t *testing.T) {
 	c.reached("web", "172.19.3.10")
 	lb := s.balancers("blue")[0]
 
-	// What happens while it does not run is found when it runs again.
+	// Changes while it is down are found after a restart.
 	c.provider.kill()
 	c.service("late")
 	c.Expect(s.client.Delete(t.Context(), &lb)).To(Succeed())
@@ -224,7 +224,7 @@ func TestAddressSurvivesOutagesOfHarvesterAndOfTheCloudProvider(t *testing.T) {
 	c.Eventually(func() []lbv1.LoadBalancer { return s.balancers("blue") }).Should(ConsistOf(
 		HaveField("Labels", HaveKeyWithValue("cloudprovider.harvesterhci.io/serviceName", "web")),
 		HaveField("Labels", HaveKeyWithValue("cloudprovider.harvesterhci.io/serviceName", "late")),
-		HaveField("Name", "unknown"), // It does not say whose it is.
+		HaveField("Name", "unknown"), // it has no owner UID
 	))
 }
 
@@ -240,7 +240,7 @@ func TestClustersOfOneNamespaceHaveTheirOwnLoadBalancers(t *testing.T) {
 	blue.reached("web", "172.19.4.10")
 	green.reached("web", "172.19.5.10")
 
-	// One that takes another's name could have its addresses.
+	// A cluster with the name of another could get its addresses.
 	other := s.cluster("blue")
 	other.start()
 	other.service("web")
@@ -272,7 +272,7 @@ func TestServicesShareAnAddressUntilTheLastIsGone(t *testing.T) {
 	c.Eventually(c.current("dns-udp")).Should(HaveField("Labels", HaveKeyWithValue(primaryAnnotation, "default.dns")))
 	c.Expect(s.balancers("blue")).To(HaveLen(1))
 
-	// One that had its own address gives it back.
+	// A Service that had its own address releases it.
 	c.service("web")
 	c.reached("web", "172.19.6.11")
 	c.change("web", shares)
@@ -383,7 +383,7 @@ func TestServiceThatPrefersBothFamiliesGoesOnWithOneAndOneThatRequiresThemWaits(
 	c.told("strict", "-typo")
 	c.Expect(c.current("strict")()).To(And(HaveField("Annotations", Not(HaveKey(vipAnnotation))), HaveField("Spec.LoadBalancerIP", "")))
 
-	// The flag is corrected, and both have what they lacked.
+	// After the flag is corrected, both get their missing address.
 	six := simulator.Pool(s.namespace+"-six", "fd00:19:13::/120", "fd00:19:13::10", "fd00:19:13::20")
 	s.Expect(s.client.Create(t.Context(), &six)).To(Succeed())
 	c.provider.kill()
@@ -425,7 +425,7 @@ func TestServicesHaveOneAddressEachThoughHarvesterDisobeys(t *testing.T) {
 	}
 	over := func() {
 		for name, args := range faults {
-			_ = sim.SetFault(context.WithoutCancel(t.Context()), name, false, args...) // It may have ended.
+			_ = sim.SetFault(context.WithoutCancel(t.Context()), name, false, args...) // it may have ended
 		}
 	}
 	t.Cleanup(over)

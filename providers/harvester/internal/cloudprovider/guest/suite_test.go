@@ -37,16 +37,17 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// patience is for a machine that is busy with other things.
+// patience is generous, for a busy machine.
 const patience = 2 * time.Minute
 
-// asProgram has this program be the cloud provider, which tests run as a process: it is one in a process, and can be killed.
+// asProgram makes the test binary run as the cloud provider. Tests run it as a separate process, because a process can have only one and
+// can be killed.
 const asProgram = "RUN_CLOUD_PROVIDER"
 
 // uninitialized is the taint of a Node that waits for its cloud provider.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// The Harvester cluster is shared by all tests; every test has its own namespace there, and guest clusters that are API servers for it alone.
+// All tests share the Harvester cluster. Each test has its own namespace there, and its own guest clusters.
 var (
 	sim    *simulator.Simulator
 	guests apiServers
@@ -81,7 +82,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// pool makes one for a guest cluster of this name.
+// pool creates an IPPool for a guest cluster.
 func (s *site) pool(cluster, subnet, first, last string) {
 	s.t.Helper()
 	pool := simulator.Pool(s.namespace+"-"+cluster, subnet, first, last)
@@ -89,7 +90,7 @@ func (s *site) pool(cluster, subnet, first, last string) {
 	s.Expect(s.client.Create(s.t.Context(), &pool)).To(Succeed())
 }
 
-// vm makes a virtual machine, and returns its instance when it runs and its address is known.
+// vm creates a virtual machine, and returns its instance once it runs and has an address.
 func (s *site) vm(name string, change ...func(*kubevirtv1.VirtualMachine)) *kubevirtv1.VirtualMachineInstance {
 	s.t.Helper()
 	vm := s.create(name, change...)
@@ -101,7 +102,7 @@ func (s *site) vm(name string, change ...func(*kubevirtv1.VirtualMachine)) *kube
 	return vmi
 }
 
-// create makes a virtual machine.
+// create creates a virtual machine.
 func (s *site) create(name string, change ...func(*kubevirtv1.VirtualMachine)) *kubevirtv1.VirtualMachine {
 	s.t.Helper()
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
@@ -122,7 +123,7 @@ func (s *site) create(name string, change ...func(*kubevirtv1.VirtualMachine)) *
 	return vm
 }
 
-// zone is that of the host of a virtual machine.
+// zone returns the zone of a virtual machine's host.
 func (s *site) zone(vm string) string {
 	s.t.Helper()
 	vmi, host := &kubevirtv1.VirtualMachineInstance{}, &corev1.Node{}
@@ -131,7 +132,7 @@ func (s *site) zone(vm string) string {
 	return host.Labels[corev1.LabelTopologyZone]
 }
 
-// balancers are those of a guest cluster.
+// balancers returns the load balancers of a guest cluster.
 func (s *site) balancers(cluster string) []lbv1.LoadBalancer {
 	s.t.Helper()
 	list := &lbv1.LoadBalancerList{}
@@ -140,14 +141,14 @@ func (s *site) balancers(cluster string) []lbv1.LoadBalancer {
 	return list.Items
 }
 
-// cluster is a guest cluster: an API server, and a cloud provider when it runs.
+// cluster is a guest cluster: an API server and, while it runs, a cloud provider.
 type cluster struct {
 	*site
 	name       string
 	client     client.WithWatch
 	admin      *rest.Config
 	kubeconfig string
-	harvester  string // the file of the kubeconfig
+	harvester  string // path of the kubeconfig
 	vips       *vips
 	provider   *provider
 }
@@ -174,20 +175,20 @@ func (s *site) cluster(name string) *cluster {
 	return c
 }
 
-// account is the name of the cloud provider, on Harvester and in the guest cluster.
+// account returns the account name of the cloud provider, on Harvester and in the guest cluster.
 func (c *cluster) account() string { return c.namespace + "-" + c.name }
 
-// bind makes a kubeconfig of Harvester with these rights in its namespace alone.
+// bind creates a kubeconfig of Harvester with these permissions in its namespace only.
 func (c *cluster) bind(rules []rbacv1.PolicyRule) {
 	c.t.Helper()
 	sim.Grant(c.account(), nil, "")
 	c.Expect(os.WriteFile(c.harvester, sim.KubeconfigFor(c.account(), rules, c.namespace), 0o600)).To(Succeed())
 }
 
-// accountLabel marks the rights of a cloud provider in the guest cluster.
+// accountLabel marks the RBAC objects of a cloud provider in the guest cluster.
 const accountLabel = "test.faultline.io/account"
 
-// allow gives the cloud provider rights in the guest cluster.
+// allow grants the cloud provider permissions in the guest cluster.
 func (c *cluster) allow(rules []rbacv1.PolicyRule) {
 	c.t.Helper()
 	meta := metav1.ObjectMeta{Name: c.account(), Labels: map[string]string{accountLabel: ""}}
@@ -198,13 +199,13 @@ func (c *cluster) allow(rules []rbacv1.PolicyRule) {
 	})).To(Succeed())
 }
 
-// The markers of rights in the program's documentation.
+// The RBAC markers in the program's documentation.
 const (
 	guestMarker     = "// +kubebuilder:rbac:"
 	harvesterMarker = "// +harvester:rbac:"
 )
 
-// rules are the rights that the program says it needs, so that no test passes with more.
+// rules returns the permissions that the program documents, so that no test passes with more.
 func rules(t *testing.T, marker string) []rbacv1.PolicyRule {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join("..", "..", "..", "cmd", "cloud-provider", "main.go"))
@@ -242,7 +243,7 @@ func rules(t *testing.T, marker string) []rbacv1.PolicyRule {
 	return list
 }
 
-// node makes a Node that waits for its cloud provider, of a kubelet that runs.
+// node creates a Node with a running kubelet that waits for its cloud provider.
 func (c *cluster) node(name string, change ...func(*corev1.Node)) *corev1.Node {
 	c.t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -255,7 +256,7 @@ func (c *cluster) node(name string, change ...func(*corev1.Node)) *corev1.Node {
 	return node
 }
 
-// kubelet says whether the Node is ready.
+// kubelet sets the Ready condition of a Node.
 func (c *cluster) kubelet(name string, ready corev1.ConditionStatus) {
 	c.t.Helper()
 	status := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test","lastHeartbeatTime":%q,"lastTransitionTime":%[2]q}]}}`,
@@ -273,7 +274,7 @@ func (c *cluster) read(name string) func() (*corev1.Node, error) {
 	}
 }
 
-// service makes one with a load balancer.
+// service creates a Service with a load balancer.
 func (c *cluster) service(name string, change ...func(*corev1.Service)) *corev1.Service {
 	c.t.Helper()
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.ServiceSpec{
@@ -295,7 +296,7 @@ func (c *cluster) current(name string) func() (*corev1.Service, error) {
 	}
 }
 
-// vips plays kube-vip in a guest cluster: it announces what the annotation says.
+// vips simulates kube-vip in a guest cluster: it announces the addresses in the annotation.
 type vips struct {
 	mu     sync.Mutex
 	leases int
@@ -338,19 +339,19 @@ func (v *vips) announce(c *cluster, service *corev1.Service) {
 	}
 	said, err := json.Marshal(map[string]any{"status": map[string]any{"loadBalancer": map[string]any{"ingress": ingress}}})
 	if err == nil {
-		// Who fails is asked again by the next change.
+		// The next event retries a failed update.
 		_ = c.client.Status().Patch(c.t.Context(), service, client.RawPatch("application/merge-patch+json", said))
 	}
 }
 
-// provider is a cloud provider that runs.
+// provider is a running cloud provider.
 type provider struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 	log   *journal
 }
 
-// journal is what a program has said.
+// journal holds the output of a program.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -383,7 +384,7 @@ func (c *cluster) start(flags ...string) {
 	c.Expect(p.cmd.Start()).To(Succeed())
 	go func() {
 		defer close(p.ended)
-		_ = p.cmd.Wait() // It is killed.
+		_ = p.cmd.Wait() // it is killed
 	}()
 	c.provider = p
 	c.t.Cleanup(func() {
@@ -394,8 +395,8 @@ func (c *cluster) start(flags ...string) {
 	})
 }
 
-// kill ends it without a warning.
+// kill kills the process.
 func (p *provider) kill() {
-	_ = p.cmd.Process.Kill() // It may have ended.
+	_ = p.cmd.Process.Kill() // it may have ended
 	<-p.ended
 }

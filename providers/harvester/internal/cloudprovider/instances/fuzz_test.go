@@ -14,7 +14,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
 
-// FuzzAddresses gives a Node the addresses that a guest reports, and that annotations of the Node name.
+// FuzzAddresses computes the addresses of a Node from those that a guest reports and those in the Node's annotations.
 func FuzzAddresses(f *testing.F) {
 	f.Add("10.1.0.1", "fd00::1,10.1.0.2", "10.1.0.1", `["10.1.0.2"]`, "10.1.0.0/16", false)
 	f.Add("::ffff:10.1.0.1", "10.1.0.1", "", `[null]`, "", false)
@@ -53,7 +53,7 @@ func FuzzAddresses(f *testing.F) {
 	})
 }
 
-// FuzzHostnames looks for the virtual machine of a Node among guests that call themselves as they like.
+// FuzzHostnames searches the virtual machine of a Node among guests with arbitrary hostnames.
 func FuzzHostnames(f *testing.F) {
 	f.Add("node-1", "node-1", "node-2")
 	f.Add("a", "", "")
@@ -61,7 +61,7 @@ func FuzzHostnames(f *testing.F) {
 	f.Add("a", "a\n", "A")
 	f.Fuzz(func(t *testing.T, name, first, second string) {
 		if name == "" {
-			return // no Node is called so
+			return // invalid name of a Node
 		}
 		h := &harvesterOf{
 			instances: []kubevirtv1.VirtualMachineInstance{instance("vm-1"), instance("vm-2")},

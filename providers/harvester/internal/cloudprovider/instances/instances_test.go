@@ -24,14 +24,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// harvesterOf is what is known of Harvester, and what Harvester itself would say.
+// harvesterOf is a fake Harvester with a cache and a live state.
 type harvesterOf struct {
 	vms       []kubevirtv1.VirtualMachine
 	instances []kubevirtv1.VirtualMachineInstance
 	hosts     map[string]map[string]string // labels by name
-	denied    bool                         // hosts are not to be seen
-	hostnames map[string]string            // what guests say, by virtual machine
-	live      []types.UID                  // what Harvester itself says is there
+	denied    bool                         // hosts cannot be read
+	hostnames map[string]string            // reported hostnames by virtual machine
+	live      []types.UID                  // UIDs that exist according to the API server
 	down      error
 	asked     int
 }
@@ -182,7 +182,7 @@ func TestOnlyAVirtualMachineThatIsSurelyGoneDoesNotExist(t *testing.T) {
 	this, other := node("node-1", "harvester://node-1-uid"), node("node-2", "harvester://node-2-uid")
 	for name, c := range map[string]struct {
 		harvester *harvesterOf
-		was       []kubevirtv1.VirtualMachine // there earlier
+		was       []kubevirtv1.VirtualMachine // existed earlier
 		exists    bool
 		says      string
 	}{
@@ -215,7 +215,7 @@ func TestOnlyAVirtualMachineThatIsSurelyGoneDoesNotExist(t *testing.T) {
 	}
 }
 
-// renewed is a virtual machine that has the name of another that is gone.
+// renewed returns a virtual machine that has the name of a deleted one.
 func renewed() kubevirtv1.VirtualMachine {
 	v := vm("node-1")
 	v.UID = "renewed"

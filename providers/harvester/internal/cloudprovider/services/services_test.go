@@ -23,10 +23,10 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// harvesterOf is a Harvester whose changes nobody is told of.
+// harvesterOf is a fake Harvester without events.
 type harvesterOf struct {
 	known, live map[string]*lbv1.LoadBalancer
-	refuses     error // creating
+	refuses     error // error of Create
 	writes      int
 }
 

@@ -48,7 +48,7 @@ func TestTheTotalOfAPoolIsWhatItCanGive(t *testing.T) {
 	}
 }
 
-// Each of the 2^64 addresses has its turn, and nothing is as large as they are.
+// All of the 2^64 addresses are allocatable, and no data structure has that size.
 func TestAnAddressOfALargeSubnetIsFoundBehindManyThatAreHeld(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -115,7 +115,7 @@ func TestAHolderHasOneAddressHoweverOftenItAsks(t *testing.T) {
 	first, changed, err := p.Get("ns/a")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(changed).To(BeTrue())
-	g.Expect(first.IP.String()).To(Equal("10.0.0.2")) // the gateway is not given
+	g.Expect(first.IP.String()).To(Equal("10.0.0.2")) // the gateway is not allocated
 	g.Expect(first.Subnet.String()).To(Equal("10.0.0.0/24"))
 	g.Expect(first.Gateway.String()).To(Equal("10.0.0.1"))
 	again, changed, err := p.Get("ns/a")
@@ -139,7 +139,7 @@ func TestAddressesAreGivenInTurnSoThatOneThatWasReleasedRests(t *testing.T) {
 	g.Expect(p.Release("ns/a")).To(BeTrue())
 	g.Expect(given("ns/b")).To(Equal("10.0.0.3"))
 	g.Expect(given("ns/c")).To(Equal("10.0.0.4"))
-	g.Expect(given("ns/d")).To(Equal("10.0.0.2")) // round, and back at the beginning
+	g.Expect(given("ns/d")).To(Equal("10.0.0.2")) // wraps around to the beginning
 }
 
 func TestAHolderGetsTheAddressThatItHadBefore(t *testing.T) {
@@ -189,7 +189,7 @@ func TestTheGatewayOfOneRangeIsNotGivenFromAnother(t *testing.T) {
 	g.Expect(err).To(MatchError(allocation.ErrExhausted))
 }
 
-// Upstream gives the address back again in each reconcile of a deletion, whoever has it by then.
+// Upstream releases the address in each reconcile of a deletion, even if it has another holder by then.
 func TestD1AReleaseThatComesAgainTakesNothingFromWhoHasTheAddressNow(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -216,8 +216,8 @@ func TestHowManyAddressesAreFreeIsCountedAnew(t *testing.T) {
 	g.Expect(p.Status().Available).To(BeEquivalentTo(1))
 }
 
-// However holders come and go, and whatever others hold: no address has two holders, none is given that is a gateway or in no range,
-// what others hold stays theirs, and a pool is exhausted only when every address is held.
+// Whatever holders claim and release and other clients write: no address has two holders, no gateway and no address outside of the ranges
+// is allocated, holders of other clients are kept, and a pool is exhausted only when every address is held.
 func TestAnAddressNeverHasTwoHolders(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,7 +9,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// A range that is accepted is in its subnet, and complete: completing it again changes nothing.
+// FuzzMakeRange checks that an accepted range is in its subnet and complete: completing it again changes nothing.
 func FuzzMakeRange(f *testing.F) {
 	f.Add("192.168.1.0/24", "192.168.1.10", "192.168.1.20", "192.168.1.1")
 	f.Add("192.168.1.0/31", "", "", "")

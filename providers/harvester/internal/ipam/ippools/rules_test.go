@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 )
 
-// expectErrors wants errors at these fields, in this order, that say these words; each line is a field and words of its error.
+// expectErrors expects errors for these fields, in this order. Each line has a field and a part of its error.
 func expectErrors(g *WithT, errs field.ErrorList, want ...string) {
 	g.Expect(errs).To(HaveLen(len(want)), "%v", errs)
 	for i, line := range want {
@@ -175,7 +175,7 @@ func TestAPoolStaysWhileSomebodyHoldsAnAddressOfIt(t *testing.T) {
 		"status.allocated: 2 of the pool's addresses are held, such as 10.0.0.2 by ns/a: delete the load balancers and machines that hold them first")
 }
 
-// When pools were made is what a clock said: it may have been set back between two, or forward.
+// Creation timestamps depend on clocks, which may have been set back or forward between two pools.
 func TestWhateverClocksSayOneOfTwoPoolsThatOverlapGivesAddresses(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

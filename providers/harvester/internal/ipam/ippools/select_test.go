@@ -28,7 +28,7 @@ func selecting(name, network string, priority uint32, scope ...lbv1.Tuple) lbv1.
 	}
 }
 
-// inVLAN is a pool for no network whose label says which VLAN its addresses are in.
+// inVLAN returns a pool without a network whose label has the VLAN of its addresses.
 func inVLAN(name, vlan string) lbv1.IPPool {
 	pool := selecting(name, "", 0, lbv1.Tuple{Namespace: "default", GuestCluster: "*"})
 	pool.Labels = map[string]string{lbv1.VLANLabel: vlan}
@@ -136,7 +136,7 @@ func TestAPoolForNoNetworkServesThoseOfTheVLANThatItIsLabelledWith(t *testing.T)
 	})
 }
 
-// choice is the name of the pool that is to be chosen, "" for none.
+// choice has the name of the expected pool, "" for none.
 type choice struct {
 	pools  []lbv1.IPPool
 	want   ippools.Requirement
@@ -149,7 +149,7 @@ func expectChosen(t *testing.T, cases map[string]choice) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			for range 2 { // in whichever order they are listed
+			for range 2 { // in either order
 				chosen, err := ippools.Select(tc.pools, tc.want)
 				if tc.chosen == "" {
 					g.Expect(chosen).To(BeNil())

@@ -73,7 +73,7 @@ func TestALoadBalancerByDHCPHasTheAddressOfItsService(t *testing.T) {
 	w.says(lb, "")
 	w.Expect(lb.Status.Address).To(Equal("172.16.0.7"))
 	w.Expect(lb.Status.AllocatedAddress).To(Equal(lbv1.AllocatedAddress{IP: "0.0.0.0"}))
-	w.announce(service, "172.16.0.8") // the lease has become another
+	w.announce(service, "172.16.0.8") // the lease has changed
 	w.eventually(lb, func(g Gomega) { g.Expect(lb.Status.Address).To(Equal("172.16.0.8")) })
 
 	cluster := w.balancer("cluster", forCluster, byDHCP)

@@ -34,14 +34,14 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Machines are in groups, and so many load balancers lead to each of these.
+// Machines are in groups; each group is behind the same number of load balancers.
 const (
 	benchBalancers, benchGroups, benchMachines = 1000, 100, 10
 	benchRest                                  = 30 * time.Second
 )
 
-// BenchmarkLoadBalancers makes 1,000 load balancers that lead to 10 machines each, whose health is checked, all at once, and waits until all
-// are ready; then it measures what the checks take. Machines are all the same listener of this process, and kube-vip is played in it, too.
+// BenchmarkLoadBalancers creates 1,000 load balancers at once, with 10 health-checked machines each, and waits until all are ready. Then
+// it measures the cost of the checks. All machines are the same listener of this process, which also simulates kube-vip.
 func BenchmarkLoadBalancers(b *testing.B) {
 	for range b.N {
 		w := newBench(b)
@@ -124,7 +124,7 @@ func (w *bench) balancer(i int) *lbv1.LoadBalancer {
 	}}
 }
 
-// ready is how many load balancers are, with all machines behind them.
+// ready returns the number of load balancers that are ready with all their machines.
 func (w *bench) ready() (n int) {
 	list := &lbv1.LoadBalancerList{}
 	w.must(w.reader.List(w.b.Context(), list, client.InNamespace(w.namespace)))
@@ -157,7 +157,7 @@ func (w *bench) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, network, fmt.Sprintf("127.0.0.1:%d", w.port))
 }
 
-// manage runs a manager whose requests are counted, and kube-vip's with others.
+// manage runs a manager and counts its requests, separately from those of kube-vip.
 func (w *bench) manage() {
 	counted := rest.CopyConfig(apiServer)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -198,7 +198,7 @@ func (w *bench) manage() {
 	}
 }
 
-// announceAt plays kube-vip for a Service.
+// announceAt simulates kube-vip for a Service.
 func announceAt(ctx context.Context, c client.Client, req ctrl.Request) (ctrl.Result, error) {
 	service := &corev1.Service{}
 	if err := c.Get(ctx, req.NamespacedName, service); err != nil || len(service.Status.LoadBalancer.Ingress) > 0 {
@@ -213,7 +213,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip calls the function.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// cpu is what the process has used so far.
+// cpu returns the CPU time of the process.
 func cpu() time.Duration {
 	usage := syscall.Rusage{}
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -10,7 +10,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
 
-// FuzzAddressOf chooses among the addresses that a guest reports. An EndpointSlice takes the one that is chosen.
+// FuzzAddressOf chooses among the addresses that a guest reports. The chosen one must be valid in an EndpointSlice.
 func FuzzAddressOf(f *testing.F) {
 	f.Add("fd00::1%eth0", "10.0.0.1/24")
 	f.Add("::ffff:10.0.0.1", " 10.0.0.1 ")

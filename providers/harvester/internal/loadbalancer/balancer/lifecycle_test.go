@@ -51,7 +51,7 @@ func TestALoadBalancerGoesAlsoWhenItsPoolIsGone(t *testing.T) {
 	w.gone(lb)
 }
 
-// failing are addresses that cannot be given back as long as it is set.
+// failing fails the release of addresses while it is set.
 type failing struct {
 	balancer.Addresses
 	fails atomic.Bool
@@ -208,7 +208,7 @@ func TestAServiceThatTheAPIServerRefusesIsToldAndMadeWhenTheLoadBalancerIsCorrec
 	w.says(lb, "service is waiting for external IP")
 }
 
-// own is an address of this host that machines could have.
+// own returns an address of this host that machines could have.
 func own(t *testing.T) netip.Addr {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()
@@ -253,7 +253,7 @@ func TestAMachineThatWasHealthyIsSoAfterARestartUntilItIsFoundNotToBe(t *testing
 	t.Parallel()
 	w := emptyWorld(t)
 	pool := w.pool("a", 4)
-	machine := w.machine("vm-1", "192.0.2.1") // which nobody has
+	machine := w.machine("vm-1", "192.0.2.1") // unused address
 	lb := w.balancer("lb", func(lb *lbv1.LoadBalancer) {
 		lb.Spec.HealthCheck = &lbv1.HealthCheck{Port: 8080, SuccessThreshold: 1, FailureThreshold: 1000, PeriodSeconds: 5, TimeoutSeconds: 5}
 	})

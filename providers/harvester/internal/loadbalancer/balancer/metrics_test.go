@@ -17,7 +17,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// listing knows some load balancers.
+// listing is a reader with some load balancers.
 type listing struct {
 	client.Reader
 	all []lbv1.LoadBalancer

@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/migration"
 )
 
-// inNamespace lists the LoadBalancers of one namespace only: those of other tests are not this one's.
+// inNamespace lists only the LoadBalancers of one namespace, to ignore those of other tests.
 type inNamespace struct {
 	client.Reader
 	namespace string
@@ -32,7 +32,7 @@ func (r inNamespace) List(ctx context.Context, list client.ObjectList, opts ...c
 	return r.Reader.List(ctx, list, opts...)
 }
 
-// takesOver has addresses be taken over before any is given, as a manager does that begins to lead.
+// takesOver runs the migration before any allocation, as a new leader does.
 func (w *world) takesOver(recorder events.EventRecorder) func(*balancer.Reconciler) {
 	return func(r *balancer.Reconciler) {
 		live := inNamespace{r.Live, w.name}
@@ -88,7 +88,7 @@ func TestALoadBalancerThatNamesAPoolByNoNameCanBeDeleted(t *testing.T) {
 	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
 	w.gone(lb)
 
-	// Earlier releases have promised such a name.
+	// Earlier releases have recorded claims with such names.
 	promised := w.balancer("promised", forCluster, func(lb *lbv1.LoadBalancer) {
 		lb.Spec.IPPool, lb.Finalizers = "default/pool-1", []string{lbv1.LoadBalancerFinalizer}
 		lb.Annotations = map[string]string{lbv1.ClaimsAnnotation: "default/pool-1"}
@@ -103,7 +103,7 @@ func TestANameOfAPoolThatWasMistypedCanBeCorrected(t *testing.T) {
 	pool := w.pool("a", 4)
 	lb := w.balancer("lb", forCluster, func(lb *lbv1.LoadBalancer) {
 		lb.Spec.IPPool, lb.Finalizers = "default/"+pool.Name, []string{lbv1.LoadBalancerFinalizer}
-		lb.Annotations = map[string]string{lbv1.ClaimsAnnotation: lb.Spec.IPPool} // as earlier releases have it
+		lb.Annotations = map[string]string{lbv1.ClaimsAnnotation: lb.Spec.IPPool} // as in earlier releases
 	})
 	w.says(lb, "is no name of an IPPool")
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = pool.Name })
@@ -115,7 +115,7 @@ func TestANameOfAPoolThatWasMistypedCanBeCorrected(t *testing.T) {
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 }
 
-// refusing is an API server that refuses every change of one pool, as a webhook may.
+// refusing is an API server that rejects every change of one pool, as a webhook may.
 type refusing struct {
 	client.Client
 	pool string

@@ -69,7 +69,7 @@ func TestALoadBalancerOfTheOlderVersionKeepsAnAddressThatNoPoolSaysIsItsOwn(t *t
 		w.Expect(w.allocated(other)).To(HaveKeyWithValue(has, w.holder(one.Name)))
 	}
 
-	// A pool that is made by hand later is that of the address.
+	// A pool with this address can be created later.
 	w.says(alone, "it has address 10.251.7.9, which is in no IPPool: make one that has it")
 	w.Expect(w.service(alone).Spec.LoadBalancerIP).To(Equal("10.251.7.9"))
 	later := w.pool("later", 3, func(p *lbv1.IPPool) {
@@ -80,7 +80,7 @@ func TestALoadBalancerOfTheOlderVersionKeepsAnAddressThatNoPoolSaysIsItsOwn(t *t
 	w.Expect(w.allocated(later)).To(Equal(map[string]string{"10.251.7.9": w.holder("alone")}))
 }
 
-// announced makes the Service of a load balancer as an earlier manager has, with the address announced.
+// announced creates the Service of a load balancer like an earlier manager, with the address announced.
 func (w *world) announced(lb *lbv1.LoadBalancer) {
 	w.t.Helper()
 	service := &corev1.Service{ObjectMeta: w.meta(lb.Name), Spec: corev1.ServiceSpec{

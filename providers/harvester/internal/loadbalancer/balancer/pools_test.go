@@ -88,7 +88,7 @@ func TestTheAddressOfAGuestClusterIsGivenBackWhenTheClusterHasTheNewOne(t *testi
 	w.Eventually(func() map[string]string { return w.allocated(a) }).Should(BeEmpty())
 	w.Expect(w.allocated(b)).To(HaveLen(1))
 
-	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = a.Name }) // and it goes while it has both
+	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = a.Name }) // it is deleted while it has both
 	w.Eventually(func() map[string]string { return w.allocated(a) }).Should(HaveLen(1))
 	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
 	w.gone(lb)
@@ -126,7 +126,7 @@ func TestAnAddressThatSomebodyWritesIntoTheStatusIsNotTheLoadBalancers(t *testin
 	change(w, two, func(lb *lbv1.LoadBalancer) { lb.Status.AllocatedAddress = stolen })
 	w.eventually(two, func(g Gomega) { g.Expect(two.Status.AllocatedAddress).To(Equal(right)) })
 
-	// Also when nobody looks at that moment.
+	// Also while no manager runs.
 	w.stop()
 	change(w, two, func(lb *lbv1.LoadBalancer) { lb.Status.AllocatedAddress = stolen })
 	w.start(nil)

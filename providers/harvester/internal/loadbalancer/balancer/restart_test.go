@@ -25,7 +25,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// dying lets a manager write so many times; every other request to write fails after that, as if the process had ended.
+// dying allows a number of writes; all later writes fail, as if the process had ended.
 type dying struct {
 	left atomic.Int32
 	dead chan struct{}
@@ -59,7 +59,7 @@ func (d *dying) client(config *rest.Config, options client.Options) (client.Clie
 	})(config, options)
 }
 
-// diesAfter runs a manager that ends after so many writes. It reports whether it does before done.
+// diesAfter runs a manager that ends after a number of writes. It reports whether it ends before done.
 func (w *world) diesAfter(writes int, done func() bool) bool {
 	w.t.Helper()
 	d := &dying{dead: make(chan struct{})}
@@ -78,7 +78,7 @@ func (w *world) diesAfter(writes int, done func() bool) bool {
 	return died
 }
 
-// A load balancer comes, is to have an address of another pool, and goes, under a manager that ends at each of its writes in turn.
+// A load balancer is created, moved to another pool and deleted, with a manager that ends at each of its writes in turn.
 func TestAManagerThatEndsBetweenAnyTwoWritesLeavesNothingBehindAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	w := emptyWorld(t)
@@ -119,7 +119,7 @@ func TestAManagerThatEndsBetweenAnyTwoWritesLeavesNothingBehindAndDoublesNothing
 	}
 }
 
-// Two managers work at the same time, which a lease prevents, as long as its clock is right.
+// Two managers are active at the same time, which the lease prevents as long as clocks are correct.
 func TestTwoManagersGiveNoAddressTwiceAndLoseNone(t *testing.T) {
 	t.Parallel()
 	w := emptyWorld(t)

@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// bounded has the scopes of pools be boundaries, and addresses be taken over first, as a manager does that begins to lead.
+// bounded enforces the scopes of pools and runs the migration first, as a new leader does.
 func (w *world) bounded(r *balancer.Reconciler) {
 	live := inNamespace{r.Live, w.name}
 	takeover := migration.New(r.Client, live, ipam.NewAllocator(r.Client, live).WithScopes(), &events.FakeRecorder{})
@@ -31,7 +31,7 @@ func (w *world) bounded(r *balancer.Reconciler) {
 	go func() { _ = takeover.Start(w.t.Context()) }()
 }
 
-// theirs makes a pool whose scope is another namespace.
+// theirs creates a pool with another namespace as its scope.
 func (w *world) theirs(changes ...func(*lbv1.IPPool)) *lbv1.IPPool {
 	w.t.Helper()
 	return w.pool("theirs", 4, append(changes, func(pool *lbv1.IPPool) {
@@ -72,7 +72,7 @@ func TestAnAddressThatALoadBalancerHoldsOutsideTheScopeOfItsPoolStaysItsOwn(t *t
 	w.Expect(lb.Status.AllocatedAddress.IP).To(Equal(first(theirs, 2)))
 }
 
-// forger is a tenant with rights in one namespace, and the manager that serves it.
+// forger is a tenant with permissions in one namespace, and the manager that serves it.
 type forger struct {
 	*world
 	tenant            testenv.Tenant
@@ -80,7 +80,8 @@ type forger struct {
 	announced         func() []string
 }
 
-// newForger makes pools: two that are for the tenant, of which another has all addresses of one and the last of the other, and one for others.
+// newForger creates pools: two for the tenant, in which another tenant has all addresses of one and the last address of the other, and
+// one for others.
 func newForger(t *testing.T) *forger {
 	t.Helper()
 	tenant := testenv.NewTenant(t, server, user)
@@ -101,10 +102,10 @@ func newForger(t *testing.T) *forger {
 	return f
 }
 
-// elsewhere is a load balancer of another tenant.
+// elsewhere returns the id of another tenant's load balancer.
 func (f *forger) elsewhere() string { return "elsewhere-" + f.name + "/lb" }
 
-// addresses are those that Services of the namespace have asked for.
+// addresses returns those that Services of the namespace request.
 func (f *forger) addresses() func() []string {
 	f.t.Helper()
 	events, err := user.Watch(f.t.Context(), &corev1.ServiceList{}, client.InNamespace(f.name))
@@ -133,7 +134,7 @@ func (f *forger) addresses() func() []string {
 	}
 }
 
-// forgeries are what the tenant writes.
+// forgeries returns the status values that the tenant writes.
 func (f *forger) forgeries() map[string]lbv1.AllocatedAddress {
 	return map[string]lbv1.AllocatedAddress{
 		"free-and-theirs":         {IPPool: f.theirs.Name, IP: first(f.theirs, 1)},
@@ -160,7 +161,7 @@ func (f *forger) forge(lb *lbv1.LoadBalancer, address lbv1.AllocatedAddress) {
 	testworld.Update(as, lb, testworld.Whole, func(lb *lbv1.LoadBalancer) { lb.Status.AllocatedAddress = address })
 }
 
-// nothing wants that others have what they had, and can have all that is theirs.
+// nothing expects that other tenants keep their addresses and can get all others of their pools.
 func (f *forger) nothing(asked ...string) {
 	f.t.Helper()
 	var own []string
@@ -261,14 +262,14 @@ func TestAStatusThatSomebodyForgesLaterChangesNothing(t *testing.T) {
 		f.forge(lb, f.forgeries()[lb.Name])
 	}
 	right()
-	f.stop() // nobody looks at that moment, and nobody remembers
+	f.stop() // no manager watches, and no cache survives
 	for _, lb := range all {
 		f.forge(lb, f.forgeries()[lb.Name])
 	}
 	f.start(f.bounded)
 	right()
 	f.stop()
-	for _, lb := range all { // the right address as of another pool
+	for _, lb := range all { // the right address with another pool
 		f.forge(lb, lbv1.AllocatedAddress{IPPool: f.theirs.Name, IP: had[lb.Name].IP})
 	}
 	f.start(f.bounded)

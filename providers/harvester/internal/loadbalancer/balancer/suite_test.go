@@ -19,12 +19,12 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// The API server is a real one that all tests share. Every test has its own namespace and pools, and its own manager.
+// All tests share a real API server. Each test has its own namespace, pools and manager.
 var (
 	apiServer *rest.Config
 	server    *envtest.Environment
 	scheme    = runtime.NewScheme()
-	user      client.WithWatch // plays everybody but the managers
+	user      client.WithWatch // acts for all clients but the managers
 )
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	crds, err := simulator.CRDs()
 	utilruntime.Must(err)
 	testenv.Main(m, testenv.Options{Scheme: scheme, CRDs: crds, Configure: func(plane *envtest.ControlPlane) {
-		// Load balancers may be of either family, and there may be many.
+		// Load balancers may be of either family, and numerous.
 		plane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.53.0.0/16,fd00:53::/112").
 			Set("service-node-port-range", "20000-60000")
 	}}, func(env *envtest.Environment) (err error) {

@@ -16,7 +16,7 @@ import (
 )
 
 func TestALoadBalancerWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNoAddress(t *testing.T) {
-	// Not beside other tests, whose objects wake its controller.
+	// Not parallel to other tests, whose objects enqueue reconciles.
 	w := emptyWorld(t)
 	person := testworld.User{T: t, G: w.WithT, Client: user}
 	pool := w.pool("pool", 10)
@@ -34,7 +34,7 @@ func TestALoadBalancerWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysS
 }
 
 func TestWritesOfALoadBalancerThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
-	// Not beside other tests, whose objects wake its controller.
+	// Not parallel to other tests, whose objects enqueue reconciles.
 	w := emptyWorld(t)
 	w.pool("pool", 10)
 	lb := w.balancer("lb", forCluster)

@@ -32,25 +32,25 @@ import (
 )
 
 const (
-	// patience is for a machine that does other things too; it is only waited out by a test that fails.
+	// patience is generous, for a busy machine; only failing tests wait that long.
 	patience = 2 * time.Minute
 	glance   = 20 * time.Millisecond
 )
 
-// world is one test's share of the API server.
+// world is the share of the API server of one test.
 type world struct {
 	*WithT
 	t    *testing.T
-	name string // namespace, and how the names of pools begin
+	name string // namespace, and prefix of the names of pools
 	stop func()
-	// config is of the manager, if it is not that of the tests.
+	// config is that of the manager, if it differs from that of the tests.
 	config *rest.Config
 }
 
-// subnets are how many pools there are: each has addresses that no other has.
+// subnets counts pools: each has its own addresses.
 var subnets atomic.Int32
 
-// newWorld makes a namespace and starts a manager.
+// newWorld creates a namespace and starts a manager.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := emptyWorld(t)
@@ -58,7 +58,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// emptyWorld makes a namespace.
+// emptyWorld creates a namespace.
 func emptyWorld(t *testing.T) *world {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -108,20 +108,20 @@ func (w *world) get(o client.Object) error {
 	return user.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)
 }
 
-// gone waits until an object is.
+// gone waits until an object no longer exists.
 func (w *world) gone(o client.Object) {
 	w.t.Helper()
 	w.Eventually(func() error { return client.IgnoreNotFound(w.get(o)) }).Should(Succeed())
 	w.Eventually(func() error { return w.get(o) }).Should(MatchError(ContainSubstring("not found")))
 }
 
-// change changes an object until no conflict is in the way.
+// change changes an object, retrying on conflict.
 func change[T client.Object](w *world, o T, how func(T)) {
 	w.t.Helper()
 	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: user}, o, testworld.Whole, how)
 }
 
-// pool makes one of so many addresses for the load balancers of the test's namespace.
+// pool creates a pool with a number of addresses for the load balancers of the test's namespace.
 func (w *world) pool(name string, addresses int, changes ...func(*lbv1.IPPool)) *lbv1.IPPool {
 	w.t.Helper()
 	n := subnets.Add(1)
@@ -137,23 +137,23 @@ func (w *world) pool(name string, addresses int, changes ...func(*lbv1.IPPool)) 
 	return pool
 }
 
-// first is the first address of a pool, or the n-th behind it.
+// first returns the n-th address after the first one of a pool.
 func first(pool *lbv1.IPPool, n int) string {
 	start := pool.Spec.Ranges[0].RangeStart
 	return fmt.Sprintf("%s.%d", start[:strings.LastIndex(start, ".")], 10+n)
 }
 
-// allocated are the holders of a pool's addresses, by address.
+// allocated returns the holders of a pool's addresses, by address.
 func (w *world) allocated(pool *lbv1.IPPool) map[string]string {
 	w.t.Helper()
 	w.Expect(w.get(pool)).To(Succeed())
 	return pool.Status.Allocated
 }
 
-// holder is what a load balancer is called in pools.
+// holder returns the holder id of a load balancer.
 func (w *world) holder(name string) string { return w.name + "/" + name }
 
-// balancer makes a load balancer for virtual machines with the label app: web, on port 80, from whichever pool there is.
+// balancer creates a load balancer for virtual machines with the label app: web, on port 80, from any pool.
 func (w *world) balancer(name string, changes ...func(*lbv1.LoadBalancer)) *lbv1.LoadBalancer {
 	w.t.Helper()
 	lb := &lbv1.LoadBalancer{ObjectMeta: w.meta(name), Spec: lbv1.LoadBalancerSpec{
@@ -167,7 +167,7 @@ func (w *world) balancer(name string, changes ...func(*lbv1.LoadBalancer)) *lbv1
 	return lb
 }
 
-// Changes of a load balancer.
+// Modifications of a load balancer.
 func forCluster(lb *lbv1.LoadBalancer) {
 	lb.Spec = lbv1.LoadBalancerSpec{WorkloadType: lbv1.WorkloadCluster, IPAM: lbv1.IPAMPool}
 }
@@ -178,7 +178,7 @@ func from(pool *lbv1.IPPool) func(*lbv1.LoadBalancer) {
 	return func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = pool.Name }
 }
 
-// eventually waits until what is said of an object, which is read before, holds.
+// eventually reads an object and waits until the assertion holds.
 func (w *world) eventually(o client.Object, holds func(Gomega)) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -187,7 +187,7 @@ func (w *world) eventually(o client.Object, holds func(Gomega)) {
 	}).Should(Succeed(), "%s", described{o})
 }
 
-// described is written when it is needed.
+// described formats an object lazily.
 type described struct{ client.Object }
 
 func (d described) String() string {
@@ -197,7 +197,7 @@ func (d described) String() string {
 	return ""
 }
 
-// says waits until the condition Ready of a load balancer is true, for "", or false with a message that contains the text.
+// says waits until the condition Ready of a load balancer is true (if text is "") or false with a message that contains text.
 func (w *world) says(lb *lbv1.LoadBalancer, text string) {
 	w.t.Helper()
 	w.eventually(lb, func(g Gomega) {
@@ -214,7 +214,7 @@ func (w *world) says(lb *lbv1.LoadBalancer, text string) {
 	})
 }
 
-// service waits for that of a load balancer.
+// service waits for the Service of a load balancer.
 func (w *world) service(lb *lbv1.LoadBalancer) *corev1.Service {
 	w.t.Helper()
 	service := &corev1.Service{ObjectMeta: w.meta(lb.Name)}
@@ -222,7 +222,7 @@ func (w *world) service(lb *lbv1.LoadBalancer) *corev1.Service {
 	return service
 }
 
-// announce plays kube-vip, which announces a Service at an address.
+// announce simulates kube-vip, which announces a Service at an address.
 func (w *world) announce(service *corev1.Service, address string) {
 	w.t.Helper()
 	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: user}, service, testworld.Status, func(service *corev1.Service) {
@@ -230,7 +230,7 @@ func (w *world) announce(service *corev1.Service, address string) {
 	})
 }
 
-// endpoints are those of a load balancer in a family, with whether they are ready.
+// endpoints returns the endpoints of a load balancer in a family, with their readiness.
 func (w *world) endpoints(lb *lbv1.LoadBalancer, family discoveryv1.AddressType) map[string]bool {
 	w.t.Helper()
 	all := map[string]bool{}
@@ -252,13 +252,13 @@ func (w *world) slices(lb *lbv1.LoadBalancer) []discoveryv1.EndpointSlice {
 	return list.Items
 }
 
-// leadsTo waits until the load balancer leads to these addresses of IPv4.
+// leadsTo waits until the load balancer has these IPv4 endpoints.
 func (w *world) leadsTo(lb *lbv1.LoadBalancer, wanted map[string]bool) {
 	w.t.Helper()
 	w.Eventually(func() map[string]bool { return w.endpoints(lb, discoveryv1.AddressTypeIPv4) }).Should(Equal(wanted))
 }
 
-// machine makes an instance with the label app: web that runs.
+// machine creates a running instance with the label app: web.
 func (w *world) machine(name string, addresses ...string) *kubevirtv1.VirtualMachineInstance {
 	w.t.Helper()
 	vmi := &kubevirtv1.VirtualMachineInstance{ObjectMeta: w.meta(name)}
@@ -276,11 +276,11 @@ func interfaces(addresses []string) []kubevirtv1.VirtualMachineInstanceNetworkIn
 	return []kubevirtv1.VirtualMachineInstanceNetworkInterface{{Name: "nic-1", IP: addresses[0], IPs: addresses}}
 }
 
-// kubevirtInstance has a name that fits into a line.
+// kubevirtInstance is a shorter name.
 type kubevirtInstance = kubevirtv1.VirtualMachineInstance
 
-// kubeVIP plays kube-vip until the test ends, for all Services of the namespace: it announces each at the address that it asks for, and fails
-// the test when one leads nowhere at that moment.
+// kubeVIP simulates kube-vip until the test ends, for all Services of the namespace: it announces each at the requested address, and
+// fails the test if a Service has no endpoint at that moment.
 func (w *world) kubeVIP() {
 	w.t.Helper()
 	events, err := user.Watch(w.t.Context(), &corev1.ServiceList{}, client.InNamespace(w.name))
@@ -311,5 +311,5 @@ func (w *world) announceAsAsked(service *corev1.Service) {
 		w.t.Errorf("Service %s leads nowhere", service.Name)
 	}
 	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: asked}}
-	_ = user.Status().Update(w.t.Context(), service) // a conflict is an event that follows
+	_ = user.Status().Update(w.t.Context(), service) // a conflict is followed by an event
 }

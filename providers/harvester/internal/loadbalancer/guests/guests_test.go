@@ -33,14 +33,14 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// patience is for a machine that does other things too; it is only waited out by a test that fails.
+// patience is generous, for a busy machine; only failing tests wait that long.
 const patience = 2 * time.Minute
 
-// The API server is a real one that all tests share. Every test has its own namespace and its own manager.
+// All tests share a real API server. Each test has its own namespace and manager.
 var (
 	apiServer *rest.Config
 	scheme    = runtime.NewScheme()
-	user      client.Client // plays everybody but the managers
+	user      client.Client // acts for all clients but the managers
 )
 
 func TestMain(m *testing.M) {
@@ -61,7 +61,7 @@ type world struct {
 	name string // namespace
 	stop func()
 
-	config *rest.Config // of the manager, if it is not that of the tests
+	config *rest.Config // of the manager, if it differs from that of the tests
 }
 
 func newWorld(t *testing.T) *world {
@@ -90,7 +90,7 @@ func (w *world) startWith(filter watch.Filter) {
 		})
 }
 
-// machine makes one of a guest cluster, whose deletion a finalizer keeps open.
+// machine creates a machine of a guest cluster with a finalizer that delays its deletion.
 func (w *world) machine(name, cluster string) *kubevirtv1.VirtualMachine {
 	w.t.Helper()
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name, Finalizers: []string{"example.com/held"}}}
@@ -177,7 +177,7 @@ func TestTheLoadBalancersOfAnotherManagerStayWhenTheirGuestClusterIsRemoved(t *t
 	w.Expect(others.Annotations).To(BeEmpty())
 }
 
-// Each machine may announce the addresses as long as it runs.
+// Each machine may announce the addresses while it runs.
 func TestTheLoadBalancersOfAGuestClusterThatIsRemovedStayUntilItsLastMachineIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -193,7 +193,7 @@ func TestTheLoadBalancersOfAGuestClusterThatIsRemovedStayUntilItsLastMachineIsGo
 	w.unseen(func() { w.dies(second) })
 	w.goesWith(lb, "vm-3")
 	w.Expect(user.Delete(t.Context(), third)).To(Succeed())
-	// What is done for a machine that goes after it shows that it was looked at, and that it is not gone yet.
+	// The reconcile of a machine deleted after it shows that it was reconciled and still exists.
 	another, other := w.machine("vm-4", "other"), w.balancer("other", "other", lbv1.WorkloadCluster)
 	change(w, another, leave)
 	w.goesWith(other, "vm-4")
@@ -216,7 +216,7 @@ func TestTheLoadBalancersOfClustersThatNobodyNamedStayWhenOneIsRemovedThatHasThe
 	change(w, vm, leave)
 	w.dies(vm)
 	w.goesWith(marked, "")
-	change(w, seen, leave) // what is done for it shows that the first was looked at
+	change(w, seen, leave) // its reconcile shows that the first was reconciled
 	w.goesWith(after, "vm-2")
 	w.dies(seen)
 	w.gone(after)
@@ -286,7 +286,7 @@ func TestVirtualMachinesAreFreedOfFinalizersThatWerePutThereBefore(t *testing.T)
 	w.gone(lb)
 }
 
-// unseen has something happen while no manager runs.
+// unseen runs do while no manager runs.
 func (w *world) unseen(do func()) {
 	w.t.Helper()
 	w.stop()
@@ -294,7 +294,7 @@ func (w *world) unseen(do func()) {
 	w.start()
 }
 
-// dies is what becomes of a machine and its finalizer when Rancher removes it.
+// dies deletes a machine and its finalizer as Rancher does.
 func (w *world) dies(vm *kubevirtv1.VirtualMachine) {
 	w.t.Helper()
 	change(w, vm, leave)
@@ -303,7 +303,7 @@ func (w *world) dies(vm *kubevirtv1.VirtualMachine) {
 	w.gone(vm)
 }
 
-// seen waits until it is written down that the load balancer's cluster has machines.
+// seen waits until it is recorded that the load balancer's cluster has machines.
 func (w *world) seen(lb *lbv1.LoadBalancer) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -325,7 +325,7 @@ func TestTheLoadBalancersOfAGuestClusterThatWasRemovedWhileNoManagerRanGoWhenOne
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
-	cluster := w.name // clusters of tests have names of their own: they are looked for in all namespaces
+	cluster := w.name // unique cluster names, because all namespaces are searched
 	one, two := w.machine("vm-1", cluster), w.machine("vm-2", cluster)
 	early := w.balancer("early", cluster, lbv1.WorkloadCluster)
 	w.seen(early)
@@ -359,7 +359,7 @@ func TestTheLoadBalancersOfAGuestClusterStayWhileAnythingOfItIsLeft(t *testing.T
 			vm := w.machine("vm-1", cluster)
 			lb := w.balancer("one", cluster, lbv1.WorkloadCluster)
 			w.seen(lb)
-			// What is decided on after it shows that it was decided on: a load balancer of a cluster that is gone.
+			// The decision about a later load balancer, of a removed cluster, shows that the decision was made.
 			gone := w.machine("gone-1", "gone-"+cluster)
 			after := w.balancer("z-after", "gone-"+cluster, lbv1.WorkloadCluster)
 			w.seen(after)
@@ -375,7 +375,7 @@ func TestTheLoadBalancersOfAGuestClusterStayWhileAnythingOfItIsLeft(t *testing.T
 	}
 }
 
-// mute is a Harvester that does not say what is there.
+// mute is a Harvester that does not respond to lists.
 type mute struct{ client.Reader }
 
 func (mute) List(context.Context, client.ObjectList, ...client.ListOption) error {
@@ -395,7 +395,7 @@ func TestNoLoadBalancerGoesBecauseHarvesterDoesNotAnswer(t *testing.T) {
 	w.Expect(w.get(lb)).To(Succeed())
 }
 
-// noMachines remembers none.
+// noMachines is a cache without machines.
 type noMachines struct{ client.Client }
 
 func (noMachines) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestMarksOfLoadBalancersThatLoseAreUndoneOrStrippedAreWrittenLessAndLessOften(t *testing.T) {
-	// Not beside other tests, whose objects wake its controller.
+	// Not parallel to other tests, whose objects enqueue reconciles.
 	w := newWorld(t)
 	quarrel, config := testworld.User{T: t, G: w.WithT, Client: user}.Quarrel(apiServer, "")
 	w.config = config

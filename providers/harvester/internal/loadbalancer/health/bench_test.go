@@ -18,8 +18,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 )
 
-// BenchmarkChecks is one check of a machine that answers, one of 10,000 behind 1,000 load balancers. The machines are in the same process:
-// what they take to answer is a part of it.
+// BenchmarkChecks measures one check of a healthy machine, one of 10,000 behind 1,000 load balancers. The machines are in the same
+// process, so their cost is included.
 func BenchmarkChecks(b *testing.B) {
 	port := machines(b)
 	registry := prometheus.NewRegistry()
@@ -53,7 +53,7 @@ func BenchmarkChecks(b *testing.B) {
 	}
 }
 
-// machines answer at every address of this host, on the port that is returned.
+// machines listens at every address of this host, on the returned port.
 func machines(b *testing.B) uint16 {
 	b.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp4", "0.0.0.0:0")
@@ -87,7 +87,7 @@ func checks(b *testing.B, registry *prometheus.Registry) (sum int) {
 	return sum
 }
 
-// cpu is what the process has used so far.
+// cpu returns the CPU time of the process.
 func cpu() time.Duration {
 	usage := syscall.Rusage{}
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -39,14 +39,14 @@ func TestACheckHasHarvestersValuesForWhatItDoesNotSay(t *testing.T) {
 	}
 }
 
-// quick is a check that does not keep a test waiting.
+// quick is a check with short intervals.
 func quick(port uint16) health.Check {
 	return health.Check{Port: port, Successes: 1, Failures: 2, Period: 20 * time.Millisecond, Timeout: 50 * time.Millisecond}
 }
 
 var web = types.NamespacedName{Namespace: "default", Name: "web"}
 
-// running is a Checker that runs until the test ends, and the controller that it wakes.
+// running is a Checker that runs until the test ends, and the controller that it enqueues for.
 type running struct {
 	*WithT
 	t *testing.T
@@ -54,12 +54,12 @@ type running struct {
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 	registry *prometheus.Registry
 	stop     func()
-	// asked is what was set last.
+	// check and asked are the arguments of the last set.
 	check health.Check
 	asked map[netip.Addr]health.Machine
 }
 
-// set has machines checked that are as healthy as it is said here.
+// set calls Set with machines in the given states.
 func (r *running) set(of types.NamespacedName, check health.Check, machines map[netip.Addr]bool) {
 	r.check, r.asked = check, map[netip.Addr]health.Machine{}
 	for address, healthy := range machines {
@@ -68,7 +68,7 @@ func (r *running) set(of types.NamespacedName, check health.Check, machines map[
 	r.Set(of, check, r.asked)
 }
 
-// healthy is what the Checker says of those that were set.
+// healthy returns the states of the machines of the last set.
 func (r *running) healthy(of types.NamespacedName) map[netip.Addr]bool {
 	return r.Set(of, r.check, r.asked)
 }
@@ -98,13 +98,13 @@ func start(t *testing.T, connections int) *running {
 	return r
 }
 
-// says waits until each machine is as healthy as it is said here, and nothing else is checked.
+// says waits until the machines have these states, and expects no others.
 func (r *running) says(of types.NamespacedName, machines map[netip.Addr]bool) {
 	r.t.Helper()
 	r.Eventually(func() map[netip.Addr]bool { return r.healthy(of) }).Should(Equal(machines))
 }
 
-// told takes what the controller is to reconcile.
+// told takes the enqueued requests.
 func (r *running) told() []types.NamespacedName {
 	var all []types.NamespacedName
 	for r.queue.Len() > 0 {
@@ -115,7 +115,7 @@ func (r *running) told() []types.NamespacedName {
 	return all
 }
 
-// metric sums up the values of a metric.
+// metric returns the sum of the values of a metric.
 func (r *running) metric(name string) (sum float64) {
 	r.t.Helper()
 	families, err := r.registry.Gather()
@@ -131,7 +131,7 @@ func (r *running) metric(name string) (sum float64) {
 	return sum
 }
 
-// listen accepts connections at an address, on a port that is free there or on this one.
+// listen accepts connections at an address, on the given port or, if 0, a free one.
 func listen(t *testing.T, address netip.Addr, port uint16) (uint16, func()) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", netip.AddrPortFrom(address, port).String())
@@ -152,7 +152,7 @@ func listen(t *testing.T, address netip.Addr, port uint16) (uint16, func()) {
 	return netip.MustParseAddrPort(l.Addr().String()).Port(), end
 }
 
-// hang has connections to an address and port be answered by nobody: the queue of those who wait to be accepted is full.
+// hang makes connections to an address and port time out, by filling the backlog.
 func hang(t *testing.T, address netip.Addr, port uint16) {
 	t.Helper()
 	g := NewWithT(t)
@@ -245,7 +245,7 @@ func TestAMachineThatStaysKeepsItsStateWhenOthersComeAndGo(t *testing.T) {
 	slow := quick(port)
 	r.set(web, slow, map[netip.Addr]bool{stays: false, goes: false})
 	r.says(web, map[netip.Addr]bool{stays: true, goes: false})
-	r.set(web, slow, map[netip.Addr]bool{stays: false, comes: false}) // as a cache that is behind shows it
+	r.set(web, slow, map[netip.Addr]bool{stays: false, comes: false}) // as a stale cache shows it
 	r.Expect(r.healthy(web)).To(Equal(map[netip.Addr]bool{stays: true, comes: false}))
 }
 
@@ -289,9 +289,9 @@ func TestThereAreNoMoreConnectionsThanAllowedAndThoseThatHangLeaveRoomForOthers(
 	check := quick(port)
 	check.Timeout = time.Second
 	r.set(web, check, all)
-	// Each of them has hung once, and is known for it.
+	// Each of them has timed out once and counts as slow.
 	r.Eventually(func() float64 { return r.metric("harvester_load_balancer_health_checks_total") }).Should(BeNumerically(">", 25))
-	for range 3 { // a round of those that hang takes twenty seconds with one connection
+	for range 3 { // a round of timeouts takes twenty seconds with one connection
 		r.Eventually(func() bool {
 			r.Expect(r.metric("harvester_load_balancer_health_checks_in_flight")).To(BeNumerically("<=", 2))
 			return r.healthy(web)[answers]

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
-// balancer makes a load balancer with an address of the pool, which it shows.
+// balancer creates a load balancer that shows an address of the pool.
 func (w *world) balancer(pool, name string) (id, address string) {
 	w.t.Helper()
 	id = "default/" + name
@@ -30,7 +30,7 @@ func (w *world) balancer(pool, name string) (id, address string) {
 	return id, address
 }
 
-// exhaust claims addresses until there is none, and returns them.
+// exhaust claims addresses until none is free, and returns them.
 func (w *world) exhaust(pool, prefix string) (all []string) {
 	w.t.Helper()
 	for i := 0; ; i++ {
@@ -43,7 +43,7 @@ func (w *world) exhaust(pool, prefix string) (all []string) {
 	}
 }
 
-// holds waits until the pool says that somebody holds an address.
+// holds waits until the pool records the holder of an address.
 func (w *world) holds(pool, address, id string) {
 	w.t.Helper()
 	w.Eventually(func() map[string]string { return w.get(pool).Status.Allocated }).Should(HaveKeyWithValue(address, id))
@@ -61,10 +61,10 @@ func TestAnAddressThatIsTakenOutOfThePoolByHandIsGivenToNobodyElseWhileALoadBala
 	w.Eventually(w.events.Events).Should(Receive(And(ContainSubstring("AddressEntered"), ContainSubstring(id), ContainSubstring(address))))
 	w.ready("taken-out", "")
 
-	// It is free when the load balancer has given it back, and its entry can go when the load balancer is not there any more.
+	// The address is free once the load balancer has released it, and its entry can be removed once the load balancer is deleted.
 	w.Expect(w.addresses.Release(t.Context(), "taken-out", "default/next-0")).To(Succeed())
 	w.change("taken-out", func(pool *lbv1.IPPool) {
-		for _, gone := range []string{"10.37.0.4", "10.37.0.5"} { // of holders that are no load balancers any more
+		for _, gone := range []string{"10.37.0.4", "10.37.0.5"} { // of deleted load balancers
 			delete(pool.Status.Allocated, gone)
 		}
 	})
@@ -87,7 +87,7 @@ func TestAnAddressWhoseHolderIsChangedByHandIsNotTheNewOnesWhileALoadBalancerHas
 	w.holds("changed", address, id)
 	w.ready("changed", "")
 
-	// Who is the other one shows what it has itself, and loses what it does not.
+	// The other holder keeps its own address and loses the one that it does not show.
 	other, own := w.balancer("changed", "other")
 	w.change("changed", func(pool *lbv1.IPPool) { pool.Status.Allocated[address] = other })
 	w.holds("changed", address, id)

@@ -34,15 +34,15 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// The API server is a real one that all tests share. Every test has addresses and pools of its own, and its own manager, which leaves those of
-// others alone: there is one manager that gives addresses.
+// All tests share a real API server. Each test has its own addresses, pools and manager, which ignores those of others: only one manager
+// may allocate addresses.
 var (
 	apiServer *rest.Config
 	scheme    = runtime.NewScheme()
 	user      client.WithWatch
 )
 
-// patience is for a machine that does other things too.
+// patience is generous, for a busy machine.
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -58,11 +58,11 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// world is one test with a manager.
+// world is a test with a manager.
 type world struct {
 	*WithT
 	t *testing.T
-	// name is the value of the label that its pools have.
+	// name is the label value of its pools.
 	name      string
 	addresses *ipam.Allocator
 	events    *events.FakeRecorder
@@ -70,7 +70,7 @@ type world struct {
 
 var worlds atomic.Int32
 
-// newWorld starts a manager whose writes can be disturbed.
+// newWorld starts a manager with interceptors for its writes.
 func newWorld(t *testing.T, disturb ...interceptor.Funcs) *world {
 	t.Helper()
 	g := NewWithT(t)
@@ -91,7 +91,7 @@ func (w *world) create(o client.Object) {
 	w.Expect(user.Create(w.t.Context(), o)).To(Succeed())
 }
 
-// pool makes a pool with these subnets.
+// pool creates a pool with these subnets.
 func (w *world) pool(name string, subnets ...string) *lbv1.IPPool {
 	w.t.Helper()
 	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -136,7 +136,7 @@ func (w *world) change(name string, change func(*lbv1.IPPool)) {
 func TestAPoolSaysHowManyAddressesItHasAndIsKeptUntilNobodyHoldsOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	// The sample of the proposal: 257 addresses, of which one is held.
+	// The sample of the proposal has 257 addresses, one of them held.
 	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "sample"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{
 		{RangeStart: "172.16.231.10", RangeEnd: "172.16.231.13", Subnet: "172.16.231.0/24"}, {Subnet: "172.16.232.0/24"},
 	}}}
@@ -251,7 +251,7 @@ func TestARequestThatIsMadeWhileTheLastIsBeingDoneIsDone(t *testing.T) {
 			if err := c.Patch(ctx, o, patch, options...); err != nil {
 				return err
 			}
-			w.Eventually(func(g Gomega) { // what is read next is what this has left
+			w.Eventually(func(g Gomega) { // the next read must return the result of this write
 				cached := &lbv1.IPPool{}
 				g.Expect(c.Get(ctx, client.ObjectKeyFromObject(o), cached)).To(Succeed())
 				g.Expect(cached.ResourceVersion).To(Equal(o.GetResourceVersion()))
@@ -271,7 +271,7 @@ func TestARequestThatIsMadeWhileTheLastIsBeingDoneIsDone(t *testing.T) {
 	w.Eventually(func() map[string]string { return w.get("requests").Annotations }).ShouldNot(HaveKey(lbv1.ReleaseAnnotation))
 }
 
-// Who may write pools may write any holder.
+// Clients that may write pools may write any holder.
 func TestAHolderWhoseNameNothingCanHaveKeepsNoOtherFromBeingPutRight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -294,7 +294,7 @@ func TestAHolderWhoseNameNothingCanHaveKeepsNoOtherFromBeingPutRight(t *testing.
 	w.Expect(w.get("beside").Status.Allocated).To(Equal(left))
 }
 
-// Between two writes a manager may end, or be replaced by another that does not know.
+// A manager may end between two writes, or be replaced by another one with a stale cache.
 func TestALoadBalancerWithTwoAddressesKeepsTheOneThatItsServiceHas(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -20,7 +20,7 @@ import (
 )
 
 func TestWritesOfPoolsThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *testing.T) {
-	// Not beside other tests, whose pools the policy changes.
+	// Not parallel to other tests, whose pools the policy would change.
 	person := testworld.NewUser(t, user, patience)
 	quarrel, config := person.Quarrel(apiServer, "")
 	w := &world{WithT: person.G, t: t, name: "quarrel"}

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
 
-// kube-vip's ConfigMap becomes pools that are valid and share no address, or complaints.
+// FuzzPools converts kube-vip's ConfigMap to pools that are valid and do not overlap, or to complaints.
 func FuzzPools(f *testing.F) {
 	f.Add("cidr-default", "192.168.1.0/24, 10.0.0.0/8", "range-global", "192.168.1.10-192.168.1.20")
 	f.Add("range-a", "fd00::1-fd00::9,1.2.3.4", "cidr-a", "::/0")

@@ -23,7 +23,7 @@ func configMap(namespace string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kubevip"}, Data: data}
 }
 
-// The cases of Harvester's own load balancer say what the pools are, and where addresses are that were given.
+// The cases of Harvester's own load balancer define the pools and the holders of addresses.
 func TestUpstreamsCasesOfTheConfigMapBecomeThePoolsThatUpstreamMakesOfThem(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "..", "..", "shared", "upstream", "harvester", "conversion", "kubevip-upstream-case*.yaml"))

@@ -27,7 +27,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// The API server is a real one.
+// user is a client of a real API server.
 var user client.WithWatch
 
 func TestMain(m *testing.M) {
@@ -64,7 +64,7 @@ func pool(t *testing.T, name string) *lbv1.IPPool {
 	return pool
 }
 
-// withCrash is a migration that ends before its nth write.
+// withCrash returns a migration that ends before its nth write.
 func withCrash(n int) (*migration.Migration, *events.FakeRecorder) {
 	writes := 0
 	crash := func() error {
@@ -91,7 +91,7 @@ func withCrash(n int) (*migration.Migration, *events.FakeRecorder) {
 	return migration.New(c, user, ipam.NewAllocator(c, user), recorder), recorder
 }
 
-// configured has the ConfigMap that becomes pools until the test ends: there is one.
+// configured creates the ConfigMap that is converted, until the test ends: there is only one.
 func configured(t *testing.T, data map[string]string) {
 	t.Helper()
 	config := configMap("kube-system", data)
@@ -129,7 +129,7 @@ func TestTheConfigMapBecomesPoolsThatKeepWhatIsInUseWhereverTheManagerEndsMeanwh
 	g.Expect(global.Status.Allocated).To(Equal(map[string]string{"10.41.0.7": "tenant/everywhere"}))
 	g.Expect(ippools.IsGlobal(global)).To(BeTrue())
 
-	// It is done: what is deleted afterwards stays deleted.
+	// The migration is complete: pools that are deleted afterwards are not recreated.
 	g.Expect(user.Delete(t.Context(), global)).To(Succeed())
 	g.Expect(whole.Run(t.Context())).To(Succeed())
 	g.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(global), global)).To(MatchError(ContainSubstring("not found")))
@@ -156,7 +156,7 @@ func TestLoadBalancersOfAnotherManagerKeepTheAddressesThatTheyShow(t *testing.T)
 	told := []string{<-recorder.Events, <-recorder.Events}
 	g.Expect(told).To(ConsistOf(ContainSubstring("10.43.0.6"), ContainSubstring("10.44.0.6")))
 
-	// Nobody is given an address before, and everybody afterwards.
+	// No address is allocated before the migration.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := whole.Claim(ctx, "kept", "kept/new")
@@ -167,7 +167,7 @@ func TestLoadBalancersOfAnotherManagerKeepTheAddressesThatTheyShow(t *testing.T)
 	g.Expect(got.IP.String()).To(Equal("10.43.0.4"))
 }
 
-// A pool of the name that the ConfigMap has was made before by somebody else, who did not know who has its addresses.
+// A pool with a name in the ConfigMap was created before, without the holders of its addresses.
 func TestAPoolThatExistedBeforeSaysWhoHasItsAddresses(t *testing.T) {
 	g := NewWithT(t)
 	create(t, namespace("before"), &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "before"},

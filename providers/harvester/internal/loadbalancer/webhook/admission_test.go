@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// TestAdmission has a real API server send both kinds through their webhooks and conversion.
+// TestAdmission sends both kinds through their webhooks and conversion with a real API server.
 func TestAdmission(t *testing.T) {
 	api := startAPIServer(t)
 	network(t, api, "vlan1", nil, `{"cniVersion":"0.3.1","type":"bridge","vlan":1}`)
@@ -66,7 +66,7 @@ func startAPIServer(t *testing.T) *rulestest.APIServer {
 	})
 }
 
-// network makes one in the namespace default.
+// network creates a network in the namespace default.
 func network(t *testing.T, api *rulestest.APIServer, name string, labels map[string]string, config string) {
 	t.Helper()
 	NewWithT(t).Expect(api.Create(t.Context(), &networkv1.NetworkAttachmentDefinition{

@@ -23,13 +23,13 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// upstream has what upstream's own tests say.
+// upstream is the folder of the cases of upstream's tests.
 var upstream = filepath.Join("..", "..", "..", "..", "..", "..", "shared", "upstream", "harvester")
 
-// verdict is what a file of upstream's says becomes of its last document.
+// verdict matches the expected result for the last document of a case file.
 var verdict = regexp.MustCompile(`(?m)^# (create|update), (IPPool|LoadBalancer): (accept|refuse|either)$`)
 
-// testUpstreamCases wants every case of upstream's validators to end as it does there.
+// testUpstreamCases expects every case of upstream's validators to have the same result.
 func testUpstreamCases(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(upstream, "admission", "*-up-*.yaml"))
@@ -81,7 +81,7 @@ func testUpstreamCase(t *testing.T, api *rulestest.APIServer, all []*unstructure
 	}
 }
 
-// remove takes an object away, also a pool whose addresses are held.
+// remove deletes an object, including a pool with held addresses.
 func remove(t *testing.T, api *rulestest.APIServer, object *unstructured.Unstructured) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -106,7 +106,7 @@ func ensureNamespace(t *testing.T, api *rulestest.APIServer, name string) {
 	NewWithT(t).Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
 }
 
-// testUpstreamConversion wants the load balancers of upstream's tests of its converter to become what they become there.
+// testUpstreamConversion expects the load balancers of upstream's converter tests to have the same result.
 func testUpstreamConversion(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(upstream, "conversion", "lb-*.yaml"))
@@ -137,8 +137,8 @@ func testUpstreamConversion(t *testing.T, api *rulestest.APIServer) {
 	}
 }
 
-// testSamples wants the samples of the proposal to be accepted word for word, and applied again. They write single values where lists belong.
-// What the manager makes of them is in the test of the manager.
+// testSamples expects the samples of the proposal to be accepted verbatim, and when applied again. They have single values in place of
+// lists. The test of the manager checks what it makes of them.
 func testSamples(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -172,7 +172,7 @@ func testSamples(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.NetworkAnnotation, "default/vlan100"))
 }
 
-// testDocumented wants what the page shows to be accepted as it is, without a warning.
+// testDocumented expects the examples of the page to be accepted unchanged, without a warning.
 func testDocumented(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -180,7 +180,7 @@ func testDocumented(t *testing.T, api *rulestest.APIServer) {
 	kinds := map[string]int{}
 	for _, object := range all {
 		if object.GroupVersionKind().Group != lbv1.GroupVersion.Group {
-			continue // Services are a cluster's
+			continue // Services belong to a guest cluster
 		}
 		kinds[object.GetKind()]++
 		what := object.GetKind() + " " + object.GetName()

@@ -15,12 +15,12 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// newPool is one of a subnet.
+// newPool returns a pool with a subnet.
 func newPool(name, subnet string) *lbv1.IPPool {
 	return &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: subnet}}}}
 }
 
-// drop deletes a pool whoever holds addresses of it.
+// drop deletes a pool regardless of its holders.
 func drop(t *testing.T, api *rulestest.APIServer, pool *lbv1.IPPool) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -30,7 +30,7 @@ func drop(t *testing.T, api *rulestest.APIServer, pool *lbv1.IPPool) {
 	g.Expect(api.Delete(ctx, pool)).To(Succeed())
 }
 
-// testPoolLabels wants the labels of a pool to follow its spec, and others to stay.
+// testPoolLabels expects the labels derived from the spec, and other labels to be kept.
 func testPoolLabels(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -75,7 +75,8 @@ func testPoolLabels(t *testing.T, api *rulestest.APIServer) {
 	}
 }
 
-// testHeldAddresses wants a pool to keep what somebody holds: in its status, which is written with the object, and in its blocks.
+// testHeldAddresses expects a pool to keep held addresses: those in its status, which is written with the object, and those in its
+// blocks.
 func testHeldAddresses(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -122,7 +123,7 @@ func testHeldAddresses(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Delete(ctx, block)).To(Succeed())
 }
 
-// testOlderPools wants a pool that is older than a rule to be updated and deleted, but not to become worse.
+// testOlderPools expects a pool that is older than a rule to be updatable and deletable, but not to get further errors.
 func testOlderPools(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -147,7 +148,7 @@ func testOlderPools(t *testing.T, api *rulestest.APIServer) {
 	drop(t, api, other)
 }
 
-// testPoolWarnings wants what may surprise to be told.
+// testPoolWarnings expects warnings for settings that may be unintended.
 func testPoolWarnings(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()

@@ -22,7 +22,7 @@ import (
 
 var web = []lbv1.Listener{{Name: "web", Port: 80, Protocol: "TCP", BackendPort: 8080}}
 
-// newCluster is the load balancer of a guest cluster.
+// newCluster returns the load balancer of a guest cluster.
 func newCluster(namespace, name string, annotations map[string]string) *lbv1.LoadBalancer {
 	return &lbv1.LoadBalancer{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: annotations},
@@ -30,7 +30,7 @@ func newCluster(namespace, name string, annotations map[string]string) *lbv1.Loa
 	}
 }
 
-// newMachine is a machine with labels on a network.
+// newMachine returns a machine with labels on a network.
 func newMachine(namespace, name, network, address string, labels map[string]string) *kubevirtv1.VirtualMachineInstance {
 	machine := &kubevirtv1.VirtualMachineInstance{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
 	machine.Spec.Networks = []kubevirtv1.Network{
@@ -41,7 +41,7 @@ func newMachine(namespace, name, network, address string, labels map[string]stri
 	return machine
 }
 
-// testPlace wants a load balancer to say where it is, so that a pool is found.
+// testPlace expects annotations with the location of a load balancer, for the selection of a pool.
 func testPlace(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -85,8 +85,8 @@ func testPlace(t *testing.T, api *rulestest.APIServer) {
 	}
 }
 
-// testProject wants a load balancer of either kind to be of the project that its namespace is in, whatever it says, and of none if that is in
-// none.
+// testProject expects a load balancer of either kind to have the project of its namespace, whatever the client has set, or none if the
+// namespace has none.
 func testProject(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -121,7 +121,7 @@ func testProject(t *testing.T, api *rulestest.APIServer) {
 	}
 }
 
-// testVLAN wants the load balancer of a guest cluster to say which VLAN its network is in, as long as that decides on a pool.
+// testVLAN expects the load balancer of a guest cluster to have the VLAN of its network while that affects the selection of a pool.
 func testVLAN(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -136,7 +136,7 @@ func testVLAN(t *testing.T, api *rulestest.APIServer) {
 	}
 }
 
-// testLoadBalancerRules wants the rules to be applied, zeros of a health check to be completed, and the status to be written with the object.
+// testLoadBalancerRules expects validation, defaults for zero values of a health check, and the status to be written with the object.
 func testLoadBalancerRules(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -171,7 +171,8 @@ func testLoadBalancerRules(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Delete(ctx, lb)).To(Succeed())
 }
 
-// testNewStatus wants a new load balancer to show no address that nothing says it has: clients write the status with the rest.
+// testNewStatus expects an unconfirmed address to be removed from the status of a new load balancer: clients write the status with the
+// object.
 func testNewStatus(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -215,7 +216,7 @@ func testNewStatus(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Delete(ctx, service)).To(Succeed())
 }
 
-// testSingleValues wants one value to be taken where a list belongs, whatever else is wrong or missing.
+// testSingleValues expects a single value to be accepted in place of a list, whatever else is wrong or missing.
 func testSingleValues(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -245,7 +246,7 @@ func testSingleValues(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Delete(ctx, lb)).To(Succeed())
 }
 
-// versions are a load balancer as the versions show it.
+// versions is a load balancer in both versions.
 type versions struct {
 	*WithT
 	t     *testing.T
@@ -255,7 +256,7 @@ type versions struct {
 	older *v1alpha1.LoadBalancer
 }
 
-// read has both versions anew: a client decodes into what is there.
+// read reads both versions into new objects, because a client decodes into existing fields.
 func (v *versions) read() {
 	v.t.Helper()
 	v.newer, v.older = &lbv1.LoadBalancer{}, &v1alpha1.LoadBalancer{}
@@ -263,7 +264,7 @@ func (v *versions) read() {
 	v.Expect(v.api.Get(v.t.Context(), v.key, v.older)).To(Succeed())
 }
 
-// testOlderClient has a client of v1alpha1 create, read and change a load balancer.
+// testOlderClient creates, reads and changes a load balancer with a client of v1alpha1.
 func testOlderClient(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -288,7 +289,7 @@ func testOlderClient(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Delete(ctx, v.older)).To(Succeed())
 }
 
-// changeInBothVersions wants what one version does not say to stay as the other said it.
+// changeInBothVersions expects fields that exist only in one version to be kept.
 func changeInBothVersions(v *versions) {
 	v.t.Helper()
 	ctx := v.t.Context()

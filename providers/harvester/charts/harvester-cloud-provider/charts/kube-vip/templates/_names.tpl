@@ -1,4 +1,4 @@
-{{- /* The template's names begin as no other chart's do: all charts of a release share them. */}}
+{{- /* The template names have a unique prefix, because all charts of a release share them. */}}
 {{- define "kubevip.name" -}}
 {{ .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
 {{- end }}
