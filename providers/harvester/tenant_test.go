@@ -205,7 +205,7 @@ func (w *tenancy) forgesTheStatus() {
 			infra.Status.Conditions[i].Status = metav1.ConditionTrue
 		}
 	})
-	// The account in the status is missing, so it is created, and its kubeconfig would be written again.
+	// The account that the status reports does not exist, so it is created, and its kubeconfig would be written again.
 	w.refused(infra, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotAllowedReason)
 	w.unchanged(theirs)
 }

@@ -67,7 +67,7 @@ func TestWhatTheAccountMayNotSeeIsNotForgottenWhileSomebodyNeedsIt(t *testing.T)
 		return says(harvester.Denied(conn.List(t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(w.namespace))))
 	}
 	w.Eventually(missing).ShouldNot(BeEmpty())
-	// Only an enqueued asker reads again, and this happens more than once.
+	// An asker reads again only when it is enqueued, which must happen repeatedly.
 	for range 2 {
 		before := w.wakes(who)
 		w.Eventually(func() int { return w.wakes(who) }).Should(BeNumerically(">", before))

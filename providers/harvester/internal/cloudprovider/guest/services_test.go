@@ -167,7 +167,7 @@ func TestServiceWaitsForASlowAddressWithOneLoadBalancer(t *testing.T) {
 	c.start()
 	c.service("web")
 	c.told("web", "no matched IPPool with requirement")
-	// This takes longer than polling would be tolerated, and other Services are not blocked.
+	// web keeps waiting without blocking other Services.
 	c.service("db", annotated(ipamAnnotation, "dhcp"))
 	c.reached("db", "192.168.77.1")
 	c.Expect(n.is()).To(Equal([2]int{2, 0}))

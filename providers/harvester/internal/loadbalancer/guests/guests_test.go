@@ -193,7 +193,7 @@ func TestTheLoadBalancersOfAGuestClusterThatIsRemovedStayUntilItsLastMachineIsGo
 	w.unseen(func() { w.dies(second) })
 	w.goesWith(lb, "vm-3")
 	w.Expect(user.Delete(t.Context(), third)).To(Succeed())
-	// The reconcile of a machine deleted after it shows that it was reconciled and still exists.
+	// Once a machine that was deleted later has been reconciled, so has vm-3, whose finalizer still keeps it.
 	another, other := w.machine("vm-4", "other"), w.balancer("other", "other", lbv1.WorkloadCluster)
 	change(w, another, leave)
 	w.goesWith(other, "vm-4")
@@ -359,7 +359,7 @@ func TestTheLoadBalancersOfAGuestClusterStayWhileAnythingOfItIsLeft(t *testing.T
 			vm := w.machine("vm-1", cluster)
 			lb := w.balancer("one", cluster, lbv1.WorkloadCluster)
 			w.seen(lb)
-			// The decision about a later load balancer, of a removed cluster, shows that the decision was made.
+			// after belongs to a removed cluster and is reconciled later: once it is deleted, lb has been reconciled, too.
 			gone := w.machine("gone-1", "gone-"+cluster)
 			after := w.balancer("z-after", "gone-"+cluster, lbv1.WorkloadCluster)
 			w.seen(after)
