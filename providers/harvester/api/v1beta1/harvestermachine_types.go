@@ -156,7 +156,8 @@ type HarvesterMachineStatus struct {
 	Ready bool `json:"ready,omitempty"`
 
 	// conditions of the machine: Ready, MachineCreated, VMIPAllocated,
-	// VMProvisioningReady, VMRunning, InfrastructureReady and Paused.
+	// VMProvisioningReady, VMRunning, InfrastructureReady,
+	// FailureDomainUnlisted and Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

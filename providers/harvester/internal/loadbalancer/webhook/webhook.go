@@ -4,7 +4,7 @@
 // Package webhook defaults, validates and converts IPPools and LoadBalancers.
 //
 // The rules are pure functions that the controllers call, too, since concurrent writes are not validated against each other here. The
-// rules of pools are in package ipam, those of load balancers in package loadbalancer. Each error names the field and the fix. Updates
+// rules of pools are in package ippools, those of load balancers in package loadbalancer. Each error names the field and the fix. Updates
 // are rejected only for errors that the object did not have before, so that a stored object can always be updated and deleted.
 //
 // Other objects are read from the API server and not from a cache, so that new objects are found. They are read only if a field that the
