@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/remote/bounded"
 )
 
-// newClient prepares a client without calling anything.
+// newClient returns a client without calling vCenter.
 func newClient(ep Endpoint, opts *Options) (*vim25.Client, error) {
 	u, err := soap.ParseURL(bracketed(ep.Server))
 	if err != nil {
@@ -31,13 +31,13 @@ func newClient(ep Endpoint, opts *Options) (*vim25.Client, error) {
 	wire.Namespace, wire.Version, wire.UserAgent = "urn:"+vim25.Namespace, vim25.Version, opts.UserAgent
 	dialer := wire.DefaultTransport()
 	dialer.MaxIdleConnsPerHost = transport.Most + 1 // a handshake costs more than most calls
-	dialer.DialTLSContext = nil                     // govmomi's does not heed a context
+	dialer.DialTLSContext = nil                     // govmomi's ignores its context
 	dialer.TLSClientConfig = trust(ep.Thumbprint, u.Hostname(), opts)
 	wire.Transport = opts.bounded(dialer)
 	return &vim25.Client{Client: wire, RoundTripper: transport.MeterSOAP(wire, opts.report(ep.Server))}, nil
 }
 
-// bracketed is a server with the brackets that an IPv6 address has in a URL.
+// bracketed returns server with the brackets that an IPv6 address needs in a URL.
 func bracketed(server string) string {
 	host := strings.TrimSuffix(strings.TrimPrefix(server, "https://"), "/sdk")
 	if address, err := netip.ParseAddr(host); err == nil && address.Is6() && address.Zone() == "" {
@@ -46,8 +46,8 @@ func bracketed(server string) string {
 	return server
 }
 
-// trust says which certificates of vCenter are accepted: those of an authority that the system trusts, and the one that has the
-// thumbprint.
+// trust returns the TLS configuration that accepts certificates signed by an authority that the system trusts, and the
+// certificate with the thumbprint.
 func trust(thumbprint, host string, opts *Options) *tls.Config {
 	if thumbprint == "" {
 		return &tls.Config{RootCAs: opts.Authorities, InsecureSkipVerify: opts.SkipVerify} //nolint:gosec // a choice of the administrator
@@ -63,7 +63,7 @@ func trust(thumbprint, host string, opts *Options) *tls.Config {
 	}
 }
 
-// vouchedFor reports whether one of the authorities, nil for the system's, vouches for the certificate of a host.
+// vouchedFor reports whether one of the authorities (nil for the system's) signed the certificate chain for host.
 func vouchedFor(chain []*x509.Certificate, host string, authorities *x509.CertPool) bool {
 	if len(chain) == 0 {
 		return false
@@ -76,12 +76,12 @@ func vouchedFor(chain []*x509.Certificate, host string, authorities *x509.CertPo
 	return err == nil
 }
 
-// bounded sends requests by next, and reads answers as long as the options say.
+// bounded limits the size of the responses that next returns to Options.MaxAnswer.
 func (o *Options) bounded(next http.RoundTripper) http.RoundTripper {
 	return bounded.RoundTripper(next, o.MaxAnswer)
 }
 
-// report is told of the calls of a server.
+// report returns the transport.Report that passes a server's calls to Options.OnCall.
 func (o *Options) report(server string) transport.Report {
 	return func(method string, d time.Duration, err error) { o.OnCall(server, method, d, err) }
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// CloneVM starts to clone and returns the task: one call, and another when the template has not been read or has
-// changed. The virtual machine comes up powered off with the network cards of the spec only. ErrNoSnapshot and
-// ErrInvalid say that the template cannot give what is asked.
+// CloneVM starts a clone and returns its task. It makes one call, and a second one if the template has not been read yet or has
+// changed. The virtual machine is created powered off, with only the network cards of the spec. It returns ErrNoSnapshot or
+// ErrInvalid if the template does not support the spec.
 func (s *Session) CloneVM(ctx context.Context, spec hardware.CloneSpec) (string, error) {
 	template, err := s.template(ctx, inventory.ParseRef("VirtualMachine", spec.Template.Ref))
 	if err != nil {
@@ -49,8 +49,8 @@ func (s *Session) CloneVM(ctx context.Context, spec hardware.CloneSpec) (string,
 	return task, err
 }
 
-// LinkedPossible says whether CloneVM can make a linked clone at a place. A snapshot that is named but missing is
-// ErrNoSnapshot, and one that cannot be cloned from there ErrInvalid.
+// LinkedPossible reports whether CloneVM can create a linked clone at a location. It returns ErrNoSnapshot if the named
+// snapshot is missing, and ErrInvalid if the named snapshot cannot be cloned from there.
 func (s *Session) LinkedPossible(ctx context.Context, template inventory.VM, snapshot string, at inventory.Resolved) (bool, error) {
 	read, err := s.template(ctx, inventory.ParseRef("VirtualMachine", template.Ref))
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// drsStream is what keeps the index up to date that groups and rules are read from.
+// drsStream keeps the index from which groups and rules are read up to date.
 type drsStream interface {
 	// Refresh reads properties of an object into the index.
 	Refresh(ctx context.Context, r inventory.Ref, properties ...string) error
@@ -27,20 +27,20 @@ type drsStream interface {
 	Run(ctx context.Context, doing string, start func(context.Context, soap.RoundTripper) (inventory.Ref, error)) error
 }
 
-// drsOptions are what Groups are written with.
+// drsOptions configures drsGroups.
 type drsOptions struct {
 	API    *transport.SOAPClient
 	Index  *inventory.Index
 	Stream drsStream
-	Turns  *groupTurns // of all who write groups of this vCenter
-	Server string      // for a vCenter that does not tell its identity
-	// Joined is told of a virtual machine that has been put into a group, or could not be.
+	Turns  *groupTurns // shared by all writers of groups in this vCenter
+	Server string      // for a vCenter that does not report its identity
+	// Joined is called after a virtual machine was added to a group, or adding it failed.
 	Joined func(inventory.VM)
-	// Background runs the writers, unless the session is over.
+	// Background runs the writers, unless the session has ended.
 	Background func(func(context.Context))
 }
 
-// drsGroups are those of a vCenter, and the joins that wait, for each compute cluster.
+// drsGroups writes the DRS groups and rules of a vCenter. It holds the pending joins of each compute cluster.
 type drsGroups struct {
 	api        *transport.SOAPClient
 	index      *inventory.Index
@@ -51,11 +51,11 @@ type drsGroups struct {
 	background func(func(context.Context))
 
 	mu     sync.Mutex
-	queues map[inventory.Ref][]inventory.Membership // present while a writer is at work
+	queues map[inventory.Ref][]inventory.Membership // present while a writer is running
 	failed map[inventory.Ref]map[inventory.Membership]error
 }
 
-// newDRSGroups has no joins yet.
+// newDRSGroups returns drsGroups without pending joins.
 func newDRSGroups(o drsOptions) *drsGroups {
 	return &drsGroups{
 		api: o.API, index: o.Index, stream: o.Stream, turns: o.Turns, server: o.Server, joined: o.Joined, background: o.Background,
@@ -63,8 +63,8 @@ func newDRSGroups(o drsOptions) *drsGroups {
 	}
 }
 
-// Change writes what f makes of the groups and rules of a compute cluster as they are now, while nobody else of this process writes
-// them.
+// Change applies the change that f computes from the current groups and rules of a compute cluster. No other writer in this
+// process writes them meanwhile.
 func (g *drsGroups) Change(ctx context.Context, cluster inventory.Ref, f func(inventory.Clustered) *types.ClusterConfigSpecEx) error {
 	done, err := g.turns.take(ctx, g.vcenter(), cluster)
 	if err != nil {
@@ -86,7 +86,8 @@ func (g *drsGroups) Change(ctx context.Context, cluster inventory.Ref, f func(in
 	return g.stream.Refresh(ctx, cluster, "configurationEx")
 }
 
-// Gone is nil if vCenter says that it has no such compute cluster, and an error that says so if the account only cannot see it.
+// Gone returns nil if vCenter confirms that the compute cluster does not exist, and an error if the account merely cannot see
+// it.
 func (g *drsGroups) Gone(ctx context.Context, cluster inventory.Ref) error {
 	err := g.api.Retrieve(ctx, "reading "+cluster.String(), cluster, []string{"name"}, func([]types.DynamicProperty) {})
 	switch {
@@ -98,7 +99,7 @@ func (g *drsGroups) Gone(ctx context.Context, cluster inventory.Ref) error {
 	return err
 }
 
-// reconfigure changes groups and rules, and waits for the task.
+// reconfigure changes groups and rules and waits for the task.
 func (g *drsGroups) reconfigure(ctx context.Context, cluster inventory.Ref, spec *types.ClusterConfigSpecEx) error {
 	return g.stream.Run(ctx, "reconfiguring "+cluster.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.ReconfigureComputeResource_Task(ctx, rt, &types.ReconfigureComputeResource_Task{
@@ -111,17 +112,17 @@ func (g *drsGroups) reconfigure(ctx context.Context, cluster inventory.Ref, spec
 	})
 }
 
-// vcenter identifies the vCenter, which may be known by several names.
+// vcenter returns an identifier of the vCenter that does not depend on the name by which it is reached.
 func (g *drsGroups) vcenter() string {
 	return cmp.Or(g.api.ServiceContent.About.InstanceUuid, g.server)
 }
 
-// groupTurns let the sessions of a pool write the groups of a compute cluster one after the other, whatever accounts
-// they have: who writes members that were read before another's write takes that one's out again. Its zero value is ready
-// to use.
+// groupTurns serializes writes to the groups of a compute cluster across all sessions of a pool, whatever their accounts.
+// Members are replaced as a whole: a writer that read them before another's write would remove what the other one added. The
+// zero value is ready to use.
 type groupTurns struct {
 	mu    sync.Mutex
-	turns map[string]*groupTurn // while somebody writes or waits
+	turns map[string]*groupTurn // present while there is a writer or a waiter
 }
 
 type groupTurn struct {
@@ -129,7 +130,7 @@ type groupTurn struct {
 	users int
 }
 
-// take waits until nobody else writes. The caller ends its turn with done.
+// take blocks until there is no other writer. The caller must call done.
 func (t *groupTurns) take(ctx context.Context, vcenter string, cluster inventory.Ref) (done func(), err error) {
 	id := vcenter + "/" + cluster.Value
 	its := t.join(id)

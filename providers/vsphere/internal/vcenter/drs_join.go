@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// joinWindow is how long joins are collected, so that those of one burst share a reconfiguration.
+	// joinWindow is how long joins are collected, so that a burst shares one reconfiguration.
 	joinWindow = 50 * time.Millisecond
-	// joinTimeout bounds a reconfiguration, so that a cluster that hangs does not hold its queue for ever.
+	// joinTimeout bounds a reconfiguration, so that a hanging cluster does not block its queue forever.
 	joinTimeout = 5 * time.Minute
-	// joinTries is how often groups are read and written when a member goes in between.
+	// joinTries is how often groups are read and written when a member is deleted in between.
 	joinTries = 3
 )
 
-// Join puts a virtual machine into a group of virtual machines of its compute cluster. It says whether it is in, as far as vCenter
-// has reported. If not it is about to be: Options.Joined is told when it is in, or when that failed, in which case the next call
-// returns the error, once.
+// Join adds a virtual machine to a VM group of its compute cluster. It reports whether the machine is a member, according to
+// the last report of vCenter. If it is not, the join is queued: Options.Joined is called when it has succeeded or failed. After
+// a failure the next call returns the error, once.
 func (g *drsGroups) Join(cluster inventory.Ref, m inventory.Membership) (bool, error) {
 	if g.index.InGroup(cluster, m.Group, m.VM) {
 		return true, nil
@@ -37,7 +37,7 @@ func (g *drsGroups) Join(cluster inventory.Ref, m inventory.Membership) (bool, e
 	return false, g.join(cluster, m)
 }
 
-// join returns what went wrong the last time, or queues the virtual machine.
+// join returns the error of the last attempt, or queues the virtual machine.
 func (g *drsGroups) join(cluster inventory.Ref, m inventory.Membership) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -55,13 +55,13 @@ func (g *drsGroups) join(cluster inventory.Ref, m inventory.Membership) error {
 	return nil
 }
 
-// write works a cluster's queue off.
+// write processes the queue of a cluster.
 func (g *drsGroups) write(ctx context.Context, cluster inventory.Ref) {
 	for {
 		transport.Pause(ctx, joinWindow)
 		done, err := g.turns.take(ctx, g.vcenter(), cluster)
 		if err != nil {
-			return // the session is over; who still wants to join asks the next one
+			return // the session is over; callers that still want to join use the next one
 		}
 		joins := g.take(cluster)
 		bounded, cancel := context.WithTimeout(ctx, joinTimeout)
@@ -75,7 +75,7 @@ func (g *drsGroups) write(ctx context.Context, cluster inventory.Ref) {
 	}
 }
 
-// take empties a queue, and removes one that is empty already.
+// take empties a queue and returns its joins. It removes a queue that is already empty.
 func (g *drsGroups) take(cluster inventory.Ref) []inventory.Membership {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -105,7 +105,7 @@ func (g *drsGroups) finish(cluster inventory.Ref, joins []inventory.Membership, 
 	}
 }
 
-// forgetGone drops what became of the joins of virtual machines that have gone: nobody asks for it any more.
+// forgetGone drops the results of joins of deleted virtual machines, which no caller will ask for.
 func (g *drsGroups) forgetGone() {
 	for cluster, failed := range g.failed {
 		maps.DeleteFunc(failed, func(m inventory.Membership, _ error) bool {
@@ -118,8 +118,8 @@ func (g *drsGroups) forgetGone() {
 	}
 }
 
-// add writes the groups with their new members and returns the joins that failed. vCenter refuses a group with a virtual
-// machine that has gone since the group was read, whoever's it is: then everything is read and written again.
+// add writes the groups with their new members and returns the joins that failed. vCenter rejects a group if any of its virtual
+// machines was deleted after the group was read; the groups are then read and written again.
 func (g *drsGroups) add(ctx context.Context, cluster inventory.Ref, joins []inventory.Membership, tries int) map[inventory.Membership]error {
 	failures := map[inventory.Membership]error{}
 	if len(joins) == 0 {
@@ -159,7 +159,7 @@ func (g *drsGroups) add(ctx context.Context, cluster inventory.Ref, joins []inve
 	return failures
 }
 
-// present leaves out the joins of virtual machines that have gone themselves. Nobody asks what became of those.
+// present drops the joins of deleted virtual machines, whose results no caller will ask for.
 func (g *drsGroups) present(joins []inventory.Membership) []inventory.Membership {
 	return slices.DeleteFunc(slices.Clone(joins), func(m inventory.Membership) bool {
 		_, there := g.index.VMOf(m.VM)

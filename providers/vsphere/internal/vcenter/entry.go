@@ -19,11 +19,11 @@ import (
 const (
 	minBackoff = time.Second
 	maxBackoff = time.Minute
-	// settled is how long a session must have lived for the next one to be tried at once.
+	// settled is how long a session must have lived for the next login to be tried without delay.
 	settled = 30 * time.Second
 )
 
-// entry keeps one endpoint connected: log in, follow, and again when the session is lost.
+// entry keeps one endpoint connected: it logs in, follows the inventory, and starts over when the session is lost.
 type entry struct {
 	ep   Endpoint
 	opts *Options
@@ -32,9 +32,9 @@ type entry struct {
 	done chan struct{}   // closed when run has returned
 
 	lastUsed time.Time           // guarded by Pool.mu
-	tenants  map[string]struct{} // who has asked for it, guarded by Pool.mu
-	asked    chan struct{}       // full when the session was asked for since the last attempt failed
-	told     map[string]struct{} // what SessionDown was emitted for in this outage; run alone uses it
+	tenants  map[string]struct{} // tenants that requested it, guarded by Pool.mu
+	asked    chan struct{}       // full if the session was requested since the last attempt failed
+	told     map[string]struct{} // errors for which SessionDown was emitted in this outage; used by run only
 
 	mu      sync.Mutex
 	session *Session // nil: see err
@@ -53,7 +53,7 @@ func (e *entry) current() (*Session, error) {
 	return e.session, e.err
 }
 
-// ask notes that somebody uses the session.
+// ask records that the session was requested.
 func (e *entry) ask() {
 	select {
 	case e.asked <- struct{}{}:
@@ -61,7 +61,7 @@ func (e *entry) ask() {
 	}
 }
 
-// refused reports whether vCenter has refused the account the last time.
+// refused reports whether vCenter rejected the account in the last attempt.
 func (e *entry) refused() bool {
 	_, err := e.current()
 	return errors.Is(err, vcerrors.ErrUnauthorized)
@@ -82,8 +82,8 @@ func (e *entry) up() {
 	e.emit(SessionUp)
 }
 
-// down reports why there is no session, unless that has been reported since there was one: it wakes all that use the account.
-// How a connection fails may vary from attempt to attempt.
+// down emits SessionDown, which enqueues all objects that use the account, unless it was emitted for the same error in this
+// outage. The errors of successive attempts can differ.
 func (e *entry) down(err error) {
 	if _, told := e.told[err.Error()]; told {
 		return
@@ -116,8 +116,8 @@ func (e *entry) run() {
 	}
 }
 
-// awaitUser returns when somebody has asked for the session since vCenter refused the account. After a password was changed
-// nobody does: to try the old one again and again would have vCenter lock the account, whose new password is good.
+// awaitUser blocks until the session is requested again after vCenter rejected the account. After a password change no object
+// uses the old password any more; retrying it would make vCenter lock the account.
 func (e *entry) awaitUser() {
 	select {
 	case <-e.asked:
@@ -125,7 +125,7 @@ func (e *entry) awaitUser() {
 	}
 }
 
-// serve lives as long as one session and returns why it ended.
+// serve runs one session and returns why it ended.
 func (e *entry) serve() error {
 	ctx, lose := context.WithCancelCause(e.life)
 	defer lose(nil)
@@ -150,9 +150,9 @@ func (e *entry) serve() error {
 	return err
 }
 
-// resume goes on with a session that was interrupted, or returns why there is none to go on with: only vCenter can say that it
-// has ended. What a connection costs that was reset is one call. Who has asked for something over it is woken by SessionUp,
-// as after a longer outage, so that an interruption that follows another must not be repaired at once.
+// resume continues a session after an interruption, or returns why it cannot be continued: only vCenter can report that a
+// session has ended. A connection reset fails a single call. SessionUp enqueues the objects whose calls failed, as after a
+// longer outage, so repeated interruptions need not be repaired immediately.
 func (e *entry) resume(ctx context.Context, s *Session, err error, delay *backoff) error {
 	for {
 		if !stream.Interrupted(err) {
@@ -169,11 +169,11 @@ func (e *entry) resume(ctx context.Context, s *Session, err error, delay *backof
 	}
 }
 
-// failed says why there is no session now.
+// failed records why there is no session.
 func (e *entry) failed(err error) {
 	err = vcerrors.Redact(fmt.Errorf("vCenter %s: %w", e.ep.Server, err), e.ep.Password)
 	select {
-	case <-e.asked: // before it failed
+	case <-e.asked: // requested before it failed
 	default:
 	}
 	e.set(nil, err)
@@ -181,7 +181,7 @@ func (e *entry) failed(err error) {
 	e.down(err)
 }
 
-// backoff gives the pauses between attempts: none after the first failure, then growing.
+// backoff returns the delays between attempts: none after the first failure, then increasing ones.
 type backoff struct{ last time.Duration }
 
 func (b *backoff) next(err error) time.Duration {

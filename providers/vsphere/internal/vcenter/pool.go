@@ -3,9 +3,9 @@
 
 // Package vcenter is the only code that talks to vCenter.
 //
-// A Pool keeps one session per server and account. A session follows the inventory through one property-collector
-// stream into an index, so that reads cost no call, and reports what changes as events. What acts on vCenter starts a
-// task and returns its reference: nothing here waits for a task on behalf of a caller.
+// A Pool keeps one session per server and account. A session follows the inventory through one property-collector stream into
+// an index, so that reads cost no call, and reports changes as events. Operations on vCenter start a task and return its
+// reference: this package never waits for a task on behalf of a caller.
 //
 // References are strings: "task-12" for a task, "VirtualMachine:vm-7" (type and value) for everything else.
 package vcenter
@@ -28,23 +28,24 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// Endpoint is one vCenter and one account on it.
+// Endpoint is a vCenter and an account on it.
 type Endpoint struct {
 	Server     string // host[:port], or https://host[:port] with or without /sdk
 	Username   string
 	Password   string
-	Thumbprint string // SHA-1 or SHA-256 of the certificate in hex, colons allowed; it is looked at when no authority vouches for that
-	// Tenant is who asks, whose sessions are counted; "" has no limit. It is no part of what the session is.
+	Thumbprint string // SHA-1 or SHA-256 of the certificate in hex, colons allowed; used only if no authority vouches for the certificate
+	// Tenant identifies the requester, whose sessions are counted; "" has no limit. It does not distinguish sessions.
 	Tenant string
 }
 
-// Account names the account on the server, however its certificate is verified, and tells neither its name nor its
-// password. It is the same for the life of the process only.
+// Account returns an identifier of the account on the server that does not depend on how the certificate is verified. It
+// reveals neither user name nor password, and is stable only for the life of the process.
 func (ep Endpoint) Account() string {
 	return sum(ep.Server, ep.Username, ep.Password)
 }
 
-// session names all that makes a session what it is, so that nobody is given one that is trusted for another reason.
+// session returns an identifier of the session's server, account and thumbprint, so that a session is never shared with an
+// endpoint that trusts the certificate for another reason.
 func (ep Endpoint) session() string {
 	return sum(ep.Server, ep.Username, ep.Password, vcerrors.PlainThumbprint(ep.Thumbprint))
 }
@@ -57,71 +58,71 @@ func sum(parts ...string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// accountSalt makes it useless to try passwords against what Account returned.
+// accountSalt prevents guessing passwords from the values that Account returns.
 var accountSalt = sync.OnceValue(func() []byte { return []byte(rand.Text()) }) //nolint:gochecknoglobals // read only
 
 // Options configure a Pool.
 type Options struct {
-	// OnEvent is told what happens on any server. It is called from the streams and must not block.
+	// OnEvent receives the events of all servers. It is called from the streams and must not block.
 	OnEvent func(Event)
-	// OnCall is told of every call: the SOAP method as on the wire, or "GET /rest/..." without identifiers.
+	// OnCall is called after every call with the SOAP method as on the wire, or "GET /rest/..." without identifiers.
 	OnCall func(server, method string, d time.Duration, err error)
-	// OnServerGone is told that the pool has no session on a server any more, nor tries to have one.
+	// OnServerGone is called when the pool has no entry for a server any more.
 	OnServerGone func(server string)
-	// Idle is how long a session is kept that nobody asks for. The default is one hour.
+	// Idle is how long a session is kept without being requested. The default is one hour.
 	Idle time.Duration
-	// UserAgent is shown in vCenter's list of sessions.
+	// UserAgent appears in vCenter's list of sessions.
 	UserAgent string
-	// Authorities vouch for the certificates of vCenters; nil means those of the system.
+	// Authorities verify the certificates of vCenters; nil means the system's.
 	Authorities *x509.CertPool
-	// SkipVerify accepts every certificate of vCenters without a thumbprint.
+	// SkipVerify accepts every certificate of a vCenter without a thumbprint.
 	SkipVerify bool
-	// MaxAnswer is how many bytes of one answer are read; 0 is the default of package bounded.
+	// MaxAnswer limits the size of one response in bytes; 0 means the default of package bounded.
 	MaxAnswer int64
-	// KeepNotes returns the part of a virtual machine's notes that VM.Annotation shall have. Nil keeps all, and that of each
-	// virtual machine on the vCenter.
+	// KeepNotes returns the part of a virtual machine's notes to keep in VM.Annotation. If nil, the notes of every virtual
+	// machine on the vCenter are kept in full.
 	KeepNotes func(notes string) string
 	Log       *slog.Logger
 
-	turns    *groupTurns       // of all sessions
-	lines    *transport.Lines  // of all sessions
-	vcenters *inventory.Shared // of all sessions
+	turns    *groupTurns       // shared by all sessions
+	lines    *transport.Lines  // shared by all sessions
+	vcenters *inventory.Shared // shared by all sessions
 
 	dial func(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCauseFunc) (*Session, error)
 }
 
-// EventKind says what an Event reports.
+// EventKind is the kind of an Event.
 type EventKind string
 
-// What a session reports.
+// Kinds of events.
 const (
-	// VMChanged reports that a virtual machine came, changed or went.
+	// VMChanged reports that a virtual machine was created, changed or deleted.
 	VMChanged EventKind = "VMChanged"
 	// TaskDone reports that a task succeeded, failed, or is no longer followed.
 	TaskDone EventKind = "TaskDone"
-	// InventoryChanged reports, at most a few times a second, that anything but a plain virtual machine changed:
+	// InventoryChanged reports, at most a few times a second, a change to anything other than a plain virtual machine:
 	// clusters, groups, rules, hosts, pools, folders, datastores, networks, templates.
 	InventoryChanged EventKind = "InventoryChanged"
-	// SessionUp reports that a session can be used, after the first login and after every loss.
+	// SessionUp reports that a session is usable, after the first login and after every loss.
 	SessionUp EventKind = "SessionUp"
-	// SessionDown reports that a session was lost, or that a login failed for another reason than those before. It is
-	// being repaired.
+	// SessionDown reports that a session was lost, or that a login failed with an error that was not reported before in this
+	// outage. The pool keeps reconnecting.
 	SessionDown EventKind = "SessionDown"
 )
 
-// Event is comparable, so that equal ones can be merged.
+// Event is comparable, so that equal events can be merged.
 type Event struct {
 	Server       string // as in Endpoint
-	Account      string // whose session came up or went down, see Endpoint.Account; "" with what concerns every account
+	Account      string // account whose session is up or down, see Endpoint.Account; "" for events that concern every account
 	Kind         EventKind
-	InstanceUUID string // of the virtual machine that changed, or that the task worked on or made
-	BiosUUID     string // of the same
-	VM           string // reference of the same
+	InstanceUUID string // of the virtual machine that changed, or that the task worked on or created
+	BiosUUID     string // of the same virtual machine
+	VM           string // reference of the same virtual machine
 	Task         string
-	Name         string // of that virtual machine
+	Name         string // of the same virtual machine
 }
 
-// Pool keeps the sessions. Its methods may be called from many goroutines.
+// Pool keeps the sessions. Its methods are safe for concurrent use.
 type Pool struct {
 	opts Options
 
@@ -130,7 +131,7 @@ type Pool struct {
 	closed  bool
 }
 
-// NewPool returns an empty pool. Close it to log out.
+// NewPool returns an empty pool. The caller must Close it to log out.
 func NewPool(opts Options) *Pool {
 	if opts.OnEvent == nil {
 		opts.OnEvent = func(Event) {}
@@ -157,11 +158,11 @@ func NewPool(opts Options) *Pool {
 	return &Pool{opts: opts, entries: map[string]*entry{}}
 }
 
-// Session returns the live session of an endpoint and never waits for the network. Without one it starts to connect, and
-// answers ErrConnecting until the inventory is known or the classified error of the last attempt (ErrUnreachable,
-// ErrUnauthorized, ErrThumbprint, ErrUntrusted) while it tries again. A SessionUp event follows. Ask again for each use:
-// a session that was lost is replaced by another. An account that vCenter refuses is tried again, a minute later at the
-// earliest, only if somebody asks in the meantime.
+// Session returns the live session of an endpoint and never waits for the network. If there is none it starts to connect, and
+// returns ErrConnecting until the inventory has been read, or the classified error of the last attempt (ErrUnreachable,
+// ErrUnauthorized, ErrThumbprint, ErrUntrusted) while it retries. A SessionUp event follows. Call it for each use: a lost
+// session is replaced by a new one. An account that vCenter rejected is retried after a minute at the earliest, and only if its
+// session is requested in the meantime.
 func (p *Pool) Session(ep Endpoint) (*Session, error) {
 	if ep.Server == "" {
 		return nil, fmt.Errorf("%w: no vCenter server is named", vcerrors.ErrInvalid)
@@ -182,17 +183,18 @@ func (p *Pool) Session(ep Endpoint) (*Session, error) {
 		go e.run()
 		go p.expire(id, e)
 	} else {
-		e.ask() // the first has it tried anyway
+		e.ask() // the first request triggers an attempt anyway
 	}
 	e.lastUsed = time.Now()
 	e.tenants[ep.Tenant] = struct{}{}
 	return e.current()
 }
 
-// MaxSessions is how many sessions a tenant may have, those included that are no use. Each keeps an inventory in memory.
+// MaxSessions is the maximum number of sessions per tenant, including those that failed to connect. Each session keeps an
+// inventory in memory.
 const MaxSessions = 64
 
-// room reports whether the tenant may have another session. The lock is held.
+// room returns an error if the tenant has reached MaxSessions. The caller must hold the lock.
 func (p *Pool) room(ep Endpoint) error {
 	if ep.Tenant == "" {
 		return nil
@@ -210,10 +212,10 @@ func (p *Pool) room(ep Endpoint) error {
 		"let clusters share accounts, or wait until one has not been used for %s", vcerrors.ErrTooMany, ep.Tenant, has, ep.Server, p.opts.Idle)
 }
 
-// forgotten is after how long an account is given up that vCenter refuses and nobody asks for.
+// forgotten is after how long an account that vCenter rejects is dropped unless its session is requested.
 const forgotten = 10 * time.Minute
 
-// expire ends an entry that nobody has asked for during Options.Idle, or for less long if it is of no use.
+// expire ends an entry that was not requested for Options.Idle, or for a shorter time if vCenter rejects its account.
 func (p *Pool) expire(id string, e *entry) {
 	timer := time.NewTimer(min(p.opts.Idle, forgotten))
 	defer timer.Stop()
@@ -233,7 +235,7 @@ func (p *Pool) expire(id string, e *entry) {
 	}
 }
 
-// drop ends an entry that has been idle for too long. Else it returns how long it may be so yet.
+// drop ends an entry that has been idle for too long, or returns the remaining time.
 func (p *Pool) drop(id string, e *entry) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -249,7 +251,7 @@ func (p *Pool) drop(id string, e *entry) time.Duration {
 	return left
 }
 
-// leave drops what is known of a server that no entry is for.
+// leave drops the state of a server that has no entries left.
 func (p *Pool) leave(server string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -263,7 +265,7 @@ func (p *Pool) leave(server string) {
 	p.opts.OnServerGone(server)
 }
 
-// Close logs out everywhere and waits for that until ctx ends. The pool gives no sessions afterwards.
+// Close logs out of all sessions, waiting until ctx ends at most. Afterwards the pool returns no sessions.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true

@@ -21,17 +21,17 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// logoutTimeout bounds the farewell, which is a courtesy: vCenter ends idle sessions itself.
+// logoutTimeout bounds logging out, which is best effort: vCenter ends idle sessions itself.
 const logoutTimeout = 5 * time.Second
 
-// Session is a login on one vCenter with the inventory as the account sees it. Reads answer from memory; what acts is
-// one call, bounded in time. A session outlives connections: vCenter keeps it, and what its stream is to report, for a
-// while. One that is lost stays lost: get the next one from the Pool.
+// Session is a login on one vCenter with the inventory that the account can see. Reads are served from memory; each operation
+// is one call, bounded in time. A session survives lost connections: vCenter keeps it, and its pending updates, for a while. A
+// session that was lost stays lost: get a new one from the Pool.
 type Session struct {
 	server string
 	opts   *Options
 	api    *transport.SOAPClient
-	lose   context.CancelCauseFunc // ends this session, for the reason given
+	lose   context.CancelCauseFunc // ends this session with a cause
 
 	index     *inventory.Index
 	stream    *stream.Stream
@@ -50,7 +50,7 @@ type Session struct {
 	loggedIn bool
 
 	mu   sync.Mutex      // orders the start of background work and close
-	work sync.WaitGroup  // what runs in the background for this session
+	work sync.WaitGroup  // background work of this session
 	life context.Context //nolint:containedctx // the session's own life, for what it does in the background
 }
 
@@ -116,13 +116,12 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 	return s.stream.Open(ctx)
 }
 
-// close ends what the session does and logs out, unless vCenter has ended the session itself. It does so even if ctx has
-// ended, and if vCenter was not to be reached a moment ago: what fails half way through connecting leaves a session there
-// each time.
+// close ends the session's work and logs out, unless vCenter has already ended the session. It tries even if ctx has ended or
+// vCenter was unreachable a moment ago, because a connect that fails halfway leaves a session behind each time.
 func (s *Session) close(ctx context.Context, why error) {
 	s.lose(why)
 	s.notify.stop()
-	s.mu.Lock()   // whoever holds it starts work that is waited for; later ones see that the session is over
+	s.mu.Lock()   // a holder of the lock starts work that is waited for; later ones see that the session is over
 	s.mu.Unlock() //nolint:staticcheck // an empty critical section is meant
 	s.work.Wait()
 	s.index.Close()
@@ -140,7 +139,7 @@ func (s *Session) close(ctx context.Context, why error) {
 	}
 }
 
-// background runs f unless the session is over. f must end when its context does.
+// background runs f unless the session has ended. f must return when its context ends.
 func (s *Session) background(f func(context.Context)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ func (s *Session) newRESTClient(user *url.Userinfo) *transport.RESTClient {
 	})
 }
 
-// AttachTags attaches tags, given by identifier, in one call. Those that are attached already stay so.
+// AttachTags attaches tags, given by identifier, in one call. It ignores tags that are already attached.
 func (s *Session) AttachTags(ctx context.Context, vmRef string, tagIDs []string) error {
 	return s.tags.Attach(ctx, inventory.ParseRef("VirtualMachine", vmRef), tagIDs)
 }

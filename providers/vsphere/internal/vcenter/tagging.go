@@ -22,18 +22,18 @@ import (
 )
 
 const (
-	attachmentAge = time.Minute // of what is known to be attached: vCenter need not tell of changes
-	maxTagNames   = 20          // tags of which the names are looked up only to be shown
+	attachmentAge = time.Minute // age limit of cached attachments: vCenter need not report changes
+	maxTagNames   = 20          // maximum number of tags whose names are looked up only for display
 	associations  = "/com/vmware/cis/tagging/tag-association"
 )
 
-// tagging are those of a vCenter, which only the REST API has. The Attachments of all objects that it was ever asked about are
-// read in one call. Names are looked up of the tags that are asked for only: hosts may carry hundreds.
+// tagging reads and writes the tags of a vCenter, which only the REST API has. It reads the attachments of all objects that
+// were ever requested in one call. It looks up the names of requested tags only, as hosts can carry hundreds.
 type tagging struct {
 	client *transport.RESTClient
 	shows  func(inventory.Ref) bool
 
-	reading transport.Slots // to read, and to use the names
+	reading transport.Slots // to read, and to use names
 	names   tagNames
 
 	mu         sync.Mutex // guards what was read
@@ -41,15 +41,16 @@ type tagging struct {
 	ids        map[inventory.TagName]string
 	several    map[string]bool // categories
 	attachedAt time.Time
-	outdated   time.Time // what was read before is
+	outdated   time.Time // what was read before is outdated
 }
 
-// newTagging asks nothing yet. shows reports whether the inventory has an object: vCenter refuses to read tags of one that it has not.
+// newTagging returns a tagging without calling vCenter. shows reports whether the inventory has an object: vCenter rejects
+// reads of the tags of an object that does not exist.
 func newTagging(client *transport.RESTClient, shows func(inventory.Ref) bool) *tagging {
 	return &tagging{client: client, shows: shows, reading: transport.OneSlot(), attached: map[inventory.Ref][]string{}}
 }
 
-// Attach attaches tags, given by identifier, to an object in one call. Those that are attached already stay so.
+// Attach attaches tags, given by identifier, to an object in one call. It ignores tags that are already attached.
 func (t *tagging) Attach(ctx context.Context, r inventory.Ref, tagIDs []string) error {
 	if len(tagIDs) == 0 {
 		return nil
@@ -71,7 +72,7 @@ func (t *tagging) Attach(ctx context.Context, r inventory.Ref, tagIDs []string) 
 	})
 }
 
-// attachRefusal returns what is wrong with tags that were not attached: the first thing that somebody has to repair.
+// attachRefusal returns the error for tags that were not attached: the first problem that the user has to fix.
 func attachRefusal(errs tags.BatchErrors) error {
 	says := func(kind string) bool {
 		return slices.ContainsFunc(errs, func(e tags.BatchError) bool { return strings.Contains(strings.ToLower(e.Type), kind) })
@@ -85,8 +86,8 @@ func attachRefusal(errs tags.BatchErrors) error {
 	return vcerrors.ErrInvalid
 }
 
-// Changed is told of tags, by name, that were attached to something or taken off it; "" may be any. It reports whether one of them was
-// asked for: then what is attached is read anew when it is next asked for.
+// Changed handles the names of tags that were attached or detached; "" stands for any tag. It reports whether one of them is in
+// use, in which case the attachments are read again on next use.
 func (t *tagging) Changed(names []string) bool {
 	if len(names) == 0 {
 		return false
@@ -102,14 +103,14 @@ func (t *tagging) Changed(names []string) bool {
 	return false
 }
 
-// tagAttachments is what is attached to objects, and which tags the names that were asked for are.
+// tagAttachments holds the tags attached to objects and the identifiers of the requested names.
 type tagAttachments struct {
 	to      map[inventory.Ref][]string // identifiers
 	ids     map[inventory.TagName]string
 	several map[string]bool
 }
 
-// Several reports whether vCenter lets an object carry several tags of a category that was asked for.
+// Several reports whether vCenter allows an object to carry several tags of a requested category.
 func (a tagAttachments) Several(category string) bool { return a.several[category] }
 
 // Has reports whether a tag is attached to an object.
@@ -118,7 +119,7 @@ func (a tagAttachments) Has(object inventory.Ref, tag inventory.TagName) bool {
 	return exists && slices.Contains(a.to[object], id)
 }
 
-// On returns the tags that are attached to any of the objects.
+// On returns the identifiers of the tags attached to any of the objects.
 func (a tagAttachments) On(objects []inventory.Ref) []string {
 	var ids []string
 	for _, object := range objects {
@@ -128,7 +129,7 @@ func (a tagAttachments) On(objects []inventory.Ref) []string {
 	return slices.Compact(ids)
 }
 
-// Of returns the tags attached to objects, no older than a minute, and which tags the wanted names are.
+// Of returns the tags attached to objects, at most a minute old, and the identifiers of the wanted names.
 func (t *tagging) Of(ctx context.Context, objects []inventory.Ref, wanted []inventory.TagName) (tagAttachments, error) {
 	if known, fresh := t.cached(objects, wanted); fresh {
 		return known, nil
@@ -139,7 +140,7 @@ func (t *tagging) Of(ctx context.Context, objects []inventory.Ref, wanted []inve
 	}
 	defer release()
 	if known, fresh := t.cached(objects, wanted); fresh {
-		return known, nil // who had the token before has read them
+		return known, nil // the previous holder of the slot has read them
 	}
 	if err := t.client.Run(ctx, "reading tags", func(ctx context.Context) error { return t.read(ctx, objects, wanted) }); err != nil {
 		return tagAttachments{}, err
@@ -168,7 +169,7 @@ func (t *tagging) cached(objects []inventory.Ref, wanted []inventory.TagName) (t
 	return known, fresh
 }
 
-// read replaces what is known. Objects that the inventory does not show any more are left out.
+// read replaces the cached attachments. It drops objects that the inventory does not show any more.
 func (t *tagging) read(ctx context.Context, objects []inventory.Ref, wanted []inventory.TagName) error {
 	t.mu.Lock()
 	all := append(slices.Clone(objects), slices.Collect(maps.Keys(t.attached))...)
@@ -206,8 +207,8 @@ func (t *tagging) read(ctx context.Context, objects []inventory.Ref, wanted []in
 	return nil
 }
 
-// identify returns the identifier of a tag. One that is known and attached to nothing is asked for anew: it may have been deleted, and another
-// made in its place.
+// identify returns the identifier of a tag. It looks up a cached tag again if it is attached to nothing, because the tag may
+// have been deleted and created again.
 func (t *tagging) identify(ctx context.Context, manager *tags.Manager, name inventory.TagName, answers []tags.AttachedTags) (string, error) {
 	id, err := t.names.identify(ctx, manager, name)
 	attached := slices.ContainsFunc(answers, func(answer tags.AttachedTags) bool { return slices.Contains(answer.TagIDs, id) })
@@ -221,7 +222,7 @@ func (t *tagging) identify(ctx context.Context, manager *tags.Manager, name inve
 	return tag.ID, nil
 }
 
-// Named tells people what some tags are called. It looks up few of them, and none if it cannot.
+// Named returns the names of tags for display. It looks up only a few of them, and none on failure.
 func (t *tagging) Named(ctx context.Context, ids []string) []inventory.TagName {
 	release, err := t.reading.Acquire(ctx)
 	if err != nil {

@@ -13,25 +13,25 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/transport"
 )
 
-// tagNamesAge is after how long a name is looked up again: tags can be renamed.
+// tagNamesAge is how long a name is cached: tags can be renamed.
 const tagNamesAge = 10 * time.Minute
 
-// tagNames knows tags and categories by identifier. vCenter lists identifiers only and tells names one by one, so what was
-// looked up is kept even if the time for all was too short. Its zero value is ready to use, by one caller at a time.
+// tagNames caches the names of tags and categories by identifier. vCenter lists only identifiers and returns names one by one,
+// so names are kept even if time ran out before all were looked up. The zero value is ready to use by one caller at a time.
 type tagNames struct {
 	categories, tags map[string]namedTag
 }
 
-// namedTag is the name of a category, or of a tag and the category that it is in.
+// namedTag holds the name of a category, or of a tag and its category.
 type namedTag struct {
 	name, category string
-	several        bool // of the category may be on one object
+	several        bool // whether several tags of the category may be on one object
 	at             time.Time
 }
 
 func (n namedTag) fresh() bool { return time.Since(n.at) < tagNamesAge }
 
-// identify returns the identifier of a tag, "" if there is none of the name. One that is known costs a call in namesAge.
+// identify returns the identifier of a tag, or "" if no tag has that name. A cached tag costs one call per tagNamesAge.
 func (n *tagNames) identify(ctx context.Context, manager *tags.Manager, want inventory.TagName) (string, error) {
 	for id, tag := range n.tags {
 		if tag.name != want.Name || n.categories[tag.category].name != want.Category {
@@ -61,7 +61,8 @@ func (n *tagNames) identify(ctx context.Context, manager *tags.Manager, want inv
 	return "", nil
 }
 
-// tag asks for the tag of a name anew; nil if there is none. One that is known may have gone, and another have its name by now.
+// tag reads the tag with a name from vCenter, or returns nil if there is none. A cached tag may have been deleted, and another
+// one may have its name.
 func (n *tagNames) tag(ctx context.Context, manager *tags.Manager, want inventory.TagName) (*tags.Tag, error) {
 	for {
 		id, err := n.identify(ctx, manager, want)
@@ -94,7 +95,7 @@ func (n *tagNames) categoryOf(ctx context.Context, manager *tags.Manager, name s
 	return "", nil
 }
 
-// of looks up what a tag is called.
+// of looks up the name of a tag.
 func (n *tagNames) of(ctx context.Context, manager *tags.Manager, id string) (inventory.TagName, error) {
 	tag := n.tags[id]
 	if !tag.fresh() {
@@ -129,7 +130,7 @@ func (n *tagNames) category(ctx context.Context, manager *tags.Manager, id strin
 	return read.Name, nil
 }
 
-// several reports whether an object may carry several tags of a category, as far as that was looked up.
+// several reports whether an object may carry several tags of a category, according to the names looked up so far.
 func (n *tagNames) several(category string) bool {
 	for _, known := range n.categories {
 		if known.name == category && known.several {

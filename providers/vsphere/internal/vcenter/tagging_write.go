@@ -17,13 +17,13 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// tagDetails is what vCenter has of some tags and their categories, by name. What it does not have is left out.
+// tagDetails holds existing tags and categories by name. Those that do not exist are absent.
 type tagDetails struct {
 	Categories map[string]*tags.Category
 	Tags       map[inventory.TagName]*tags.Tag
 }
 
-// AddTo adds what there is to what was found.
+// AddTo adds the existing tags and categories to found.
 func (d tagDetails) AddTo(found map[inventory.ConfiguredItem]inventory.ConfiguredFound, mark string) {
 	for name, category := range d.Categories {
 		found[inventory.ConfiguredItem{Kind: inventory.TagCategory, Name: name}] = inventory.ConfiguredFound{
@@ -37,7 +37,7 @@ func (d tagDetails) AddTo(found map[inventory.ConfiguredItem]inventory.Configure
 	}
 }
 
-// Details asks for tags and their categories anew.
+// Details reads tags and their categories from vCenter, bypassing the cache.
 func (t *tagging) Details(ctx context.Context, wanted []inventory.TagName) (tagDetails, error) {
 	found := tagDetails{map[string]*tags.Category{}, map[inventory.TagName]*tags.Tag{}}
 	release, err := t.reading.Acquire(ctx)
@@ -75,14 +75,14 @@ func (t *tagging) detail(ctx context.Context, manager *tags.Manager, name invent
 	return err
 }
 
-// Forget has everything read again that may have changed.
+// Forget invalidates everything that may have changed.
 func (t *tagging) Forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.outdated = time.Now()
 }
 
-// tagNameOf returns the tag that an item is about; of a category none.
+// tagNameOf returns the tag of an item; for a category, a TagName without a tag.
 func tagNameOf(item inventory.ConfiguredItem) inventory.TagName {
 	if item.Kind == inventory.TagCategory {
 		return inventory.TagName{Category: item.Name}
@@ -90,7 +90,7 @@ func tagNameOf(item inventory.ConfiguredItem) inventory.TagName {
 	return inventory.TagName{Category: item.Category, Name: item.Name}
 }
 
-// Make takes a step and notes in the details what it has made.
+// Make executes a step and records in details what it created.
 func (t *tagging) Make(ctx context.Context, step inventory.ConfigurationStep, mark string, details tagDetails) error {
 	manager := tags.NewManager(t.client.Client)
 	return t.client.Run(ctx, "tagging", func(ctx context.Context) error {
@@ -115,7 +115,7 @@ func (t *tagging) Make(ctx context.Context, step inventory.ConfigurationStep, ma
 	})
 }
 
-// makeCategory makes a category whose tags are one an object, or has an existing one take more types of objects.
+// makeCategory creates a category that allows one tag per object, or makes an existing one accept more types of objects.
 func makeCategory(ctx context.Context, manager *tags.Manager, step inventory.ConfigurationStep, mark string, details tagDetails) error {
 	existing := details.Categories[step.Name]
 	if existing == nil {
@@ -133,7 +133,7 @@ func makeCategory(ctx context.Context, manager *tags.Manager, step inventory.Con
 	types := slices.Clone(existing.AssociableTypes)
 	for _, more := range step.Types {
 		if len(types) > 0 && !slices.Contains(types, more) {
-			types = append(types, more) // vCenter takes none away, and wants them in their order
+			types = append(types, more) // vCenter never removes a type, and expects them in their order
 		}
 	}
 	if len(types) == len(existing.AssociableTypes) {
@@ -142,7 +142,7 @@ func makeCategory(ctx context.Context, manager *tags.Manager, step inventory.Con
 	return manager.UpdateCategory(ctx, &tags.Category{ID: existing.ID, AssociableTypes: types})
 }
 
-// taken refuses what is there when it is to be made for the first time: somebody else has just made it.
+// taken returns an error if an object that should be created for the first time exists: another client has just created it.
 func taken(step inventory.ConfigurationStep) error {
 	if step.First {
 		return fmt.Errorf("%w: somebody else has just made it", vcerrors.ErrDuplicateName)
@@ -157,7 +157,7 @@ func duplicate(err error) error {
 	return err
 }
 
-// Remove detaches a tag, or deletes one, or a category, that is on nothing else; else it says why it is kept.
+// Remove detaches a tag, or deletes a tag or category that is not used by anything else. Otherwise it returns why it is kept.
 func (t *tagging) Remove(ctx context.Context, item inventory.ConfiguredItem, mark string, details tagDetails) (kept string, err error) {
 	manager := tags.NewManager(t.client.Client)
 	category, tag := details.Categories[tagNameOf(item).Category], details.Tags[tagNameOf(item)]
@@ -170,15 +170,15 @@ func (t *tagging) Remove(ctx context.Context, item inventory.ConfiguredItem, mar
 		case item.Kind == inventory.TagAttachment && tag != nil:
 			err = manager.DetachTag(ctx, tag.ID, inventory.ParseRef("", item.Object))
 		}
-		return transport.IgnoreGone(err) // what is gone already was to go
+		return transport.IgnoreGone(err) // not found is fine, as it should be deleted
 	})
 	return kept, err
 }
 
-// unmarked is why something is kept that may be somebody else's by now.
+// unmarked is the reason to keep a tag or category that may belong to another owner by now.
 const unmarked = "its description does not say any more that it was made here"
 
-// deleteCategory deletes a category without tags, or says why it is kept.
+// deleteCategory deletes a category without tags, or returns why it is kept.
 func deleteCategory(ctx context.Context, manager *tags.Manager, category *tags.Category, mark string) (kept string, err error) {
 	if !strings.Contains(category.Description, mark) {
 		return unmarked, nil
@@ -193,7 +193,7 @@ func deleteCategory(ctx context.Context, manager *tags.Manager, category *tags.C
 	return "", manager.DeleteCategory(ctx, category)
 }
 
-// deleteTag deletes a tag that is attached to nothing, or says why it is kept.
+// deleteTag deletes a tag that is attached to nothing, or returns why it is kept.
 func deleteTag(ctx context.Context, manager *tags.Manager, tag *tags.Tag, mark string) (kept string, err error) {
 	if !strings.Contains(tag.Description, mark) {
 		return unmarked, nil

@@ -16,8 +16,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// NICs reads the cards of a virtual machine in the order in which they were added: one call. vCenter gives a new card its
-// address when it makes the virtual machine.
+// NICs reads the network cards of a virtual machine in one call, in the order in which they were added. vCenter assigns a new
+// card its address when it creates the virtual machine.
 func (s *Session) NICs(ctx context.Context, vmRef string) ([]hardware.NIC, error) {
 	var nics []hardware.NIC
 	r := inventory.ParseRef("VirtualMachine", vmRef)
@@ -29,9 +29,9 @@ func (s *Session) NICs(ctx context.Context, vmRef string) ([]hardware.NIC, error
 	return nics, err
 }
 
-// Exists asks vCenter whether it has the virtual machine. The inventory shows only what the account may see and what is in
-// a folder: a machine can leave it by being moved into a vApp, or by a change of permissions. It is gone only when vCenter
-// says so: an answer without the machine is the answer to an account that may not see it.
+// Exists reads from vCenter whether the virtual machine exists. The inventory shows only what the account can see and what is
+// in a folder: a machine disappears from it when it is moved into a vApp or when permissions change. Exists returns false only
+// if vCenter reports that the machine does not exist: an account that cannot see the machine gets an answer without it.
 func (s *Session) Exists(ctx context.Context, vmRef string) (bool, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	err := s.api.Call(ctx, "looking for "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {
@@ -50,7 +50,7 @@ func (s *Session) Exists(ctx context.Context, vmRef string) (bool, error) {
 	return err == nil, err
 }
 
-// ExtraConfig reads the advanced settings of a virtual machine, the data that its guest boots with included: one call.
+// ExtraConfig reads the advanced settings of a virtual machine in one call, including the guest's bootstrap data.
 func (s *Session) ExtraConfig(ctx context.Context, vmRef string) (map[string]string, error) {
 	values := map[string]string{}
 	r := inventory.ParseRef("VirtualMachine", vmRef)
@@ -65,7 +65,7 @@ func (s *Session) ExtraConfig(ctx context.Context, vmRef string) (map[string]str
 	return values, err
 }
 
-// Unregister takes a virtual machine that cannot be deleted out of vCenter's inventory. Its files, if there are any, stay.
+// Unregister removes a virtual machine that cannot be deleted from vCenter's inventory. Its files stay, if there are any.
 func (s *Session) Unregister(ctx context.Context, vmRef string) error {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	return s.api.Call(ctx, "unregistering "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {
@@ -74,7 +74,8 @@ func (s *Session) Unregister(ctx context.Context, vmRef string) error {
 	})
 }
 
-// SetExtraConfig sets advanced settings of a virtual machine, such as guestinfo variables. An empty value removes one.
+// SetExtraConfig starts to set advanced settings of a virtual machine, such as guestinfo variables. An empty value removes a
+// setting.
 func (s *Session) SetExtraConfig(ctx context.Context, vmRef string, values map[string]string) (string, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	return s.reconfigure(ctx, "reconfiguring "+r.Value, r, types.VirtualMachineConfigSpec{ExtraConfig: hardware.ExtraConfig(values)})
@@ -91,7 +92,7 @@ func (s *Session) reconfigure(ctx context.Context, doing string, vm inventory.Re
 	})
 }
 
-// PowerOn starts to power a virtual machine on.
+// PowerOn starts to power on a virtual machine.
 func (s *Session) PowerOn(ctx context.Context, vmRef string) (string, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	return s.stream.Start(ctx, "powering on "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
@@ -103,7 +104,7 @@ func (s *Session) PowerOn(ctx context.Context, vmRef string) (string, error) {
 	})
 }
 
-// PowerOff starts to power a virtual machine off without asking its guest.
+// PowerOff starts to power off a virtual machine without shutting down its guest.
 func (s *Session) PowerOff(ctx context.Context, vmRef string) (string, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	return s.stream.Start(ctx, "powering off "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
@@ -127,7 +128,7 @@ func (s *Session) Destroy(ctx context.Context, vmRef string) (string, error) {
 	})
 }
 
-// ShutdownGuest asks the guest to shut down, which needs VMware Tools in it. Its power state follows in the stream.
+// ShutdownGuest requests a shutdown of the guest, which needs VMware Tools. The stream reports the change of the power state.
 func (s *Session) ShutdownGuest(ctx context.Context, vmRef string) error {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	return s.api.Call(ctx, "shutting down the guest of "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {

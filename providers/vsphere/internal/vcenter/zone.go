@@ -10,37 +10,37 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
-// CheckZone returns everything that is wrong with a zone, at once. An error means that it cannot be said. Tags may be as
-// old as a minute; all else is as the stream reported it.
+// CheckZone returns all problems of a zone. An error means that the check was not possible. Tags can be up to a minute old;
+// everything else is as last reported by the stream.
 func (s *Session) CheckZone(ctx context.Context, spec inventory.ZoneSpec) (inventory.ZoneReport, error) {
 	return s.zones.Check(ctx, spec)
 }
 
-// PlanZone decides what is to be made for a zone, by the records of what was made already. The mark is in the description of
-// tags and categories that this management cluster makes. An error means that it cannot be said. In a zone that is as it is to
-// be this costs no call beyond CheckZone's.
+// PlanZone decides what to create for a zone, based on the records of what was created already. The mark is in the description
+// of the tags and categories that this management cluster creates. An error means that planning was not possible. For a zone in
+// its desired state this costs no calls beyond CheckZone's.
 func (s *Session) PlanZone(ctx context.Context, spec inventory.ZoneSpec, records map[inventory.ConfiguredItem]inventory.ConfiguredRecord, mark string) (ZonePlan, error) {
 	return s.zones.Plan(ctx, spec, records, mark)
 }
 
-// Uses returns what a zone is made of, whoever has made it, and whether it is to be made where it is missing.
+// Uses returns the items of a zone, including those created by others, and whether each should be created if it is missing.
 func (s *Session) Uses(spec inventory.ZoneSpec) map[inventory.ConfiguredItem]bool {
 	return s.zones.Uses(spec)
 }
 
-// ConfigureZone takes the steps of a plan, in the background. What failed is tried again after the pause at the earliest. An
-// InventoryChanged event follows when it is over.
+// ConfigureZone executes the steps of a plan in the background. Failed steps are retried no earlier than after the pause. An
+// InventoryChanged event follows when it is done.
 func (s *Session) ConfigureZone(zone string, steps []inventory.ConfigurationStep, mark string, pause time.Duration) Outcome {
 	return s.zones.Configure(zone, steps, mark, pause)
 }
 
-// ConfigurationOf returns what ConfigureZone would, and false if it would begin.
+// ConfigurationOf returns what ConfigureZone would return, or false if ConfigureZone would start the steps.
 func (s *Session) ConfigurationOf(zone string, steps []inventory.ConfigurationStep) (Outcome, bool) {
 	return s.zones.Outcome(zone, steps)
 }
 
-// ReleaseZone removes what was made, in the order given and in the background. What is gone already is no error. An
-// InventoryChanged event follows when it is over.
+// ReleaseZone removes items that were created, in the given order and in the background. It ignores items that no longer exist.
+// An InventoryChanged event follows when it is done.
 func (s *Session) ReleaseZone(zone string, items []inventory.ConfiguredItem, mark string, pause time.Duration) Outcome {
 	return s.zones.Release(zone, items, mark, pause)
 }

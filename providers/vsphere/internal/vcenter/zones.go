@@ -17,26 +17,26 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// zoneClusters are compute clusters whose groups and rules can be written.
+// zoneClusters writes the groups and rules of compute clusters.
 type zoneClusters interface {
-	// Change writes what f makes of the groups and rules as they are now, while nobody else writes them.
+	// Change applies the change that f computes from the current groups and rules, with no other writer meanwhile.
 	Change(ctx context.Context, cluster inventory.Ref, f func(inventory.Clustered) *types.ClusterConfigSpecEx) error
-	// Gone is nil if vCenter says that it has no such compute cluster.
+	// Gone returns nil if vCenter confirms that the compute cluster does not exist.
 	Gone(ctx context.Context, cluster inventory.Ref) error
 }
 
-// zoneOptions are what Zones are looked up in and made with.
+// zoneOptions configures zones.
 type zoneOptions struct {
 	Index    *inventory.Index
 	Tags     *tagging
 	Clusters zoneClusters
-	// Done is told when what was begun for a zone is over.
+	// Done is called when work for a zone has finished.
 	Done func()
-	// Background runs what is done for a zone, unless the session is over.
+	// Background runs the work for a zone, unless the session has ended.
 	Background func(func(context.Context))
 }
 
-// zones are those of a vCenter, and what is being done for them.
+// zones checks, plans, configures and releases the zones of a vCenter.
 type zones struct {
 	index    *inventory.Index
 	tags     *tagging
@@ -44,12 +44,12 @@ type zones struct {
 	jobs     *zoneJobs
 }
 
-// newZones does nothing yet.
+// newZones returns zones without any work in progress.
 func newZones(o zoneOptions) *zones {
 	return &zones{index: o.Index, tags: o.Tags, clusters: o.Clusters, jobs: newZoneJobs(o.Background, o.Done)}
 }
 
-// Configure takes the steps of a plan, in the background. What failed is tried again after the pause at the earliest.
+// Configure executes the steps of a plan in the background. Failed steps are retried no earlier than after the pause.
 func (z *zones) Configure(zone string, steps []inventory.ConfigurationStep, mark string, pause time.Duration) Outcome {
 	return z.jobs.do(zone, digestOf(steps), pause, func(ctx context.Context) Outcome {
 		outcome := Outcome{Failed: map[inventory.ConfiguredItem]error{}, NotOurs: map[inventory.ConfiguredItem]bool{}}
@@ -65,14 +65,14 @@ func (z *zones) Configure(zone string, steps []inventory.ConfigurationStep, mark
 	})
 }
 
-// Outcome returns what Configure would, and false if it would begin.
+// Outcome returns what Configure would return, or false if Configure would start the steps.
 func (z *zones) Outcome(zone string, steps []inventory.ConfigurationStep) (Outcome, bool) {
 	z.jobs.mu.Lock()
 	defer z.jobs.mu.Unlock()
 	return z.jobs.known(zone, digestOf(steps))
 }
 
-// digestOf tells steps apart, but not whether they have been tried.
+// digestOf identifies steps regardless of whether they were tried before.
 func digestOf(steps []inventory.ConfigurationStep) string {
 	steps = slices.Clone(steps)
 	for i := range steps {
@@ -81,7 +81,7 @@ func digestOf(steps []inventory.ConfigurationStep) string {
 	return fmt.Sprintf("configure %+v", steps)
 }
 
-// Release removes what was made, in the order given and in the background. What is gone already is no error.
+// Release removes items that were created, in the given order and in the background. It ignores items that no longer exist.
 func (z *zones) Release(zone string, items []inventory.ConfiguredItem, mark string, pause time.Duration) Outcome {
 	return z.jobs.do(zone, fmt.Sprintf("release %+v", items), pause, func(ctx context.Context) Outcome {
 		outcome := Outcome{Failed: map[inventory.ConfiguredItem]error{}, Kept: map[inventory.ConfiguredItem]string{}, InUse: map[inventory.ConfiguredItem]string{}}
@@ -91,7 +91,7 @@ func (z *zones) Release(zone string, items []inventory.ConfiguredItem, mark stri
 	})
 }
 
-// lacking names the privilege that an item takes, where vCenter only says that one is missing.
+// lacking adds the privilege that an item needs to an error in which vCenter reports only that one is missing.
 func lacking(item inventory.ConfiguredItem, remove bool, err error) error {
 	if err == nil {
 		return nil
@@ -108,7 +108,7 @@ func lacking(item inventory.ConfiguredItem, remove bool, err error) error {
 
 var errNotTried = errors.New("it is made after that")
 
-// notTried says that an item was not made because what it is made of could not be.
+// notTried returns the error of an item that was not created because its prerequisites could not be created.
 func notTried(item inventory.ConfiguredItem) error {
 	return fmt.Errorf("making %s: %w, and takes privilege %s", item, errNotTried, item.Privileges(false))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
-// Check returns everything that is wrong with a zone, at once. An error means that it cannot be said. Tags may be as
-// old as a minute; all else is as the stream reported it.
+// Check returns all problems of a zone. An error means that the check was not possible. Tags can be up to a minute old;
+// everything else is as last reported by the stream.
 func (z *zones) Check(ctx context.Context, spec inventory.ZoneSpec) (inventory.ZoneReport, error) {
 	c := inventory.Inspect(z.index, spec)
 	if err := z.checkTags(ctx, c); err != nil {
@@ -20,7 +20,7 @@ func (z *zones) Check(ctx context.Context, spec inventory.ZoneSpec) (inventory.Z
 	return c.Report(), nil
 }
 
-// checkTags asks vCenter for the tags that objects must carry.
+// checkTags reads the tags that objects must carry from vCenter.
 func (z *zones) checkTags(ctx context.Context, c *inventory.Inspection) error {
 	var objects []inventory.Ref
 	var wanted []inventory.TagName

@@ -18,7 +18,7 @@ import (
 
 func forbidden(err error) bool { return errors.Is(err, vcerrors.ErrForbidden) }
 
-// changeGroups makes and changes groups, then the rules between them.
+// changeGroups creates and changes groups, then the rules between them.
 func (z *zones) changeGroups(ctx context.Context, steps []inventory.ConfigurationStep, failed map[inventory.ConfiguredItem]error) {
 	var grouped []inventory.ConfigurationStep
 	for _, step := range steps {
@@ -29,7 +29,7 @@ func (z *zones) changeGroups(ctx context.Context, steps []inventory.Configuratio
 	if len(grouped) == 0 {
 		return
 	}
-	cluster := inventory.ParseRef("ClusterComputeResource", grouped[0].Object) // a zone is of one compute cluster
+	cluster := inventory.ParseRef("ClusterComputeResource", grouped[0].Object) // a zone has a single compute cluster
 	for _, rules := range []bool{false, true} {
 		part := slices.DeleteFunc(slices.Clone(grouped), func(step inventory.ConfigurationStep) bool { return (step.Kind == inventory.Rule) != rules })
 		if rules && len(failed) > 0 {
@@ -51,8 +51,8 @@ func (z *zones) changeGroups(ctx context.Context, steps []inventory.Configuratio
 	}
 }
 
-// written is the change of a compute cluster's configuration that takes steps. An item that is there when it is to be made for the
-// first time is somebody else's.
+// written returns the change to a compute cluster's configuration that executes the steps. An item that should be created for
+// the first time but exists belongs to another owner.
 func written(has inventory.Clustered, steps []inventory.ConfigurationStep, failed map[inventory.ConfiguredItem]error) *types.ClusterConfigSpecEx {
 	spec := &types.ClusterConfigSpecEx{}
 	for _, step := range steps {
@@ -71,7 +71,7 @@ func written(has inventory.Clustered, steps []inventory.ConfigurationStep, faile
 				ClusterGroupInfo: types.ClusterGroupInfo{Name: step.Name, UserCreated: types.NewBool(true)}, Host: refs("HostSystem", step.Hosts),
 			}})
 		case inventory.VMGroup:
-			if !exists { // its members are written by those who join
+			if !exists { // its members are written when they join
 				spec.GroupSpec = append(spec.GroupSpec, types.ClusterGroupSpec{ArrayUpdateSpec: update, Info: &types.ClusterVmGroup{
 					ClusterGroupInfo: types.ClusterGroupInfo{Name: step.Name, UserCreated: types.NewBool(true)},
 				}})
@@ -91,7 +91,7 @@ func ruleOf(step inventory.ConfigurationStep, has inventory.Clustered) *types.Cl
 		VmGroupName: step.VMGroup, AffineHostGroupName: step.HostGroup,
 	}
 	existing, _ := has.Rule(step.Name)
-	rule.Key = existing.Key // none for a new one
+	rule.Key = existing.Key // 0 for a new one
 	return rule
 }
 
@@ -136,7 +136,7 @@ func (z *zones) removeGroups(ctx context.Context, items []inventory.ConfiguredIt
 	}
 }
 
-// erased is the change of a compute cluster's configuration that removes what nobody uses.
+// erased returns the change to a compute cluster's configuration that removes unused items.
 func (z *zones) erased(has inventory.Clustered, items []inventory.ConfiguredItem, outcome *Outcome) *types.ClusterConfigSpecEx {
 	spec := &types.ClusterConfigSpecEx{}
 	for _, item := range items {
@@ -160,7 +160,7 @@ func (z *zones) erased(has inventory.Clustered, items []inventory.ConfiguredItem
 	return spec
 }
 
-// occupied says who still uses a group or rule.
+// occupied returns what still uses a group or rule, or "".
 func (z *zones) occupied(has inventory.Clustered, item inventory.ConfiguredItem, is inventory.ConfiguredFound) string {
 	switch item.Kind {
 	case inventory.Rule:
@@ -182,7 +182,7 @@ func (z *zones) occupied(has inventory.Clustered, item inventory.ConfiguredItem,
 	return ""
 }
 
-// populated says who is in a VM group; "" if nobody is.
+// populated returns the members of a VM group as text, or "" if it has none.
 func (z *zones) populated(has inventory.Clustered, group string) string {
 	members := has.VMGroups[group]
 	if len(members) == 0 {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// configureTimeout bounds what is done for a zone in one go.
+// configureTimeout bounds one run of work for a zone.
 const configureTimeout = 5 * time.Minute
 
-// zoneJobs are what is being done for zones, and what came of it.
+// zoneJobs holds the work in progress for zones and its results.
 type zoneJobs struct {
 	background func(func(context.Context))
 	done       func()
@@ -33,15 +33,15 @@ func newZoneJobs(background func(func(context.Context)), done func()) *zoneJobs 
 	return &zoneJobs{background: background, done: done, of: map[string]*zoneJob{}, now: time.Now}
 }
 
-// do starts what is to be done, unless it is under way, or was done not long ago: what vCenter refuses is not asked for again
-// with every change of the inventory, and who takes back what we put back is not fought with.
+// do starts work, unless it is running or finished recently. Thus what vCenter rejected is not requested again with every
+// change of the inventory, and there is no fight with a client that reverts our changes.
 func (j *zoneJobs) do(key, digest string, pause time.Duration, work func(context.Context) Outcome) Outcome {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if known, ok := j.known(key, digest); ok {
 		return known
 	}
-	maps.DeleteFunc(j.of, func(_ string, of *zoneJob) bool { return !of.outcome.Running && !j.now().Before(of.again) }) // of zones that are gone, too
+	maps.DeleteFunc(j.of, func(_ string, of *zoneJob) bool { return !of.outcome.Running && !j.now().Before(of.again) }) // also of deleted zones
 	started := &zoneJob{digest: digest, outcome: Outcome{Running: true}}
 	j.of[key] = started
 	j.background(func(ctx context.Context) {
@@ -56,7 +56,7 @@ func (j *zoneJobs) do(key, digest string, pause time.Duration, work func(context
 	return started.outcome
 }
 
-// known is what came of the same not long ago, or what is under way. The lock is held.
+// known returns the outcome of the same work if it is running or finished recently. The caller must hold the lock.
 func (j *zoneJobs) known(key, digest string) (Outcome, bool) {
 	known, ok := j.of[key]
 	if !ok || !known.outcome.Running && (known.digest != digest || !j.now().Before(known.again)) {

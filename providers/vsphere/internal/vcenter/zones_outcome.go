@@ -12,21 +12,22 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
-// Outcome is what came of what was to be done for a zone.
+// Outcome holds the result of work for a zone.
 type Outcome struct {
-	// Running says that it is not over: Options.Done is told of its end.
+	// Running is true until the work has finished; then Options.Done is called.
 	Running bool
-	// Failed has the errors, by item.
+	// Failed holds the errors by item.
 	Failed map[inventory.ConfiguredItem]error
-	// NotOurs is what is not to be on record as made: somebody else was faster, or it was never tried.
+	// NotOurs holds the items that must not be recorded as created: another client created them first, or they were never
+	// tried.
 	NotOurs map[inventory.ConfiguredItem]bool
-	// Kept is what is left where it is although it was to be removed, and why: it is used by others.
+	// Kept holds the items that should have been removed but are used by others, with the reason.
 	Kept map[inventory.ConfiguredItem]string
-	// InUse is what cannot be removed yet, and why.
+	// InUse holds the items that cannot be removed yet, with the reason.
 	InUse map[inventory.ConfiguredItem]string
 }
 
-// Err returns the errors as one, in the order of the items.
+// Err returns all errors as one, in the order of the items.
 func (o Outcome) Err() error {
 	items := slices.SortedFunc(maps.Keys(o.Failed), inventory.CompareConfigured)
 	var all []error
@@ -42,11 +43,11 @@ func (o Outcome) Err() error {
 	return &severalErrors{all}
 }
 
-// severalErrors are told in one line: they are shown in a condition.
+// severalErrors formats errors in a single line for a condition.
 type severalErrors struct{ all []error }
 
 func (e *severalErrors) Error() string {
-	const most = 6 // a rack may have a hundred hosts
+	const most = 6 // a rack can have a hundred hosts
 	var texts []string
 	for _, err := range e.all[:min(most, len(e.all))] {
 		texts = append(texts, err.Error())

@@ -14,18 +14,18 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
-// ZonePlan is what is to be made in vCenter for a zone.
+// ZonePlan holds what to create in vCenter for a zone.
 type ZonePlan struct {
 	inventory.ConfigurationPlan
-	// Uses are all items that the zone is made of, whoever has made them, and whether they are to be made where they are missing.
+	// Uses holds all items of the zone, including those created by others, and whether each should be created if it is missing.
 	Uses map[inventory.ConfiguredItem]bool
-	// Unknown says that nothing can be said: what the zone names was not found, or cannot be read.
+	// Unknown is true if nothing can be planned, because an object that the zone names was not found or cannot be read.
 	Unknown bool
 }
 
-// Plan decides what is to be made for a zone, by the records of what was made already. The mark is in the description of
-// tags and categories that this management cluster makes. An error means that it cannot be said. In a zone that is as it is to
-// be this costs no call beyond Check's.
+// Plan decides what to create for a zone, based on the records of what was created already. The mark is in the description of
+// the tags and categories that this management cluster creates. An error means that planning was not possible. For a zone in
+// its desired state this costs no calls beyond Check's.
 func (z *zones) Plan(ctx context.Context, spec inventory.ZoneSpec, records map[inventory.ConfiguredItem]inventory.ConfiguredRecord, mark string) (ZonePlan, error) {
 	site := inventory.SiteOf(z.index, spec)
 	if !site.Known {
@@ -49,7 +49,7 @@ func (z *zones) Plan(ctx context.Context, spec inventory.ZoneSpec, records map[i
 	return ZonePlan{ConfigurationPlan: plan, Uses: usesOf(wanted)}, nil
 }
 
-// attachmentsOf reads which tags are on what carries those of the zone, and finds the hosts of a host group by their tag.
+// attachmentsOf reads the tags on the objects that carry the zone's tags, and finds the hosts of a host group by their tag.
 func (z *zones) attachmentsOf(ctx context.Context, site *inventory.Site) (tagAttachments, error) {
 	objects, spec := append(slices.Clone(site.Region), site.Zone...), site.Spec
 	var names []inventory.TagName
@@ -77,7 +77,7 @@ func (z *zones) attachmentsOf(ctx context.Context, site *inventory.Site) (tagAtt
 	return attached, nil
 }
 
-// findTags adds what there is of categories, tags and attachments. Those that are attached exist; others are asked for.
+// findTags adds the existing categories, tags and attachments. Attached tags exist; the others are read from vCenter.
 func (z *zones) findTags(ctx context.Context, wanted []inventory.ConfiguredWanted, attached tagAttachments, known ours, found map[inventory.ConfiguredItem]inventory.ConfiguredFound) error {
 	ask := unattached(wanted, attached, found)
 	for _, w := range wanted {
@@ -101,13 +101,13 @@ func (z *zones) findTags(ctx context.Context, wanted []inventory.ConfiguredWante
 	return nil
 }
 
-// ours is what this management cluster has on record as made, and the mark in the description of what has one.
+// ours holds what this management cluster has recorded as created, and the mark in the descriptions.
 type ours struct {
 	records map[inventory.ConfiguredItem]inventory.ConfiguredRecord
 	mark    string
 }
 
-// unattached adds what is attached, and so exists, and returns the tags that are to be attached and are not.
+// unattached adds the attached tags, which therefore exist, and returns the tags that should be attached but are not.
 func unattached(wanted []inventory.ConfiguredWanted, attached tagAttachments, found map[inventory.ConfiguredItem]inventory.ConfiguredFound) map[inventory.TagName]bool {
 	missing := map[inventory.TagName]bool{}
 	for _, w := range wanted {
@@ -125,7 +125,7 @@ func unattached(wanted []inventory.ConfiguredWanted, attached tagAttachments, fo
 	return missing
 }
 
-// conflicts notes the objects that carry another tag of the category: which of the two is right only a person can say.
+// conflicts records the objects that carry another tag of the category: only the user can decide which one is right.
 func (z *zones) conflicts(ctx context.Context, wanted []inventory.ConfiguredWanted, attached tagAttachments, found map[inventory.ConfiguredItem]inventory.ConfiguredFound) {
 	for i := range wanted {
 		w := &wanted[i]
@@ -141,7 +141,7 @@ func (z *zones) conflicts(ctx context.Context, wanted []inventory.ConfiguredWant
 	}
 }
 
-// name puts names in the place of references in what people read.
+// name replaces references by names in texts for the user.
 func (z *zones) name(plan *inventory.ConfigurationPlan, items []inventory.ConfiguredItem) {
 	texts := make([]*string, 0, len(plan.Drift)+len(plan.Problems)+len(plan.Steps))
 	for i := range plan.Drift {
@@ -163,7 +163,7 @@ func (z *zones) name(plan *inventory.ConfigurationPlan, items []inventory.Config
 		}
 	}
 	longest := slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
-	pairs := make([]string, 0, 2*len(names)) // host-12 before host-1
+	pairs := make([]string, 0, 2*len(names)) // so that host-12 is replaced before host-1
 	for _, reference := range longest {
 		pairs = append(pairs, reference, names[reference])
 	}
@@ -173,7 +173,7 @@ func (z *zones) name(plan *inventory.ConfigurationPlan, items []inventory.Config
 	}
 }
 
-// Uses returns what a zone is made of, whoever has made it, and whether it is to be made where it is missing.
+// Uses returns the items of a zone, including those created by others, and whether each should be created if it is missing.
 func (z *zones) Uses(spec inventory.ZoneSpec) map[inventory.ConfiguredItem]bool {
 	return usesOf(inventory.SiteOf(z.index, spec).Wanted())
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// makeTags makes categories, tags and attachments, in the order of the steps.
+// makeTags creates categories, tags and attachments, in the order of the steps.
 func (z *zones) makeTags(ctx context.Context, steps []inventory.ConfigurationStep, mark string, failed map[inventory.ConfiguredItem]error) {
 	steps = slices.DeleteFunc(slices.Clone(steps), func(step inventory.ConfigurationStep) bool { return step.Grouped() })
 	if len(steps) == 0 {
@@ -39,7 +39,7 @@ func (z *zones) makeTags(ctx context.Context, steps []inventory.ConfigurationSte
 	}
 }
 
-// removeTags detaches tags, and deletes those, and categories, that are on nothing else.
+// removeTags detaches tags, and deletes tags and categories that are on nothing else.
 func (z *zones) removeTags(ctx context.Context, items []inventory.ConfiguredItem, mark string, outcome *Outcome) {
 	items = slices.DeleteFunc(slices.Clone(items), inventory.ConfiguredItem.Grouped)
 	if len(items) == 0 {
