@@ -18,7 +18,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// clusterModules are those of a vCenter. In which compute cluster each of them is never changes, and so is remembered.
+// clusterModules manages the cluster modules of a vCenter. A module never moves to another compute cluster, so its cluster is
+// cached.
 type clusterModules struct {
 	rest *transport.RESTClient
 
@@ -26,13 +27,13 @@ type clusterModules struct {
 	known map[string]string
 }
 
-// newClusterModules asks nothing yet.
+// newClusterModules returns clusterModules without calling vCenter.
 func newClusterModules(client *transport.RESTClient) *clusterModules {
 	return &clusterModules{rest: client, known: map[string]string{}}
 }
 
-// Clusters returns the compute cluster of each module, as far as the account sees them: no call as long as those that are asked for
-// are known.
+// Clusters returns the compute cluster of each module that the account can see. It makes no call if all wanted modules are
+// cached.
 func (m *clusterModules) Clusters(ctx context.Context, wanted ...string) (map[string]string, error) {
 	known := m.all()
 	if !slices.ContainsFunc(wanted, func(uuid string) bool { return known[uuid] == "" }) {
@@ -41,7 +42,7 @@ func (m *clusterModules) Clusters(ctx context.Context, wanted ...string) (map[st
 	return m.List(ctx)
 }
 
-// List is Clusters with a call, whatever is known.
+// List is Clusters without the cache.
 func (m *clusterModules) List(ctx context.Context) (map[string]string, error) {
 	var listed []cluster.ModuleSummary
 	err := m.rest.Run(ctx, "listing cluster modules", func(ctx context.Context) (err error) {
@@ -74,7 +75,7 @@ func (m *clusterModules) set(uuid, compute string) {
 	}
 }
 
-// Create makes a cluster module, which has no name by which it could be found again.
+// Create creates a cluster module. The module has no name by which it could be found again.
 func (m *clusterModules) Create(ctx context.Context, clusterRef string) (uuid string, err error) {
 	r := inventory.ParseRef("ClusterComputeResource", clusterRef)
 	err = m.rest.Run(ctx, "making a cluster module in "+r.Value, func(ctx context.Context) (err error) {
@@ -87,7 +88,7 @@ func (m *clusterModules) Create(ctx context.Context, clusterRef string) (uuid st
 	return uuid, err
 }
 
-// Delete deletes a cluster module, if it is there. Its virtual machines stay where they are.
+// Delete deletes a cluster module, if it exists. Its virtual machines stay where they are.
 func (m *clusterModules) Delete(ctx context.Context, uuid string) error {
 	err := m.rest.Run(ctx, "deleting cluster module "+uuid, func(ctx context.Context) error {
 		return transport.IgnoreGone(cluster.NewManager(m.rest.Client).DeleteModule(ctx, uuid))
@@ -110,7 +111,8 @@ func (m *clusterModules) Members(ctx context.Context, uuid string) (members []st
 	return members, err
 }
 
-// Join puts a virtual machine into a module of its compute cluster: one call, and another if it was in already.
+// Join adds a virtual machine to a module of its compute cluster. It makes one call, and a second one if the machine was a
+// member already.
 func (m *clusterModules) Join(ctx context.Context, uuid, vmRef string) error {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	var joined bool
@@ -131,7 +133,7 @@ func (m *clusterModules) Join(ctx context.Context, uuid, vmRef string) error {
 	return err
 }
 
-// Leave takes a virtual machine out of a module, if it is in.
+// Leave removes a virtual machine from a module, if it is a member.
 func (m *clusterModules) Leave(ctx context.Context, uuid, vmRef string) error {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	return m.rest.Run(ctx, "taking "+r.Value+" out of cluster module "+uuid, func(ctx context.Context) error {

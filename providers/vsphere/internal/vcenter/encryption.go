@@ -19,21 +19,21 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// Fields of specifications that a LookupError of this package names.
+// Specification fields named in a LookupError of this package.
 const (
 	FieldCryptoProfile = "cryptoProfile"
 	FieldCryptoKey     = "cryptoKeyID"
 )
 
-// providersAge is how long the list of key providers is believed, and keysAge how long a key that was made is kept for
-// further attempts to make the machine that it is for.
+// providersAge is how long the list of key providers is cached. keysAge is how long a created key is kept for further attempts
+// to clone its machine.
 const (
 	providersAge = time.Minute
 	keysAge      = time.Hour
 )
 
-// keyring knows the key providers, and the keys that were made for machines that there are not yet: each attempt to clone
-// would leave another one behind.
+// keyring caches the key providers, and the keys created for machines that do not exist yet: otherwise each attempt to clone
+// would leave another key behind.
 type keyring struct {
 	api *transport.SOAPClient
 
@@ -49,14 +49,14 @@ type madeKey struct {
 	at       time.Time
 }
 
-// newKeyring asks nothing yet.
+// newKeyring returns a keyring without calling vCenter.
 func newKeyring(api *transport.SOAPClient) *keyring { return &keyring{api: api} }
 
-// wantedEncryption is what a machine is to be encrypted with.
+// wantedEncryption holds how to encrypt a machine.
 type wantedEncryption struct {
 	Machine string // its instance UUID
-	Key     string // names a key provider, which makes a key for the machine, or a key of one
-	Policy  string // the name of a storage policy that encrypts
+	Key     string // names a key provider, which creates a key for the machine, or an existing key
+	Policy  string // the name of an encryption storage policy
 }
 
 func (k *keyring) known() ([]types.KmipClusterInfo, bool) {
@@ -92,8 +92,8 @@ func (k *keyring) keep(machine, provider string, id types.CryptoKeyId) {
 	k.made[machine] = madeKey{provider, id, time.Now()}
 }
 
-// Crypto returns what has a machine encrypted with the key that it names, nil if it names none. Nothing is asked of vCenter for
-// one that names neither key nor policy.
+// Crypto returns the specification that encrypts a machine with the key that wanted names, or nil if it names none. It makes no
+// call if wanted names neither key nor policy.
 func (k *keyring) Crypto(ctx context.Context, wanted wantedEncryption) (types.BaseCryptoSpec, error) {
 	field, value := FieldCryptoKey, wanted.Key
 	if value == "" {
@@ -119,7 +119,7 @@ func (k *keyring) Crypto(ctx context.Context, wanted wantedEncryption) (types.Ba
 	return &types.CryptoSpecEncrypt{CryptoKeyId: key}, nil
 }
 
-// keyProviders returns those of vCenter, no older than providersAge.
+// keyProviders returns the key providers of vCenter, at most providersAge old.
 func (k *keyring) keyProviders(ctx context.Context) ([]types.KmipClusterInfo, error) {
 	manager := k.api.ServiceContent.CryptoManager
 	if manager == nil {
@@ -143,14 +143,14 @@ func (k *keyring) keyProviders(ctx context.Context) ([]types.KmipClusterInfo, er
 	return providers, err
 }
 
-// cryptoKey returns a key of the provider of this name, else the key of this name.
+// cryptoKey returns a key of the provider named value, or else the key named value.
 func (k *keyring) cryptoKey(ctx context.Context, machine, value string, providers []types.KmipClusterInfo) (types.CryptoKeyId, error) {
 	at := slices.IndexFunc(providers, func(p types.KmipClusterInfo) bool { return p.ClusterId.Id == value })
 	if at < 0 {
 		return k.existingKey(ctx, value, providers)
 	}
 	if providers[at].ManagementType == string(types.KmipClusterInfoKmsManagementTypeNativeProvider) {
-		return types.CryptoKeyId{ProviderId: &providers[at].ClusterId}, nil // it makes its keys when they are needed
+		return types.CryptoKeyId{ProviderId: &providers[at].ClusterId}, nil // it creates its keys when they are needed
 	}
 	if key, ok := k.keyFor(machine, value); ok {
 		return key, nil

@@ -15,11 +15,11 @@ func (s *Session) emit(e Event) {
 	s.opts.OnEvent(e)
 }
 
-// report tells the world what changed.
+// report emits events for the changes.
 func (s *Session) report(c inventory.Changes) {
 	for _, task := range c.Tasks {
 		if task.Err != nil && task.EntityRef.Type == "VirtualMachine" {
-			s.templates.forget(task.EntityRef) // what was read of it may be the reason
+			s.templates.forget(task.EntityRef) // the cached template may be the reason for the failure
 		}
 		s.emit(s.taskEvent(task))
 	}
@@ -36,8 +36,8 @@ func (s *Session) report(c inventory.Changes) {
 	}
 }
 
-// taskEvent names the virtual machine that a task was about, so that its owner is woken even if it did not have the
-// time to note the task.
+// taskEvent returns an event that names the virtual machine of a task, so that its owner is enqueued even if it had no time to
+// record the task.
 func (s *Session) taskEvent(task inventory.Task) Event {
 	e := Event{Kind: TaskDone, Task: task.Ref}
 	if vm, ok := s.index.About(task); ok {
@@ -46,7 +46,7 @@ func (s *Session) taskEvent(task inventory.Task) Event {
 	return e
 }
 
-// joined wakes the owner of a virtual machine that has joined a group, or could not.
+// joined emits an event for a virtual machine that was added to a group, or could not be.
 func (s *Session) joined(vm inventory.VM) {
 	s.emit(Event{Kind: VMChanged, InstanceUUID: vm.InstanceUUID, BiosUUID: vm.BiosUUID, Name: vm.Name})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
-// Hardware reads the hardware of a virtual machine: one call.
+// Hardware reads the hardware of a virtual machine in one call.
 func (s *Session) Hardware(ctx context.Context, vmRef string) (hardware.Installed, error) {
 	var read hardware.Installed
 	r := inventory.ParseRef("VirtualMachine", vmRef)
@@ -24,8 +24,8 @@ func (s *Session) Hardware(ctx context.Context, vmRef string) (hardware.Installe
 	return read, err
 }
 
-// HardwareSeen is Hardware from memory as long as the stream reports no change of the configuration: no call. From the first time on
-// each such change is a VMChanged event.
+// HardwareSeen is Hardware from the cache, without a call, as long as the stream reports no change of the configuration. After
+// the first call each such change emits a VMChanged event.
 func (s *Session) HardwareSeen(ctx context.Context, vmRef string) (hardware.Installed, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	version := s.index.VersionOf(r)
@@ -39,7 +39,7 @@ func (s *Session) HardwareSeen(ctx context.Context, vmRef string) (hardware.Inst
 	return read, err
 }
 
-// UpgradeHardware starts to give a virtual machine that is off a newer version of virtual hardware, which cannot be undone.
+// UpgradeHardware starts to upgrade the virtual hardware of a powered-off virtual machine. The upgrade cannot be undone.
 func (s *Session) UpgradeHardware(ctx context.Context, vmRef, version string) (string, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	return s.stream.Start(ctx, "upgrading the hardware of "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
@@ -51,8 +51,8 @@ func (s *Session) UpgradeHardware(ctx context.Context, vmRef, version string) (s
 	})
 }
 
-// AddPCIDevices starts to add devices to a virtual machine that is off, the hardware of which was read just now. vCenter refuses
-// if the configuration has changed since.
+// AddPCIDevices starts to add devices to a powered-off virtual machine. read is its hardware as just read. vCenter rejects the
+// change if the configuration has changed since.
 func (s *Session) AddPCIDevices(ctx context.Context, vmRef string, read hardware.Installed, devices []hardware.PCIDevice) (string, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	return s.reconfigure(ctx, "adding devices to "+r.Value, r, read.Adding(devices))

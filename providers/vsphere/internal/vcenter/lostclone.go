@@ -21,22 +21,22 @@ import (
 const (
 	// cloneMethod and cloneID are the names of a clone's task.
 	cloneMethod, cloneID = "CloneVM_Task", "VirtualMachine.clone"
-	// historyPage is the most that vCenter shows of its history at once.
+	// historyPage is the page size limit of vCenter's task history.
 	historyPage = 1000
-	// clockSkew is how far the clocks of vCenter and of the API server may be apart.
+	// clockSkew is the tolerated difference between the clocks of vCenter and the API server.
 	clockSkew = 5 * time.Minute
 )
 
-// LostClone is what is known of a clone whose task nobody has a record of.
+// LostClone describes a clone whose task was not recorded.
 type LostClone struct {
-	TemplateRef  string    // of the template; "" stands for any
+	TemplateRef  string    // of the template; "" matches any
 	InstanceUUID string    // of the new virtual machine
-	Before       time.Time // by which it was started, if it was
+	Before       time.Time // time before which it was started, if at all
 }
 
-// Cloning reports whether a clone is under way that may be the lost one, or vCenter has what it made and the stream does not
-// show it yet. The clones that were found are followed, so that a TaskDone event tells of their end. The template is known by
-// its reference: it may have been replaced under its name since.
+// Cloning reports whether a clone is running that may be the lost one, or vCenter has the created virtual machine while the
+// stream does not show it yet. It follows the clones that it finds, so that a TaskDone event reports their end. The template is
+// identified by reference because another one may have taken its name since.
 func (s *Session) Cloning(ctx context.Context, lost LostClone) (bool, error) {
 	clones, err := s.runningClones(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Session) Cloning(ctx context.Context, lost LostClone) (bool, error) {
 	found := false
 	for _, info := range clones {
 		if info.QueueTime.After(lost.Before.Add(clockSkew)) {
-			continue // somebody else's, else a template that is cloned without pause would hold the caller for ever
+			continue // another owner's; otherwise a template that is cloned continuously would block the caller forever
 		}
 		if lost.TemplateRef == "" || info.Entity != nil && info.Entity.String() == lost.TemplateRef {
 			s.stream.FollowTask(info.Task, inventory.Task{Ref: info.Task.Value, State: inventory.TaskState(info.State)})
@@ -55,10 +55,11 @@ func (s *Session) Cloning(ctx context.Context, lost LostClone) (bool, error) {
 	if found {
 		return true, nil
 	}
-	return s.made(ctx, lost.InstanceUUID) // asked after the clones: one that ended meanwhile has made it
+	return s.made(ctx, lost.InstanceUUID) // checked after the clones: one that ended meanwhile has created it
 }
 
-// made asks vCenter itself for a virtual machine: the end of its clone may be known before the stream shows it.
+// made reads from vCenter whether a virtual machine exists: the end of its clone may be known before the stream shows the
+// machine.
 func (s *Session) made(ctx context.Context, instanceUUID string) (bool, error) {
 	var found bool
 	err := s.api.Call(ctx, "looking for instance UUID "+instanceUUID, func(ctx context.Context, rt soap.RoundTripper) error {
@@ -71,8 +72,8 @@ func (s *Session) made(ctx context.Context, instanceUUID string) (bool, error) {
 	return found, err
 }
 
-// runningClones reads the clones under way from vCenter's history of tasks, which is complete where the list of recent tasks
-// is not. What it shows of an entity does not depend on whether the entity still exists.
+// runningClones reads the running clones from vCenter's task history, which is complete, unlike the list of recent tasks. The
+// history of an entity does not depend on whether the entity still exists.
 func (s *Session) runningClones(ctx context.Context) ([]types.TaskInfo, error) {
 	var clones []types.TaskInfo
 	err := s.api.Call(ctx, "looking for running clones", func(ctx context.Context, rt soap.RoundTripper) error {

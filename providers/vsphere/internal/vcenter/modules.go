@@ -9,33 +9,33 @@ import (
 	"strings"
 )
 
-// firstWithModules is the first version of vSphere that has cluster modules.
+// firstWithModules is the first major version of vSphere with cluster modules.
 const firstWithModules = 7
 
-// HasModules reports whether the vCenter is new enough for cluster modules.
+// HasModules reports whether the vCenter supports cluster modules.
 func (s *Session) HasModules() bool {
 	major, _, _ := strings.Cut(s.Version(), ".")
 	number, err := strconv.Atoi(major)
 	return err == nil && number >= firstWithModules
 }
 
-// Modules returns the compute cluster of each module, as far as the account sees them: no call as long as those that are asked for
-// are known.
+// Modules returns the compute cluster of each module that the account can see. It makes no call if all wanted modules are
+// cached.
 func (s *Session) Modules(ctx context.Context, wanted ...string) (map[string]string, error) {
 	return s.modules.Clusters(ctx, wanted...)
 }
 
-// ListModules is Modules with a call, whatever is known.
+// ListModules is Modules without the cache.
 func (s *Session) ListModules(ctx context.Context) (map[string]string, error) {
 	return s.modules.List(ctx)
 }
 
-// CreateModule makes a cluster module, which has no name by which it could be found again.
+// CreateModule creates a cluster module. The module has no name by which it could be found again.
 func (s *Session) CreateModule(ctx context.Context, clusterRef string) (uuid string, err error) {
 	return s.modules.Create(ctx, clusterRef)
 }
 
-// DeleteModule deletes a cluster module, if it is there. Its virtual machines stay where they are.
+// DeleteModule deletes a cluster module, if it exists. Its virtual machines stay where they are.
 func (s *Session) DeleteModule(ctx context.Context, uuid string) error {
 	return s.modules.Delete(ctx, uuid)
 }
@@ -45,12 +45,13 @@ func (s *Session) ModuleMembers(ctx context.Context, uuid string) (members []str
 	return s.modules.Members(ctx, uuid)
 }
 
-// JoinModule puts a virtual machine into a module of its compute cluster: one call, and another if it was in already.
+// JoinModule adds a virtual machine to a module of its compute cluster. It makes one call, and a second one if the machine was
+// a member already.
 func (s *Session) JoinModule(ctx context.Context, uuid, vmRef string) error {
 	return s.modules.Join(ctx, uuid, vmRef)
 }
 
-// LeaveModule takes a virtual machine out of a module, if it is in.
+// LeaveModule removes a virtual machine from a module, if it is a member.
 func (s *Session) LeaveModule(ctx context.Context, uuid, vmRef string) error {
 	return s.modules.Leave(ctx, uuid, vmRef)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/transport"
 )
 
-// newPolicyService prepares the service, which has an endpoint of its own and goes by the session of the SOAP API.
+// newPolicyService returns a client of the storage policy service, which has its own endpoint and uses the session of the SOAP
+// API.
 func (s *Session) newPolicyService() *storagePolicies {
 	client := s.api.NewServiceClient(pbm.Path, pbm.Namespace)
 	client.UserAgent = s.opts.UserAgent
@@ -26,9 +27,9 @@ func (s *Session) Policy(ctx context.Context, field, name string) (string, error
 	return s.policies.Policy(ctx, field, name)
 }
 
-// DatastoreOf returns the identifier of a storage policy and the reference of a datastore that the policy has: the one
-// that the placement names, or of those that a host of the placement can use the one with the most free space. A datastore
-// that is named and does not fit, and there being none, is a LookupError.
+// DatastoreOf returns the identifier of a storage policy and the reference of a compatible datastore: the one that the
+// placement names, or else the one with the most free space among those that a host of the placement can use. It returns a
+// LookupError if the named datastore is not compatible, or if there is no compatible one.
 func (s *Session) DatastoreOf(ctx context.Context, placement inventory.Placement, kept Kept) (policy, datastoreRef string, err error) {
 	return s.policies.DatastoreOf(ctx, placement, kept)
 }

@@ -24,21 +24,21 @@ import (
 )
 
 const (
-	maxPolicyNames = 20               // policies in a message
-	policyNamesAge = 10 * time.Minute // of what policies are called
-	missAge        = 5 * time.Second  // of there being no policy of a name, or no datastore of a policy
-	answerAge      = time.Minute      // of what was said of a policy and a datastore
+	maxPolicyNames = 20               // maximum number of policies in a message
+	policyNamesAge = 10 * time.Minute // how long policy names are cached
+	missAge        = 5 * time.Second  // how long it is cached that a policy or a compatible datastore does not exist
+	answerAge      = time.Minute      // how long the compatibility of a policy and a datastore is cached
 )
 
-// storagePolicies is asked about nothing before a virtual machine names a policy. Names are read all at once, because vCenter lists
-// identifiers only; what it says of a policy and datastores is believed for answerAge, whichever machine asks.
+// storagePolicies makes no call before a virtual machine names a policy. It reads all names at once, because vCenter lists only
+// identifiers. It caches the compatibility of policies and datastores for answerAge, for all machines.
 type storagePolicies struct {
 	wire    soap.RoundTripper
 	slots   transport.Slots
 	index   *inventory.Index
-	api     *transport.SOAPClient // of vCenter itself
+	api     *transport.SOAPClient // for calls to vCenter itself
 	content *pbmtypes.PbmServiceInstanceContent
-	reading transport.Slots // to ask, and to use all of the above and below
+	reading transport.Slots // to make calls, and to use the fields above and below
 
 	names   map[string]string // identifiers
 	readAt  time.Time
@@ -46,7 +46,8 @@ type storagePolicies struct {
 	space   space
 }
 
-// newStoragePolicies asks nothing yet. The service is called by wire, and vCenter itself by api.
+// newStoragePolicies returns storagePolicies without making a call. It calls the service through wire, and vCenter itself
+// through api.
 func newStoragePolicies(wire soap.RoundTripper, slots transport.Slots, index *inventory.Index, api *transport.SOAPClient) *storagePolicies {
 	return &storagePolicies{wire: wire, slots: slots, index: index, api: api, reading: transport.OneSlot(), answers: map[policyAt]answer{}}
 }
@@ -104,7 +105,7 @@ func (s *storagePolicies) readNames(ctx context.Context) error {
 		}
 		return nil
 	})
-	if errors.Is(err, vcerrors.ErrInvalid) { // one of them has gone since they were listed
+	if errors.Is(err, vcerrors.ErrInvalid) { // one of them was deleted after they were listed
 		return fmt.Errorf("%w: %v", vcerrors.ErrUnavailable, err) //nolint:errorlint // it is no mistake of the specification
 	}
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *storagePolicies) readNames(ctx context.Context) error {
 	return nil
 }
 
-// do runs calls of the service.
+// do runs calls to the service.
 func (s *storagePolicies) do(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) error) error {
 	return s.slots.Run(ctx, doing, classify, func(ctx context.Context) error {
 		if err := s.open(ctx); err != nil {
@@ -124,7 +125,7 @@ func (s *storagePolicies) do(ctx context.Context, doing string, f func(context.C
 	})
 }
 
-// open asks once what the service's parts are called.
+// open retrieves the references of the service's managers, once.
 func (s *storagePolicies) open(ctx context.Context) error {
 	if s.content != nil {
 		return nil
@@ -136,8 +137,8 @@ func (s *storagePolicies) open(ctx context.Context) error {
 	return err
 }
 
-// classify says what went wrong. A service that fails says nothing about the session of the SOAP API, as with the REST API: that
-// session's own calls will tell.
+// classify classifies an error of the service. As with the REST API, a failure of the service means nothing for the session of
+// the SOAP API, whose own calls detect its state.
 func classify(err error) error {
 	if soap.IsSoapFault(err) {
 		if _, refused := soap.ToSoapFault(err).VimFault().(pbmtypes.PbmFaultNoPermission); refused {
@@ -151,20 +152,21 @@ func classify(err error) error {
 	return classified
 }
 
-// policyAt is what the service is asked about.
+// policyAt is the key of a cached answer.
 type policyAt struct {
 	policy    string
 	datastore inventory.Ref
 }
 
-// answer is what it said: why the datastore is not for the policy, "" if it is.
+// answer holds why the datastore is incompatible with the policy, or "" if it is compatible.
 type answer struct {
 	reason string
 	at     time.Time
 }
 
-// check returns why each of the datastores is not compatible with a policy, "" for those that are: one call about all,
-// unless that is known. That none is compatible is not believed for long: somebody is about to repair it.
+// check returns why each datastore is incompatible with a policy, or "" if it is compatible. It makes one call for all
+// datastores, or none if the answers are cached. An answer without any compatible datastore is cached only briefly, because the
+// user is likely to fix it.
 func (s *storagePolicies) check(ctx context.Context, policy string, datastores []inventory.Ref) (map[inventory.Ref]string, error) {
 	oldest, none := time.Duration(0), true
 	for _, datastore := range datastores {
@@ -218,7 +220,7 @@ func (s *storagePolicies) ask(ctx context.Context, policy string, datastores []i
 	return nil
 }
 
-// forgetOld keeps datastores and policies that have gone from filling the memory.
+// forgetOld drops expired answers, which bounds memory when datastores and policies are deleted.
 func (s *storagePolicies) forgetOld() {
 	maps.DeleteFunc(s.answers, func(_ policyAt, a answer) bool { return time.Since(a.at) >= answerAge })
 }

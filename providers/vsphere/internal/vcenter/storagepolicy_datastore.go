@@ -21,22 +21,22 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// FieldStoragePolicy is that of a specification which names a policy.
+// FieldStoragePolicy is the specification field that names a storage policy.
 const FieldStoragePolicy = "storagePolicyName"
 
-// maxIncompatible is how many datastores are named that a policy does not have.
+// maxIncompatible is the maximum number of incompatible datastores in a message.
 const maxIncompatible = 5
 
-// Kept is what shall be kept on a datastore of a storage policy.
+// Kept describes what to place on a datastore of a storage policy.
 type Kept struct {
 	Policy  string // by name
 	Machine string // instance UUID
-	SizeGiB int64  // of the disks that are known; where several machines start together, each leaves room for the others
+	SizeGiB int64  // of the disks with a known size; it is reserved while several machines start together
 }
 
-// DatastoreOf returns the identifier of a storage policy and the reference of a datastore that the policy has: the one
-// that the placement names, or of those that a host of the placement can use the one with the most free space. A datastore
-// that is named and does not fit, and there being none, is a LookupError.
+// DatastoreOf returns the identifier of a storage policy and the reference of a compatible datastore: the one that the
+// placement names, or else the one with the most free space among those that a host of the placement can use. It returns a
+// LookupError if the named datastore is not compatible, or if there is no compatible one.
 func (s *storagePolicies) DatastoreOf(ctx context.Context, placement inventory.Placement, kept Kept) (policy, datastoreRef string, err error) {
 	candidates, err := inventory.Datastores(s.index, placement)
 	if err != nil {
@@ -62,7 +62,8 @@ func (s *storagePolicies) DatastoreOf(ctx context.Context, placement inventory.P
 	return policy, inventory.RefString(chosen), nil
 }
 
-// compatibility looks a policy up and asks about it. A policy that is not what it was called any more is looked up again.
+// compatibility looks up a policy and checks its compatibility. It looks up the policy again if the cached identifier does not
+// have that name any more.
 func (s *storagePolicies) compatibility(ctx context.Context, name string, candidates []inventory.Ref) (string, map[inventory.Ref]string, error) {
 	id, err := s.identify(ctx, FieldStoragePolicy, name)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *storagePolicies) compatibility(ctx context.Context, name string, candid
 	return id, reasons, err
 }
 
-// incompatible says why there is no datastore.
+// incompatible returns the error that explains why no datastore is compatible.
 func (s *storagePolicies) incompatible(placement inventory.Placement, policy string, candidates []inventory.Ref, reasons map[inventory.Ref]string) error {
 	var why []string
 	s.index.RLock()
@@ -96,8 +97,8 @@ func (s *storagePolicies) incompatible(placement inventory.Placement, policy str
 	return &vcerrors.LookupError{Field: FieldStoragePolicy, Value: policy, Err: vcerrors.ErrInvalid, Detail: "no compatible datastore: " + detail + way}
 }
 
-// space is how much is free on datastores. The stream does not report it: it changes all the time, on every datastore, for
-// those that nobody asks about too.
+// space caches the free space of datastores. The stream does not report it, as it changes all the time, on every datastore,
+// even on those that no machine uses.
 type space struct {
 	free     map[inventory.Ref]freeSpace
 	promised map[string]promise // by instance UUID
@@ -113,8 +114,8 @@ type promise struct {
 	bytes     int64
 }
 
-// choose returns the datastore with the most free space, less what was promised to other machines since that was read. The
-// same machine gets the same answer meanwhile.
+// choose returns the datastore with the most free space, less the space promised to other machines since it was read. A machine
+// gets the same datastore for as long as its promise is kept.
 func (s *storagePolicies) choose(ctx context.Context, kept Kept, compatible []inventory.Ref) (inventory.Ref, error) {
 	if len(compatible) == 1 {
 		return compatible[0], nil
@@ -139,7 +140,7 @@ func (s *storagePolicies) choose(ctx context.Context, kept Kept, compatible []in
 	return chosen, nil
 }
 
-// measure reads the free space of datastores in one call, unless that is known.
+// measure reads the free space of datastores in one call, unless it is cached.
 func (s *storagePolicies) measure(ctx context.Context, datastores []inventory.Ref) error {
 	stale := func(datastore inventory.Ref) bool { return time.Since(s.space.free[datastore].at) >= answerAge }
 	if !slices.ContainsFunc(datastores, stale) {
@@ -157,7 +158,7 @@ func (s *storagePolicies) measure(ctx context.Context, datastores []inventory.Re
 	return nil
 }
 
-// freeSpace reads how many bytes are free on datastores in one call; none of one that has gone.
+// freeSpace reads the free bytes of datastores in one call. Deleted datastores are left out.
 func (s *storagePolicies) freeSpace(ctx context.Context, datastores []inventory.Ref) (map[inventory.Ref]int64, error) {
 	free, objects := map[inventory.Ref]int64{}, make([]types.ObjectSpec, len(datastores))
 	for i := range datastores {
@@ -183,7 +184,7 @@ func (s *storagePolicies) freeSpace(ctx context.Context, datastores []inventory.
 	return free, err
 }
 
-// learn forgets the promises that the new figures may know of already.
+// learn caches new measurements. It drops the promises that the new figures may already include.
 func (s *space) learn(free map[inventory.Ref]freeSpace) {
 	if s.free == nil {
 		s.free, s.promised = map[inventory.Ref]freeSpace{}, map[string]promise{}

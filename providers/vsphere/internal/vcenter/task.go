@@ -9,13 +9,14 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
-// Task returns a task that the session follows: one that it has started or was asked about, until some minutes after it
-// ended. False means that it is not, or no longer, followed: LookupTask asks vCenter.
+// Task returns a task that the session follows: one that it started or looked up, until some minutes after it ended. It returns
+// false if the task is not followed; LookupTask then reads it from vCenter.
 func (s *Session) Task(taskRef string) (inventory.Task, bool) {
 	return s.index.Task(inventory.ParseRef("Task", taskRef))
 }
 
-// LookupTask asks vCenter for a task, and follows it if it is under way. ErrNotFound means that vCenter has forgotten it.
+// LookupTask reads a task from vCenter, and follows it if it is running. ErrNotFound means that vCenter does not have the task
+// any more.
 func (s *Session) LookupTask(ctx context.Context, taskRef string) (inventory.Task, error) {
 	return s.stream.LookupTask(ctx, inventory.ParseRef("Task", taskRef))
 }

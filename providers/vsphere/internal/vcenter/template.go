@@ -15,14 +15,14 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/transport"
 )
 
-// templates remembers what was read of templates for as long as they do not change.
+// templates caches templates for as long as they do not change.
 type templates struct {
 	mu    sync.Mutex
 	known map[inventory.Ref]*templateEntry
 }
 
 type templateEntry struct {
-	reading transport.Slots // holds a token while one caller reads; the others wait for it instead of reading as well
+	reading transport.Slots // held while one caller reads; the others wait instead of reading as well
 	data    *hardware.Template
 }
 
@@ -45,7 +45,7 @@ func (t *templates) forget(r inventory.Ref) {
 	delete(t.known, r)
 }
 
-// template answers from memory if the stream has reported no change of the template since it was read.
+// template returns the cached template if the stream has reported no change since it was read.
 func (s *Session) template(ctx context.Context, r inventory.Ref) (hardware.Template, error) {
 	e := s.templates.entry(r)
 	release, err := e.reading.Acquire(ctx)

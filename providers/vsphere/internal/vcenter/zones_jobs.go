@@ -41,7 +41,8 @@ func (j *zoneJobs) do(key, digest string, pause time.Duration, work func(context
 	if known, ok := j.known(key, digest); ok {
 		return known
 	}
-	maps.DeleteFunc(j.of, func(_ string, of *zoneJob) bool { return !of.outcome.Running && !j.now().Before(of.again) }) // also of deleted zones
+	// This includes the jobs of deleted zones.
+	maps.DeleteFunc(j.of, func(_ string, of *zoneJob) bool { return !of.outcome.Running && !j.now().Before(of.again) })
 	started := &zoneJob{digest: digest, outcome: Outcome{Running: true}}
 	j.of[key] = started
 	j.background(func(ctx context.Context) {

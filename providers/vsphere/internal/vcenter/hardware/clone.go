@@ -12,13 +12,13 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/limits"
 )
 
-// CloneSpec describes a virtual machine to be made from a template.
+// CloneSpec describes a virtual machine to create from a template.
 type CloneSpec struct {
 	Name, InstanceUUID, Annotation string
 
 	Template inventory.VM
-	// Linked asks for a clone that shares the disks of a snapshot: Snapshot, or the template's current one. A template
-	// without any is cloned in full unless Snapshot is named: see Template.Snapshot.
+	// Linked requests a clone that shares the disks of a snapshot: Snapshot, or the template's current one. If Snapshot is
+	// empty and the template has no snapshot, it is cloned in full: see Template.Snapshot.
 	Linked   bool
 	Snapshot string
 
@@ -26,18 +26,18 @@ type CloneSpec struct {
 	NumCPUs        int32   // at least limits.MinCPUs
 	CoresPerSocket *int32  // nil: all processors in one socket; 0: vSphere 8 chooses when the machine is powered on
 	MemoryMiB      int64   // at least limits.MinMemoryMiB
-	DiskGiB        int32   // size of the first disk; 0 leaves it. The disks of a linked clone cannot grow: ignored
-	FurtherGiB     []int32 // sizes of the template's further disks; as DiskGiB
+	DiskGiB        int32   // size of the first disk; 0 leaves it. Ignored for a linked clone, whose disks cannot grow
+	FurtherGiB     []int32 // sizes of the template's other disks; as DiskGiB
 	DataDisks      []DataDisk
 	CPU, Memory    Allocation // in MHz and MiB
 	Policies       Policies
 	Encryption     Encryption
 	NICs           []NICSpec
 	ExtraConfig    map[string]string
-	NestedHV       *bool // nil: as the template
+	NestedHV       *bool // nil: as in the template
 }
 
-// Clone decides what to ask of vCenter. Encryption by a key is left out, which has to be looked up.
+// Clone returns the specification for vCenter, without the encryption key, which the caller must look up.
 func (spec CloneSpec) Clone(template Template) (types.VirtualMachineCloneSpec, error) {
 	clone := types.VirtualMachineCloneSpec{
 		Location: types.VirtualMachineRelocateSpec{
@@ -78,7 +78,8 @@ func (spec CloneSpec) Clone(template Template) (types.VirtualMachineCloneSpec, e
 	return clone, nil
 }
 
-// config never leaves the template's cores per socket: vCenter refuses a number of processors that is no multiple of it.
+// config returns the configuration of the clone. It always sets the cores per socket: vCenter rejects a number of processors
+// that is not a multiple of the template's.
 func (spec CloneSpec) config() *types.VirtualMachineConfigSpec {
 	cpus := max(spec.NumCPUs, limits.MinCPUs)
 	return &types.VirtualMachineConfigSpec{
@@ -88,9 +89,9 @@ func (spec CloneSpec) config() *types.VirtualMachineConfigSpec {
 		MemoryMB:     max(spec.MemoryMiB, limits.MinMemoryMiB),
 
 		NumCoresPerSocket: cmp.Or(spec.CoresPerSocket, &cpus),
-		Flags:             &types.VirtualMachineFlagInfo{DiskUuidEnabled: types.NewBool(true)}, // volumes are found by it
+		Flags:             &types.VirtualMachineFlagInfo{DiskUuidEnabled: types.NewBool(true)}, // volumes are found by disk UUID
 		ExtraConfig:       ExtraConfig(spec.ExtraConfig),
-		// Properties of an imported appliance would make vCenter answer for the guest's configuration.
+		// With the properties of an imported appliance, vCenter would generate the guest's configuration.
 		VAppConfigRemoved: types.NewBool(true),
 		NestedHVEnabled:   spec.NestedHV,
 

@@ -13,26 +13,26 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// DataDisk is a disk that the template does not have.
+// DataDisk is a disk added to those of the template.
 type DataDisk struct {
-	Name         string // tells it from the others; vCenter has no use for it
+	Name         string // distinguishes the disk; vCenter does not use it
 	SizeGiB      int32
 	Provisioning Provisioning
 }
 
-// Provisioning is how a disk takes its space.
+// Provisioning is the provisioning type of a disk.
 type Provisioning string
 
-// How a disk takes its space. What is not told is left to the disk's storage policy.
+// Provisioning types. If empty, the disk's storage policy decides.
 const (
 	ThinDisk          Provisioning = "Thin"
 	ThickDisk         Provisioning = "Thick"
 	EagerlyZeroedDisk Provisioning = "EagerlyZeroed"
 )
 
-// How many disks a controller has room for, and where the controller itself is among those of a SCSI bus.
+// Number of units of a controller, including the unit of the controller itself on a SCSI bus.
 const (
-	paravirtualUnits = 64 // from hardware version 14 on, which came with vSphere 6.7
+	paravirtualUnits = 64 // with hardware version 14 (vSphere 6.7) or later
 	scsiUnits        = 16
 	sataUnits        = 30
 	nvmeUnits        = 15
@@ -40,7 +40,7 @@ const (
 	scsiControllerAt = 7
 )
 
-// growDisks makes the disks of a template larger: the first one, and those that follow. A size of 0 leaves a disk as it is.
+// growDisks enlarges the disks of a template: the first one, and those that follow. A size of 0 leaves a disk unchanged.
 func growDisks(devices object.VirtualDeviceList, first int32, further []int32) ([]types.BaseVirtualDeviceConfigSpec, error) {
 	disks := devices.SelectByType((*types.VirtualDisk)(nil))
 	if first != 0 && len(disks) == 0 {
@@ -86,7 +86,8 @@ func growDisk(disk types.VirtualDisk, sizeGiB int32, field string) (types.BaseVi
 // capacity returns the size of a disk in bytes.
 func capacity(disk *types.VirtualDisk) int64 { return max(disk.CapacityInBytes, disk.CapacityInKB<<10) }
 
-// addDisks adds disks where the template's controllers have room. A clone has the template's hardware version; it is raised later.
+// addDisks adds disks to the free units of the template's controllers. A clone has the template's hardware version; it is
+// upgraded later.
 func addDisks(template Template, disks []DataDisk, policy string) ([]types.BaseVirtualDeviceConfigSpec, error) {
 	if len(disks) == 0 {
 		return nil, nil
@@ -104,7 +105,7 @@ func addDisks(template Template, disks []DataDisk, policy string) ([]types.BaseV
 			Profile:       profile(policy),
 			Device: &types.VirtualDisk{
 				VirtualDevice: types.VirtualDevice{
-					Key:           -1000 - int32(i), // temporary, and none of the network cards'
+					Key:           -1000 - int32(i), // temporary, and distinct from those of network cards
 					ControllerKey: free[i].controller,
 					UnitNumber:    &free[i].unit,
 					Backing:       disk.Provisioning.backing(),
@@ -129,11 +130,11 @@ func (p Provisioning) backing() *types.VirtualDiskFlatVer2BackingInfo {
 	return backing
 }
 
-// place is where a disk can be attached.
+// place is a controller unit to which a disk can be attached.
 type place struct{ controller, unit int32 }
 
-// freePlaces returns those of the first disk's controller, then those of the other SCSI controllers. Guests number their
-// disks in this order.
+// freePlaces returns the free units of the first disk's controller, then those of the other SCSI controllers. Guests number
+// their disks in this order.
 func (t Template) freePlaces() []place {
 	devices := t.Devices
 	var controllers object.VirtualDeviceList

@@ -1,5 +1,6 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hardware says in vCenter's words what a virtual machine is to be made of, and reads what one is made of. It computes only.
+// Package hardware translates the wanted hardware of a virtual machine into vCenter's types, and reads the hardware from them.
+// It makes no calls.
 package hardware

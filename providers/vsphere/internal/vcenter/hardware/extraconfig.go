@@ -10,7 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// ExtraConfig is advanced settings in vCenter's words. An empty value removes one.
+// ExtraConfig returns advanced settings as vCenter's type. An empty value removes a setting.
 func ExtraConfig(values map[string]string) []types.BaseOptionValue {
 	var options []types.BaseOptionValue
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -14,23 +14,23 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// Installed is what of a virtual machine is settled between its clone and its first start.
+// Installed holds the hardware of a virtual machine that is configured between its clone and its first power-on.
 type Installed struct {
 	Version string // such as vmx-19
 	PCI     []PCIDevice
 
-	configuration string // that this was read of
+	configuration string // version of the configuration that was read
 }
 
-// VersionProperty has the version of a virtual machine's hardware.
+// VersionProperty holds the hardware version of a virtual machine.
 const VersionProperty = "config.version"
 
-// Properties are those that Read reads.
+// Properties returns the properties that Read needs.
 func Properties() []string {
 	return []string{VersionProperty, "config.hardware.device", inventory.ChangeVersion}
 }
 
-// Read returns what vCenter has told of a virtual machine.
+// Read returns the hardware in properties of a virtual machine.
 func Read(properties []types.DynamicProperty) Installed {
 	var read Installed
 	for _, property := range properties {
@@ -46,7 +46,7 @@ func Read(properties []types.DynamicProperty) Installed {
 	return read
 }
 
-// OlderThan reports whether the hardware is of an older version than another, such as vmx-19.
+// OlderThan reports whether the hardware version is older than version, such as vmx-19.
 func (i Installed) OlderThan(version string) (bool, error) {
 	has, err := types.ParseHardwareVersion(i.Version)
 	if err != nil {
@@ -59,9 +59,10 @@ func (i Installed) OlderThan(version string) (bool, error) {
 	return has < wanted, nil
 }
 
-// Adding is the change that adds devices to a virtual machine that is off, the hardware of which was read just now. vCenter powers
-// a machine with such devices on only with all of its memory reserved, whatever size it has, so that goes with them. It refuses
-// if the configuration has changed since it was read: a call of which the answer was lost does not add the devices twice.
+// Adding returns the change that adds devices to a powered-off virtual machine whose hardware was just read. vCenter powers on
+// a machine with such devices only with all of its memory reserved, so the change also locks the reservation to the memory
+// size. vCenter rejects the change if the configuration has changed since it was read: retrying after a lost response does not
+// add the devices twice.
 func (i Installed) Adding(devices []PCIDevice) types.VirtualMachineConfigSpec {
 	spec := types.VirtualMachineConfigSpec{ChangeVersion: i.configuration, MemoryReservationLockedToMax: types.NewBool(true)}
 	for n, device := range devices {
@@ -73,18 +74,18 @@ func (i Installed) Adding(devices []PCIDevice) types.VirtualMachineConfigSpec {
 	return spec
 }
 
-// Seen remembers the hardware of the machines that somebody keeps an eye on. Its zero value is ready to use.
+// Seen caches the hardware of watched machines. The zero value is ready to use.
 type Seen struct {
 	mu    sync.Mutex
 	known map[inventory.Ref]installedAt
 }
 
 type installedAt struct {
-	version string // of the configuration, as the stream has reported it
+	version string // of the configuration, as reported by the stream
 	Installed
 }
 
-// Get returns what was read of a machine at this version of its configuration.
+// Get returns the cached hardware of a machine at this version of its configuration.
 func (s *Seen) Get(r inventory.Ref, version string) (Installed, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +93,7 @@ func (s *Seen) Get(r inventory.Ref, version string) (Installed, bool) {
 	return known.Installed, ok && version != "" && known.version == version
 }
 
-// Watched reports whether somebody keeps an eye on the hardware of a machine.
+// Watched reports whether the hardware of a machine was requested before.
 func (s *Seen) Watched(r inventory.Ref) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +101,7 @@ func (s *Seen) Watched(r inventory.Ref) bool {
 	return known
 }
 
-// Put forgets the machines that are not shown any more.
+// Put caches the hardware of a machine. It drops the machines that are not shown any more.
 func (s *Seen) Put(r inventory.Ref, version string, read Installed, shown func(inventory.Ref) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ type NICSpec struct {
 // NIC is a virtual network card.
 type NIC struct {
 	MAC       string
-	Network   string // name of the network or reference of the port group that it is connected to
+	Network   string // name of the network, or reference of the port group, that it is connected to
 	DeviceKey int32
 }
 

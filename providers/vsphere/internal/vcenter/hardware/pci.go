@@ -10,15 +10,15 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// PCIDevice is a device that a virtual machine has, or is to have, of the host that it is powered on on: any of a vendor and a
-// kind, or a share of a graphics card.
+// PCIDevice is a device of the host on which a virtual machine is powered on: any device of a vendor and model, or a share of a
+// graphics card (vGPU).
 type PCIDevice struct {
 	VendorID, DeviceID int32
 	Label              string // "": of any hardware label
 	VGPUProfile        string // instead of the others
 }
 
-// String names a device as lspci does.
+// String formats a device as lspci does.
 func (d PCIDevice) String() string {
 	if d.VGPUProfile != "" {
 		return d.VGPUProfile
@@ -30,7 +30,7 @@ func (d PCIDevice) String() string {
 	return name
 }
 
-// MissingDevices returns what is wanted and not there. A device that is wanted twice has to be there twice.
+// MissingDevices returns the wanted devices that are not there. A device that is wanted twice must be there twice.
 func MissingDevices(there, wanted []PCIDevice) []PCIDevice {
 	left := slices.Clone(there)
 	var missing []PCIDevice
@@ -53,7 +53,7 @@ func (d PCIDevice) backing() types.BaseVirtualDeviceBackingInfo {
 	}
 }
 
-// pciDevices leaves out devices of a certain slot of a certain host, which nothing here adds.
+// pciDevices returns the PCI devices that are not bound to a slot of a specific host, as this package never adds bound ones.
 func pciDevices(devices []types.BaseVirtualDevice) []PCIDevice {
 	var found []PCIDevice
 	for _, device := range devices {

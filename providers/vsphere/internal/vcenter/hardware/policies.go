@@ -8,15 +8,15 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Policies are the storage policies of a virtual machine, by identifier. Without any, vSphere's defaults apply: of a full
-// clone the template's policies, where the datastore has them, else the datastore's own.
+// Policies are the storage policies of a virtual machine, by identifier. Without any, vSphere's defaults apply: the template's
+// policies for a full clone if the datastore has them, else the datastore's default.
 type Policies struct {
 	Home, Disks string
-	// Encrypting is the name of the one that encrypts the files of Home; "" if that is none of Home's purposes.
+	// Encrypting is the name of the policy that encrypts the files of Home, or "" if Home does not encrypt.
 	Encrypting string
 }
 
-// applyTo says which policy is for what. Disks that are added have theirs already.
+// applyTo sets the policies in a clone specification. Added disks have their policy already.
 func (p Policies) applyTo(clone *types.VirtualMachineCloneSpec, devices object.VirtualDeviceList) {
 	switch {
 	case p.Encrypting != "":

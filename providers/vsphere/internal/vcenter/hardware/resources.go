@@ -5,14 +5,13 @@ package hardware
 
 import "github.com/vmware/govmomi/vim25/types"
 
-// Allocation is what of a resource a virtual machine is guaranteed, what it may use at most, and what it weighs against
-// others. Zeros leave the template's.
+// Allocation holds the reservation, limit and shares of a resource. Zeros leave the template's.
 type Allocation struct {
 	Reservation, Limit int64
 	Shares             int32
 }
 
-// info returns nil if there is nothing to say.
+// info returns nil if there is nothing to set.
 func (a Allocation) info() *types.ResourceAllocationInfo {
 	if a == (Allocation{}) {
 		return nil
@@ -30,9 +29,9 @@ func (a Allocation) info() *types.ResourceAllocationInfo {
 	return info
 }
 
-// Encryption is how a virtual machine is encrypted.
+// Encryption holds how to encrypt a virtual machine.
 type Encryption struct {
-	FaultTolerance, Migration string // modes of the traffic, in vCenter's words; "" leaves the template's
-	// Key names a key provider, which makes a key for the machine, or a key of one.
+	FaultTolerance, Migration string // modes of the traffic, in vCenter's terms; "" leaves the template's
+	// Key names a key provider, which creates a key for the machine, or an existing key.
 	Key string
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// Template is what must be known of a template to clone it.
+// Template holds what is needed of a template to clone it.
 type Template struct {
 	Ref       inventory.Ref
 	Devices   object.VirtualDeviceList
@@ -26,7 +26,8 @@ type Template struct {
 	Version string // of the template when it was read
 }
 
-// Snapshot returns the one of a name, or the current one. It returns nil without an error if none is named and there is none.
+// Snapshot returns the snapshot with a name, or the current one if name is empty. It returns nil without an error if name is
+// empty and there is no snapshot.
 func (t Template) Snapshot(name string) (*inventory.Ref, error) {
 	if name == "" {
 		return t.Current, nil

@@ -1,10 +1,10 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limits has numbers that those need to know, too, who talk to no vCenter.
+// Package limits holds limits for packages that do not talk to vCenter.
 package limits
 
-// What Kubernetes needs to start at all, and a machine gets that asks for less.
+// Minimum resources with which Kubernetes starts. They apply to a machine that requests less.
 const (
 	MinCPUs      = 2
 	MinMemoryMiB = 2048

@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// Line is what all sessions on one server know of whether it answers. A vCenter that hangs may have many machines and
-// accounts; each call that waits for it holds a caller who may have another vCenter to serve.
+// Line tracks whether a server responds, for all sessions on it. A hanging vCenter may have many machines and accounts; each
+// waiting call blocks a caller that may have another vCenter to serve.
 type Line struct {
-	open atomic.Int64 // calls that wait for an answer
-	last atomic.Int64 // when the last answer came, or the first of the open calls began, in Unix nanoseconds
+	open atomic.Int64 // calls waiting for a response
+	last atomic.Int64 // when the last response arrived, or the first of the open calls began, in Unix nanoseconds
 }
 
-// Hangs reports whether as many calls as one session may make wait for an answer, and none has come for a while.
+// Hangs reports whether at least Most calls are waiting and no response has arrived for Patience.
 func (l *Line) Hangs() bool {
 	return l.open.Load() >= Most && time.Since(time.Unix(0, l.last.Load())) > Patience
 }
 
-// Begin notes that a call waits for an answer.
+// Begin records that a call waits for a response.
 func (l *Line) Begin() {
 	if l.open.Add(1) == 1 {
 		l.last.Store(time.Now().UnixNano())
 	}
 }
 
-// End notes that a call does not wait any more.
+// End records that a call no longer waits.
 func (l *Line) End(answered bool) {
 	if answered {
 		l.last.Store(time.Now().UnixNano())
@@ -36,13 +36,13 @@ func (l *Line) End(answered bool) {
 	l.open.Add(-1)
 }
 
-// Lines are those of a pool, by server. Its zero value is ready to use.
+// Lines holds the Line of each server of a pool. The zero value is ready to use.
 type Lines struct {
 	mu sync.Mutex
 	to map[string]*Line
 }
 
-// To returns the one to a server.
+// To returns the Line of a server.
 func (l *Lines) To(server string) *Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +55,7 @@ func (l *Lines) To(server string) *Line {
 	return l.to[server]
 }
 
-// Forget drops what is known of a server.
+// Forget drops the Line of a server.
 func (l *Lines) Forget(server string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,15 +14,15 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 )
 
-// Report is told of a call: the SOAP method as on the wire, or "GET /rest/..." without identifiers.
+// Report receives the calls: the SOAP method as on the wire, or "GET /rest/..." without identifiers.
 type Report func(method string, d time.Duration, err error)
 
-// MeterSOAP reports every call of the SOAP API that goes through it.
+// MeterSOAP reports every call through a SOAP round tripper.
 func MeterSOAP(next soap.RoundTripper, report Report) soap.RoundTripper {
 	return &soapMeter{next, report}
 }
 
-// MeterREST reports every call of the REST API that goes through it.
+// MeterREST reports every call through a REST round tripper.
 func MeterREST(next http.RoundTripper, report Report) http.RoundTripper {
 	return &restMeter{next, report}
 }
@@ -59,7 +59,7 @@ func (m *restMeter) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// pathTemplate takes the identifiers out of a path, which would make a metric per tag.
+// pathTemplate replaces the identifiers in a path, which would create a metric per tag.
 func pathTemplate(path string) string {
 	parts := strings.Split(path, "/")
 	for i, part := range parts {

@@ -17,23 +17,23 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// RESTClient is a login of its own, made when it is first needed and again when it has expired.
+// RESTClient has its own login, which is made on first use and repeated after it has expired.
 type RESTClient struct {
 	*rest.Client
 
 	user  *url.Userinfo
 	slots Slots
-	turn  Slots // to log in
+	turn  Slots // held to log in
 }
 
-// NewRESTClient prepares a client without calling anything. metered reports every call.
+// NewRESTClient returns a client without calling anything. metered reports every call.
 func NewRESTClient(of *vim25.Client, user *url.Userinfo, slots Slots, metered func(http.RoundTripper) http.RoundTripper) *RESTClient {
 	client := rest.NewClient(of)
 	client.Transport = metered(client.Transport)
 	return &RESTClient{Client: client, user: user, slots: slots, turn: OneSlot()}
 }
 
-// Run makes calls, logged in. doing is a gerund for the error.
+// Run runs calls with a login. doing is a gerund for the error.
 func (c *RESTClient) Run(ctx context.Context, doing string, f func(context.Context) error) error {
 	return c.slots.Run(ctx, doing, classify, func(ctx context.Context) error {
 		id, err := c.login(ctx, "")
@@ -57,7 +57,7 @@ func (c *RESTClient) login(ctx context.Context, expired string) (string, error) 
 	}
 	defer release()
 	if id := c.SessionID(); id != expired {
-		return id, nil // somebody else was faster
+		return id, nil // another caller has logged in
 	}
 	c.SessionID("")
 	err = c.Login(ctx, c.user)
@@ -74,7 +74,7 @@ func (c *RESTClient) Logout(ctx context.Context) error {
 	return err
 }
 
-// IgnoreGone passes over what is not there any more.
+// IgnoreGone returns nil if err is a not-found error, else err.
 func IgnoreGone(err error) error {
 	if rest.IsStatusError(err, http.StatusNotFound) {
 		return nil
@@ -82,7 +82,8 @@ func IgnoreGone(err error) error {
 	return err
 }
 
-// classify says what went wrong. A REST API that fails says nothing about the session of the SOAP API, so it is never ErrUnreachable.
+// classify classifies an error of the REST API. A failure of the REST API means nothing for the session of the SOAP API, so it
+// is never ErrUnreachable.
 func classify(err error) error {
 	switch {
 	case err == nil, errors.Is(err, vcerrors.ErrInvalid), errors.Is(err, vcerrors.ErrNotFound), errors.Is(err, vcerrors.ErrUnavailable), errors.Is(err, vcerrors.ErrForbidden):

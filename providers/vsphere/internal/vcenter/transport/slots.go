@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// Most is how many calls one session has in flight. vCenter queues what is beyond its own limits anyway.
+	// Most is the maximum number of calls that a session has in flight. vCenter queues calls beyond its own limits anyway.
 	Most = 16
-	// Timeout bounds a call that is not the stream's.
+	// Timeout bounds every call except the stream's.
 	Timeout = 30 * time.Second
-	// Patience is how long a call waits for others. It is short so that a hanging vCenter holds no more than Most of its
-	// callers for long, who may have another vCenter to serve.
+	// Patience is how long a call waits for a slot. It is short so that a hanging vCenter blocks at most Most callers for long,
+	// as they may have another vCenter to serve.
 	Patience = 5 * time.Second
 )
 
-// Slots let as many through at a time as they have room for.
+// Slots is a semaphore: its capacity limits the number of holders.
 type Slots chan struct{}
 
-// OneSlot has a single slot: who holds it may use what it guards.
+// OneSlot returns Slots with a single slot. Its holder may use what it guards.
 func OneSlot() Slots { return make(Slots, 1) }
 
-// Acquire takes a slot, for which it waits briefly, until release is called.
+// Acquire takes a slot, waiting briefly, and holds it until release is called.
 func (s Slots) Acquire(ctx context.Context) (release func(), err error) {
 	release = func() { <-s }
 	select {
@@ -47,7 +47,7 @@ func (s Slots) Acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// Run makes calls in a slot, and has what came of them classified, errors or none. doing is a gerund for the error.
+// Run runs calls in a slot and classifies their result, including nil. doing is a gerund for the error.
 func (s Slots) Run(ctx context.Context, doing string, classify func(error) error, f func(context.Context) error) error {
 	release, err := s.Acquire(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s Slots) Run(ctx context.Context, doing string, classify func(error) error
 	return nil
 }
 
-// Pause lets time go by, unless the context ends before.
+// Pause waits for d or until the context ends.
 func Pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

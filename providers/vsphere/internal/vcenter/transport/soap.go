@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// SOAPClient makes calls within their limits. What it embeds makes them without, as the stream's are.
+// SOAPClient limits the number and duration of calls. The embedded client has no limits; the stream uses it.
 type SOAPClient struct {
 	*vim25.Client
 
@@ -26,7 +26,7 @@ type SOAPClient struct {
 	judge func(error)
 }
 
-// NewSOAPClient prepares a client without calling anything. judge is told of the outcome of every call that has limits.
+// NewSOAPClient returns a client without calling anything. judge receives the result of every limited call.
 func NewSOAPClient(of *vim25.Client, slots Slots, line *Line, judge func(error)) *SOAPClient {
 	return &SOAPClient{Client: of, slots: slots, line: line, judge: judge}
 }
@@ -48,7 +48,7 @@ func (c *SOAPClient) Call(ctx context.Context, doing string, f func(context.Cont
 	})
 }
 
-// Retrieve reads properties of one object: one call. An object that is gone is ErrNotFound.
+// Retrieve reads properties of one object in one call. It returns ErrNotFound if the object does not exist.
 func (c *SOAPClient) Retrieve(ctx context.Context, doing string, r inventory.Ref, properties []string, use func([]types.DynamicProperty)) error {
 	return c.Call(ctx, doing, func(ctx context.Context, rt soap.RoundTripper) error {
 		res, err := methods.RetrievePropertiesEx(ctx, rt, &types.RetrievePropertiesEx{
@@ -69,7 +69,7 @@ func (c *SOAPClient) Retrieve(ctx context.Context, doing string, r inventory.Ref
 	})
 }
 
-// RetrieveAll reads properties of objects of one kind. Those that are gone are left out.
+// RetrieveAll reads properties of objects of one type. Objects that do not exist are left out.
 func (c *SOAPClient) RetrieveAll(ctx context.Context, doing string, refs []inventory.Ref, properties []string) (map[inventory.Ref][]types.DynamicProperty, error) {
 	spec := types.PropertyFilterSpec{
 		PropSet:                       []types.PropertySpec{{Type: refs[0].Type, PathSet: properties}},

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// What can go wrong, to be matched with errors.Is. The error's text says what, where, and what to do.
+// Errors to match with errors.Is. The error text states what failed, where, and how to fix it.
 var (
 	ErrNotFound      = errors.New("not found")
 	ErrAmbiguous     = errors.New("ambiguous")
@@ -28,18 +28,18 @@ var (
 	ErrDuplicateName = errors.New("the name is taken")
 	ErrNoSnapshot    = errors.New("no such snapshot")
 	ErrNoKeyProvider = errors.New("no key provider")
-	ErrTaskFailed    = errors.New("the task failed") // every failed task, whatever else its error matches
+	ErrTaskFailed    = errors.New("the task failed") // every failed task, in addition to what its error matches
 	ErrForbidden     = errors.New("the account lacks a privilege")
 	ErrNoTools       = errors.New("VMware Tools do not run in the guest")
-	ErrUnsupported   = errors.New("the host does not support it")       // of a task only
-	ErrNoCapacity    = errors.New("no host has what the machine needs") // of a task only
+	ErrUnsupported   = errors.New("the host does not support it")       // from a task only
+	ErrNoCapacity    = errors.New("no host has what the machine needs") // from a task only
 
-	// These say in which state a virtual machine is that an operation cannot be carried out in. It may be the one that was asked for.
+	// The virtual machine is in a state in which the operation is not possible. It may already be the requested state.
 	ErrPoweredOn  = errors.New("the virtual machine is powered on")
 	ErrPoweredOff = errors.New("the virtual machine is powered off")
 	ErrUpgraded   = errors.New("the virtual hardware has that version, or a newer one")
 
-	// These say that there is no session. SessionUp follows when there is one again.
+	// There is no session. A SessionUp event follows when there is one again.
 	ErrUnreachable  = errors.New("vCenter cannot be reached")
 	ErrUnauthorized = errors.New("vCenter refuses the account")
 	ErrThumbprint   = errors.New("vCenter's certificate has another thumbprint")
@@ -47,16 +47,16 @@ var (
 	ErrConnecting   = errors.New("connecting to vCenter")
 	ErrTooMany      = errors.New("too many vCenter sessions") // no event follows
 
-	// ErrUnavailable says that vCenter is there but could not serve this call now. No event follows: try again.
+	// ErrUnavailable means that vCenter is reachable but could not serve this call. No event follows: the caller must retry.
 	ErrUnavailable = errors.New("vCenter is busy")
 )
 
-// LookupError says that a field of a specification names nothing, or too much.
+// LookupError reports that a field of a specification matches no object, or more than one.
 type LookupError struct {
 	Field  string // datacenter, computeCluster, resourcePool, folder, datastore, network, host or template
 	Value  string
 	Err    error  // ErrNotFound, ErrAmbiguous or ErrInvalid
-	Detail string // what there is, and the way out
+	Detail string // what exists, and how to fix the field
 }
 
 func (e *LookupError) Error() string {
@@ -69,7 +69,7 @@ func (e *LookupError) Error() string {
 
 func (e *LookupError) Unwrap() error { return e.Err }
 
-// Classify turns what a call answered into one of the package's errors.
+// Classify returns the error of a call as one of this package's errors.
 func Classify(err error) error {
 	var pinned *thumbprintError
 	var unknown *tls.CertificateVerificationError
@@ -91,31 +91,31 @@ func Classify(err error) error {
 	case soap.IsVimFault(err):
 		return fmt.Errorf("%w: %s", kindOfRefusal(err), faultText(soap.ToVimFault(err), ""))
 	case errors.As(err, &transport):
-		err = transport.Err // without the method and address, which say nothing to the reader
+		err = transport.Err // without the method and address, which do not help the user
 	}
 	return fmt.Errorf("%w: %w", ErrUnreachable, text.SteadyError(err))
 }
 
-// OfSession classifies what keeps a session from coming up or ended it. It matches one of sessionKinds, because nothing
-// else can be said of a session.
+// OfSession classifies the error that prevents or ended a session. The result matches one of sessionKinds, the only errors of a
+// session.
 func OfSession(err error) error {
 	err = Classify(err)
 	switch {
 	case sessionKind(err) != nil:
 		return err
-	case errors.Is(err, ErrForbidden): // vCenter's answer to the login of an account that has no role anywhere
+	case errors.Is(err, ErrForbidden): // vCenter's response to a login with an account that has no role anywhere
 		return fmt.Errorf("%w: %w", ErrUnauthorized, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
-// sessionKinds are the reasons for which there is no session.
+// sessionKinds are the errors for which there is no session.
 var sessionKinds = []error{ErrUnauthorized, ErrThumbprint, ErrUntrusted, ErrConnecting, ErrTooMany, ErrUnreachable} //nolint:gochecknoglobals // never changed
 
-// NoSession reports whether err says why there is no session. It ends by a SessionUp event.
+// NoSession reports whether err explains why there is no session. A SessionUp event follows when there is one again.
 func NoSession(err error) bool { return sessionKind(err) != nil }
 
-// OfTask turns the fault that ended a task into an error. Every one matches ErrTaskFailed, and its kind if it has one.
+// OfTask returns the fault of a failed task as an error. It always matches ErrTaskFailed, and its kind if it has one.
 func OfTask(failure types.LocalizedMethodFault) error {
 	text := faultText(failure.Fault, failure.LocalizedMessage)
 	if failure.Fault == nil {
@@ -127,7 +127,8 @@ func OfTask(failure types.LocalizedMethodFault) error {
 	return fmt.Errorf("%w: %s", ErrTaskFailed, text)
 }
 
-// kindOfRefusal is that of a call which vCenter did not accept. In the wrong state it is invalid, too.
+// kindOfRefusal returns the kind of the error of a call that vCenter rejected. A call in the wrong state matches ErrInvalid,
+// too.
 func kindOfRefusal(err error) error {
 	kind := kindOfFault(err)
 	switch {
@@ -140,7 +141,7 @@ func kindOfRefusal(err error) error {
 	}
 }
 
-// kindOfFault returns nil for a fault that has no meaning of its own here.
+// kindOfFault returns the kind of a fault, or nil if the fault has none.
 func kindOfFault(err any) error {
 	for _, known := range []struct {
 		fault types.BaseMethodFault
@@ -166,7 +167,8 @@ func kindOfFault(err any) error {
 	return kindOfPowerState(err)
 }
 
-// kindOfPowerState goes by the state that the virtual machine is in. Which one the operation requires is told in more than one way.
+// kindOfPowerState uses the current state of the virtual machine, because faults report the required state in more than one
+// way.
 func kindOfPowerState(err any) error {
 	var invalid *types.InvalidPowerState
 	if _, ok := fault.As(err, &invalid); !ok {
@@ -182,8 +184,8 @@ func kindOfPowerState(err any) error {
 	}
 }
 
-// kindOfHardwareFault tells what a host cannot do from what no host can do now. That a host is full has a fault for each thing
-// that it may lack; a device that does not start, as one that is in use, is a fault of no particular kind.
+// kindOfHardwareFault distinguishes what a host does not support from what no host can provide now. There is a fault for each
+// resource that a full host can lack. A device that does not start, for example because it is in use, has no specific fault.
 func kindOfHardwareFault(detail types.BaseMethodFault) error {
 	for _, known := range []types.BaseMethodFault{
 		&types.VirtualHardwareVersionNotSupported{}, &types.NotSupported{}, &types.DeviceNotSupported{}, &types.InvalidDeviceSpec{},
@@ -198,7 +200,7 @@ func kindOfHardwareFault(detail types.BaseMethodFault) error {
 	return nil
 }
 
-// faultText prefers what the fault itself knows to the message of the server, which is not always meant for people.
+// faultText prefers the details of the fault to the server's message, which is not always readable.
 func faultText(detail types.AnyType, message string) string {
 	var duplicate *types.DuplicateName
 	var missing *types.NoPermission
@@ -216,7 +218,8 @@ func faultText(detail types.AnyType, message string) string {
 	return message
 }
 
-// privileges says what the account needs and where. vSphere 8 lists it by object, older ones name the first.
+// privileges returns which privileges the account needs and on what object. vSphere 8 lists them by object; older versions name
+// only the first.
 func privileges(missing *types.NoPermission) string {
 	var needed []string
 	for _, entity := range missing.MissingPrivileges {
@@ -247,7 +250,7 @@ func pointer(detail types.AnyType) any {
 	return p.Interface()
 }
 
-// Redact keeps a password out of a text that is going to be shown.
+// Redact removes a password from an error text that will be shown.
 func Redact(err error, password string) error {
 	if err == nil || password == "" || !strings.Contains(err.Error(), password) {
 		return err

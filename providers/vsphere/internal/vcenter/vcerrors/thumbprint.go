@@ -16,7 +16,7 @@ type thumbprintError struct{ detail string }
 
 func (e *thumbprintError) Error() string { return e.detail }
 
-// Verify reports why a certificate is not the one with the thumbprint.
+// Verify returns an error if a certificate does not have the thumbprint.
 func Verify(pin string, chain []*x509.Certificate) error {
 	if len(chain) == 0 {
 		return &thumbprintError{"it shows no certificate"}
@@ -37,7 +37,7 @@ func Verify(pin string, chain []*x509.Certificate) error {
 	return nil
 }
 
-// distrusted says why a certificate is not accepted, and what its thumbprint is.
+// distrusted returns why a certificate is not accepted, with its thumbprint.
 func distrusted(failure *tls.CertificateVerificationError) string {
 	if len(failure.UnverifiedCertificates) == 0 {
 		return failure.Err.Error()
@@ -47,7 +47,7 @@ func distrusted(failure *tls.CertificateVerificationError) string {
 		failure.Err, colons(fmt.Sprintf("%X", sum)))
 }
 
-// PlainThumbprint is the one spelling of a thumbprint.
+// PlainThumbprint returns the canonical spelling of a thumbprint.
 func PlainThumbprint(pin string) string {
 	return strings.ToUpper(strings.NewReplacer(":", "", " ", "").Replace(pin))
 }
