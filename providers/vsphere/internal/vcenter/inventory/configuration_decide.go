@@ -9,37 +9,38 @@ import (
 	"slices"
 )
 
-// ConfigurationVerb is what is done to an item.
+// ConfigurationVerb is the kind of change made to an item.
 type ConfigurationVerb string
 
-// What is done.
+// Kinds of changes.
 const (
 	Make   ConfigurationVerb = "Make"   // it is missing
-	Change ConfigurationVerb = "Change" // the failure domain, or which hosts carry a tag, has changed since it was made
-	Repair ConfigurationVerb = "Repair" // somebody has changed or removed it
+	Change ConfigurationVerb = "Change" // the failure domain, or the set of hosts that carry a tag, changed since it was created
+	Repair ConfigurationVerb = "Repair" // another client has changed or removed it
 )
 
-// ConfigurationStep is one thing that is to be done.
+// ConfigurationStep is a single change to make.
 type ConfigurationStep struct {
 	ConfiguredWanted
 	Verb ConfigurationVerb
 	Why  string
-	// First says that nothing has been tried yet: if the item exists all the same, somebody else has just made it.
+	// First is true if the item was not tried before. If it exists nevertheless, another client has just created it.
 	First bool
 }
 
-// ConfigurationPlan is what is to be done for a zone.
+// ConfigurationPlan holds what to do for a zone.
 type ConfigurationPlan struct {
 	Steps []ConfigurationStep
-	// Drift is what somebody has changed of what was made, and is only to be reported.
+	// Drift holds changes that other clients made to created items and that must only be reported.
 	Drift []string
-	// Problems are why something cannot be made.
+	// Problems holds why items cannot be created.
 	Problems []string
-	// Records are those of what the zone uses of what was made, as they are to be before the steps are taken.
+	// Records are the records of the created items that the zone uses, as they must be stored before the steps are taken.
 	Records map[ConfiguredItem]ConfiguredRecord
 }
 
-// Decide compares what is wanted, in the order in which it is made, with what there is and what is recorded as made.
+// Decide compares the wanted items, in the order in which they are created, with what exists and with what is recorded as
+// created.
 func Decide(wanted []ConfiguredWanted, found map[ConfiguredItem]ConfiguredFound, records map[ConfiguredItem]ConfiguredRecord, repair bool) ConfigurationPlan {
 	d := decision{found: found, records: records, repair: repair, blocked: map[ConfiguredItem]bool{}, plan: ConfigurationPlan{Records: map[ConfiguredItem]ConfiguredRecord{}}}
 	for _, w := range wanted {
@@ -52,7 +53,7 @@ type decision struct {
 	found   map[ConfiguredItem]ConfiguredFound
 	records map[ConfiguredItem]ConfiguredRecord
 	repair  bool
-	blocked map[ConfiguredItem]bool // are not there and will not be
+	blocked map[ConfiguredItem]bool // items that do not exist and will not be created
 	plan    ConfigurationPlan
 }
 
@@ -60,19 +61,19 @@ func (d *decision) one(w ConfiguredWanted) {
 	is, exists := d.found[w.ConfiguredItem]
 	record, ours := d.records[w.ConfiguredItem]
 	if is.Several && !w.Adopt {
-		// vCenter lets nobody take that back, so it is no drift that can be repaired.
+		// vCenter does not allow reverting this, so it is not drift that can be repaired.
 		d.plan.Problems = append(d.plan.Problems, fmt.Sprintf(
 			"%s allows several of its tags on an object, which could be in two places then: name another category, or have it deleted and made anew", w.ConfiguredItem))
 	}
 	switch {
 	case !exists:
 		d.absent(w, record, ours)
-	case ours && !is.Foreign: // else it is somebody else's, as far as anybody can tell
+	case ours && !is.Foreign: // otherwise another owner's, as far as can be determined
 		d.compare(w, is, record)
 	}
 }
 
-// absent decides about an item that is not there.
+// absent decides about an item that does not exist.
 func (d *decision) absent(w ConfiguredWanted, record ConfiguredRecord, ours bool) {
 	made := ours && record.Made
 	switch {
@@ -93,7 +94,7 @@ func (d *decision) absent(w ConfiguredWanted, record ConfiguredRecord, ours bool
 	}
 }
 
-// keep goes on with a record while nothing can be done.
+// keep keeps a record while nothing can be done.
 func (d *decision) keep(item ConfiguredItem, record ConfiguredRecord, ours bool) {
 	d.blocked[item] = true
 	if ours {
@@ -101,7 +102,7 @@ func (d *decision) keep(item ConfiguredItem, record ConfiguredRecord, ours bool)
 	}
 }
 
-// waits reports whether something that the item is made of is not there, and is not being made either.
+// waits reports whether a prerequisite of the item neither exists nor is being created.
 func (d *decision) waits(w ConfiguredWanted) bool {
 	switch w.Kind {
 	case Rule:
@@ -114,7 +115,7 @@ func (d *decision) waits(w ConfiguredWanted) bool {
 	return false
 }
 
-// compare decides about an item that was made and is there.
+// compare decides about an item that was created and exists.
 func (d *decision) compare(w ConfiguredWanted, is ConfiguredFound, record ConfiguredRecord) {
 	difference := w.differs(is)
 	switch {
@@ -144,7 +145,7 @@ func (d *decision) drifted(w ConfiguredWanted, record ConfiguredRecord, how stri
 	d.plan.Records[w.ConfiguredItem] = record
 }
 
-// SurplusOf returns what is recorded as made and used by none of the zones whose uses are given, in the order in which it is
+// SurplusOf returns the items that are recorded as created and appear in none of uses, in the order in which they must be
 // removed.
 func SurplusOf(records map[ConfiguredItem]ConfiguredRecord, uses ...map[ConfiguredItem]bool) []ConfiguredItem {
 	var surplus []ConfiguredItem

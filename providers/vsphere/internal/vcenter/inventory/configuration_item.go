@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// ConfiguredKind is a kind of what is made.
+// ConfiguredKind is the kind of a ConfiguredItem.
 type ConfiguredKind string
 
-// The kinds, in the order in which they are made. They are removed in the opposite order.
+// The kinds, in the order in which items are created. They are removed in the opposite order.
 const (
 	HostGroup     ConfiguredKind = "HostGroup"
 	VMGroup       ConfiguredKind = "VMGroup"
@@ -22,15 +22,15 @@ const (
 	TagAttachment ConfiguredKind = "TagAttachment"
 )
 
-// ConfiguredItem is something in a vCenter that is made, or may be.
+// ConfiguredItem identifies an object in vCenter that a zone uses and that can be created for it.
 type ConfiguredItem struct {
 	Kind     ConfiguredKind
 	Name     string // of the group, rule, category or tag
 	Category string // of a tag
-	Object   string // the compute cluster of group and rule, or the object that the tag is attached to: a reference
+	Object   string // reference of the compute cluster of a group or rule, or of the object to which the tag is attached
 }
 
-// String says what it is, for people.
+// String returns a description for messages.
 func (i ConfiguredItem) String() string {
 	switch i.Kind {
 	case HostGroup:
@@ -53,7 +53,7 @@ func (i ConfiguredItem) Grouped() bool {
 	return i.Kind == HostGroup || i.Kind == VMGroup || i.Kind == Rule
 }
 
-// Privileges are those that making or changing the item takes, and removing it.
+// Privileges returns the privileges needed to create or change the item, or to remove it.
 func (i ConfiguredItem) Privileges(remove bool) string {
 	const tagging = "InventoryService.Tagging."
 	switch {
@@ -72,42 +72,42 @@ func (i ConfiguredItem) Privileges(remove bool) string {
 	}
 }
 
-// ConfiguredShape is what an item consists of. Fields that its kind does not have stay empty.
+// ConfiguredShape holds the contents of an item. Fields that its kind does not have are empty.
 type ConfiguredShape struct {
 	Hosts              []string // HostGroup: references, sorted
 	VMGroup, HostGroup string   // Rule
 	Mandatory          bool     // Rule
-	Types              []string // TagCategory: kinds of objects that its tags are for
+	Types              []string // TagCategory: types of objects that can carry its tags
 }
 
-// ConfiguredWanted is an item as it is to be.
+// ConfiguredWanted is the desired state of an item.
 type ConfiguredWanted struct {
 	ConfiguredItem
 	ConfiguredShape
-	// Adopt takes the item as it is found, whoever has made it, and makes none.
+	// Adopt uses the item as it is, even if another client created it, and never creates it.
 	Adopt bool
-	// Problem is why it cannot be made.
+	// Problem is why it cannot be created.
 	Problem string
 }
 
-// ConfiguredFound is an item as vCenter has it.
+// ConfiguredFound is the actual state of an item in vCenter.
 type ConfiguredFound struct {
 	ConfiguredShape
 	Disabled bool // Rule
 	Several  bool // TagCategory: an object may carry several of its tags
-	// Foreign is what does not say of itself that this management cluster has made it, though it could.
+	// Foreign is true if the item can carry a mark of the management cluster that created it, but does not carry ours.
 	Foreign bool
 }
 
-// ConfiguredRecord is what is known of an item that was made.
+// ConfiguredRecord holds what is recorded about an item that was created.
 type ConfiguredRecord struct {
-	// Made says that it has been seen since it was made or changed last.
+	// Made is true once the item was seen after it was last created or changed.
 	Made bool
-	// Hosts are those that the host group was given last.
+	// Hosts are the hosts last written to the host group.
 	Hosts []string
 }
 
-// differs says in which way an item is not as it is to be; "" if it is.
+// differs returns how an item differs from its desired state, or "".
 func (w ConfiguredWanted) differs(is ConfiguredFound) string {
 	switch w.Kind {
 	case HostGroup:
@@ -131,7 +131,7 @@ func (w ConfiguredWanted) differs(is ConfiguredFound) string {
 	return ""
 }
 
-// typesBeyond are the types that a category lacks. One without types is for all objects.
+// typesBeyond returns the types that a category lacks. A category without types accepts all objects.
 func (w ConfiguredWanted) typesBeyond(is ConfiguredFound) []string {
 	if len(is.Types) == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"encoding/hex"
 )
 
-// RuleName returns the name of the rule that is made for a VM group: no longer than vCenter lets it be.
+// RuleName returns the name of the rule that is created for a VM group, within vCenter's length limit.
 func RuleName(vmGroup string) string {
 	const (
 		tail    = "-rule"

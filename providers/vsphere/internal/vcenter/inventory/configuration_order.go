@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// removalOrder puts what is made of other things before them: a rule before its groups, a tag before its category.
+// removalOrder puts items before the items on which they depend: a rule before its groups, a tag before its category.
 func removalOrder(a, b ConfiguredItem) int {
 	return cmp.Or(cmp.Compare(rank(b.Kind), rank(a.Kind)), compare(a, b))
 }
@@ -21,12 +21,12 @@ func compare(a, b ConfiguredItem) int {
 	return cmp.Or(cmp.Compare(a.Category, b.Category), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Object, b.Object))
 }
 
-// CompareConfigured orders items as they are made.
+// CompareConfigured orders items in the order in which they are created.
 func CompareConfigured(a, b ConfiguredItem) int {
 	return cmp.Or(cmp.Compare(rank(a.Kind), rank(b.Kind)), compare(a, b))
 }
 
-// PartOf reports whether an item is a tag of a category, or an attachment of a tag.
+// PartOf reports whether item is a tag of a category, or an attachment of a tag.
 func PartOf(item, of ConfiguredItem) bool {
 	switch of.Kind {
 	case TagCategory:

@@ -10,36 +10,36 @@ import (
 	"strings"
 )
 
-// Configure is what of a zone is made in vCenter where it is missing.
+// Configure selects what is created in vCenter where it is missing from a zone.
 type Configure struct {
 	Region, Zone bool // category, tag and attachments
-	Groups       bool // VM group, rule, and host group if it is said of which hosts
-	// HostNames or HostTag say which hosts a host group that is made has.
+	Groups       bool // VM group, rule, and the host group if its hosts are specified
+	// HostNames or HostTag select the hosts of a host group that is created.
 	HostNames []string
 	HostTag   TagName
-	// Repair puts back what somebody has changed of what was made.
+	// Repair reverts the changes of other clients to what was created.
 	Repair bool
 }
 
-// Any reports whether anything is made.
+// Any reports whether anything is created.
 func (c Configure) Any() bool { return c.Region || c.Zone || c.Groups }
 
-// Site is where a zone is made.
+// Site is the part of the inventory in which a zone is created.
 type Site struct {
 	Spec ZoneSpec
-	// Known says that all that the zone names has been found, and can be read: else nothing can be said about it.
+	// Known is true if all objects that the zone names were found and can be read. Otherwise nothing can be decided.
 	Known   bool
-	Cluster Ref // none when the zone is none of a compute cluster
+	Cluster Ref // zero if the zone does not belong to a compute cluster
 	Has     Clustered
-	// Hosts are those of the compute cluster by name.
+	// Hosts are the hosts of the compute cluster by name.
 	Hosts map[string]Ref
 	// Region and Zone carry the tags.
 	Region, Zone []Ref
-	// Tagged are the hosts that carry the tag of the host group; the caller fills it in.
+	// Tagged are the hosts that carry the tag of the host group; set by the caller.
 	Tagged []Ref
 }
 
-// SiteOf finds where a zone is made.
+// SiteOf looks up where a zone is created.
 func SiteOf(ix *Index, spec ZoneSpec) Site {
 	ix.RLock()
 	defer ix.RUnlock()
@@ -63,7 +63,7 @@ func SiteOf(ix *Index, spec ZoneSpec) Site {
 	return site
 }
 
-// Wanted returns what the zone consists of that can be made, in the order in which it is made.
+// Wanted returns the items of the zone that can be created, in the order in which they are created.
 func (s Site) Wanted() []ConfiguredWanted {
 	if !s.Known {
 		return nil
@@ -105,14 +105,14 @@ func (s Site) groups() []ConfiguredWanted {
 	}
 }
 
-// ruledByOthers reports whether a rule that we would not make is between the groups already: it is judged, never doubled.
+// ruledByOthers reports whether a rule with another name ties the groups already. Such a rule is checked, but none is added.
 func (s Site) ruledByOthers() bool {
 	return slices.ContainsFunc(s.Has.Rules, func(rule HostRule) bool {
 		return rule.VMGroup == s.Spec.VMGroup && rule.HostGroup == s.Spec.HostGroup && rule.Name != RuleName(s.Spec.VMGroup)
 	})
 }
 
-// members are the hosts of a host group that is made, sorted.
+// members returns the sorted hosts of a host group that is created.
 func (s Site) members() (hosts []string, listed bool, problem string) {
 	c := s.Spec.Configure
 	switch {
@@ -143,7 +143,7 @@ func (s Site) members() (hosts []string, listed bool, problem string) {
 	return hosts, true, problem
 }
 
-// tagged is a tag with its category, on objects.
+// tagged returns a tag, its category and its attachments to objects.
 func tagged(tag ZoneTag, auto bool, carriers []Ref) []ConfiguredWanted {
 	if tag.Name == "" {
 		return nil
@@ -163,7 +163,7 @@ func tagged(tag ZoneTag, auto bool, carriers []Ref) []ConfiguredWanted {
 	return wanted
 }
 
-// associable is the type of the objects that a category is for.
+// associable returns the type of objects that can carry the tags of a category.
 func associable(zoneType string) string {
 	switch zoneType {
 	case "Datacenter":
@@ -175,7 +175,7 @@ func associable(zoneType string) string {
 	}
 }
 
-// Clustered returns what there is of the wanted groups and rule.
+// Clustered returns the existing ones of the wanted groups and rule.
 func (s Site) Clustered(items []ConfiguredItem) map[ConfiguredItem]ConfiguredFound {
 	found := map[ConfiguredItem]ConfiguredFound{}
 	for _, item := range items {
@@ -189,7 +189,7 @@ func (s Site) Clustered(items []ConfiguredItem) map[ConfiguredItem]ConfiguredFou
 	return found
 }
 
-// FoundIn returns a group or rule as a compute cluster has it.
+// FoundIn returns the actual state of a group or rule of a compute cluster.
 func FoundIn(has Clustered, item ConfiguredItem) (ConfiguredFound, bool) {
 	switch item.Kind {
 	case HostGroup:

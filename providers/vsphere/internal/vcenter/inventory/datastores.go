@@ -9,8 +9,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// Datastores returns the datastores that a virtual machine of a placement can be put on: the one that is named, or all that
-// a host of the placement can use. There is always one if there is no error.
+// Datastores returns the datastores on which a virtual machine of a placement can be created: the named one, or all that a host
+// of the placement can use. Without an error there is at least one.
 func Datastores(ix *Index, p Placement) ([]Ref, error) {
 	ix.RLock()
 	defer ix.RUnlock()
@@ -32,7 +32,7 @@ func Datastores(ix *Index, p Placement) ([]Ref, error) {
 		}
 		return reason
 	})
-	if err != nil && !errors.Is(err, vcerrors.ErrAmbiguous) { // that there are several is what is wanted
+	if err != nil && !errors.Is(err, vcerrors.ErrAmbiguous) { // several datastores are fine here
 		r.errs = append(r.errs, err)
 	}
 	return usable, errors.Join(r.errs...)

@@ -10,27 +10,27 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Details is what is followed of the virtual machines that somebody has asked for, and of templates that were cloned. Most
-// of a vCenter's virtual machines are nobody's here, and this is what changes most of them.
+// Details holds the properties followed for requested virtual machines and for templates that were cloned. Most virtual
+// machines of a vCenter are not managed here, and these properties cause most of their changes.
 type Details struct {
 	guest         []GuestNIC
 	tools         bool
 	changeVersion string
-	Snapshot      Ref // the current one
+	Snapshot      Ref // the current snapshot
 }
 
 // ChangeVersion is the property that changes with the configuration of a virtual machine.
 const ChangeVersion = "config.changeVersion"
 
-// DetailProperties are those of the virtual machines that somebody has asked for.
+// DetailProperties returns the properties that are followed for requested virtual machines.
 func DetailProperties() []string {
 	return []string{"guest.net", "guest.toolsRunningStatus", ChangeVersion, "snapshot.currentSnapshot"}
 }
 
-// Version changes with the configuration and the snapshots.
+// Version returns a value that changes with the configuration and the snapshots.
 func (d Details) Version() string { return d.changeVersion + "/" + d.Snapshot.Value }
 
-// Set takes over a property.
+// Set applies a property.
 func (d *Details) Set(property string, value types.AnyType) {
 	switch property {
 	case "guest.net":
@@ -44,8 +44,8 @@ func (d *Details) Set(property string, value types.AnyType) {
 	}
 }
 
-// guestNICs leaves out what is no virtual card of the machine: the bridges and tunnels of a pod network, or the interface
-// that bears the addresses of all services. They are the same on every node, or change all the time.
+// guestNICs drops interfaces that are not virtual cards of the machine: the bridges and tunnels of a pod network, or the
+// interface that holds the addresses of all services. They are the same on every node, or change all the time.
 func guestNICs(reported []types.GuestNicInfo) []GuestNIC {
 	var nics []GuestNIC
 	for _, nic := range reported {
@@ -65,8 +65,8 @@ func guestNICs(reported []types.GuestNicInfo) []GuestNIC {
 	return nics
 }
 
-// applyDetails takes over what the filter of details reports. What leaves that filter may well be there still, and what the
-// inventory does not show, because it was moved to where the account cannot look, is not reported again when it comes back.
+// applyDetails applies what the filter of details reports. An object that leaves that filter may still exist. An object that
+// left the inventory, because it was moved to where the account cannot see it, is not reported again when it returns.
 func (ix *Index) applyDetails(update types.ObjectUpdate, c *Changes) {
 	if update.Kind == types.ObjectUpdateKindLeave {
 		delete(ix.details, update.Obj)
@@ -75,7 +75,7 @@ func (ix *Index) applyDetails(update types.ObjectUpdate, c *Changes) {
 	before, known := ix.details[update.Obj]
 	now := before
 	if update.Kind == types.ObjectUpdateKindEnter {
-		now = Details{} // all that it has is reported
+		now = Details{} // all of its properties are reported
 	}
 	for _, change := range update.ChangeSet {
 		now.Set(change.Name, change.Val)
@@ -86,7 +86,7 @@ func (ix *Index) applyDetails(update types.ObjectUpdate, c *Changes) {
 		return
 	}
 	configured := known && before.changeVersion != now.changeVersion
-	before.changeVersion = now.changeVersion // says that something changed, which is not news to everyone
+	before.changeVersion = now.changeVersion // it only shows that something changed, which does not concern everyone
 	switch {
 	case !reflect.DeepEqual(before, now):
 		c.vm(m)
@@ -98,14 +98,15 @@ func (ix *Index) applyDetails(update types.ObjectUpdate, c *Changes) {
 	}
 }
 
-// SetDetailsFilter tells which filter of the stream reports details.
+// SetDetailsFilter sets the filter of the stream that reports details.
 func (ix *Index) SetDetailsFilter(filter Ref) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	ix.detailsFilter = filter
 }
 
-// VersionOf changes with the configuration and the snapshots of a virtual machine. It is "" as long as these are not followed.
+// VersionOf returns a value that changes with the configuration and the snapshots of a virtual machine, or "" while these are
+// not followed.
 func (ix *Index) VersionOf(r Ref) string {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()

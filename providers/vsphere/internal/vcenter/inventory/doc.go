@@ -1,6 +1,6 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inventory keeps a vCenter's inventory as the updates of a property collector describe it, and the tasks that are followed; finds in
-// it what placements and zones name; and decides what of a zone is made, put back and removed. It calls nobody.
+// Package inventory keeps a vCenter's inventory, as reported by a property collector, and the followed tasks. It looks up the
+// objects that placements and zones name, and decides what to create, repair and remove for a zone. It makes no calls.
 package inventory

@@ -13,10 +13,10 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Kind is a class of objects that are looked up by name among one another.
+// Kind is a class of objects whose names are looked up together.
 type Kind string
 
-// The kinds, in the words of specifications.
+// The kinds, in the terms of specifications.
 const (
 	KindDatacenter Kind = "datacenter"
 	KindCompute    Kind = "computeCluster"
@@ -26,10 +26,10 @@ const (
 	KindNetwork    Kind = "network"
 	KindHost       Kind = "host"
 	KindSwitch     Kind = "switch"
-	KindVM         Kind = "template" // a virtual machine is looked up by name only to be cloned
+	KindVM         Kind = "template" // a virtual machine is looked up by name only to clone it
 )
 
-// KindOf returns "" for a type that the index does not keep.
+// KindOf returns the kind of a managed object type, or "" for a type that the index does not keep.
 func KindOf(managedType string) Kind {
 	switch managedType {
 	case "Datacenter":
@@ -52,15 +52,15 @@ func KindOf(managedType string) Kind {
 	return ""
 }
 
-// Entity is anything in the inventory but a virtual machine. Fields that a type does not have stay empty.
+// Entity is any inventory object except a virtual machine. Fields that its type does not have are empty.
 type Entity struct {
 	Ref, Parent Ref
 	Name        string
-	changes     int // that mattered, since the session began
+	changes     int // relevant changes since the session began
 	revision    int // how often it was reported
 
 	VMFolder    Ref      // Datacenter
-	Hosts       []Ref    // compute resource: its hosts; network, datastore: the hosts that reach it
+	Hosts       []Ref    // compute resource: its hosts; network, datastore: the hosts connected to it
 	Networks    []Ref    // compute resource
 	RootPool    Ref      // compute resource
 	Groups      groupSet // cluster
@@ -76,29 +76,29 @@ type Entity struct {
 	OpaqueID, OpaqueType     string
 }
 
-// groupSet is a cluster's DRS groups and the rules that tie them.
+// groupSet holds the DRS groups of a cluster and the rules between them.
 type groupSet struct {
 	VMs, Hosts map[string][]Ref
-	of         map[Ref][]string // the same by member: names, sorted
+	of         map[Ref][]string // names by member, sorted
 	rules      []hostRule
 }
 
 type hostRule struct {
-	Name, vmGroup, hostGroup string // no host group: it keeps virtual machines away from one
+	Name, vmGroup, hostGroup string // hostGroup is empty for an anti-affinity rule
 	Enabled, Mandatory       bool
 	key                      int32
 }
 
-// Usable says whether a host can run virtual machines now.
+// Usable reports whether a host can run virtual machines now.
 func (e *Entity) Usable() bool { return e.connected && !e.Maintenance }
 
-// keepsTogether reports whether a datastore's disks have their parents there.
+// keepsTogether reports whether a disk on the datastore must have its parent on the same datastore.
 func (e *Entity) keepsTogether() bool {
 	return strings.EqualFold(e.storage, string(types.HostFileSystemVolumeFileSystemTypeVsan)) ||
 		strings.EqualFold(e.storage, string(types.HostFileSystemVolumeFileSystemTypeVVOL))
 }
 
-// names returns the name as vCenter stores it, which escapes slashes, and as people write it.
+// names returns the name as stored by vCenter, which escapes slashes, and unescaped.
 func (e *Entity) names() []string {
 	if plain := Unescape(e.Name); plain != e.Name {
 		return []string{e.Name, plain}
@@ -106,12 +106,12 @@ func (e *Entity) names() []string {
 	return []string{e.Name}
 }
 
-// Unescape returns a name as people write it.
+// Unescape returns a name without vCenter's escapes.
 func Unescape(name string) string {
 	return strings.NewReplacer("%2f", "/", "%2F", "/", "%5c", `\`, "%5C", `\`, "%25", "%").Replace(name)
 }
 
-// As reads a property. One that was unset is reported as nil and becomes the zero value.
+// As returns the value of a property. An unset property is reported as nil and becomes the zero value.
 func As[T any](value types.AnyType) T {
 	typed, _ := value.(T)
 	return typed
@@ -164,7 +164,7 @@ func (e *Entity) setDetail(property string, value types.AnyType) {
 	}
 }
 
-// hostsOf reads a list of hosts, or of a datastore's mounts that work.
+// hostsOf returns a list of hosts, or the hosts of a datastore's working mounts.
 func hostsOf(value types.AnyType) []Ref {
 	mounts, ok := value.(types.ArrayOfDatastoreHostMount)
 	if !ok {
@@ -211,9 +211,9 @@ func drsOf(value types.AnyType) drsMode {
 	return drsMode{enabled: config.Enabled != nil && *config.Enabled, behavior: string(config.DefaultVmBehavior)}
 }
 
-// BoundTo says which disk cannot be the parent of one on another datastore: vSAN and virtual volumes keep the two together, where files
-// refer to one another across datastores, and a host needs both. It returns "" if there is none. The hosts are those that may run the
-// virtual machine; without any nothing is said of them.
+// BoundTo returns why a disk of devices cannot be the parent of a disk on another datastore, or "" if all can: vSAN and virtual
+// volumes keep a disk and its parent on the same datastore. Files can refer to one another across other datastores, but a host
+// must have access to both. hosts are the candidates to run the virtual machine; if empty, their access is not checked.
 func (ix *Index) BoundTo(devices object.VirtualDeviceList, datastore Ref, hosts []Ref) string {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -235,7 +235,7 @@ func (ix *Index) BoundTo(devices object.VirtualDeviceList, datastore Ref, hosts 
 	return ""
 }
 
-// boundFrom says why disks on the datastore cannot be parents of those on another one.
+// boundFrom returns why disks on the datastore cannot be parents of disks on another one.
 func (e *Entity) boundFrom(other *Entity, hosts []Ref) string {
 	mountsBoth := func(host Ref) bool {
 		return slices.Contains(e.Hosts, host) && slices.Contains(other.Hosts, host)

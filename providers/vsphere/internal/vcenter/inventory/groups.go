@@ -9,13 +9,13 @@ import (
 	"slices"
 )
 
-// drsMode is how a cluster's DRS is set. Its zero value is switched off.
+// drsMode holds a cluster's DRS settings. The zero value means that DRS is off.
 type drsMode struct {
 	enabled  bool
 	behavior string // manual, partiallyAutomated or fullyAutomated
 }
 
-// automatic reports whether DRS itself chooses the host at power on and keeps to the rules afterwards.
+// automatic reports whether DRS chooses the host at power-on and enforces the rules afterwards.
 func (m drsMode) automatic() bool { return m.enabled && m.behavior == "fullyAutomated" }
 
 func (m drsMode) String() string {
@@ -25,7 +25,7 @@ func (m drsMode) String() string {
 	return "in mode " + cmp.Or(m.behavior, "unknown")
 }
 
-// RuleOf returns the strictest enabled rule that runs a VM group on a host group, and whether there is any at all.
+// RuleOf returns the strictest enabled rule that ties a VM group to a host group, and whether there is any rule at all.
 func (g groupSet) RuleOf(vmGroup, hostGroup string) (rule hostRule, exists bool) {
 	for _, candidate := range g.rules {
 		if candidate.vmGroup != vmGroup || candidate.hostGroup != hostGroup || hostGroup == "" {
@@ -50,8 +50,8 @@ func (r hostRule) strictness() int {
 	}
 }
 
-// Unbound says why vSphere by itself does not keep the VM group on the host group; "" when it does. Then a machine is put on
-// a host of the group explicitly.
+// Unbound returns why vSphere does not keep the VM group on the host group, or "" if it does. If it does not, machines are
+// placed on a host of the group explicitly.
 func (e *Entity) Unbound(vmGroup, hostGroup string) string {
 	rule, _ := e.Groups.RuleOf(vmGroup, hostGroup)
 	switch {
@@ -65,7 +65,7 @@ func (e *Entity) Unbound(vmGroup, hostGroup string) string {
 	return ""
 }
 
-// Load counts the virtual machines of hosts. The lock is held.
+// Load counts the virtual machines of hosts. The caller must hold the lock.
 func (ix *Index) Load(hosts []Ref) map[Ref]int {
 	count := map[Ref]int{}
 	for _, m := range ix.VMs {
@@ -76,13 +76,13 @@ func (ix *Index) Load(hosts []Ref) map[Ref]int {
 	return count
 }
 
-// Membership is a virtual machine that belongs in a group.
+// Membership is a virtual machine and the group that it must join.
 type Membership struct {
 	Group string
 	VM    Ref
 }
 
-// HasGroup reports whether a compute cluster has a group of virtual machines of that name.
+// HasGroup reports whether a compute cluster has a VM group with a name.
 func (ix *Index) HasGroup(cluster Ref, group string) bool {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -102,8 +102,8 @@ func (ix *Index) InGroup(cluster Ref, group string, vm Ref) bool {
 	return ok && slices.Contains(e.Groups.of[vm], group)
 }
 
-// MembersWith returns the members that each group shall have: nil if the joins are in already, absent if there is no
-// such group.
+// MembersWith returns the members of each group after the joins. The members are nil if all its joins are done already, and a
+// group that does not exist is absent.
 func (ix *Index) MembersWith(cluster Ref, joins []Membership) map[string][]Ref {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -131,7 +131,7 @@ func (ix *Index) MembersWith(cluster Ref, joins []Membership) map[string][]Ref {
 	return wanted
 }
 
-// StrandedOutside says why a virtual machine would run outside of its host group.
+// StrandedOutside returns why a virtual machine would run outside of its host group, or "".
 func (ix *Index) StrandedOutside(vm VM, hostGroup string) string {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// host chooses the host of a virtual machine that vSphere itself would not keep in its host group: of those that can run it
-// the one with the fewest virtual machines. Machines that start together are spread by their names.
+// host chooses the host of a virtual machine that vSphere would not keep in its host group: the usable host with the fewest
+// virtual machines. Machines that start together are spread by a hash of their names.
 func (r *resolver) host(p Placement, datastore Ref, networks []NetworkBacking) Ref {
 	if p.HostGroup == "" || r.compute == nil || r.compute.Unbound(p.VMGroup, p.HostGroup) == "" {
 		return Ref{}
@@ -43,7 +43,7 @@ func (r *resolver) host(p Placement, datastore Ref, networks []NetworkBacking) R
 	})
 }
 
-// unfit says why a host cannot take a virtual machine.
+// unfit returns why a host cannot run a virtual machine, or "".
 func (r *resolver) unfit(host, datastore Ref, networks []NetworkBacking) string {
 	e, ok := r.ix.Entities[host]
 	if !ok || !e.Usable() {

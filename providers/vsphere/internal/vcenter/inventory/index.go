@@ -17,7 +17,7 @@ import (
 // Ref is a reference to an object of vCenter.
 type Ref = types.ManagedObjectReference
 
-// Index is the inventory as the stream reported it. Its lock is never held across a call.
+// Index is the inventory as reported by the stream. Its lock is never held across a call.
 type Index struct {
 	mu       sync.RWMutex
 	Entities map[Ref]*Entity
@@ -26,18 +26,18 @@ type Index struct {
 	names    multimap // kind and name -> entities
 	waiting  map[Ref]chan Task
 
-	vmNames         machines // as in the record, so that its text is kept once
+	vmNames         machines // the keys are strings of the records, so that their text is kept once
 	instances, bios machines // by UUID in lower case
 	details         map[Ref]Details
 	detailsFilter   Ref
-	shared          *Records // with others
+	shared          *Records // shared with other indexes
 
-	incomplete []Ref // new virtual machines that are to be read
+	incomplete []Ref // new virtual machines that still have to be read
 
 	Missed missed
 }
 
-// NewIndex returns an empty index, which keeps what is equal in others with the same records once.
+// NewIndex returns an empty index that shares equal records with the other indexes of shared.
 func NewIndex(shared *Records) *Index {
 	return &Index{
 		Entities: map[Ref]*Entity{}, VMs: map[Ref]*Machine{}, tasks: map[Ref]Task{},
@@ -46,13 +46,14 @@ func NewIndex(shared *Records) *Index {
 	}
 }
 
-// RLock lets the caller read entities and vms, and call what is for those who hold the lock, until RUnlock.
+// RLock locks the index for reading. Until RUnlock the caller may read Entities and VMs, and call the functions that require
+// the lock.
 func (ix *Index) RLock() { ix.mu.RLock() }
 
-// RUnlock ends RLock.
+// RUnlock releases the lock of RLock.
 func (ix *Index) RUnlock() { ix.mu.RUnlock() }
 
-// Close lets go of what the index shares with others. Who still has the session goes on to see what it has shown.
+// Close releases what the index shares with others. Callers that still hold the session continue to see its last state.
 func (ix *Index) Close() {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -62,15 +63,15 @@ func (ix *Index) Close() {
 	ix.shared = NewRecords(ix.shared.keep)
 }
 
-// Changes is what one answer of the stream meant.
+// Changes holds the effects of one response of the stream.
 type Changes struct {
-	VMs        []Machine   // as they are now, or were before they went
-	at         map[Ref]int // where each of vms is
-	Tasks      []Task      // done, or gone before they were
+	VMs        []Machine   // as they are now, or as they were before they were deleted
+	at         map[Ref]int // the index of each in VMs
+	Tasks      []Task      // ended, or deleted before they ended
 	Gone       []Ref       // virtual machines
-	Configured []Machine   // whose configuration has changed in nothing that is shown
+	Configured []Machine   // machines with a configuration change in properties that are not followed
 	Structural bool
-	Tags       []string // by name, that were attached to something or taken off it; "" may be any
+	Tags       []string // names of the tags that were attached or detached; "" stands for any tag
 }
 
 func (c *Changes) vm(m *Machine) {
@@ -86,7 +87,7 @@ func (c *Changes) vm(m *Machine) {
 	c.VMs = append(c.VMs, *m)
 }
 
-// Apply takes over an answer of the stream.
+// Apply applies a response of the stream.
 func (ix *Index) Apply(set *types.UpdateSet) Changes {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -103,18 +104,18 @@ func (ix *Index) Apply(set *types.UpdateSet) Changes {
 	return c
 }
 
-// ApplyAt takes over what was read of an object that had this revision, unless the stream has reported it since.
+// ApplyAt applies what was read of an object at a revision, unless the stream has reported the object since.
 func (ix *Index) ApplyAt(revision int, update types.ObjectUpdate) Changes {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	var c Changes
-	if revision > 0 && ix.revisionOf(update.Obj) == revision { // what the stream does not show would never leave
+	if revision > 0 && ix.revisionOf(update.Obj) == revision { // an object that the stream does not show would never leave
 		ix.applyOne(update, &c)
 	}
 	return c
 }
 
-// Sweep drops what an answer that shows everything has not shown.
+// Sweep drops the objects that a complete response does not contain.
 func (ix *Index) Sweep(seen map[Ref]struct{}) Changes {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -129,14 +130,14 @@ func (ix *Index) Sweep(seen map[Ref]struct{}) Changes {
 	return c
 }
 
-// Revision returns how often an object was reported since it came.
+// Revision returns how often an object was reported since it appeared.
 func (ix *Index) Revision(r Ref) int {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	return ix.revisionOf(r)
 }
 
-// Shows reports whether an object of the inventory is there.
+// Shows reports whether an entity is in the inventory.
 func (ix *Index) Shows(r Ref) bool {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -144,7 +145,7 @@ func (ix *Index) Shows(r Ref) bool {
 	return ok
 }
 
-// revisionOf is how often an object was reported since it came. The lock is held.
+// revisionOf returns how often an object was reported since it appeared. The caller must hold the lock.
 func (ix *Index) revisionOf(r Ref) int {
 	if m, ok := ix.VMs[r]; ok {
 		return m.revision
@@ -182,7 +183,7 @@ func (ix *Index) applyVM(update types.ObjectUpdate, c *Changes) {
 	m.record = ix.shared.share(m.updated(update), !known)
 	m.revision++
 	if !known {
-		ix.VMs[m.Ref] = m // whose reference is the shared one
+		ix.VMs[m.Ref] = m // its reference is the shared one
 	}
 	ix.vmNames.add(m.Name, m)
 	ix.instances.add(strings.ToLower(m.InstanceUUID), m)
@@ -199,7 +200,7 @@ func (ix *Index) applyVM(update types.ObjectUpdate, c *Changes) {
 	}
 }
 
-// templateChanged reports whether a template came or went, or is found by another name.
+// templateChanged reports whether a template was added, removed, renamed or moved.
 func templateChanged(before, after *record) bool {
 	return after.Template != before.Template || before.Template && (before.Name != after.Name || before.Parent != after.Parent)
 }
@@ -250,13 +251,13 @@ func (ix *Index) applyEntity(update types.ObjectUpdate, c *Changes) {
 	}
 }
 
-// structureChanged leaves aside who is in a group of virtual machines: that changes whenever one is made.
+// structureChanged reports whether an entity changed. It ignores the members of VM groups, which change with every new machine.
 func structureChanged(before, after Entity) bool {
 	if !slices.Equal(slices.Sorted(maps.Keys(before.Groups.VMs)), slices.Sorted(maps.Keys(after.Groups.VMs))) {
 		return true
 	}
 	before.Groups.VMs, after.Groups.VMs = nil, nil
-	before.Groups.of, after.Groups.of = nil, nil // of hosts, groups.hosts tells
+	before.Groups.of, after.Groups.of = nil, nil // for hosts, Groups.Hosts is compared
 	before.revision = after.revision
 	return !reflect.DeepEqual(before, after)
 }
@@ -285,7 +286,7 @@ func (ix *Index) dropEntity(gone Ref) {
 	delete(ix.Entities, gone)
 }
 
-// multimap finds the objects that share a key. The order is that of the references, so that answers do not vary.
+// multimap maps a key to the objects that share it, ordered by reference so that results are stable.
 type multimap map[string][]Ref
 
 func (m multimap) add(key string, r Ref) {
@@ -317,7 +318,7 @@ func nameKey(kind Kind, name string) string {
 	return string(kind) + "/" + name
 }
 
-// machines finds the virtual machines that share a key, in the order of their references.
+// machines maps a key to the virtual machines that share it, ordered by reference.
 type machines map[string][]*Machine
 
 func (m machines) add(key string, one *Machine) {
@@ -326,7 +327,7 @@ func (m machines) add(key string, one *Machine) {
 		return
 	}
 	if len(m[key]) == 0 {
-		m[key] = []*Machine{one} // of nearly all there is one: no room for more
+		m[key] = []*Machine{one} // nearly all keys have one: allocate no spare capacity
 		return
 	}
 	m[key] = slices.Insert(m[key], at, one)
@@ -352,7 +353,7 @@ func refsOf(all []*Machine) []Ref {
 	return refs
 }
 
-// Named returns the objects of a name. The lock is held.
+// Named returns the objects with a name. The caller must hold the lock.
 func (ix *Index) Named(k Kind, name string) []Ref {
 	if k == KindVM {
 		return refsOf(ix.vmNames[name])
@@ -360,7 +361,7 @@ func (ix *Index) Named(k Kind, name string) []Ref {
 	return ix.names[nameKey(k, name)]
 }
 
-// ChangesOf counts the changes of objects since the session began, those of a compute cluster's hosts included.
+// ChangesOf counts the changes of objects since the session began, including those of a compute cluster's hosts.
 func (ix *Index) ChangesOf(refs ...string) int {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -383,7 +384,7 @@ func (ix *Index) ChangesOf(refs ...string) int {
 	return count
 }
 
-// Note adds the objects that are reported to those seen. What has details need not be in the inventory.
+// Note adds the reported objects to seen. It ignores details, which can belong to objects outside of the inventory.
 func (ix *Index) Note(seen map[Ref]struct{}, set *types.UpdateSet) {
 	for _, filter := range set.FilterSet {
 		if filter.Filter != (Ref{}) && filter.Filter == ix.detailsFilter {

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// find returns the one object that a value names. unfit says why a candidate cannot be used, or "".
+// find returns the one object that a value names. unfit returns why a candidate cannot be used, or "".
 func (r *resolver) find(k Kind, value string, unfit func(Ref) string) (Ref, error) {
 	var fit []Ref
 	var why []string
@@ -29,7 +29,7 @@ func (r *resolver) find(k Kind, value string, unfit func(Ref) string) (Ref, erro
 		}
 	}
 	failure := &vcerrors.LookupError{Field: string(k), Value: value}
-	if value == "*" { // stands for none
+	if value == "*" { // stands for an empty value
 		failure.Value = ""
 	}
 	switch {
@@ -46,9 +46,9 @@ func (r *resolver) find(k Kind, value string, unfit func(Ref) string) (Ref, erro
 	return Ref{}, failure
 }
 
-// candidates returns what a value may mean in the datacenter: objects of that name, which may contain slashes, else those
-// that have it for their path, else those that match it as a pattern, else the one that has it for its managed object
-// reference. A resource pool may also be meant by its compute cluster, which has one at its root.
+// candidates returns the objects of the datacenter that a value can name: objects with that name, which may contain slashes;
+// else those with that path; else those that match it as a pattern; else the one with that managed object reference. A resource
+// pool may also be named by its compute cluster, whose root pool it then is.
 func (r *resolver) candidates(k Kind, value string) []Ref {
 	found := r.among(k, r.ix.Named(k, value), func(Ref) bool { return true })
 	if len(found) > 1 && k == KindFolder {
@@ -69,8 +69,8 @@ func (r *resolver) candidates(k Kind, value string) []Ref {
 	return found
 }
 
-// byPath returns the object with a path, which may start below the datacenter's own folder for objects of the kind, else below the
-// datacenter.
+// byPath returns the object with a path, which may be relative to the datacenter's own folder for objects of the kind, or else
+// to the datacenter.
 func (r *resolver) byPath(k Kind, value string) []Ref {
 	named, absolute := r.ix.Named(k, path.Base(value)), r.absolute(k, value)
 	found := r.among(k, named, func(candidate Ref) bool {
@@ -84,7 +84,7 @@ func (r *resolver) byPath(k Kind, value string) []Ref {
 	return r.among(k, named, func(candidate Ref) bool { return fromDatacenter == r.ix.FullPath(candidate) })
 }
 
-// byPattern returns the objects whose name matches, or whose path does.
+// byPattern returns the objects whose name or path matches.
 func (r *resolver) byPattern(k Kind, value string) []Ref {
 	isPath, absolute := strings.Contains(value, "/"), r.absolute(k, value)
 	return r.among(k, r.all(k), func(candidate Ref) bool {
@@ -97,7 +97,7 @@ func (r *resolver) byPattern(k Kind, value string) []Ref {
 	})
 }
 
-// rootPools returns the pools at the root of the compute clusters that a value may mean.
+// rootPools returns the root pools of the compute clusters that a value can name.
 func (r *resolver) rootPools(value string) []Ref {
 	var found []Ref
 	for _, cluster := range r.candidates(KindCompute, value) {
@@ -121,7 +121,7 @@ func (r *resolver) byReference(k Kind, value string) []Ref {
 	return nil
 }
 
-// topmost prefers the datacenter's own folder and those directly in it, which need no path to be named.
+// topmost prefers the datacenter's own folder and its direct children, which can be named without a path.
 func (r *resolver) topmost(folders []Ref) []Ref {
 	for _, folder := range folders {
 		if folder == r.dc.VMFolder || r.ix.Entities[folder].Parent == r.dc.VMFolder {
@@ -141,7 +141,7 @@ func (r *resolver) among(k Kind, pool []Ref, is func(Ref) bool) []Ref {
 	return found
 }
 
-// absolute completes a path that starts below the datacenter's own folder for objects of a kind.
+// absolute completes a path that is relative to the datacenter's own folder for objects of a kind.
 func (r *resolver) absolute(k Kind, value string) string {
 	if r.dc == nil {
 		return absolute("/", value)
@@ -156,17 +156,18 @@ func absolute(folder, value string) string {
 	return path.Join(folder, value)
 }
 
-// RefersToDatacenter reports whether a Placement's datacenter may mean the one at an inventory path.
+// RefersToDatacenter reports whether a Placement's datacenter can refer to the datacenter at an inventory path.
 func RefersToDatacenter(value, inventoryPath string) bool {
 	return refers(cmp.Or(value, "*"), inventoryPath, "/")
 }
 
-// RefersToCluster reports whether a Placement's compute cluster may mean the one at an inventory path, in a datacenter.
+// RefersToCluster reports whether a Placement's compute cluster can refer to the compute cluster at an inventory path in a
+// datacenter.
 func RefersToCluster(value, inventoryPath, datacenter string) bool {
 	return refers(value, inventoryPath, path.Join(datacenter, top(KindCompute)))
 }
 
-// refers reads a value as candidates does: a name, a path from the root or from a folder, or a pattern of either.
+// refers interprets a value as candidates does: a name, a path from the root or from a folder, or a pattern of either.
 func refers(value, inventoryPath, folder string) bool {
 	if inventoryPath == "" {
 		return false
@@ -185,7 +186,7 @@ func refers(value, inventoryPath, folder string) bool {
 	return err == nil && matches
 }
 
-// top is the name of a datacenter's own folder for objects of a kind.
+// top returns the name of a datacenter's own folder for objects of a kind.
 func top(k Kind) string {
 	switch k {
 	case KindFolder, KindVM:
@@ -217,7 +218,7 @@ func (r *resolver) inScope(k Kind, candidate Ref) bool {
 	return false
 }
 
-// all lists the objects of a kind, in no order: there may be tens of thousands of virtual machines, and the index is locked.
+// all lists the objects of a kind, unordered: there may be tens of thousands of virtual machines, and the index is locked.
 func (r *resolver) all(k Kind) []Ref {
 	var found []Ref
 	if k == KindVM {
@@ -234,7 +235,7 @@ func (r *resolver) all(k Kind) []Ref {
 	return found
 }
 
-// templates lists what is meant to be cloned.
+// templates lists the templates.
 func (r *resolver) templates() []Ref {
 	var found []Ref
 	for candidate, m := range r.ix.VMs {
@@ -247,7 +248,7 @@ func (r *resolver) templates() []Ref {
 
 const maxListed = 5
 
-// choices lists what a field could have named.
+// choices lists the values that a field could have named.
 func (r *resolver) choices(k Kind) string {
 	var there []Ref
 	if k == KindVM {

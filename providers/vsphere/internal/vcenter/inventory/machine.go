@@ -10,7 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// PowerState of a virtual machine, in vCenter's words.
+// PowerState is the power state of a virtual machine, in vCenter's terms.
 type PowerState string
 
 // Power states.
@@ -20,19 +20,19 @@ const (
 	Suspended  PowerState = "suspended"
 )
 
-// ConnectionState says whether vCenter can manage a virtual machine, in vCenter's words.
+// ConnectionState is the connection state of a virtual machine, in vCenter's terms.
 type ConnectionState string
 
-// Connection states. Only Disconnected ends with its host's return.
+// Connection states. Only Disconnected ends when the host returns.
 const (
 	Connected    ConnectionState = "connected"
-	Disconnected ConnectionState = "disconnected" // its host is lost
-	Orphaned     ConnectionState = "orphaned"     // its host does not know it any more
+	Disconnected ConnectionState = "disconnected" // its host is not connected
+	Orphaned     ConnectionState = "orphaned"     // its host does not have it any more
 	Inaccessible ConnectionState = "inaccessible" // its files cannot be read
-	Invalid      ConnectionState = "invalid"      // its files make no sense
+	Invalid      ConnectionState = "invalid"      // its files are invalid
 )
 
-// VM is a virtual machine as the stream last reported it.
+// VM is a virtual machine as last reported by the stream.
 type VM struct {
 	Ref, Name              string
 	InstanceUUID, BiosUUID string
@@ -46,13 +46,13 @@ type VM struct {
 	Power                  PowerState
 	Template               bool
 	Connection             ConnectionState
-	Annotation             string     // its notes, or what Options.KeepNotes leaves of them
+	Annotation             string     // its notes, or the part that Options.KeepNotes keeps
 	File                   string     // its configuration file, such as [datastore] folder/name.vmx
-	ToolsRunning           bool       // as Guest
-	Guest                  []GuestNIC // of virtual machines that Candidates has returned; empty until the stream reports it
+	ToolsRunning           bool       // as in Guest
+	Guest                  []GuestNIC // for virtual machines that Candidates has returned; empty until the stream reports it
 }
 
-// GuestNIC is one of the machine's own network cards as the guest reports it.
+// GuestNIC is one of the machine's own network cards, as reported by the guest.
 type GuestNIC struct {
 	MAC, Network string
 	IPs          []string
@@ -60,20 +60,20 @@ type GuestNIC struct {
 	DeviceKey    int32
 }
 
-// Location is where a virtual machine is.
+// Location is the location of a virtual machine in the inventory.
 type Location struct {
 	Datacenter     string // inventory path
 	ComputeCluster string // inventory path
 	Host           string
-	VMGroups       []string // of the cluster, that it is a member of
-	HostGroups     []string // of the cluster, that its host is a member of
+	VMGroups       []string // VM groups of the cluster to which it belongs
+	HostGroups     []string // host groups of the cluster to which its host belongs
 }
 
-// Connected reports whether vCenter can manage the virtual machine: neither its host nor its files are lost.
+// Connected reports whether vCenter can manage the virtual machine: its host is connected and its files are accessible.
 func (v VM) Connected() bool { return v.Connection == Connected }
 
-// Whole reports whether vCenter knows who the virtual machine is. One that is being made, or whose files cannot be read,
-// may have no UUID.
+// Whole reports whether vCenter reports a UUID of the virtual machine. A machine that is being created, or whose files cannot
+// be read, may have none.
 func (v VM) Whole() bool { return v.InstanceUUID != "" || v.BiosUUID != "" }
 
 // Machine is a virtual machine or template of an index.
@@ -82,7 +82,8 @@ type Machine struct {
 	revision int // how often it was reported
 }
 
-// updated is the record after what was reported. When the virtual machine enters the stream that is all that it has.
+// updated returns the record with the reported changes. When a virtual machine enters the stream, all of its properties are
+// reported.
 func (m *Machine) updated(reported types.ObjectUpdate) record {
 	now := *m.record
 	if reported.Kind == types.ObjectUpdateKindEnter {
@@ -96,7 +97,7 @@ func (m *Machine) updated(reported types.ObjectUpdate) record {
 	return now
 }
 
-// Candidates returns the virtual machines that have the instance UUID, the BIOS UUID or the reference, each once.
+// Candidates returns the virtual machines with the instance UUID, the BIOS UUID or the reference, each once.
 func (ix *Index) Candidates(instance, bios string, recorded Ref) []VM {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -112,7 +113,7 @@ func (ix *Index) Candidates(instance, bios string, recorded Ref) []VM {
 	return found
 }
 
-// VM returns a virtual machine in the package's words. The lock is held.
+// VM returns a virtual machine. The caller must hold the lock.
 func (ix *Index) VM(r Ref) (VM, bool) {
 	m, ok := ix.VMs[r]
 	if !ok {
@@ -162,7 +163,7 @@ func (ix *Index) Path(r Ref) string {
 	return ix.Path(e.Parent) + "/" + e.Name
 }
 
-// RefString returns type and value, "" for no reference.
+// RefString returns type and value, or "" for the zero reference.
 func RefString(r Ref) string {
 	if r == (Ref{}) {
 		return ""
@@ -170,7 +171,7 @@ func RefString(r Ref) string {
 	return r.String()
 }
 
-// ParseRef reads a reference, with its type or without when there is only one that it can be.
+// ParseRef parses a reference with its type, or one of managedType without it.
 func ParseRef(managedType, s string) Ref {
 	var r Ref
 	if r.FromString(s) {
@@ -179,7 +180,7 @@ func ParseRef(managedType, s string) Ref {
 	return Ref{Type: managedType, Value: s}
 }
 
-// NameOf returns the name of an object that is there. The lock is held.
+// NameOf returns the name of an existing object. The caller must hold the lock.
 func (ix *Index) NameOf(r Ref) string {
 	if m, ok := ix.VMs[r]; ok {
 		return m.Name
@@ -187,7 +188,7 @@ func (ix *Index) NameOf(r Ref) string {
 	return ix.Entities[r].Name
 }
 
-// FullPath returns the inventory path of an object, be it a virtual machine. The lock is held.
+// FullPath returns the inventory path of an object, including virtual machines. The caller must hold the lock.
 func (ix *Index) FullPath(r Ref) string {
 	if m, ok := ix.VMs[r]; ok {
 		return ix.Path(m.Parent) + "/" + m.Name
@@ -195,7 +196,7 @@ func (ix *Index) FullPath(r Ref) string {
 	return ix.Path(r)
 }
 
-// Unfinished returns the virtual machines of a name that have no UUIDs.
+// Unfinished returns the virtual machines with a name that have no UUIDs.
 func (ix *Index) Unfinished(name string) []VM {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -208,27 +209,27 @@ func (ix *Index) Unfinished(name string) []VM {
 	return found
 }
 
-// VMOf returns the virtual machine of a reference.
+// VMOf returns the virtual machine with a reference.
 func (ix *Index) VMOf(r Ref) (VM, bool) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	return ix.VM(r)
 }
 
-// VMIn returns a virtual machine or template directly in a folder.
+// VMIn returns a virtual machine or template that is directly in a folder.
 func (ix *Index) VMIn(folder Ref, name string) (VM, bool) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	for _, m := range ix.vmNames[name] {
 		if m.Parent == folder {
-			ix.Missed.Note(name) // whoever asks waits for the name to become free
+			ix.Missed.Note(name) // the caller waits for the name to become free
 			return ix.VM(m.Ref)
 		}
 	}
 	return VM{}, false
 }
 
-// Locate returns where a virtual machine is, and nothing if it is gone.
+// Locate returns where a virtual machine is, or a zero Location if it does not exist.
 func (ix *Index) Locate(r Ref) Location {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -245,7 +246,7 @@ func (ix *Index) Locate(r Ref) Location {
 	return location
 }
 
-// ByInstanceUUID returns the virtual machine of an instance UUID. The lock is held.
+// ByInstanceUUID returns the virtual machine with an instance UUID. The caller must hold the lock.
 func (ix *Index) ByInstanceUUID(uuid string) (Ref, bool) {
 	found := ix.instances[strings.ToLower(uuid)]
 	if len(found) == 0 {

@@ -9,14 +9,15 @@ import (
 	"sync"
 )
 
-// missed holds what virtual machines were looked for by and were not there, were too many, or in the way: names, patterns
-// and UUIDs. Virtual machines come and go all the time, and only with these is it news to those who look for one.
+// missed holds the names, patterns and UUIDs of lookups of virtual machines that found none, found too many, or found one in
+// the way. Virtual machines are created and deleted all the time; only a match with one of these is an event for objects that
+// wait.
 type missed struct {
 	mu   sync.Mutex
-	what map[string]struct{} // in lower case
+	what map[string]struct{} // lower case
 }
 
-// Note remembers a name, the last part of a path, or a UUID.
+// Note records a name, the last part of a path, or a UUID.
 func (m *missed) Note(value string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -27,7 +28,7 @@ func (m *missed) Note(value string) {
 	m.what[strings.ToLower(path.Base(value))] = struct{}{}
 }
 
-// take reports whether one of the values was missed. It is not any more: who still looks for it notes it again.
+// take reports whether one of the values was missed, and removes it. A later lookup records it again.
 func (m *missed) take(values ...string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

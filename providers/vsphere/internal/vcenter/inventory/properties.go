@@ -5,9 +5,9 @@ package inventory
 
 import "github.com/vmware/govmomi/vim25/types"
 
-// Followed names the properties that the index keeps: small ones that change rarely. A cluster's groups and rules come
-// with its whole configurationEx because vCenter refuses paths into that property. Of a task its parts are named, so
-// that its progress is not reported.
+// Followed returns the properties that the index keeps: small ones that change rarely. A cluster's groups and rules come with
+// its whole configurationEx because vCenter rejects paths into that property. For tasks single properties are listed so that
+// progress is not reported.
 func Followed() []types.PropertySpec {
 	return []types.PropertySpec{
 		{Type: "Folder", PathSet: []string{"name", "parent"}},
@@ -24,14 +24,14 @@ func Followed() []types.PropertySpec {
 	}
 }
 
-// VMProperties are those of every virtual machine; see detailProperties for the others.
+// VMProperties returns the properties of every virtual machine; see DetailProperties for the others.
 func VMProperties() []string {
 	return []string{
 		"name", "parent", "summary.config", "resourcePool", "runtime.host", "runtime.powerState", "runtime.connectionState",
 	}
 }
 
-// TaskProperties are those of tasks that are followed.
+// TaskProperties returns the properties of followed tasks.
 func TaskProperties() []string {
 	return []string{"info.state", "info.descriptionId", "info.entity", "info.result", "info.error"}
 }

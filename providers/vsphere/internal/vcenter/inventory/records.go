@@ -11,7 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// record is what the index keeps of every virtual machine or template, whoever it belongs to. It never changes once it is
+// record holds what the index keeps of every virtual machine or template, managed here or not. It is immutable once it is
 // shared.
 type record struct {
 	Ref, Parent, host, pool Ref
@@ -42,8 +42,8 @@ func (r *record) set(property string, value types.AnyType) {
 	}
 }
 
-// setConfig keeps the UUIDs and the file that are known while vCenter cannot read the virtual machine's files and reports
-// none: they do not change without a new value.
+// setConfig keeps the known UUIDs and file while vCenter cannot read the virtual machine's files and reports none: they do not
+// change without a new value.
 func (r *record) setConfig(value types.AnyType) {
 	config, there := value.(types.VirtualMachineConfigSummary)
 	if !there {
@@ -55,28 +55,28 @@ func (r *record) setConfig(value types.AnyType) {
 	r.BiosUUID = cmp.Or(config.Uuid, r.BiosUUID)
 }
 
-// Records keeps what is equal for several accounts of a vCenter once. That is all that the accounts share: each has a
-// stream and an index of its own. What an account may see only vCenter can say, and the answer changes without notice; if
-// one reading served all, a tenant could be shown, and act on, virtual machines that his account has no right to.
+// Records keeps one copy of what is equal for several accounts of a vCenter. The accounts share nothing else: each has its own
+// stream and index. Only vCenter can decide what an account may see, and the permissions change without notice. If one read
+// served all accounts, a tenant could see, and act on, virtual machines without permission.
 type Records struct {
-	keep func(notes string) string // the part of a virtual machine's notes that is kept
+	keep func(notes string) string // returns the part of a virtual machine's notes to keep
 
 	mu    sync.Mutex
-	vms   map[string]*sharedRecord // by the value of the reference
-	words map[string]string        // of which there are few, in one copy each
+	vms   map[string]*sharedRecord // by the reference's value
+	words map[string]string        // strings with few distinct values, one copy each
 }
 
 type sharedRecord struct {
 	latest *record
-	users  int // indexes that have the virtual machine, be it with an older record
+	users  int // indexes that have the virtual machine, possibly with an older record
 }
 
-// NewRecords returns empty records, which keep of notes what the function leaves of them; nil keeps all.
+// NewRecords returns empty records. keep returns the part of notes to keep; if nil, notes are kept in full.
 func NewRecords(keep func(notes string) string) *Records {
 	return &Records{keep: keep, vms: map[string]*sharedRecord{}, words: map[string]string{}}
 }
 
-// share returns the record that all use which are equal to this one. The first of an index for a virtual machine is new to it.
+// share returns the record to use for all equal ones. isNew is true for the first record of a virtual machine in an index.
 func (r *Records) share(one record, isNew bool) *record {
 	if r.keep != nil {
 		one.annotation = r.keep(one.annotation)
@@ -99,7 +99,7 @@ func (r *Records) share(one record, isNew bool) *record {
 	return shared.latest
 }
 
-// release tells that an index has the virtual machine no more.
+// release records that an index no longer has the virtual machine.
 func (r *Records) release(vm Ref) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +122,7 @@ func (r *Records) intern(one *record) {
 	}
 	one.power = types.VirtualMachinePowerState(r.word(string(one.power)))
 	one.connection = types.VirtualMachineConnectionState(r.word(string(one.connection)))
-	one.annotation = strings.Clone(one.annotation) // may be a part of longer notes
+	one.annotation = strings.Clone(one.annotation) // may be a substring of longer notes
 }
 
 func (r *Records) word(w string) string {
@@ -141,7 +141,7 @@ type Shared struct {
 	of map[string]*Records
 }
 
-// Records returns those of a server.
+// Records returns the records of a server.
 func (v *Shared) Records(server string) *Records {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -154,7 +154,7 @@ func (v *Shared) Records(server string) *Records {
 	return v.of[server]
 }
 
-// Forget drops those of a server.
+// Forget drops the records of a server.
 func (v *Shared) Forget(server string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// Placement says where a virtual machine shall go, in names or inventory paths.
+// Placement holds where to place a virtual machine, as names or inventory paths.
 //
-// A value with a slash is a path: from the root, or below the datacenter's own folder of that kind ("vm", "host",
-// "datastore", "network"). A value without one is a name anywhere in the datacenter. Shell patterns are allowed.
+// A value with a slash is a path: from the root, or relative to the datacenter's own folder of that kind ("vm", "host",
+// "datastore", "network"). A value without a slash is a name anywhere in the datacenter. Shell patterns are allowed.
 type Placement struct {
 	Datacenter     string // "" or "*": the only one
 	ComputeCluster string
@@ -26,26 +26,27 @@ type Placement struct {
 
 	// VMGroup and HostGroup are the groups of a rule that keeps the virtual machine on certain hosts of ComputeCluster.
 	VMGroup, HostGroup string
-	// Name of the virtual machine spreads those that are put on hosts of HostGroup explicitly.
+	// Name is the name of the virtual machine. It spreads machines that are placed on hosts of HostGroup explicitly.
 	Name string
-	// PoolIfThere takes the root pool of ComputeCluster where that has no such ResourcePool.
+	// PoolIfThere falls back to the root pool of ComputeCluster if ResourcePool does not exist there.
 	PoolIfThere bool
 }
 
-// Resolved is a Placement in references.
+// Resolved is a Placement resolved to references.
 type Resolved struct {
 	DatacenterRef, ClusterRef, PoolRef, FolderRef, DatastoreRef string
-	// HostRef is "" where vCenter chooses: it keeps to the rule between VMGroup and HostGroup by itself, or none is asked for.
+	// HostRef is "" if vCenter chooses the host, because it enforces the rule between VMGroup and HostGroup or no rule is
+	// requested.
 	HostRef string
-	// HostRefs are those that may run the virtual machine.
+	// HostRefs are the hosts that may run the virtual machine.
 	HostRefs []Ref
-	// PoolMissed says why the root pool is taken for Placement.ResourcePool, "" where it is not.
+	// PoolMissed is why the root pool is used instead of Placement.ResourcePool, or "" if it is not.
 	PoolMissed string
 
 	Networks []NetworkBacking // in the order of Placement.Networks
 }
 
-// NetworkBacking is what a network card needs to know of its network.
+// NetworkBacking holds what a network card needs to connect to its network.
 type NetworkBacking struct {
 	Ref, Name string
 
@@ -53,7 +54,7 @@ type NetworkBacking struct {
 	OpaqueID, OpaqueType     string
 }
 
-// Resolve finds what a placement names.
+// Resolve looks up what a placement names.
 func Resolve(ix *Index, p Placement) (Resolved, error) {
 	ix.RLock()
 	defer ix.RUnlock()
@@ -86,13 +87,13 @@ func Resolve(ix *Index, p Placement) (Resolved, error) {
 	return resolved, nil
 }
 
-// Template finds what to clone by instance UUID, inventory path or name.
+// Template finds a template by instance UUID, inventory path or name.
 func Template(ix *Index, datacenter, nameOrPathOrUUID string) (VM, error) {
 	ix.RLock()
 	defer ix.RUnlock()
 	r, err := resolverOf(ix, Placement{Datacenter: datacenter})
 	if err != nil {
-		if found, byUUID := ix.ByInstanceUUID(nameOrPathOrUUID); byUUID { // which needs no datacenter
+		if found, byUUID := ix.ByInstanceUUID(nameOrPathOrUUID); byUUID { // needs no datacenter
 			vm, _ := ix.VM(found)
 			return vm, nil
 		}
@@ -111,7 +112,7 @@ func (r *resolver) template(value string) (Ref, error) {
 		return found, nil
 	}
 	found, err := r.find(KindVM, value, nil)
-	if errors.Is(err, vcerrors.ErrNotFound) && strings.HasPrefix(value, "/") { // it may lie in another datacenter
+	if errors.Is(err, vcerrors.ErrNotFound) && strings.HasPrefix(value, "/") { // it may be in another datacenter
 		if elsewhere, err := (&resolver{ix: r.ix}).find(KindVM, value, nil); err == nil {
 			return elsewhere, nil
 		}
@@ -122,19 +123,19 @@ func (r *resolver) template(value string) (Ref, error) {
 	return found, err
 }
 
-// resolver looks objects up in one datacenter and collects what is wrong. The index is locked meanwhile.
+// resolver looks up objects in one datacenter and collects the errors. The index is locked meanwhile.
 type resolver struct {
 	ix      *Index
 	dc      *Entity
-	compute *Entity // where virtual machines shall run, when that is known
-	hosts   []Ref   // where exactly: those of compute, or fewer
-	hostsOf string  // what these are the hosts of
+	compute *Entity // where virtual machines will run, if known
+	hosts   []Ref   // candidate hosts: those of compute, or fewer
+	hostsOf string  // description of what the hosts belong to
 
-	poolMissed string // why the root pool was taken for another
+	poolMissed string // why the root pool is used instead of another
 	errs       []error
 }
 
-// resolverOf starts with the datacenter and the compute cluster. Without a datacenter nothing else can be said.
+// resolverOf looks up the datacenter and the compute cluster. Without a datacenter nothing else can be resolved.
 func resolverOf(ix *Index, p Placement) (*resolver, error) {
 	r := &resolver{ix: ix}
 	dc, err := r.find(KindDatacenter, cmp.Or(p.Datacenter, "*"), nil)
@@ -158,7 +159,7 @@ func (r *resolver) runsOn(compute *Entity) {
 	}
 }
 
-// narrow leaves of the hosts those of a host group, if there is such a group.
+// narrow reduces the hosts to those of a host group, if the group exists.
 func (r *resolver) narrow(hostGroup string) (exists bool) {
 	if r.compute == nil {
 		return false
@@ -179,7 +180,7 @@ func (r *resolver) note(found Ref, err error) Ref {
 
 func (r *resolver) ref(found Ref) string { return RefString(found) }
 
-// pool also settles where virtual machines run if no compute cluster was named.
+// pool also determines where virtual machines run if no compute cluster is named.
 func (r *resolver) pool(p Placement) Ref {
 	switch {
 	case p.ResourcePool != "":
@@ -197,7 +198,7 @@ func (r *resolver) pool(p Placement) Ref {
 		r.runsOn(r.ix.Entities[found])
 	}
 	if r.compute == nil {
-		return Ref{} // has been noted
+		return Ref{} // already recorded as an error
 	}
 	return r.compute.RootPool
 }
@@ -213,7 +214,7 @@ func (r *resolver) namedPool(p Placement) Ref {
 	case p.ComputeCluster == "":
 		r.runsOn(r.ix.Above(found, KindCompute))
 	case r.compute == nil && errors.Is(err, vcerrors.ErrAmbiguous):
-		return Ref{} // the cluster, whose absence has been noted, would have told
+		return Ref{} // the compute cluster was not found, which is already recorded
 	case r.compute != nil && err != nil && p.PoolIfThere:
 		r.poolMissed = err.Error()
 		return r.compute.RootPool
@@ -232,7 +233,7 @@ func (r *resolver) datastore(value string) Ref {
 	return r.note(r.find(KindDatastore, cmp.Or(value, "*"), r.unusable))
 }
 
-// unusable says why a datastore cannot be used.
+// unusable returns why a datastore cannot be used, or "".
 func (r *resolver) unusable(candidate Ref) string {
 	store := r.ix.Entities[candidate]
 	switch {
@@ -270,7 +271,7 @@ func overlap(a, b []Ref) bool {
 	return slices.ContainsFunc(a, func(r Ref) bool { return slices.Contains(b, r) })
 }
 
-// backing returns what a network card needs to know of a network.
+// backing returns what a network card needs to connect to a network.
 func (r *resolver) backing(network *Entity) NetworkBacking {
 	b := NetworkBacking{
 		Ref: network.Ref.String(), Name: network.Name, PortgroupKey: network.PortgroupKey,

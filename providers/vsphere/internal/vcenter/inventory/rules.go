@@ -9,10 +9,10 @@ import "slices"
 type HostRule struct {
 	Name, VMGroup, HostGroup string
 	Enabled, Mandatory       bool
-	Key                      int32 // by which vCenter knows it
+	Key                      int32 // vCenter's key of the rule
 }
 
-// Rules returns the rules of a cluster between VM groups and host groups. The lock is held.
+// Rules returns the rules of a cluster between VM groups and host groups. The caller must hold the lock.
 func (e *Entity) Rules() []HostRule {
 	rules := make([]HostRule, 0, len(e.Groups.rules))
 	for _, r := range e.Groups.rules {
@@ -21,7 +21,7 @@ func (e *Entity) Rules() []HostRule {
 	return rules
 }
 
-// Clustered is what a compute cluster has of groups and rules.
+// Clustered holds the groups and rules of a compute cluster.
 type Clustered struct {
 	Name       string
 	Readable   bool
@@ -30,7 +30,7 @@ type Clustered struct {
 	Rules      []HostRule
 }
 
-// Rule returns the rule of a name.
+// Rule returns the rule with a name.
 func (c Clustered) Rule(name string) (HostRule, bool) {
 	i := slices.IndexFunc(c.Rules, func(rule HostRule) bool { return rule.Name == name })
 	if i < 0 {
@@ -39,7 +39,7 @@ func (c Clustered) Rule(name string) (HostRule, bool) {
 	return c.Rules[i], true
 }
 
-// ClusteredOf returns the groups and rules of a compute cluster, as the stream last reported them.
+// ClusteredOf returns the groups and rules of a compute cluster, as last reported by the stream.
 func (ix *Index) ClusteredOf(cluster Ref) (Clustered, bool) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -50,7 +50,7 @@ func (ix *Index) ClusteredOf(cluster Ref) (Clustered, bool) {
 	return e.Clustered(), true
 }
 
-// Clustered returns the groups and rules of a compute cluster. The lock is held; the maps are never written to.
+// Clustered returns the groups and rules of a compute cluster. The caller must hold the lock; the maps are never modified.
 func (e *Entity) Clustered() Clustered {
 	return Clustered{Name: e.Name, Readable: e.Readable, HostGroups: e.Groups.Hosts, VMGroups: e.Groups.VMs, Rules: e.Rules()}
 }
@@ -68,7 +68,7 @@ func (ix *Index) HostNames() map[string]string {
 	return names
 }
 
-// PathOf returns the inventory path of an object, or its reference if it is gone.
+// PathOf returns the inventory path of an object, or its reference if the object does not exist.
 func (ix *Index) PathOf(r Ref) string {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()

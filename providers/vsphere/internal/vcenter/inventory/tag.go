@@ -3,7 +3,7 @@
 
 package inventory
 
-// TagName is a tag and its category by name.
+// TagName holds the names of a tag and its category.
 type TagName struct{ Category, Name string }
 
 func (t TagName) String() string { return t.Category + ":" + t.Name }

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// TaskState is how far a task is, in vCenter's words.
+// TaskState is the state of a task, in vCenter's terms.
 type TaskState string
 
 // States of a task.
@@ -25,23 +25,23 @@ const (
 	TaskError   TaskState = "error"
 )
 
-// Task is a task on vCenter, whoever started it.
+// Task is a task on vCenter, including tasks started by other clients.
 type Task struct {
 	Ref    string
 	State  TaskState
 	Method string // such as VirtualMachine.clone
-	Entity string // reference of what it works on; of a clone, the template
-	Result string // reference of what it made, if anything
+	Entity string // reference of the object it works on; for a clone, the template
+	Result string // reference of the object it created, if any
 	Err    error  // why it failed: matches ErrTaskFailed and, where it applies, ErrDuplicateName, ErrNotFound or ErrForbidden
 
 	EntityRef, ResultRef Ref
-	ended                time.Time // when the session learnt of its end
+	ended                time.Time // when the session learned of its end
 }
 
-// Done says whether the task has ended.
+// Done reports whether the task has ended.
 func (t Task) Done() bool { return t.State == TaskSuccess || t.State == TaskError }
 
-// Set takes over a property.
+// Set applies a property.
 func (t *Task) Set(property string, value types.AnyType) {
 	switch property {
 	case "info.state":
@@ -52,7 +52,7 @@ func (t *Task) Set(property string, value types.AnyType) {
 		t.EntityRef = As[Ref](value)
 		t.Entity = RefString(t.EntityRef)
 	case "info.result":
-		t.ResultRef = As[Ref](value) // the results of other kinds are of no use here
+		t.ResultRef = As[Ref](value) // results of other types are not needed
 		t.Result = RefString(t.ResultRef)
 	case "info.error":
 		if failure, ok := value.(types.LocalizedMethodFault); ok {
@@ -63,13 +63,13 @@ func (t *Task) Set(property string, value types.AnyType) {
 
 func (ix *Index) applyTask(update types.ObjectUpdate, gone bool, c *Changes) {
 	task := ix.tasks[update.Obj]
-	if task.Done() { // what follows is that it leaves the view, and at last vCenter
+	if task.Done() { // afterwards it leaves the view, and finally vCenter
 		return
 	}
 	if gone {
 		if _, known := ix.tasks[update.Obj]; known {
 			delete(ix.tasks, update.Obj)
-			ix.finish(update.Obj, task, c) // whoever waits for it must ask vCenter
+			ix.finish(update.Obj, task, c) // waiters must ask vCenter
 		}
 		return
 	}
@@ -95,7 +95,7 @@ func (ix *Index) finish(r Ref, task Task, c *Changes) {
 	}
 }
 
-// AddIncomplete reports whether nobody has been told to read such virtual machines yet.
+// AddIncomplete queues a new virtual machine to be read. It reports whether the queue was empty.
 func (ix *Index) AddIncomplete(r Ref) bool {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -103,7 +103,7 @@ func (ix *Index) AddIncomplete(r Ref) bool {
 	return len(ix.incomplete) == 1
 }
 
-// TakeIncomplete returns the new virtual machines that are there and still lack something, and keeps those in mind.
+// TakeIncomplete returns the queued virtual machines that exist and are still incomplete. They stay in the queue.
 func (ix *Index) TakeIncomplete() []Ref {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -114,7 +114,7 @@ func (ix *Index) TakeIncomplete() []Ref {
 	return slices.Clone(ix.incomplete)
 }
 
-// Completeness says whether a new virtual machine is there, and whether it has all that it must have.
+// Completeness reports whether a new virtual machine exists, and whether it has all required properties.
 func (ix *Index) Completeness(r Ref) (known, complete bool) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -126,7 +126,7 @@ func (ix *Index) whole(r Ref) (known, complete bool) {
 	return known, known && m.host != (Ref{}) && m.InstanceUUID != "" && (m.Template || m.pool != (Ref{}))
 }
 
-// Track notes a task that is under way; false if it is known already.
+// Track records a running task. It returns false if the task is already known.
 func (ix *Index) Track(r Ref, task Task) bool {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -137,14 +137,14 @@ func (ix *Index) Track(r Ref, task Task) bool {
 	return true
 }
 
-// LoseTask ends a task that vCenter has forgotten. Whoever waits for it must ask.
+// LoseTask ends a task that vCenter does not have any more. Its waiters must ask vCenter.
 func (ix *Index) LoseTask(r Ref) Changes {
 	return ix.Apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{
 		ObjectSet: []types.ObjectUpdate{{Kind: types.ObjectUpdateKindLeave, Obj: r}},
 	}}})
 }
 
-// TasksUnderWay returns the tasks that are followed and have not ended.
+// TasksUnderWay returns the followed tasks that have not ended.
 func (ix *Index) TasksUnderWay() []Ref {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -158,7 +158,7 @@ func (ix *Index) TasksUnderWay() []Ref {
 	return underWay
 }
 
-// ForgetTasks drops tasks that ended so long ago.
+// ForgetTasks drops the tasks that ended longer ago than age.
 func (ix *Index) ForgetTasks(age time.Duration) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -169,7 +169,7 @@ func (ix *Index) ForgetTasks(age time.Duration) {
 	}
 }
 
-// Task returns a task that is followed.
+// Task returns a followed task.
 func (ix *Index) Task(r Ref) (Task, bool) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -177,7 +177,8 @@ func (ix *Index) Task(r Ref) (Task, bool) {
 	return task, ok
 }
 
-// AwaitTask returns a task that is followed when it has ended or is lost, and at once one that is not followed.
+// AwaitTask waits until a followed task has ended or is lost, and returns it. It returns immediately if the task is not
+// followed.
 func (ix *Index) AwaitTask(ctx context.Context, r Ref) (Task, error) {
 	done := make(chan Task, 1)
 	ix.mu.Lock()
@@ -200,7 +201,7 @@ func (ix *Index) AwaitTask(ctx context.Context, r Ref) (Task, error) {
 	}
 }
 
-// About returns the virtual machine that a task was about: the one that it made, or worked on.
+// About returns the virtual machine of a task: the one that it created, or worked on.
 func (ix *Index) About(task Task) (VM, bool) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()

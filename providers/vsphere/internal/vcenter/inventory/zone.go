@@ -12,60 +12,60 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// ZoneSpec is what a failure domain says of vSphere. Empty fields of Placement are not checked.
+// ZoneSpec holds the vSphere part of a failure domain. Empty fields of Placement are not checked.
 type ZoneSpec struct {
 	Placement
 
 	Region, Zone ZoneTag
-	// ShouldRule is content with a rule between the groups that is not mandatory.
+	// ShouldRule accepts a rule between the groups that is not mandatory.
 	ShouldRule bool
 	Template   string // "": not checked
-	// Configure is what of this is made where it is missing.
+	// Configure selects what is created where it is missing.
 	Configure Configure
 }
 
 // ZoneTag is a tag and the kind of object that carries it.
 type ZoneTag struct {
 	Name, Category string
-	Type           string // Datacenter, ComputeCluster or HostGroup: then every host of the group carries it
+	Type           string // Datacenter, ComputeCluster or HostGroup: every host of the group carries it
 }
 
-// ZoneReason says what is wrong with a zone.
+// ZoneReason is the kind of a problem of a zone.
 type ZoneReason string
 
-// What can be wrong with a zone.
+// Problems of a zone.
 const (
 	DatacenterNotFound     ZoneReason = "DatacenterNotFound"
 	ComputeClusterNotFound ZoneReason = "ComputeClusterNotFound"
 	ResourcePoolNotFound   ZoneReason = "ResourcePoolNotFound"
 	FolderNotFound         ZoneReason = "FolderNotFound"
-	DatastoreNotFound      ZoneReason = "DatastoreNotFound" // missing, not accessible, or not where the hosts are
-	NetworkNotFound        ZoneReason = "NetworkNotFound"   // missing, or not where the hosts are
+	DatastoreNotFound      ZoneReason = "DatastoreNotFound" // missing, not accessible, or not connected to the hosts
+	NetworkNotFound        ZoneReason = "NetworkNotFound"   // missing, or not connected to the hosts
 	TemplateNotFound       ZoneReason = "TemplateNotFound"
 	RegionMisconfigured    ZoneReason = "RegionMisconfigured"
 	ZoneMisconfigured      ZoneReason = "ZoneMisconfigured"
-	HostsMisconfigured     ZoneReason = "HostsMisconfigured" // host group, group of virtual machines, or their rule; it must bind
+	HostsMisconfigured     ZoneReason = "HostsMisconfigured" // host group, VM group, or the rule between them, which must be effective
 	NoUsableHost           ZoneReason = "NoUsableHost"       // all are disconnected or in maintenance mode
 )
 
-// ZoneCheck is one thing that is looked at.
+// ZoneCheck is a single check of a zone.
 type ZoneCheck struct {
 	Reason ZoneReason
-	// Condition is the type of the condition that shows the result. Checks may share one.
+	// Condition is the type of the condition that reports the result. Checks may share one.
 	Condition string
-	// Constraint is true for what the zone's own placement constraint names; all else is of the failure domain.
+	// Constraint is true for objects named by the zone's own placement constraint; the others belong to the failure domain.
 	Constraint bool
-	// Unreported is true where no event tells that the result has changed.
+	// Unreported is true if no event reports a change of the result.
 	Unreported bool
 
-	// run returns what is wrong of what the index knows.
+	// run returns the problems found in the index.
 	run func(*Inspection) []string
-	// tag returns the tag whose attachment is checked instead, which vCenter has to be asked for.
+	// tag returns the tag whose attachment is checked instead, which requires a call to vCenter.
 	tag func(ZoneSpec) ZoneTag
 }
 
-// ZoneChecks returns every check of a zone, in the order in which problems are reported: from the whole to its parts. A row
-// here is all that a check needs beside the function that does it.
+// ZoneChecks returns all checks of a zone, in the order in which problems are reported: from the whole to its parts. A new
+// check needs a row here and the function that implements it.
 func ZoneChecks() []ZoneCheck {
 	return []ZoneCheck{
 		{Reason: DatacenterNotFound, Condition: "DatacenterReady", run: looksUp("")},
@@ -82,34 +82,34 @@ func ZoneChecks() []ZoneCheck {
 	}
 }
 
-// ZoneProblem is one thing that is wrong with a zone, and what to do about it.
+// ZoneProblem is a single problem of a zone, with its resolution.
 type ZoneProblem struct {
 	Reason  ZoneReason
 	Message string
 }
 
-// ZoneReport is what was found of a zone.
+// ZoneReport holds the result of checking a zone.
 type ZoneReport struct {
-	// Problems is everything that is wrong.
+	// Problems are all problems of the zone.
 	Problems []ZoneProblem
-	// Explicit says why machines are put on hosts of the host group explicitly; "" when vSphere itself keeps them there.
+	// Explicit is why machines are placed on hosts of the host group explicitly, or "" if vSphere keeps them there.
 	Explicit string
 }
 
-// Inspection is a zone that is being checked.
+// Inspection holds the state of checking a zone.
 type Inspection struct {
 	*resolver
 	Spec ZoneSpec
-	// found is what is wrong.
+	// Found holds the problems.
 	Found map[ZoneReason][]string
-	// carriers are the objects that must carry the tag of a check.
+	// Carriers are the objects that must carry the tag of a check.
 	Carriers map[ZoneReason][]Ref
 	explicit string
-	// grouped reports whether the host group exists, if one is named.
+	// grouped is true if the host group exists, or none is named.
 	grouped bool
 }
 
-// Inspect does the checks that need nothing but the index, and notes what must carry tags.
+// Inspect runs the checks that need only the index, and records which objects must carry tags.
 func Inspect(ix *Index, spec ZoneSpec) *Inspection {
 	ix.RLock()
 	defer ix.RUnlock()
@@ -134,8 +134,8 @@ func Inspect(ix *Index, spec ZoneSpec) *Inspection {
 	return c
 }
 
-// resolveAll looks everything up that the zone names. The pool may say which compute cluster it is, and the host group which
-// hosts count: both go first.
+// resolveAll looks up everything that the zone names. The pool can determine the compute cluster, and the host group which
+// hosts count, so both go first.
 func (c *Inspection) resolveAll() {
 	spec := c.Spec
 	if spec.ResourcePool != "" {
@@ -156,7 +156,7 @@ func (c *Inspection) resolveAll() {
 	}
 }
 
-// looksUp returns a check that reports what of the kind was not found; "" stands for all that no other kind is named for.
+// looksUp returns a check that reports the lookup errors of a kind; "" selects those that belong to no other check.
 func looksUp(of Kind) func(*Inspection) []string {
 	return func(c *Inspection) []string {
 		var wrong []string
@@ -181,12 +181,11 @@ func fieldOf(err error) Kind {
 	return ""
 }
 
-// usableHost wants one host that can be used. A zone that names neither a compute cluster nor a pool is as large as its
-// datacenter.
+// usableHost checks for at least one usable host. A zone that names neither a compute cluster nor a pool spans its datacenter.
 func (c *Inspection) usableHost() []string {
 	if c.compute == nil {
 		if c.Spec.ComputeCluster != "" || c.Spec.ResourcePool != "" {
-			return nil // has been noted
+			return nil // already recorded
 		}
 		for _, compute := range c.all(KindCompute) {
 			if c.inScope(KindCompute, compute) {
@@ -206,7 +205,7 @@ func (c *Inspection) usableHost() []string {
 	return []string{fmt.Sprintf("all %d hosts of %s are disconnected or in maintenance mode", len(c.hosts), c.hostsOf)}
 }
 
-// groups wants the groups and their rule.
+// groups checks the groups and their rule.
 func (c *Inspection) groups() []string {
 	spec := c.Spec
 	if spec.VMGroup == "" && spec.HostGroup == "" {
@@ -232,7 +231,7 @@ func (c *Inspection) groups() []string {
 	return append(wrong, c.rule()...)
 }
 
-// rule wants a rule that binds, or one that does not and whose machines may be put on hosts explicitly.
+// rule checks for an effective rule, or for one that is not and whose machines may be placed on hosts explicitly.
 func (c *Inspection) rule() []string {
 	spec, cluster := c.Spec, c.compute
 	rule, exists := cluster.Groups.RuleOf(spec.VMGroup, spec.HostGroup)
@@ -252,7 +251,7 @@ func (c *Inspection) rule() []string {
 	return nil
 }
 
-// carriersOf returns the objects that must carry a tag. One that was not found has been reported already.
+// carriersOf returns the objects that must carry a tag. A missing object has been reported already.
 func (c *Inspection) carriersOf(tag ZoneTag) (objects []Ref, wrong string) {
 	switch {
 	case tag.Name == "":
@@ -275,7 +274,7 @@ func (c ZoneCheck) Wanted(spec ZoneSpec) TagName {
 	return TagName{Category: tag.Category, Name: tag.Name}
 }
 
-// Report returns what was found.
+// Report returns the result of the checks.
 func (c *Inspection) Report() ZoneReport {
 	report := ZoneReport{Explicit: c.explicit}
 	for _, check := range ZoneChecks() {
@@ -286,7 +285,7 @@ func (c *Inspection) Report() ZoneReport {
 	return report
 }
 
-// Untagged says which objects lack the tag that is wanted, and what they carry in its place.
+// Untagged returns which objects lack the wanted tag, and which tags they carry instead.
 func Untagged(ix *Index, want TagName, objects []Ref, others []TagName) string {
 	ix.RLock()
 	defer ix.RUnlock()

@@ -13,25 +13,25 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// maxTimeouts in a row without a single answer mean that the connection is dead.
+// maxTimeouts is the number of consecutive timeouts after which the connection counts as dead.
 const maxTimeouts = 3
 
-// Doubts are what calls have found that makes it questionable whether vCenter can be reached. The stream's own call may not
-// notice for minutes.
+// Doubts collects failures of other calls that question whether vCenter is reachable. The stream's own call may not notice for
+// minutes.
 type Doubts struct {
 	lose     func(error)
 	timeouts atomic.Int32
 
 	mu        sync.Mutex
 	raised    error
-	interrupt func() // ends the stream's call under way; nil without one
+	interrupt func() // ends the stream's running call; nil without one
 }
 
-// NewDoubts has none. lose ends the session, for a reason.
+// NewDoubts returns empty Doubts. lose ends the session with a cause.
 func NewDoubts(lose func(error)) *Doubts { return &Doubts{lose: lose} }
 
-// Judge decides from a call's outcome whether the session still works. A connection that failed does not end it, but gives
-// reason to try whether the stream can go on. A late answer alone is no such reason.
+// Judge decides from the result of a call whether the session still works. A failed connection does not end the session, but
+// makes the stream check whether it can resume. A single timeout does not.
 func (d *Doubts) Judge(err error) {
 	classified := vcerrors.Classify(err)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -52,7 +52,7 @@ func (d *Doubts) Judge(err error) {
 	}
 }
 
-// raise has the stream interrupted, and resumed if that is possible.
+// raise interrupts the stream, which resumes if possible.
 func (d *Doubts) raise(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,7 +62,7 @@ func (d *Doubts) raise(err error) {
 	}
 }
 
-// watch names what ends the call of the stream that is about to begin. It returns the doubt that there is already.
+// watch sets the function that ends the stream's next call. It returns the pending doubt, if any.
 func (d *Doubts) watch(interrupt func()) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +70,7 @@ func (d *Doubts) watch(interrupt func()) error {
 	return d.raised
 }
 
-// settle forgets a doubt, and returns it.
+// settle clears the pending doubt and returns it.
 func (d *Doubts) settle() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

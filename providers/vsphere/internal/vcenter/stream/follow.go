@@ -17,36 +17,36 @@ import (
 )
 
 const (
-	// addWindow is how long tasks are gathered before the stream is interrupted for them. What they do often ends the
-	// stream's call of itself.
+	// addWindow is how long tasks are collected before the stream is interrupted for them. Their effects often end the stream's
+	// call anyway.
 	addWindow = 50 * time.Millisecond
-	// lookAgain is how long the session relies on the stream before it asks for the tasks under way; the pause doubles
-	// with each look.
+	// lookAgain is how long the session relies on the stream before it reads the running tasks; the interval doubles each time,
+	// up to maxLookAgain.
 	lookAgain    = 4 * time.Second
 	maxLookAgain = 5 * time.Minute
-	// taskAge is how long the end of a task is remembered for those who ask late.
+	// taskAge is how long an ended task is kept for late callers.
 	taskAge = 10 * time.Minute
-	// crowded is how much a view may hold that has ended before it is changed for the sake of that alone.
+	// crowded is how many ended objects a view may hold before it is changed for their removal alone.
 	crowded = 100
 )
 
-// follower keeps a list view on vCenter. It has the tasks under way that the session has started or was asked about:
-// vCenter's own list of recent tasks would hold them too, but its changes need not be reported. It also has the virtual
-// machines whose details are followed.
+// follower keeps a list view on vCenter. It holds the running tasks that the session has started or looked up: vCenter's own
+// list of recent tasks would hold them too, but its changes need not be reported. It also holds the virtual machines whose
+// details are followed.
 //
-// Only the stream's goroutine changes the view, and only between two calls of the stream: that is one call for all of a
-// short time, and vcsim locks itself out for good when a view is changed while it is being reported.
+// Only the stream's goroutine changes the view, and only between two calls of the stream. Thus one call covers all changes of a
+// short time. Furthermore, vcsim deadlocks when a view is changed while it is being reported.
 type follower struct {
 	news chan struct{} // full when there is something to add
 
 	mu     sync.Mutex
 	list   listView
-	wanted map[inventory.Ref]struct{} // virtual machines in the list, or about to be
-	lookAt time.Time                  // zero: nothing is under way
+	wanted map[inventory.Ref]struct{} // virtual machines in the list, or about to be added
+	lookAt time.Time                  // zero: no task is running
 	pause  time.Duration
 }
 
-// listView is a view on vCenter, and how it is to be changed.
+// listView is a view on vCenter with its pending changes.
 type listView struct {
 	view        inventory.Ref
 	add, remove []inventory.Ref
@@ -56,7 +56,7 @@ func newFollower() *follower {
 	return &follower{news: make(chan struct{}, 1), wanted: map[inventory.Ref]struct{}{}}
 }
 
-// createView makes the view on vCenter.
+// createView creates the view on vCenter.
 func (s *Stream) createView(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, transport.Timeout)
 	defer cancel()
@@ -67,7 +67,7 @@ func (s *Stream) createView(ctx context.Context) error {
 	return err
 }
 
-// FollowTask makes a task that is under way known to those who ask, and has it added to the view.
+// FollowTask records a running task in the index, and queues it to be added to the view.
 func (s *Stream) FollowTask(r inventory.Ref, task inventory.Task) {
 	if s.index.Track(r, task) {
 		s.follower.put(r)
@@ -82,7 +82,7 @@ func (f *follower) put(task inventory.Ref) {
 	f.tell()
 }
 
-// tell has the stream's goroutine change the view. The lock is held.
+// tell makes the stream's goroutine change the view. The caller must hold the lock.
 func (f *follower) tell() {
 	select {
 	case f.news <- struct{}{}:
@@ -90,14 +90,14 @@ func (f *follower) tell() {
 	}
 }
 
-// ended has a task removed from the view when it is next changed.
+// ended removes a task from the view when the view is next changed.
 func (f *follower) ended(task inventory.Ref) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list.drop(task)
 }
 
-// want has the details of a virtual machine followed, at once or as soon as the stream has something else to report.
+// want follows the details of a virtual machine, at once or with the next response of the stream.
 func (f *follower) want(vm inventory.Ref, atOnce bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +114,7 @@ func (f *follower) want(vm inventory.Ref, atOnce bool) {
 	}
 }
 
-// unwant ends that for virtual machines that are gone.
+// unwant stops following the details of deleted virtual machines.
 func (f *follower) unwant(vms ...inventory.Ref) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,7 +126,7 @@ func (f *follower) unwant(vms ...inventory.Ref) {
 	}
 }
 
-// take returns how the view is to be changed.
+// take returns the pending changes of the view.
 func (f *follower) take() listView {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +137,7 @@ func (f *follower) take() listView {
 	return f.list.take()
 }
 
-// giveBack undoes take after a change that may not have been made. To make it twice does no harm.
+// giveBack restores the changes of take after they may have failed. Making them twice is harmless.
 func (f *follower) giveBack(undone listView) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,7 +153,7 @@ func (l *listView) drop(r inventory.Ref) {
 	}
 }
 
-// keep reports whether what was to be dropped is in the view still, and leaves it there.
+// keep cancels the pending removal of an object and reports whether there was one.
 func (l *listView) keep(r inventory.Ref) bool {
 	at := slices.Index(l.remove, r)
 	if at >= 0 {
@@ -162,7 +162,7 @@ func (l *listView) keep(r inventory.Ref) bool {
 	return at >= 0
 }
 
-// take empties the lists of changes, unless there is little to do that can wait.
+// take returns and clears the pending changes, unless they are few and can wait.
 func (l *listView) take() listView {
 	if len(l.add) == 0 && len(l.remove) < crowded {
 		return listView{}
@@ -172,7 +172,7 @@ func (l *listView) take() listView {
 	return due
 }
 
-// untilLook is how long to wait with the next look at the tasks under way.
+// untilLook returns the time until the running tasks must be read.
 func (f *follower) untilLook() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,7 +182,8 @@ func (f *follower) untilLook() time.Duration {
 	return time.Until(f.lookAt)
 }
 
-// looked sets the time of the look after one that began then. A task that has been put since is looked at in its turn.
+// looked schedules the next read of the running tasks after one that started at began. Tasks added since are read on their own
+// schedule.
 func (f *follower) looked(began time.Time, underWay bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -196,7 +197,7 @@ func (f *follower) looked(began time.Time, underWay bool) {
 	f.lookAt = time.Now().Add(f.pause)
 }
 
-// updateView adds to the view what is new and removes what has ended: at most one call.
+// updateView adds new objects to the view and removes ended ones, in at most one call.
 func (s *Stream) updateView(ctx context.Context) error {
 	s.index.ForgetTasks(taskAge)
 	change := s.follower.take()
@@ -209,13 +210,13 @@ func (s *Stream) updateView(ctx context.Context) error {
 		if r.Type == "Task" {
 			s.tell(s.index.LoseTask(r))
 		} else {
-			s.follower.unwant(r) // one that comes back is asked for again
+			s.follower.unwant(r) // if it returns, it is requested again
 		}
 	}
 	return nil
 }
 
-// changeView returns what could not be added because it is gone.
+// changeView changes the view and returns the objects that could not be added because they do not exist.
 func (s *Stream) changeView(ctx context.Context, change listView) (gone []inventory.Ref, err error) {
 	if len(change.add) == 0 && len(change.remove) == 0 {
 		return nil, nil
@@ -229,8 +230,8 @@ func (s *Stream) changeView(ctx context.Context, change listView) (gone []invent
 	return slices.DeleteFunc(res.Returnval, func(r inventory.Ref) bool { return !slices.Contains(change.add, r) }), nil
 }
 
-// lookAtTasks asks for the tasks under way, one call for all: of one the stream may have missed the last change. It
-// reports whether any had ended.
+// lookAtTasks reads the running tasks in one call, because the stream may have missed the last change of one. It reports
+// whether any had ended.
 func (s *Stream) lookAtTasks(ctx context.Context) bool {
 	began := time.Now()
 	underWay := s.index.TasksUnderWay()
@@ -247,7 +248,7 @@ func (s *Stream) lookAtTasks(ctx context.Context) bool {
 	}
 	set := &types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{}}}
 	for _, r := range underWay {
-		update := types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: r} // vCenter has forgotten it
+		update := types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: r} // vCenter does not have it any more
 		if properties, ok := read[r]; ok {
 			update = entering(r, properties)
 		}
@@ -258,8 +259,8 @@ func (s *Stream) lookAtTasks(ctx context.Context) bool {
 	return len(c.Tasks) > 0
 }
 
-// Want has the details of a virtual machine followed from now on. What is not known yet is reported by VMChanged. No guest
-// runs in one that is switched off, and the stream reports when it is switched on.
+// Want follows the details of a virtual machine from now on. Missing details are reported by VMChanged. A powered-off machine
+// runs no guest, so its details can wait: the stream reports when it is powered on.
 func (s *Stream) Want(vm inventory.Ref, power inventory.PowerState) {
 	s.follower.want(vm, power == inventory.PoweredOn)
 }

@@ -13,11 +13,10 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/transport"
 )
 
-// cloneSettles is what the stream may take to show the whole of a new virtual machine.
+// cloneSettles is how long the stream may take to show a new virtual machine completely.
 const cloneSettles = time.Second
 
-// complete has a new virtual machine read that the stream has shown half finished and does not complete: one call for
-// all of a short time.
+// complete reads new virtual machines that the stream shows only partially, in one call for all of a short time.
 func (s *Stream) complete(task inventory.Task) {
 	made := task.ResultRef
 	if task.State != inventory.TaskSuccess || made.Type != "VirtualMachine" {
@@ -52,7 +51,7 @@ func (s *Stream) Refresh(ctx context.Context, r inventory.Ref, properties ...str
 	return err
 }
 
-// refreshAll is Refresh for whole virtual machines.
+// refreshAll is Refresh for virtual machines, with all of their properties.
 func (s *Stream) refreshAll(ctx context.Context, vms []inventory.Ref) error {
 	revisions := map[inventory.Ref]int{}
 	for _, r := range vms {
@@ -65,7 +64,7 @@ func (s *Stream) refreshAll(ctx context.Context, vms []inventory.Ref) error {
 	return err
 }
 
-// entering is the update that shows all of an object.
+// entering returns the update that contains all properties of an object.
 func entering(r inventory.Ref, properties []types.DynamicProperty) types.ObjectUpdate {
 	return types.ObjectUpdate{Kind: types.ObjectUpdateKindEnter, Obj: r, ChangeSet: assigned(properties)}
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// interruption ended a call of the stream that vCenter has not answered. It says nothing of the session, nor of what the
-// stream is to report: asked for with the version of the last answer, that still comes.
+// interruption is the error of a stream call without a response from vCenter. It means nothing for the session, and no updates
+// are lost: they are returned to a call with the version of the last response.
 type interruption struct{ error }
 
 func (i *interruption) Unwrap() error { return i.error }
 
-// Interrupted reports whether the stream has only been interrupted: Resume may go on with it.
+// Interrupted reports whether the stream was only interrupted, so that Resume may continue it.
 func Interrupted(err error) bool {
 	var interrupted *interruption
 	return errors.As(err, &interrupted)
 }
 
-// streamError returns why the stream cannot go on: an interruption, or what ends the session.
+// streamError returns why the stream cannot continue: an interruption, or an error that ends the session.
 func streamError(err error) error {
 	if errors.Is(vcerrors.Classify(err), vcerrors.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
 		return &interruption{vcerrors.OfSession(err)}
@@ -34,19 +34,19 @@ func streamError(err error) error {
 	return vcerrors.OfSession(err)
 }
 
-// Resume has the stream go on where it was interrupted. It returns when the index is up to date.
+// Resume continues the stream after an interruption. It returns when the index is up to date.
 func (s *Stream) Resume(ctx context.Context) error {
-	_ = s.doubts.settle() // answered by what follows
+	_ = s.doubts.settle() // answered by the calls below
 	if !s.whole {
 		return s.reopen(ctx)
 	}
 	for more := true; more; {
 		set, err := s.wait(ctx, 0, transport.Timeout)
 		if fault.Is(err, &types.InvalidCollectorVersion{}) {
-			return s.reopen(ctx) // it has been away for too long
+			return s.reopen(ctx) // it was interrupted for too long
 		}
 		if fault.Is(err, &types.RequestCanceled{}) {
-			continue // that was meant for the call that was interrupted
+			continue // meant for the interrupted call
 		}
 		if err != nil {
 			return streamError(err)

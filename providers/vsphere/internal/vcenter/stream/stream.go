@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// maxWait is how long vCenter keeps an idle stream's call. One call in this time also keeps the session from
-	// expiring, which it does after half an hour by default.
+	// maxWait is how long vCenter holds the call of an idle stream. One call in this time also keeps the session from expiring,
+	// by default after half an hour.
 	maxWait = 5 * time.Minute
-	// waitGrace is what an answer may take beyond that before the connection is given up.
+	// waitGrace is the additional time for a response before the connection is given up.
 	waitGrace = time.Minute
-	// pageTimeout bounds one page of the first inventory.
+	// pageTimeout bounds one page of the initial inventory.
 	pageTimeout = 2 * time.Minute
-	// coalesce is the pause before the next call of the stream, so that a burst of changes shares one. It grows to
-	// maxCoalesce while one answer follows the other.
+	// coalesce is the delay before the next call of the stream, so that a burst of changes shares one. It grows to maxCoalesce
+	// while responses follow one another.
 	coalesce    = 50 * time.Millisecond
 	maxCoalesce = 4 * coalesce
 	// minOverdue and minReread bound how soon a stream is given up, and how often the inventory is read instead.
@@ -35,19 +35,19 @@ const (
 	minReread  = 300 * time.Millisecond
 )
 
-// Options are what a Stream is made of.
+// Options configures a Stream.
 type Options struct {
 	API    *transport.SOAPClient
 	Index  *inventory.Index
 	Doubts *Doubts
 	Log    *slog.Logger
-	// Report is told what changed, when the index has it.
+	// Report is called with the changes after they were applied to the index.
 	Report func(inventory.Changes)
-	// Background runs what is to be done beside the stream, unless the session is over.
+	// Background runs work concurrently with the stream, unless the session has ended.
 	Background func(func(context.Context))
 }
 
-// Stream is a property collector of vCenter and what it reports to.
+// Stream follows the inventory with a property collector of vCenter.
 type Stream struct {
 	api        *transport.SOAPClient
 	index      *inventory.Index
@@ -57,22 +57,22 @@ type Stream struct {
 	background func(func(context.Context))
 
 	collector types.ManagedObjectReference
-	position  string        // of the stream, which alone uses it
-	readTook  time.Duration // the whole inventory, the last time
-	lags      bool          // the stream was behind once
-	whole     bool          // the index has all that there was when the stream was opened
+	position  string        // version of the last response; used by the stream's goroutine only
+	readTook  time.Duration // duration of the last read of the whole inventory
+	lags      bool          // the stream was behind before
+	whole     bool          // the index holds everything that existed when the stream was opened
 	follower  *follower
 	tagEvents tagEvents
 }
 
-// New prepares a stream without calling anything.
+// New returns a Stream without calling anything.
 func New(o Options) *Stream {
 	return &Stream{
 		api: o.API, index: o.Index, doubts: o.Doubts, log: o.Log, report: o.Report, background: o.Background, follower: newFollower(),
 	}
 }
 
-// Open reads the whole inventory into the index, and reports nothing of that.
+// Open reads the whole inventory into the index without reporting it.
 func (s *Stream) Open(ctx context.Context) error {
 	if err := s.createView(ctx); err != nil {
 		return err
@@ -83,8 +83,8 @@ func (s *Stream) Open(ctx context.Context) error {
 	return s.open(ctx, func(inventory.Changes) {})
 }
 
-// open makes the property collector with its filters and reads the whole inventory, page by page. A stream that
-// was there before is given up. used is told of what each page changes.
+// open creates the property collector with its filters and reads the whole inventory, page by page. It abandons a previous
+// collector. used is called with the changes of each page.
 //
 // The inventory's filter walks from the root folder: a container view would change with every virtual machine, and vcsim
 // reports a whole view again when it changes. The filters of tasks and of details walk from one list view.
@@ -134,12 +134,12 @@ func (s *Stream) makeCollector(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.index.SetDetailsFilter(res.Returnval) // the last one's
+		s.index.SetDetailsFilter(res.Returnval) // the last one is the details filter
 	}
 	return nil
 }
 
-// listed is a filter of what is in a list view and of the kind. What is gone may be in the view for a while.
+// listed returns a filter of the objects of a kind in a list view. Deleted objects may stay in the view for a while.
 func listed(view inventory.Ref, kind string, properties []string) types.PropertyFilterSpec {
 	return types.PropertyFilterSpec{
 		ObjectSet: []types.ObjectSpec{{
@@ -152,8 +152,8 @@ func listed(view inventory.Ref, kind string, properties []string) types.Property
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// inventoryTree walks from the root folder to every object that the index keeps. Steps refer to one another by name.
-// Virtual machines in vApps, which are in no folder, are left out.
+// inventoryTree walks from the root folder to every object that the index keeps. Steps refer to one another by name. Virtual
+// machines in vApps, which are in no folder, are left out.
 func inventoryTree() []types.BaseSelectionSpec {
 	below := []string{
 		"Folder.childEntity", "Datacenter.hostFolder", "Datacenter.vmFolder", "Datacenter.datastoreFolder",
@@ -180,7 +180,7 @@ func step(kind, path string, next ...string) *types.TraversalSpec {
 	return t
 }
 
-// Follow applies what the stream reports until it is interrupted or the session is lost, and returns why.
+// Follow applies the responses of the stream until it is interrupted or the session is lost, and returns why.
 func (s *Stream) Follow(ctx context.Context) error {
 	for calm := coalesce; ; {
 		began := time.Now()
@@ -200,7 +200,7 @@ func (s *Stream) Follow(ctx context.Context) error {
 	}
 }
 
-// step takes one answer of the stream, and reports whether another page of it is to come.
+// step processes one response of the stream, and reports whether another page of it follows.
 func (s *Stream) step(ctx context.Context) (more bool, err error) {
 	if err := s.updateView(ctx); err != nil {
 		return false, err
@@ -217,13 +217,13 @@ func (s *Stream) step(ctx context.Context) (more bool, err error) {
 }
 
 var (
-	// errBehind says that the stream tells of changes much later than reading everything would.
+	// errBehind means that the stream reports changes much later than a full read would.
 	errBehind = errors.New("the stream is behind")
-	// errDoubted says that another call has failed in a way that the stream's may be about to.
+	// errDoubted means that another call failed in a way in which the stream's call may be about to fail.
 	errDoubted = errors.New("the connection is in doubt")
 )
 
-// listen waits for the stream's next answer. The call ends early, without an answer, when there are tasks to be followed.
+// listen waits for the stream's next response. The call ends early, without a response, when new tasks must be followed.
 func (s *Stream) listen(ctx context.Context) (*types.UpdateSet, error) {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
@@ -248,8 +248,8 @@ func (s *Stream) listen(ctx context.Context) (*types.UpdateSet, error) {
 	return set, err
 }
 
-// guard looks after a call of the stream: it interrupts it for new tasks, looks at tasks that it does not report, and gives
-// up on a stream that is behind.
+// guard supervises a call of the stream: it interrupts it for new tasks, reads the running tasks that the stream does not
+// report, and gives up on a stream that is behind.
 func (s *Stream) guard(ctx context.Context, over <-chan struct{}, giveUp context.CancelCauseFunc) {
 	look := time.NewTimer(s.follower.untilLook())
 	defer look.Stop()
@@ -261,7 +261,7 @@ func (s *Stream) guard(ctx context.Context, over <-chan struct{}, giveUp context
 			s.interrupt(ctx, over, giveUp)
 			return
 		case <-look.C:
-			if s.lookAtTasks(ctx) && !within(over, s.overdue()) { // it should have told, too
+			if s.lookAtTasks(ctx) && !within(over, s.overdue()) { // the stream should have reported it, too
 				giveUp(errBehind)
 				return
 			}
@@ -270,7 +270,7 @@ func (s *Stream) guard(ctx context.Context, over <-chan struct{}, giveUp context
 	}
 }
 
-// interrupt ends a call of the stream, more than once because the call may not have arrived yet.
+// interrupt ends a call of the stream. It tries repeatedly because the call may not have reached vCenter yet.
 func (s *Stream) interrupt(ctx context.Context, over <-chan struct{}, giveUp context.CancelCauseFunc) {
 	if within(over, addWindow) {
 		return
@@ -289,7 +289,7 @@ func (s *Stream) interrupt(ctx context.Context, over <-chan struct{}, giveUp con
 	giveUp(errBehind)
 }
 
-// within waits for the end of something, so long at most, and reports whether it came.
+// within waits for the end of something for at most d, and reports whether it ended.
 func within(over <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -301,8 +301,8 @@ func within(over <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// overdue is how long a stream may keep silent about what is known to have happened. Where reading the whole inventory
-// takes long, so may reporting its changes. A stream that was behind before is soon behind again.
+// overdue returns how long a stream may take to report an event that is known to have happened. If reading the whole inventory
+// takes long, reporting its changes may, too. For a stream that was behind before the limit is shorter.
 func (s *Stream) overdue() time.Duration {
 	patience := minOverdue
 	if s.lags {
@@ -311,7 +311,7 @@ func (s *Stream) overdue() time.Duration {
 	return max(patience, 10*s.readTook)
 }
 
-// catchUp opens the stream anew as long as that brings news. What has gathered in the old one is never told: vcsim reads
+// catchUp reopens the stream for as long as that yields changes. The changes queued in the old stream are dropped: vcsim reads
 // the whole inventory for each single change, and takes minutes for what a hundred virtual machines do in a few seconds.
 func (s *Stream) catchUp(ctx context.Context) error {
 	s.lags = true
@@ -332,7 +332,7 @@ func (s *Stream) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// wait asks for what happened since the last answer.
+// wait requests the changes since the last response.
 func (s *Stream) wait(ctx context.Context, patience, timeout time.Duration) (*types.UpdateSet, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -349,12 +349,12 @@ func (s *Stream) wait(ctx context.Context, patience, timeout time.Duration) (*ty
 	return res.Returnval, nil
 }
 
-// tell looks after what is followed, and reports what changed.
+// tell updates what is followed, and reports the changes.
 func (s *Stream) tell(c inventory.Changes) {
 	for _, task := range c.Tasks {
 		s.follower.ended(inventory.ParseRef("Task", task.Ref))
 		if task.State == inventory.TaskSuccess && task.ResultRef.Type == "VirtualMachine" {
-			s.Want(task.ResultRef, inventory.PoweredOff) // its owner is about to ask for it
+			s.Want(task.ResultRef, inventory.PoweredOff) // its owner is about to request it
 		}
 		s.complete(task)
 	}

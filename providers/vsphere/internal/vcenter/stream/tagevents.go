@@ -15,17 +15,17 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/transport"
 )
 
-// latestPage is the property of a collector of events that has those that came last.
+// latestPage is the property of an event collector that holds the latest events.
 const latestPage = "latestPage"
 
-// tagEvents are what vCenter writes when a tag is attached to an object or taken off it: tags are no property of what carries them,
-// so that the stream would not tell. Only the stream's goroutine uses it.
+// tagEvents follows the events that vCenter writes when a tag is attached or detached: tags are not properties of the objects
+// that carry them, so the stream does not report them. Only the stream's goroutine uses it.
 type tagEvents struct {
-	collector inventory.Ref // none: vCenter has refused one
-	last      int32         // key of the newest that is known
+	collector inventory.Ref // zero if vCenter has rejected it
+	last      int32         // key of the newest known event
 }
 
-// collectTagEvents has vCenter collect them for the session. An account that it refuses this does without.
+// collectTagEvents creates the event collector of the session. An account without the privilege does without it.
 func (s *Stream) collectTagEvents(ctx context.Context) error {
 	manager := s.api.ServiceContent.EventManager
 	if manager == nil {
@@ -43,7 +43,7 @@ func (s *Stream) collectTagEvents(ctx context.Context) error {
 	return nil
 }
 
-// followTagEvents has the property collector report them.
+// followTagEvents makes the property collector report the events.
 func (s *Stream) followTagEvents(ctx context.Context) error {
 	if s.tagEvents.collector == (inventory.Ref{}) {
 		return nil
@@ -58,7 +58,7 @@ func (s *Stream) followTagEvents(ctx context.Context) error {
 	return nil
 }
 
-// withoutTagEvents returns what is no answer of vCenter. Tags are looked at with their zone all the same, only later.
+// withoutTagEvents ignores a fault from vCenter and returns other errors. Tags are still read with their zone, only later.
 func (s *Stream) withoutTagEvents(err error) error {
 	if !soap.IsSoapFault(err) {
 		return err
@@ -68,14 +68,14 @@ func (s *Stream) withoutTagEvents(err error) error {
 	return nil
 }
 
-// apply takes over an answer of the stream.
+// apply applies a response of the stream.
 func (s *Stream) apply(set *types.UpdateSet) inventory.Changes {
 	c := s.index.Apply(set)
 	c.Tags = s.tagEvents.news(set)
 	return c
 }
 
-// news returns the names of the tags of which there are events that were not known; "" stands for any tag.
+// news returns the names of the tags with new events; "" stands for any tag.
 func (e *tagEvents) news(set *types.UpdateSet) []string {
 	var names []string
 	for _, filter := range set.FilterSet {
@@ -84,7 +84,7 @@ func (e *tagEvents) news(set *types.UpdateSet) []string {
 				continue
 			}
 			for _, change := range update.ChangeSet {
-				if strings.HasPrefix(change.Name, latestPage) { // of all of it, or of one event
+				if strings.HasPrefix(change.Name, latestPage) { // the whole page, or one event
 					names = append(names, e.of(change.Val)...)
 				}
 			}
@@ -103,7 +103,7 @@ func (e *tagEvents) of(value any) []string {
 	return nil
 }
 
-// page returns the tags of the new events of a page. When all of them are, some may have come and been pushed out already.
+// page returns the tags of the new events of a page. If all events are new, earlier ones may have been pushed out already.
 func (e *tagEvents) page(events []types.BaseEvent) []string {
 	var names []string
 	known := e.last
@@ -125,7 +125,7 @@ func (e *tagEvents) take(event types.BaseEvent, known int32) []string {
 	return []string{tagOf(event)}
 }
 
-// tagOf returns the name of the tag that an event is of. vCenter does not say of which category.
+// tagOf returns the name of the tag of an event. vCenter does not report its category.
 func tagOf(event types.BaseEvent) string {
 	if of, ok := event.(*types.EventEx); ok {
 		for _, argument := range of.Arguments {

@@ -26,7 +26,7 @@ func (s *Stream) Start(ctx context.Context, doing string, f func(context.Context
 	return task.Value, err
 }
 
-// Run starts a task for several callers and waits for it, never for one on a caller's behalf.
+// Run starts a task for several callers and waits for it. It must not be used for a single caller.
 func (s *Stream) Run(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) (inventory.Ref, error)) error {
 	started, err := s.Start(ctx, doing, f)
 	if err != nil {
@@ -43,7 +43,8 @@ func (s *Stream) Run(ctx context.Context, doing string, f func(context.Context, 
 	return task.Err
 }
 
-// LookupTask asks vCenter for a task, and follows it if it is under way. ErrNotFound means that vCenter has forgotten it.
+// LookupTask reads a task from vCenter, and follows it if it is running. ErrNotFound means that vCenter does not have the task
+// any more.
 func (s *Stream) LookupTask(ctx context.Context, r inventory.Ref) (inventory.Task, error) {
 	var task inventory.Task
 	err := s.api.Retrieve(ctx, "reading task "+r.Value, r, inventory.TaskProperties(), func(properties []types.DynamicProperty) {
