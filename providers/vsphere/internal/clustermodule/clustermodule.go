@@ -1,10 +1,10 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clustermodule decides which cluster modules a cluster has. A module keeps its virtual machines on different hosts of one
-// compute cluster, as well as that can be done. There is one for the control plane and one for each MachineDeployment, in each
-// compute cluster that has machines of them: upstream has one in all, which the machines of other compute clusters cannot join.
-// Its functions are pure.
+// Package clustermodule decides which cluster modules a cluster has. A module keeps its virtual machines on different hosts of
+// one compute cluster, best effort. There is one module for the control plane and one for each MachineDeployment, in each
+// compute cluster with machines of that owner. Upstream has a single module per owner, which machines in other compute clusters
+// cannot join. The functions of this package are pure.
 package clustermodule
 
 import (
@@ -17,14 +17,15 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// Target is what owns the machines of a module.
+// Target is the owner of a module's machines.
 type Target struct {
 	ControlPlane bool
 	Name         string
 }
 
-// TargetOf returns the owner of a machine in a cluster with a control plane of that name. Machines of no control plane and no
-// MachineDeployment have none, nor have those on another server: modules are made on the cluster's.
+// TargetOf returns the owner of a machine in a cluster whose control plane has the given name. It returns false for machines
+// without a control plane or MachineDeployment, and for those on another server: modules are created only on the cluster's
+// server.
 func TargetOf(vm *infrav1.VSphereVM, cluster *infrav1.VSphereCluster, controlPlane string) (Target, bool) {
 	if !infrav1.SameServer(vm.Spec.Server, cluster.Spec.Server) {
 		return Target{}, false
@@ -36,21 +37,21 @@ func TargetOf(vm *infrav1.VSphereVM, cluster *infrav1.VSphereCluster, controlPla
 	return Target{false, deployment}, deployment != ""
 }
 
-// CanBe reports whether modules can be in a compute resource: not on a host of its own.
+// CanBe reports whether a compute resource can have modules. A standalone host cannot.
 func CanBe(compute string) bool { return strings.HasPrefix(compute, "ClusterComputeResource:") }
 
-// Where is the compute cluster of each module of a vCenter, as far as that is known.
+// Where maps each known module of a vCenter to its compute cluster.
 type Where map[string]string
 
-// Wanted is a module that is to be there.
+// Wanted is a module that should exist.
 type Wanted struct {
 	Target
 
 	Compute string // cluster
 }
 
-// Of returns the module of a target in a compute cluster. One that vCenter does not list may be there: nothing else is known of the
-// modules of an account that sees little.
+// Of returns the module of a target in a compute cluster. A module that vCenter does not list may exist nevertheless: an
+// account with few permissions cannot see where its modules are.
 func Of(modules []infrav1.ClusterModule, wanted Wanted, where Where) (uuid string, ok bool) {
 	for _, compute := range []string{wanted.Compute, ""} {
 		i := slices.IndexFunc(modules, func(m infrav1.ClusterModule) bool {
@@ -63,7 +64,7 @@ func Of(modules []infrav1.ClusterModule, wanted Wanted, where Where) (uuid strin
 	return "", false
 }
 
-// For returns the modules that are recorded for a target.
+// For returns the modules recorded for a target.
 func For(modules []infrav1.ClusterModule, target Target) []string {
 	var recorded []string
 	for _, module := range modules {
@@ -74,16 +75,16 @@ func For(modules []infrav1.ClusterModule, target Target) []string {
 	return recorded
 }
 
-// Plan says what to do with modules.
+// Plan holds what to do with modules.
 type Plan struct {
 	Keep []infrav1.ClusterModule
-	// Remove are modules that nobody has machines for any more.
+	// Remove are the modules whose owner no longer exists.
 	Remove []infrav1.ClusterModule
 	Create []Wanted
 }
 
-// Decide compares what is recorded with what is wanted. The module of a target stays as long as that is there, also while it has no
-// machines; there is none without a machine.
+// Decide compares the recorded modules with the wanted ones. The module of a target is kept for as long as the target exists,
+// even while it has no machines, but is created only for a machine.
 func Decide(recorded []infrav1.ClusterModule, targets []Target, wanted []Wanted, where Where) Plan {
 	var plan Plan
 	for _, module := range recorded {
@@ -101,7 +102,7 @@ func Decide(recorded []infrav1.ClusterModule, targets []Target, wanted []Wanted,
 	return plan
 }
 
-// Record is what is written down of a module.
+// Record returns the API representation of a module.
 func Record(target Target, uuid string) infrav1.ClusterModule {
 	return infrav1.ClusterModule{ControlPlane: ptr.To(target.ControlPlane), TargetObjectName: target.Name, ModuleUUID: uuid}
 }

@@ -12,11 +12,11 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// Changed passes VSphereClusters whose account or vCenter may have become usable, or ceased to be: what uses the
-// cluster's account has to look again. No event of the vCenter may tell, since its session may be open already.
+// Changed passes VSphereClusters whose account or vCenter may have become usable or unusable, so that the objects that use the
+// cluster's account are reconciled again. There may be no event from the vCenter, because its session can be open already.
 func Changed() predicate.Predicate { return changed(infrav1.VSphereClusterVCenterAvailableCondition) }
 
-// ZoneChanged passes VSphereDeploymentZones in the same way: machines on another server than their cluster's use their account.
+// ZoneChanged passes VSphereDeploymentZones likewise: machines on another server than their cluster's use the zone's account.
 func ZoneChanged() predicate.Predicate {
 	return changed(infrav1.VSphereDeploymentZoneVCenterAvailableCondition)
 }

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connection gives controllers the vCenter session that an object is to use, and says in a condition's terms
-// why there is none.
+// Package connection returns the vCenter session for an object, and reports in a condition why there is none.
 package connection
 
 import (
@@ -21,12 +20,12 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// Sessions is what is needed of a vcenter.Pool.
+// Sessions is the part of vcenter.Pool that a Dialer needs.
 type Sessions interface {
 	Session(vcenter.Endpoint) (*vcenter.Session, error)
 }
 
-// Dialer finds sessions. It never waits for a vCenter: see vcenter.Pool.Session.
+// Dialer returns sessions. It never waits for a vCenter: see vcenter.Pool.Session.
 type Dialer struct {
 	Client     client.Reader
 	Identities *identity.Resolver
@@ -35,19 +34,19 @@ type Dialer struct {
 	clusters, zones users
 }
 
-// ClustersOf names the VSphereClusters that use an account, for themselves or their machines.
+// ClustersOf returns the VSphereClusters that use an account, for themselves or for their machines.
 func (d *Dialer) ClustersOf(account string) []client.ObjectKey { return d.clusters.of(account) }
 
-// ZonesOf names the deployment zones that are judged with an account.
+// ZonesOf returns the deployment zones that are checked with an account.
 func (d *Dialer) ZonesOf(account string) []client.ObjectKey { return d.zones.of(account) }
 
-// ForgetCluster drops what is known of a VSphereCluster that is gone.
+// ForgetCluster drops the state of a deleted VSphereCluster.
 func (d *Dialer) ForgetCluster(key client.ObjectKey) { d.clusters.forget(key) }
 
-// ForgetZone drops what is known of a deployment zone that is gone.
+// ForgetZone drops the state of a deleted deployment zone.
 func (d *Dialer) ForgetZone(key client.ObjectKey) { d.zones.forget(key) }
 
-// ForCluster returns the session of the cluster's own server.
+// ForCluster returns a session on the cluster's server.
 func (d *Dialer) ForCluster(ctx context.Context, cluster *infrav1.VSphereCluster) (*vcenter.Session, error) {
 	account, err := d.Identities.ForCluster(ctx, cluster)
 	if err != nil {
@@ -59,7 +58,7 @@ func (d *Dialer) ForCluster(ctx context.Context, cluster *infrav1.VSphereCluster
 	return d.open(cluster, cluster.Spec.Server, cluster.Spec.Server, cluster.Spec.Thumbprint, account)
 }
 
-// ForVM returns a session on the server of a virtual machine, which may be another than the cluster's.
+// ForVM returns a session on the server of a virtual machine, which can differ from the cluster's.
 func (d *Dialer) ForVM(ctx context.Context, cluster *infrav1.VSphereCluster, vm *infrav1.VSphereVM) (*vcenter.Session, error) {
 	zone, err := d.zoneOf(ctx, vm)
 	if err != nil {
@@ -70,7 +69,7 @@ func (d *Dialer) ForVM(ctx context.Context, cluster *infrav1.VSphereCluster, vm 
 		return nil, err
 	}
 	thumbprint := placement.Thumbprint(vm.Spec.Server, cluster, zone, vm.Spec.Thumbprint)
-	if zone == nil || thumbprint != zone.Spec.Thumbprint { // who may make zones is no tenant
+	if zone == nil || thumbprint != zone.Spec.Thumbprint { // zones are created by administrators, not by tenants
 		if err := account.Pinned(vm.Spec.Server, thumbprint); err != nil {
 			return nil, err
 		}
@@ -78,8 +77,8 @@ func (d *Dialer) ForVM(ctx context.Context, cluster *infrav1.VSphereCluster, vm 
 	return d.open(cluster, why, vm.Spec.Server, thumbprint, account)
 }
 
-// accountFor is the cluster's account, except on another server than the cluster's: there the account of the zone's identityRef comes
-// first, if that may be used from the cluster's namespace.
+// accountFor returns the cluster's account. For a server other than the cluster's, the account of the zone's identityRef takes
+// precedence if the cluster's namespace may use it.
 func (d *Dialer) accountFor(ctx context.Context, cluster *infrav1.VSphereCluster, zone *infrav1.VSphereDeploymentZone, server string) (
 	account identity.Account, why string, err error,
 ) {
@@ -93,7 +92,7 @@ func (d *Dialer) accountFor(ctx context.Context, cluster *infrav1.VSphereCluster
 	return account, server, err
 }
 
-// zoneOf is the deployment zone that a virtual machine was placed in, nil when there is none, or none any more.
+// zoneOf returns the deployment zone in which a virtual machine was placed, or nil if there is none or it was deleted.
 func (d *Dialer) zoneOf(ctx context.Context, vm *infrav1.VSphereVM) (*infrav1.VSphereDeploymentZone, error) {
 	name := vm.Spec.Placement.FailureDomain
 	if name == "" {
@@ -109,7 +108,7 @@ func (d *Dialer) zoneOf(ctx context.Context, vm *infrav1.VSphereVM) (*infrav1.VS
 	return zone, nil
 }
 
-// open returns a session, and notes that the cluster has to know what becomes of the account.
+// open returns a session, and records that the cluster uses the account.
 func (d *Dialer) open(cluster *infrav1.VSphereCluster, why, server, thumbprint string, account identity.Account) (*vcenter.Session, error) {
 	endpoint, err := endpoint(server, thumbprint, account)
 	if err != nil {
@@ -120,7 +119,8 @@ func (d *Dialer) open(cluster *infrav1.VSphereCluster, why, server, thumbprint s
 	return d.Sessions.Session(endpoint)
 }
 
-// endpoint is the account on the server, if the account may be sent there. However the server is spelled, its sessions are the same.
+// endpoint returns the endpoint of the account on the server, if the account may be sent there. All spellings of a server share
+// sessions.
 func endpoint(server, thumbprint string, account identity.Account) (vcenter.Endpoint, error) {
 	address := infrav1.ServerAddress(server)
 	if address == "" && server != "" {
@@ -129,7 +129,7 @@ func endpoint(server, thumbprint string, account identity.Account) (vcenter.Endp
 	return vcenter.Endpoint{Server: address, Thumbprint: thumbprint, Username: account.Username, Password: account.Password}, account.For(server)
 }
 
-// Condition says in a VCenterAvailable condition whether there is a session.
+// Condition returns the VCenterAvailable condition that reports whether there is a session.
 func Condition(err error) metav1.Condition {
 	condition := metav1.Condition{Type: infrav1.VSphereClusterVCenterAvailableCondition, Status: metav1.ConditionTrue, Reason: infrav1.VSphereClusterVCenterAvailableReason}
 	if err == nil {
@@ -159,18 +159,18 @@ func reason(err error) string {
 	}
 }
 
-// Waits reports whether err ends by an event: vCenter answers again, or the user repairs an identity. Other errors are
-// failures of the API server, after which the reconcile must run again.
+// Waits reports whether an event follows when err is resolved: vCenter becomes available again, or the user fixes an identity.
+// Other errors are failures of the API server, after which the reconcile must be retried.
 func Waits(err error) bool {
 	return vcenter.NoSession(err) || errors.Is(err, identity.ErrNotUsable)
 }
 
-// askAgain is how often an account that vCenter refuses is asked for: see vcenter.Pool.Session. It may have been unlocked,
-// of which no event tells, and five failures in three minutes would lock it. So often it is seen, too, whether a namespace that has
-// too many sessions has fewer: another one ends when nobody has asked for it for a while.
+// askAgain is the retry interval for an account that vCenter rejects: see vcenter.Pool.Session. The account may have been
+// unlocked, which no event reports; a shorter interval would lock it, as five failures in three minutes do. It is also the
+// interval to check whether a namespace with too many sessions has fewer: a session ends when it was not requested for a while.
 const askAgain = 2 * time.Minute
 
-// AskAgain returns when to look for a session again although no event says so; 0 when one will.
+// AskAgain returns when to request a session again if no event follows, or 0 if one does.
 func AskAgain(err error) time.Duration {
 	if errors.Is(err, vcenter.ErrUnauthorized) || errors.Is(err, vcenter.ErrTooMany) {
 		return askAgain

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// users remembers who has asked for the session of which account, so that its end concerns those alone. It is built anew
-// after a restart, because a controller reconciles every object once when it starts. Its zero value is ready to use.
+// users tracks which objects requested the session of which account, so that only those are notified when it ends. It is
+// rebuilt after a restart, because a controller reconciles every object once when it starts. The zero value is ready to use.
 type users struct {
 	mu sync.Mutex
 	// byAccount has the keys of vcenter.Endpoint.Account.
@@ -18,14 +18,14 @@ type users struct {
 	account   map[use]string
 }
 
-// use is one reason for which an object asks for an account: a VSphereCluster may have machines on several servers, and
-// a zone may be judged with the accounts of several clusters.
+// use is one reason for which an object requests an account: a VSphereCluster can have machines on several servers, and a zone
+// can be checked with the accounts of several clusters.
 type use struct {
 	by  client.ObjectKey
 	why string
 }
 
-// note replaces the account that was used for the same reason before.
+// note records the account of a use and replaces the previous one.
 func (u *users) note(by client.ObjectKey, why, account string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -54,7 +54,7 @@ func (u *users) drop(one use, account string) {
 	delete(u.account, one)
 }
 
-// of names each user once.
+// of returns each user of an account once.
 func (u *users) of(account string) []client.ObjectKey {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -69,7 +69,7 @@ func (u *users) of(account string) []client.ObjectKey {
 	return keys
 }
 
-// forget drops an object that is gone.
+// forget drops a deleted object.
 func (u *users) forget(by client.ObjectKey) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

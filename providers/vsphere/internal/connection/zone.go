@@ -19,10 +19,10 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// ForZone returns the session with which a deployment zone is to be judged, and whose account that is: the one of its own
-// identityRef, else the manager's, else that of the oldest VSphereCluster that selects it. All clusters share the verdict,
-// and another account may see less. So while the account cannot be used the zone is not judged at all; only an account of
-// the manager's that the vCenter refuses, and that has never judged the zone, is taken for one of another vCenter.
+// ForZone returns the session with which to check a deployment zone, and the kind of its account: the account of the zone's
+// identityRef, else the manager's, else that of the oldest VSphereCluster that selects the zone. All clusters share the result,
+// and another account may see less. Therefore the zone is not checked while its account cannot be used. The exception is a
+// manager's account that the vCenter rejects and that has never checked the zone: it is assumed to belong to another vCenter.
 func (d *Dialer) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (*vcenter.Session, infrav1.ZoneAccount, error) {
 	oldest, err := d.oldestOf(ctx, zone)
 	if err != nil {
@@ -44,9 +44,9 @@ func (d *Dialer) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZon
 	return session, infrav1.ClusterAccount, err
 }
 
-// thumbprint is that of the zone, else that of a cluster on the same vCenter. With the manager's account a cluster that has
-// no identityRef goes there as well. An identityRef's account goes only to a vCenter that the zone, or an authority, vouches
-// for: a tenant shall not decide where it is shown.
+// thumbprint returns the thumbprint of the zone, else that of a cluster on the same vCenter. The manager's account of a cluster
+// without an identityRef is sent there as well. The account of an identityRef is sent only to a vCenter for which the zone or
+// an authority vouches: a tenant must not decide where it is sent.
 func thumbprint(zone *infrav1.VSphereDeploymentZone, oldest *infrav1.VSphereCluster) string {
 	if zone.Spec.Thumbprint == "" && oldest != nil && infrav1.SameServer(oldest.Spec.Server, zone.Spec.Server) {
 		return oldest.Spec.Thumbprint
@@ -82,7 +82,7 @@ func (d *Dialer) asTenant(ctx context.Context, zone *infrav1.VSphereDeploymentZo
 	return session, err
 }
 
-// judge returns the session of an account on the zone's server, and notes that the zone has to know what becomes of it.
+// judge returns a session of the account on the zone's server, and records that the zone uses the account.
 func (d *Dialer) judge(zone *infrav1.VSphereDeploymentZone, whose infrav1.ZoneAccount, thumbprint string, account identity.Account, tenant string) (*vcenter.Session, error) {
 	own, err := endpoint(zone.Spec.Server, thumbprint, account)
 	if err != nil {
@@ -93,7 +93,7 @@ func (d *Dialer) judge(zone *infrav1.VSphereDeploymentZone, whose infrav1.ZoneAc
 	return d.Sessions.Session(own)
 }
 
-// passesOn reports whether the manager's account is none for this zone: there is none, or the vCenter does not know it.
+// passesOn reports whether the manager's account does not apply to this zone: there is none, or the vCenter rejects it.
 func passesOn(err error, zone *infrav1.VSphereDeploymentZone) bool {
 	if zone.Status.CheckedBy == infrav1.ManagerAccount {
 		return errors.Is(err, fs.ErrNotExist)
@@ -101,10 +101,10 @@ func passesOn(err error, zone *infrav1.VSphereDeploymentZone) bool {
 	return errors.Is(err, identity.ErrNotUsable) || errors.Is(err, vcenter.ErrUnauthorized)
 }
 
-// oldestOf is the oldest VSphereCluster that selects the zone, nil when there is none. Those that join do not change it.
+// oldestOf returns the oldest VSphereCluster that selects the zone, or nil. Clusters created later do not change it.
 func (d *Dialer) oldestOf(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (*infrav1.VSphereCluster, error) {
 	all := &infrav1.VSphereClusterList{}
-	if err := d.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil { // they are only looked at, but for the one that is returned
+	if err := d.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil { // read-only; the result is copied
 		return nil, fmt.Errorf("listing VSphereClusters: %w", err)
 	}
 	selecting := slices.DeleteFunc(all.Items, func(cluster infrav1.VSphereCluster) bool {
@@ -119,7 +119,7 @@ func (d *Dialer) oldestOf(ctx context.Context, zone *infrav1.VSphereDeploymentZo
 	return oldest.DeepCopy(), nil
 }
 
-// tenantsError keeps to itself which tenant's account cannot be used, and why: everybody may read a zone.
+// tenantsError hides which tenant's account cannot be used, and why, because every user can read a zone.
 type tenantsError struct{ cause error }
 
 func (e *tenantsError) Error() string {

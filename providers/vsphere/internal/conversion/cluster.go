@@ -66,7 +66,7 @@ func clusterStatusFromHub(src infrav1.VSphereClusterStatus) v1beta1.VSphereClust
 	}
 }
 
-// domainsToHub makes a list in the order of names, as the cluster's controller does.
+// domainsToHub returns the domains sorted by name, as the cluster's controller does.
 func domainsToHub(domains map[string]v1beta1.FailureDomainStatus) []clusterv1.FailureDomain {
 	var converted []clusterv1.FailureDomain
 	for _, name := range slices.Sorted(maps.Keys(domains)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// vCenterAvailable is in v1beta1 what it is in v1beta2.
+// vCenterAvailable returns the condition that v1beta1 and v1beta2 share.
 func vCenterAvailable() status.V1Beta1Condition {
 	return status.V1Beta1Condition{
 		Type: infrav1.VSphereClusterVCenterAvailableCondition, From: infrav1.VSphereClusterVCenterAvailableCondition,
@@ -18,7 +18,7 @@ func vCenterAvailable() status.V1Beta1Condition {
 	}
 }
 
-// ClusterConditions are those that v1beta1 shows of a VSphereCluster.
+// ClusterConditions returns the v1beta1 conditions of a VSphereCluster.
 func ClusterConditions() status.V1Beta1 {
 	return status.V1Beta1{
 		Conditions: []status.V1Beta1Condition{vCenterAvailable(), {
@@ -33,8 +33,8 @@ func ClusterConditions() status.V1Beta1 {
 	}
 }
 
-// IdentityConditions are those that v1beta1 shows of a VSphereClusterIdentity. Ready is one of v1beta1, which upstream's release 1.16 has
-// stored in v1beta2.
+// IdentityConditions returns the v1beta1 conditions of a VSphereClusterIdentity. Ready is a v1beta1 condition that upstream
+// 1.16 stored among the v1beta2 ones.
 func IdentityConditions() status.V1Beta1 {
 	return status.V1Beta1{Gone: []string{clusterv1.ReadyCondition}, Conditions: []status.V1Beta1Condition{{
 		Type: "CredentialsAvailable", From: infrav1.VSphereClusterIdentityAvailableCondition, Severity: clusterv1.ConditionSeverityWarning,
@@ -42,7 +42,7 @@ func IdentityConditions() status.V1Beta1 {
 	}}}
 }
 
-// ZoneConditions are those that v1beta1 shows of a VSphereDeploymentZone.
+// ZoneConditions returns the v1beta1 conditions of a VSphereDeploymentZone.
 func ZoneConditions() status.V1Beta1 {
 	return status.V1Beta1{Conditions: []status.V1Beta1Condition{vCenterAvailable(), {
 		Type: "PlacementConstraintMet", From: infrav1.VSphereDeploymentZonePlacementConstraintReadyCondition, Severity: clusterv1.ConditionSeverityError,
@@ -55,12 +55,12 @@ func ZoneConditions() status.V1Beta1 {
 	}}}
 }
 
-// MachineConditions are those that v1beta1 shows of a VSphereMachine.
+// MachineConditions returns the v1beta1 conditions of a VSphereMachine.
 func MachineConditions() status.V1Beta1 {
 	return status.V1Beta1{Conditions: []status.V1Beta1Condition{provisioned()}}
 }
 
-// VMConditions are those that v1beta1 shows of a VSphereVM.
+// VMConditions returns the v1beta1 conditions of a VSphereVM.
 func VMConditions() status.V1Beta1 {
 	return status.V1Beta1{
 		Conditions: []status.V1Beta1Condition{vCenterAvailable(), provisioned(), {
@@ -79,7 +79,7 @@ func VMConditions() status.V1Beta1 {
 	}
 }
 
-// provisioned is the same of a machine and of its virtual machine.
+// provisioned returns the condition that a machine shares with its virtual machine.
 func provisioned() status.V1Beta1Condition {
 	return status.V1Beta1Condition{
 		Type: "VMProvisioned", From: infrav1.VSphereVMVirtualMachineProvisionedCondition, Severity: clusterv1.ConditionSeverityWarning,

@@ -1,14 +1,11 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conversion converts the vSphere kinds between v1beta1 and v1beta2, the
-// hub.
+// Package conversion converts the vSphere kinds between v1beta1 and the hub, v1beta2.
 //
-// Each struct of a version has a function that makes the other's, from hub and
-// to hub. To hub takes beside it what was kept of the hub, empty when that is
-// nothing. A field that only the hub has is taken from there, where what it
-// belongs to is still the same: a thumbprint belongs to its server, a rule to its
-// groups, an operation to its task.
+// Each struct has one function per direction, named FromHub and ToHub. ToHub additionally takes the preserved hub object, which
+// is empty if there is none. A field that only the hub has is restored from it, provided that the value to which it belongs is
+// unchanged: a thumbprint belongs to its server, a rule to its groups, an operation to its task.
 package conversion
 
 import (
@@ -19,12 +16,12 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// Converters are those of all kinds.
+// Converters holds the converters of all kinds.
 type Converters struct {
 	Cluster, ClusterIdentity, ClusterTemplate, DeploymentZone, FailureDomain, Machine, MachineTemplate, VM conversion.Constructor
 }
 
-// New makes the converters of all kinds.
+// New returns the converters of all kinds.
 func New() Converters {
 	return Converters{
 		Cluster:         conversion.KeepingPair(clusterFromHub, clusterToHub),
@@ -58,7 +55,7 @@ func clusterTemplateFromHub(src *infrav1.VSphereClusterTemplate, dst *v1beta1.VS
 }
 
 func identityToHub(src *v1beta1.VSphereClusterIdentity, dst, kept *infrav1.VSphereClusterIdentity) {
-	// Servers limit where credentials are sent: other credentials are not sent farther.
+	// Servers limit where credentials are sent, so they apply to changed credentials as well.
 	dst.Spec = infrav1.VSphereClusterIdentitySpec{SecretName: src.Spec.SecretName, Servers: kept.Spec.Servers}
 	if allowed := src.Spec.AllowedNamespaces; allowed != nil {
 		dst.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{Selector: allowed.Selector}

@@ -42,7 +42,7 @@ func cloneFromHub(src infrav1.VirtualMachineCloneSpec) v1beta1.VirtualMachineClo
 	}
 }
 
-// coresToHub takes 0 for nothing said, as v1beta1 does, unless it is from the hub, where it leaves the number to vSphere.
+// coresToHub converts 0 to unset, its meaning in v1beta1, unless it comes from the hub, where 0 lets vSphere choose the number.
 func coresToHub(now, kept *int32) *int32 {
 	if now != nil && *now == 0 && !ptr.Equal(now, kept) {
 		return nil
@@ -50,7 +50,7 @@ func coresToHub(now, kept *int32) *int32 {
 	return now
 }
 
-// powerOffModeToHub takes a mode back that the defaults of v1beta1 have filled in.
+// powerOffModeToHub reverts a mode that the defaults of v1beta1 have set.
 func powerOffModeToHub(now, kept infrav1.VirtualMachinePowerOpMode, isKept bool) infrav1.VirtualMachinePowerOpMode {
 	if isKept && kept == "" && now == infrav1.VirtualMachinePowerOpModeHard {
 		return ""

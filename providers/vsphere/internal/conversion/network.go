@@ -20,7 +20,7 @@ func networkToHub(src v1beta1.NetworkSpec) infrav1.NetworkSpec {
 	}
 }
 
-// networkFromHub has a list of devices always, as v1beta1 requires one.
+// networkFromHub never returns nil devices, because v1beta1 requires the list.
 func networkFromHub(src infrav1.NetworkSpec) v1beta1.NetworkSpec {
 	network := v1beta1.NetworkSpec{Devices: conversion.Each(src.Devices, deviceFromHub), Routes: conversion.Each(src.Routes, routeFromHub)}
 	if network.Devices == nil {

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package events carries what vCenter reports to the controllers that wait for it.
+// Package events delivers vCenter's events to controllers.
 package events
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// MapFunc names the objects that an event concerns.
+// MapFunc returns the requests for the objects that an event concerns.
 type MapFunc func(context.Context, vcenter.Event) []reconcile.Request
 
-// Hub hands every published event to every source made from it. Equal events that nobody has handled yet are one.
+// Hub delivers every published event to each of its sources. Equal events that are not handled yet are merged.
 type Hub struct {
 	mu          sync.Mutex
 	subscribers map[workqueue.TypedInterface[vcenter.Event]]struct{}
@@ -29,8 +29,8 @@ func NewHub() *Hub {
 	return &Hub{subscribers: map[workqueue.TypedInterface[vcenter.Event]]struct{}{}}
 }
 
-// Publish never blocks. An event that is published before a source has started is lost to it, which is harmless:
-// a controller reconciles every object once when it starts.
+// Publish never blocks. A source misses the events published before it has started, which is harmless: a controller reconciles
+// every object once when it starts.
 func (h *Hub) Publish(e vcenter.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -39,12 +39,12 @@ func (h *Hub) Publish(e vcenter.Event) {
 	}
 }
 
-// mappers is how many events of a controller are mapped at the same time. To find the objects that an outage concerns takes
-// long when they are many; the end of a task, which concerns one, does not wait for that.
+// mappers is the number of events of a controller that are mapped concurrently. Mapping an outage takes long if it concerns
+// many objects; the end of a task, which concerns one, must not wait for it.
 const mappers = 4
 
-// Source feeds a controller with the objects that mapFunc names. It may be called several times at once, though never for
-// equal events, and in another order than they were published in.
+// Source enqueues the objects that mapFunc returns. mapFunc may run concurrently, though never for equal events, and the order
+// of events is not preserved.
 func (h *Hub) Source(mapFunc MapFunc) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		subscriber := workqueue.NewTyped[vcenter.Event]()

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guestinfo writes what a guest reads when it boots: cloud-init's VMware datasource or Ignition, through keys of
-// the virtual machine's extra configuration. Its functions are pure.
+// Package guestinfo creates the data that a guest reads at boot from keys of the virtual machine's extra configuration, through
+// cloud-init's VMware datasource or Ignition. Its functions are pure.
 package guestinfo
 
 import (
@@ -13,7 +13,7 @@ import (
 	"fmt"
 )
 
-// The keys that belong to the provider. A customVMXKey of one of these names would be overwritten.
+// Keys owned by the provider. A customVMXKey with one of these names would be overwritten.
 const (
 	MetadataKey         = "guestinfo.metadata"
 	MetadataEncodingKey = "guestinfo.metadata.encoding"
@@ -25,9 +25,9 @@ const (
 
 const encoding = "base64"
 
-// Bootstrap puts bootstrap data of a format of the Cluster API contract, cloud-config or ignition, into extra
-// configuration. No format means cloud-config. Data that is base64 already, as upstream takes it, is what it stands for: in neither
-// format is plain text ever base64.
+// Bootstrap returns the extra configuration for bootstrap data in a format of the Cluster API contract, cloud-config or
+// ignition. An empty format means cloud-config. Data that is already base64, which upstream accepts, is decoded first: plain
+// text of either format is never valid base64.
 func Bootstrap(format string, data []byte) (map[string]string, error) {
 	data = plain(data)
 	if len(data) == 0 {
@@ -44,7 +44,7 @@ func Bootstrap(format string, data []byte) (map[string]string, error) {
 	}
 }
 
-// plain undoes base64, as often as it was done.
+// plain decodes base64 as often as it was encoded.
 func plain(data []byte) []byte {
 	for len(data) > 0 {
 		decoded, err := base64.StdEncoding.DecodeString(string(data))
@@ -56,7 +56,7 @@ func plain(data []byte) []byte {
 	return data
 }
 
-// Has reports whether a virtual machine's extra configuration has the bootstrap data.
+// Has reports whether a virtual machine's extra configuration contains the bootstrap data.
 func Has(settings, bootstrap map[string]string) bool {
 	for key, value := range bootstrap {
 		if settings[key] != value {
@@ -66,7 +66,7 @@ func Has(settings, bootstrap map[string]string) bool {
 	return len(bootstrap) > 0
 }
 
-// Hash identifies what Metadata makes of a name and a network, whatever the cards' addresses are.
+// Hash returns a hash of what Metadata creates from a name and a network, regardless of the MAC addresses.
 func Hash(hostname string, network any) (string, error) {
 	data, err := json.Marshal([]any{hostname, network})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// metadata is what cloud-init's VMware datasource reads:
+// metadata is the format of cloud-init's VMware datasource:
 // https://cloudinit.readthedocs.io/en/latest/reference/datasources/vmware.html.
 type metadata struct {
 	InstanceID    string        `json:"instance-id"`
@@ -78,9 +78,9 @@ type nameservers struct {
 	Search    []string `json:"search,omitempty"`
 }
 
-// Metadata puts the guest's name and network into extra configuration. macs are the addresses of the virtual machine's
-// cards in the order of the network's devices; there must be one for each. Cards beyond those, which somebody has added, are named and
-// have the routes of the machine, as upstream has it, and nothing else.
+// Metadata returns the extra configuration with the guest's name and network. macs are the addresses of the virtual machine's
+// cards in the order of the network's devices; there must be one for each. Additional cards, added by the user, only get a name
+// and the routes of the machine, as in upstream.
 func Metadata(hostname string, network infrav1.NetworkSpec, macs []string) (map[string]string, error) {
 	if len(macs) < len(network.Devices) {
 		return nil, fmt.Errorf("virtual machine has %d network cards, spec.network.devices has %d", len(macs), len(network.Devices))
@@ -92,7 +92,7 @@ func Metadata(hostname string, network infrav1.NetworkSpec, macs []string) (map[
 	devices := append(slices.Clone(network.Devices), make([]infrav1.NetworkDeviceSpec, len(macs)-len(network.Devices))...)
 	for i := range devices {
 		card := describe(&devices[i], i, macs[i])
-		// netplan has routes of cards only, so those of the machine are every card's.
+		// netplan has routes per card only, so every card gets those of the machine.
 		card.Routes = append(card.Routes, routes(network.Routes)...)
 		content.Network.Ethernets[fmt.Sprintf("id%d", i)] = card
 		content.WaitOnNetwork.IPv4 = content.WaitOnNetwork.IPv4 || card.DHCP4
@@ -108,8 +108,8 @@ func Metadata(hostname string, network infrav1.NetworkSpec, macs []string) (map[
 	}, nil
 }
 
-// describe says of every card whether it heeds the router advertisements of IPv6: with DHCPv6, which has no routes of its
-// own. Left to itself, a guest gives a card without DHCPv6 an address that nobody has asked for.
+// describe sets for every card whether it accepts IPv6 router advertisements: with DHCPv6 it does, because DHCPv6 has no
+// routes. By default, a guest would also assign an unwanted address to a card without DHCPv6.
 func describe(device *infrav1.NetworkDeviceSpec, index int, mac string) ethernet {
 	dhcp6 := ptr.Deref(device.DHCP6, false)
 	name := device.DeviceName

@@ -16,12 +16,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// File is the manager's own account: a YAML file with the keys username and password, and optionally servers, the vCenters
-// that the account is for. It is read at each use, so a
-// rotated Secret behind a volume takes effect without a restart.
+// File is the manager's own account: a YAML file with the keys username and password, and optionally servers, the vCenters for
+// which the account is valid. It is read on each use, so a rotated Secret in a volume takes effect without a restart.
 type File struct {
 	Path string
-	// OnChange, when set, is called after the file has changed, so that objects that wait for a valid account go on.
+	// OnChange, if set, is called after the file has changed, so that objects that wait for a valid account are reconciled.
 	OnChange func()
 }
 
@@ -36,7 +35,7 @@ func (f *File) Account() (Account, error) {
 	}
 	account := Account{}
 	if err := yaml.Unmarshal(data, &account); err != nil {
-		// The parser's message may quote the password.
+		// The parser's message may contain the password.
 		return Account{}, fmt.Errorf("%w: credentials file %s is not YAML with the keys %s and %s", ErrNotUsable, f.Path, UsernameKey, PasswordKey)
 	}
 	if account.Username == "" || account.Password == "" {
@@ -46,7 +45,7 @@ func (f *File) Account() (Account, error) {
 	return account, nil
 }
 
-// warn tells the administrator when the account is bound to no vCenter.
+// warn logs a warning if the account is not restricted to vCenters.
 func (f *File) warn(ctx context.Context) {
 	if account, err := f.Account(); err == nil && len(account.Servers) == 0 {
 		log.FromContext(ctx).Info("Warning: the manager's account is bound to no vCenter, so that whoever may make a VSphereCluster decides where it is sent: "+
@@ -54,7 +53,8 @@ func (f *File) warn(ctx context.Context) {
 	}
 }
 
-// Start watches the file's folder until ctx ends. The folder, because a projected Secret is replaced by renaming a link.
+// Start watches the file's directory until ctx ends. It watches the directory because a projected Secret is replaced by
+// renaming a symlink.
 func (f *File) Start(ctx context.Context) error {
 	f.warn(ctx)
 	watcher, err := fsnotify.NewWatcher()
@@ -68,7 +68,7 @@ func (f *File) Start(ctx context.Context) error {
 		return nil
 	}
 	if f.OnChange != nil {
-		f.OnChange() // for a change between the first reading and this watch
+		f.OnChange() // for a change between the first read and this watch
 	}
 	for {
 		select {

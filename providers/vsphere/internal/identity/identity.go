@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity finds the account with which a cluster's vCenter is used: the Secret or VSphereClusterIdentity its
-// VSphereCluster names, else the manager's own credentials file.
+// Package identity returns the account for a cluster's vCenter: from the Secret or VSphereClusterIdentity that the
+// VSphereCluster names, or else from the manager's credentials file.
 package identity
 
 import (
@@ -24,25 +24,25 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// The keys of an account in a Secret.
+// Keys of an account in a Secret.
 const (
 	UsernameKey = "username"
 	PasswordKey = "password"
 )
 
-// ErrNotUsable says that the configured identity cannot be used; its message tells the user what to change.
-// Errors that do not match it are failures to read from the API server.
+// ErrNotUsable means that the configured identity cannot be used; its message states what the user must change. Errors that do
+// not match it are failures to read from the API server.
 var ErrNotUsable = errors.New("identity cannot be used")
 
-// Account is a user of a vCenter.
+// Account is a vCenter user.
 type Account struct {
 	Username, Password string
-	// Servers are the only vCenters that the account may be sent to, as host or host:port. None means that it is bound to
-	// no server.
+	// Servers are the only vCenters to which the account may be sent, as host or host:port. If empty, the account is not
+	// restricted.
 	Servers []string
 
-	origin   string // the object or file that binds it, for messages
-	managers bool   // it is the manager's own
+	origin   string // the object or file that restricts it, for messages
+	managers bool   // whether it is the manager's own account
 }
 
 // For returns ErrNotUsable unless the account may be sent to the server.
@@ -54,8 +54,9 @@ func (a Account) For(server string) error {
 		ErrNotUsable, a.origin, strings.Join(a.Servers, ", "), server)
 }
 
-// Pinned returns ErrNotUsable if a thumbprint that a tenant has set may not decide that the account is sent to a server: with that the
-// tenant vouches for a server of its own. It may not for the manager's account while nobody has said what servers that is for.
+// Pinned returns ErrNotUsable if a thumbprint set by a tenant must not decide that the account is sent to a server: with a
+// thumbprint, tenants can vouch for a server of their own. This applies to the manager's account unless the administrator has
+// restricted it to servers.
 func (a Account) Pinned(server, thumbprint string) error {
 	if thumbprint == "" || !a.managers || len(a.Servers) > 0 {
 		return nil
@@ -64,15 +65,15 @@ func (a Account) Pinned(server, thumbprint string) error {
 		"add the vCenter to the key servers there, or set spec.identityRef to an account of the cluster's own", ErrNotUsable, a.origin, server)
 }
 
-// Resolver finds accounts. It asks the API server for a Secret's content only when the Secret has changed.
+// Resolver returns accounts. It reads a Secret's content from the API server only when the Secret has changed.
 type Resolver struct {
 	// Cache reads VSphereClusterIdentities, Namespaces and the metadata of Secrets from the manager's cache.
 	Cache client.Reader
-	// Secrets reads the content of Secrets, which is kept out of the manager's cache.
+	// Secrets reads the content of Secrets, which is not kept in the manager's cache.
 	Secrets client.Reader
-	// Namespace is the manager's own, where the Secrets of VSphereClusterIdentities are.
+	// Namespace is the manager's namespace, which holds the Secrets of VSphereClusterIdentities.
 	Namespace string
-	// Default is the account of clusters that name none.
+	// Default is the account of clusters without an identityRef.
 	Default *File
 
 	mu       sync.Mutex
@@ -84,7 +85,7 @@ type versioned struct {
 	account              Account
 }
 
-// ForCluster returns the account that the cluster is to use.
+// ForCluster returns the account of a cluster.
 func (r *Resolver) ForCluster(ctx context.Context, cluster *infrav1.VSphereCluster) (Account, error) {
 	ref := cluster.Spec.IdentityRef
 	switch ref.Kind {
@@ -115,7 +116,8 @@ func (r *Resolver) fromIdentity(ctx context.Context, namespace, name string) (Ac
 	return r.accountOf(ctx, identity)
 }
 
-// allows follows upstream's rule: no allowedNamespaces allows none, an empty selector allows all.
+// allows reports whether clusters in a namespace may use the identity. As in upstream, a missing allowedNamespaces allows none
+// and an empty selector allows all.
 func (r *Resolver) allows(ctx context.Context, identity *infrav1.VSphereClusterIdentity, namespace string) (bool, error) {
 	if identity.Spec.AllowedNamespaces == nil {
 		return false, nil
@@ -170,7 +172,7 @@ func (r *Resolver) known(key client.ObjectKey, meta *metav1.PartialObjectMetadat
 	return v.account, true
 }
 
-// WatchSecrets drops the account of a Secret when that is deleted, whether or not somebody asks for it afterwards.
+// WatchSecrets drops the account of a Secret when the Secret is deleted, even if it is never requested again.
 func (r *Resolver) WatchSecrets(ctx context.Context, of cache.Informers) error {
 	informer, err := of.GetInformer(ctx, metadata(), cache.BlockUntilSynced(false))
 	if err != nil {
@@ -187,14 +189,14 @@ func (r *Resolver) WatchSecrets(ctx context.Context, of cache.Informers) error {
 	return err
 }
 
-// metadata is that of a Secret, without its content.
+// metadata returns an empty Secret without content, which selects the metadata cache.
 func metadata() *metav1.PartialObjectMetadata {
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	return meta
 }
 
-// forget drops the account of a Secret that is gone.
+// forget drops the account of a deleted Secret.
 func (r *Resolver) forget(key client.ObjectKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// ForZone returns the account that the zone's identityRef names. Who may make zones may use every identity: allowedNamespaces
-// is about clusters.
+// ForZone returns the account of the zone's identityRef. Users who may create zones may use every identity: allowedNamespaces
+// restricts clusters only.
 func (r *Resolver) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (Account, error) {
 	ref := zone.Spec.IdentityRef
 	if ref.Kind != infrav1.VSphereClusterIdentityKind {
@@ -28,8 +28,8 @@ func (r *Resolver) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZ
 	return r.accountOf(ctx, identity)
 }
 
-// ForMachines returns the account that the zone's identityRef gives machines of clusters in a namespace; false when there is none. Unlike
-// ForZone it asks allowedNamespaces: who may name a zone shall not get an account by that.
+// ForMachines returns the account of the zone's identityRef for machines of clusters in a namespace, or false if there is none.
+// Unlike ForZone it checks allowedNamespaces: naming a zone must not give a user access to its account.
 func (r *Resolver) ForMachines(ctx context.Context, zone *infrav1.VSphereDeploymentZone, namespace string) (Account, bool, error) {
 	ref := zone.Spec.IdentityRef
 	if ref == nil || ref.Kind != infrav1.VSphereClusterIdentityKind {
@@ -47,7 +47,7 @@ func (r *Resolver) ForMachines(ctx context.Context, zone *infrav1.VSphereDeploym
 	return account, err == nil, err
 }
 
-// accountOf is the account of an identity, which may be bound to servers.
+// accountOf returns the account of an identity, which may be restricted to servers.
 func (r *Resolver) accountOf(ctx context.Context, identity *infrav1.VSphereClusterIdentity) (Account, error) {
 	account, err := r.fromSecret(ctx, client.ObjectKey{Namespace: r.Namespace, Name: identity.Spec.SecretName})
 	account.Servers, account.origin = identity.Spec.Servers, "VSphereClusterIdentity "+identity.Name

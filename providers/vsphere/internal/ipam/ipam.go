@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ipam turns the addresses that pools have given to a machine into the configuration of its network cards. Its functions are
-// pure: the pools' providers are other people's programs, and what they answer is checked before a guest is told.
+// Package ipam adds the addresses that pools have allocated for a machine to its network configuration. Its functions are pure.
+// Pool providers are third-party software, so their addresses are validated before the guest is configured.
 package ipam
 
 import (
@@ -16,20 +16,20 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// Given is an address of a pool for one card.
+// Given is an address that a pool allocated for a card.
 type Given struct {
-	// Claim is the name of what it was given to.
+	// Claim is the name of the IPAddressClaim.
 	Claim  string
 	Device int
 	ipamclusterv1.IPAddressSpec
 }
 
-// ClaimName is the name of the claim for an address that the pool of this index gives to the card of that index.
+// ClaimName returns the name of the claim for the address from a pool for a card, both given by index.
 func ClaimName(vm string, device, pool int) string {
 	return fmt.Sprintf("%s-%d-%d", vm, device, pool)
 }
 
-// ClaimNames are the names of all claims of a virtual machine with such cards.
+// ClaimNames returns the names of all claims of a virtual machine with these cards.
 func ClaimNames(vm string, devices []infrav1.NetworkDeviceSpec) []string {
 	var names []string
 	for i := range devices {
@@ -40,7 +40,7 @@ func ClaimNames(vm string, devices []infrav1.NetworkDeviceSpec) []string {
 	return names
 }
 
-// Network adds the addresses to the cards, and their gateways to those that name none. Its error has all that is wrong with them.
+// Network adds the addresses to the cards, and their gateways to the cards that have none. Its error joins all problems.
 func Network(network infrav1.NetworkSpec, given []Given) (infrav1.NetworkSpec, error) {
 	network = *network.DeepCopy()
 	taken := map[netip.Addr]string{}
@@ -60,7 +60,7 @@ func Network(network infrav1.NetworkSpec, given []Given) (infrav1.NetworkSpec, e
 	return network, errors.Join(errs...)
 }
 
-// add adds one address to its card. taken says who has which already.
+// add adds one address to its card. taken maps the addresses in use to their owners.
 func add(device *infrav1.NetworkDeviceSpec, given Given, taken map[netip.Addr]string) error {
 	address, err := parse(given)
 	if err != nil {
@@ -90,8 +90,8 @@ func parse(given Given) (netip.Prefix, error) {
 	return netip.PrefixFrom(address, int(*given.Prefix)), nil
 }
 
-// addGateway sets the gateway of the address, which must be that of the card, and of the other addresses of its IP version. A pool need
-// not have one.
+// addGateway sets the gateway of the address. It must equal the gateway of the card and of the other addresses of the same IP
+// family. A pool may have no gateway.
 func addGateway(device *infrav1.NetworkDeviceSpec, given Given, address netip.Prefix) error {
 	if given.Gateway == "" {
 		return nil
@@ -119,8 +119,8 @@ func addGateway(device *infrav1.NetworkDeviceSpec, given Given, address netip.Pr
 	return nil
 }
 
-// reaches reports whether a machine with the address can send to the gateway: it is in the subnet, link-local, or the address is
-// alone in its subnet, so that the route to the gateway comes from elsewhere.
+// reaches reports whether a machine with the address can reach the gateway: the gateway is in the subnet or link-local, or the
+// address is alone in its subnet, so that the route to the gateway is configured elsewhere.
 func reaches(address netip.Prefix, gateway netip.Addr) bool {
 	return address.Contains(gateway) || gateway.IsLinkLocalUnicast() || address.IsSingleIP()
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package origin tells what one management cluster makes in a vCenter from what another one makes.
+// Package origin distinguishes the objects that management clusters create in a shared vCenter.
 package origin
 
 import (
@@ -18,15 +18,16 @@ import (
 )
 
 const (
-	// digits are enough for management clusters that share a vCenter.
+	// digits is the length of an identity, enough to distinguish the management clusters that share a vCenter.
 	digits = 8
-	// maxName is how long vCenter lets the name of a group or a rule be.
+	// maxName is the length limit of vCenter for the names of groups and rules.
 	maxName = 80
 )
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 
-// Of returns the identity of the management cluster: of its namespace kube-system, which lives as long as it does.
+// Of returns the identity of the management cluster, derived from the UID of its namespace kube-system, which lives as long as
+// the cluster.
 func Of(ctx context.Context, reader client.Reader) (string, error) {
 	namespace := &corev1.Namespace{}
 	if err := reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, namespace); err != nil {
@@ -35,10 +36,10 @@ func Of(ctx context.Context, reader client.Reader) (string, error) {
 	return short(string(namespace.UID), digits), nil
 }
 
-// Mark is the description of what is made for a management cluster, where there is room for one.
+// Mark returns the description for objects created for a management cluster, if they can have one.
 func Mark(identity string) string { return "Made by Faultline for management cluster " + identity }
 
-// Here knows the identity of the management cluster that a manager is in.
+// Here returns the identity of the manager's management cluster.
 type Here struct {
 	Reader client.Reader
 
@@ -46,7 +47,7 @@ type Here struct {
 	id string
 }
 
-// Mark is that of this management cluster, which is asked for once.
+// Mark returns the mark of this management cluster. It reads the identity once.
 func (h *Here) Mark(ctx context.Context) (string, error) {
 	h.mu.Lock()
 	known := h.id
@@ -63,8 +64,8 @@ func (h *Here) Mark(ctx context.Context) (string, error) {
 	return Mark(known), nil
 }
 
-// Name returns a name for something that is made for an object: the object's own, the identity and what it is. One that would
-// be too long for vCenter is shortened in a way that keeps names apart.
+// Name returns the name for something created for an object, consisting of the object's name, the identity and what it is. A
+// name that is too long for vCenter is shortened but stays unique.
 func Name(object, identity, what string) string {
 	tail := "-" + identity + "-" + what
 	if len(object)+len(tail) <= maxName {

@@ -20,7 +20,7 @@ func Selected(cluster *infrav1.VSphereCluster, zones []Zone) []Zone {
 	return slices.DeleteFunc(slices.Clone(zones), func(zone Zone) bool { return !Selects(cluster, &zone.VSphereDeploymentZone) })
 }
 
-// Observations tells the shared state machine what is known of each zone.
+// Observations returns the state of each zone for the shared state machine.
 func Observations(zones []Zone) []distribution.Observation {
 	observations := make([]distribution.Observation, len(zones))
 	for i := range zones {
@@ -29,7 +29,7 @@ func Observations(zones []Zone) []distribution.Observation {
 	return observations
 }
 
-// observe calls a zone unknown while its vCenter cannot be asked: that says nothing about the zone.
+// observe reports a zone as unknown while its vCenter is not available, because that means nothing for the zone.
 func observe(zone *Zone) distribution.Observation {
 	o := distribution.Observation{
 		Name: zone.Name, ControlPlane: ptr.Deref(zone.Spec.ControlPlane, true), Health: distribution.Good,
@@ -55,7 +55,7 @@ func observe(zone *Zone) distribution.Observation {
 	return o
 }
 
-// problemReason is more telling than the summary's NotReady.
+// problemReason returns a reason that is more specific than the summary's NotReady.
 func problemReason(zone *Zone) string {
 	for _, condition := range []string{
 		infrav1.VSphereDeploymentZoneFailureDomainValidatedCondition, infrav1.VSphereDeploymentZonePlacementConstraintReadyCondition,

@@ -17,11 +17,11 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// FailureDomainIndex is the cache index of Machines by the failure domain they are to be in, and of VSphereMachines by the one that
-// they were assigned.
+// FailureDomainIndex is the cache index of Machines by their failure domain, and of VSphereMachines by the one assigned to
+// them.
 const FailureDomainIndex = "spec.failureDomain"
 
-// IndexMachines adds FailureDomainIndex.
+// IndexMachines registers FailureDomainIndex.
 func IndexMachines(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &infrav1.VSphereMachine{}, FailureDomainIndex, func(o client.Object) []string {
 		if domain := o.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation]; domain != "" {
@@ -40,8 +40,8 @@ func IndexMachines(ctx context.Context, indexer client.FieldIndexer) error {
 	})
 }
 
-// MachinesIn names the machines, as namespace/name, whose failure domain is the zone, or that were assigned it; those being deleted
-// count.
+// MachinesIn returns the machines, as namespace/name, whose failure domain is the zone or that were assigned to it, including
+// those being deleted.
 func MachinesIn(ctx context.Context, c client.Reader, zone string) ([]string, error) {
 	machines, assigned := &clusterv1.MachineList{}, &infrav1.VSphereMachineList{}
 	if err := c.List(ctx, machines, client.MatchingFields{FailureDomainIndex: zone}); err != nil {
@@ -61,7 +61,7 @@ func MachinesIn(ctx context.Context, c client.Reader, zone string) ([]string, er
 	return slices.Compact(names), nil
 }
 
-// Check lists what must hold for a zone, whose failure domain must be there.
+// Check returns the requirements of a zone. Its failure domain must exist.
 func Check(zone *Zone) vcenter.ZoneSpec {
 	topology, constraint := zone.Domain.Spec.Topology, zone.Spec.PlacementConstraint
 	spec := vcenter.ZoneSpec{

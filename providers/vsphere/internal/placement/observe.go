@@ -10,8 +10,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// Observe names the failure domain that a virtual machine is in: the one it was asked to be in, if it is there, else the
-// first of its server by name that it is in, else "". A zone that no longer exists cannot be observed.
+// Observe returns the failure domain that a virtual machine is in: the requested one if it is there, else the first matching
+// zone of its server by name, else "". A zone that no longer exists is never returned.
 func Observe(location vcenter.Location, server string, zones []Zone, asked string) string {
 	in := slices.DeleteFunc(slices.Clone(zones), func(zone Zone) bool {
 		return !infrav1.SameServer(zone.Spec.Server, server) || !contains(zone, location)

@@ -1,9 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package placement says where a machine goes and where it is: it turns zones, failure domains and machine templates into
-// the specification of a virtual machine, and the inventory back into the name of a failure domain. Apart from Zones,
-// which lists, its functions are pure.
+// Package placement decides where a machine goes and reports where it is: it merges zones, failure domains and machine
+// templates into the specification of a virtual machine, and maps its location in the inventory to a failure domain. Its
+// functions are pure except Zones, which lists objects.
 package placement
 
 import (
@@ -20,14 +20,14 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// Zone is a deployment zone with the failure domain it points to.
+// Zone is a deployment zone and its failure domain.
 type Zone struct {
 	infrav1.VSphereDeploymentZone
-	// Domain is nil when spec.failureDomain names none that exists.
+	// Domain is nil if the failure domain named by spec.failureDomain does not exist.
 	Domain *infrav1.VSphereFailureDomain
 }
 
-// Zones reads all deployment zones, in order of name.
+// Zones returns all deployment zones, sorted by name.
 func Zones(ctx context.Context, c client.Reader) ([]Zone, error) {
 	zones := &infrav1.VSphereDeploymentZoneList{}
 	if err := c.List(ctx, zones); err != nil {
@@ -49,9 +49,8 @@ func Zones(ctx context.Context, c client.Reader) ([]Zone, error) {
 	return joined, nil
 }
 
-// Selects reports whether the zone is a failure domain of the cluster: on its server and with labels that its
-// failureDomainSelector matches. Without a selector a cluster has no failure domains; an empty one takes every zone of
-// the server.
+// Selects reports whether the zone is a failure domain of the cluster: it is on the cluster's server and its labels match the
+// failureDomainSelector. Without a selector a cluster has no failure domains; an empty one selects every zone of the server.
 func Selects(cluster *infrav1.VSphereCluster, zone *infrav1.VSphereDeploymentZone) bool {
 	if cluster.Spec.FailureDomainSelector == nil || cluster.Spec.Server != zone.Spec.Server {
 		return false
@@ -60,9 +59,9 @@ func Selects(cluster *infrav1.VSphereCluster, zone *infrav1.VSphereDeploymentZon
 	return err == nil && selector.Matches(labels.Set(zone.Labels))
 }
 
-// VM builds the specification of a machine's virtual machine: the zone's values over the machine's over the cluster's, except for the
-// thumbprint.
-// A zone without its failure domain is an error, never the machine's own placement.
+// VM returns the specification of a machine's virtual machine. The zone's values override the machine's, which override the
+// cluster's, except for the thumbprint. A zone without its failure domain is an error; the machine's own placement is never
+// used instead.
 func VM(cluster *infrav1.VSphereCluster, machine *infrav1.VSphereMachine, zone *Zone) (infrav1.VSphereVMSpec, error) {
 	spec := infrav1.VSphereVMSpec{
 		VirtualMachineCloneSpec:         *machine.Spec.VirtualMachineCloneSpec.DeepCopy(),
@@ -82,9 +81,9 @@ func VM(cluster *infrav1.VSphereCluster, machine *infrav1.VSphereMachine, zone *
 	return spec, nil
 }
 
-// Thumbprint is what the certificate of a machine's server must have: the zone's, else the cluster's, if they are on that server, else
-// the machine's own. The machine has its own from a template, which may be older than the certificate, and which users cannot correct.
-// The zone is nil when the machine is in none, or in one that is gone.
+// Thumbprint returns the thumbprint for a machine's server: the zone's, else the cluster's, if they are on that server, else
+// the machine's own. The machine's comes from a template; it may be older than the certificate, and users cannot change it.
+// zone is nil if the machine is in none, or in a deleted one.
 func Thumbprint(server string, cluster *infrav1.VSphereCluster, zone *infrav1.VSphereDeploymentZone, own string) string {
 	switch {
 	case zone != nil && zone.Spec.Thumbprint != "" && infrav1.SameServer(zone.Spec.Server, server):
@@ -108,14 +107,14 @@ func applyZone(spec *infrav1.VSphereVMSpec, zone *Zone) {
 		VMGroupName: topology.Hosts.VMGroupName, HostGroupName: topology.Hosts.HostGroupName,
 	}
 	if zone.Spec.PlacementConstraint.ResourcePool == "" && spec.ResourcePool != "" && topology.ComputeCluster != "" {
-		spec.Placement.MachineResourcePool = ptr.To(true) // which may be in another compute cluster
+		spec.Placement.MachineResourcePool = ptr.To(true) // the pool may be in another compute cluster
 	}
 	override(&spec.ResourcePool, zone.Spec.PlacementConstraint.ResourcePool)
 	spec.Network.Devices = devices(spec.Network.Devices, topology)
 }
 
-// devices lays the networks of a failure domain over a machine's devices, one by one; what the machine has too few of
-// is added.
+// devices merges the networks of a failure domain into a machine's devices, one by one, and adds devices if the machine has too
+// few.
 func devices(own []infrav1.NetworkDeviceSpec, topology infrav1.Topology) []infrav1.NetworkDeviceSpec {
 	configurations := slices.Clone(topology.NetworkConfigurations)
 	for _, name := range topology.Networks {

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider tells what works for every infrastructure what vSphere is.
+// Package provider implements the provider interface of the shared controllers for vSphere.
 package provider
 
 import (
@@ -18,26 +18,26 @@ import (
 	"github.com/faultline-io/faultline/shared/provider"
 )
 
-// VSphere reads zones and failure domains from a cache.
+// VSphere implements provider.Provider. It reads zones and failure domains from a cache.
 type VSphere struct {
 	Client client.Reader
 }
 
 var _ provider.Provider = VSphere{}
 
-// Name is clusterctl's.
+// Name returns the provider's name in clusterctl.
 func (VSphere) Name() string { return "vsphere" }
 
-// NewCluster makes an empty VSphereCluster.
+// NewCluster returns an empty VSphereCluster.
 func (VSphere) NewCluster() provider.Cluster { return &infrav1.VSphereCluster{} }
 
-// NewMachine makes an empty VSphereMachine.
+// NewMachine returns an empty VSphereMachine.
 func (VSphere) NewMachine() client.Object { return &infrav1.VSphereMachine{} }
 
-// Capabilities are none: a machine suits every host of a zone.
+// Capabilities returns none: a machine can run on every host of a zone.
 func (VSphere) Capabilities() provider.Capabilities { return provider.Capabilities{} }
 
-// Domains observes the zones that the cluster selects.
+// Domains returns the state of the zones that the cluster selects.
 func (v VSphere) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.Observation, error) {
 	vsphere, ok := cluster.(*infrav1.VSphereCluster)
 	if !ok {
@@ -50,7 +50,8 @@ func (v VSphere) Domains(ctx context.Context, cluster provider.Cluster) ([]distr
 	return placement.Observations(placement.Selected(vsphere, zones)), nil
 }
 
-// Place counts a machine as existing from the moment in which its place was decided, as that is written into its VSphereVM.
+// Place returns the failure domain of a machine. The machine counts as existing once its placement was decided, which is then
+// recorded in its VSphereVM.
 func (VSphere) Place(machine client.Object) provider.Place {
 	vsphere, ok := machine.(*infrav1.VSphereMachine)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// callMetrics counts what the provider costs its vCenters.
+// callMetrics records the number and duration of vCenter calls.
 type callMetrics struct {
 	calls    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -45,7 +45,7 @@ func (m *callMetrics) observe(server, method string, d time.Duration, err error)
 	}
 }
 
-// forget ends the series of a server that is not used any more. Tenants name servers, so there is no end to them.
+// forget deletes the series of a server that is not used any more. Tenants name servers, so their number is unbounded.
 func (m *callMetrics) forget(server string) {
 	m.calls.DeletePartialMatch(prometheus.Labels{"server": server})
 	m.duration.DeletePartialMatch(prometheus.Labels{"server": server})

@@ -12,7 +12,7 @@ import (
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions;customresourcedefinitions/status,verbs=patch,resourceNames=vsphereclusters.infrastructure.cluster.x-k8s.io;vsphereclustertemplates.infrastructure.cluster.x-k8s.io;vspheremachines.infrastructure.cluster.x-k8s.io;vspheremachinetemplates.infrastructure.cluster.x-k8s.io;vspherevms.infrastructure.cluster.x-k8s.io;vsphereclusteridentities.infrastructure.cluster.x-k8s.io;vspheredeploymentzones.infrastructure.cluster.x-k8s.io;vspherefailuredomains.infrastructure.cluster.x-k8s.io
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclustertemplates;vspheremachinetemplates;vspherefailuredomains,verbs=get;list;patch
 
-// Migrated are the kinds that v1beta1 has, too.
+// Migrated returns the kinds that v1beta1 has, too.
 func Migrated() []manager.Migrated {
 	return []manager.Migrated{
 		{Object: &infrav1.VSphereCluster{}, Status: true},

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setup puts the provider's controllers together. The manager's main and the integration tests both use it,
-// so that what is tested is what runs.
+// Package setup assembles the provider's controllers. The manager's main and the integration tests use the same code.
 package setup
 
 import (
@@ -38,42 +37,42 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Options are what the command line decides.
+// Options holds the settings from the command line.
 type Options struct {
 	CredentialsFile string
-	// SkipVerify accepts every certificate of vCenters without a thumbprint.
+	// SkipVerify accepts every certificate of a vCenter without a thumbprint.
 	SkipVerify bool
-	// Namespace is the manager's own.
+	// Namespace is the manager's namespace.
 	Namespace   string
 	WatchFilter string
 	Log         *slog.Logger
 	Metrics     prometheus.Registerer
-	// RetryAfter is the pause after a task that vCenter failed; 0 means a minute.
+	// RetryAfter is the delay after vCenter failed a task; 0 means a minute.
 	RetryAfter time.Duration
-	// Clusters, Machines, VMs, Zones and Identities are how many are reconciled at the same time.
+	// Clusters, Machines, VMs, Zones and Identities are the maximum numbers of concurrent reconciles.
 	Clusters, Machines, VMs, Zones, Identities int
-	// LabelNodes keeps a connection to each workload cluster, to give its Nodes the labels of their place.
+	// LabelNodes keeps a connection to each workload cluster to label its Nodes with their failure domain.
 	LabelNodes bool
-	// Labels and Workloads are how many Nodes are labelled, and connections looked after, at the same time.
+	// Labels and Workloads are the maximum numbers of concurrent reconciles for labelling Nodes and for connections.
 	Labels, Workloads int
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
-	// Remote is what kubeconfigs of users may name, and servers that users name may answer.
+	// Remote restricts the kubeconfigs of users and the responses of servers that users name.
 	Remote remote.Rules
-	// ClusterModules has machines of one owner be kept on different hosts by modules of vCenter.
+	// ClusterModules spreads the machines of one owner across hosts with vCenter's cluster modules.
 	ClusterModules bool
-	// Common are those of the controllers that every provider has.
+	// Common holds the options of the controllers that every provider has.
 	Common controllers.Options
 }
 
-// The rights of the controllers that every provider has for kinds of this one.
+// RBAC of the shared controllers for the kinds of this provider.
 //
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusters,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusters/status,verbs=patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheremachines,verbs=get;list;watch;patch
 
-// Add adds every controller to the manager, and the vCenter sessions that they share.
+// Add adds all controllers, and the vCenter sessions that they share, to the manager.
 func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if options.RetryAfter == 0 {
 		options.RetryAfter = time.Minute
@@ -109,7 +108,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	return add(ctx, mgr, options, hub, &connection.Dialer{Client: mgr.GetClient(), Sessions: pool, Identities: identities})
 }
 
-// logoutTimeout bounds how long a manager that stops waits for vCenters to end its sessions.
+// logoutTimeout bounds logging out of vCenters while the manager stops.
 const logoutTimeout = 5 * time.Second
 
 func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dialer *connection.Dialer) error {

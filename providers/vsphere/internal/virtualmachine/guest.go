@@ -13,10 +13,11 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// maxListed is how many entries the API takes in a list of the status. One more and it would refuse the whole of it.
+// maxListed is the maximum number of entries that the API accepts in a status list. It would reject the whole list if it had
+// one more.
 const maxListed = 128
 
-// NetworkStatus tells of the cards, with those of their addresses that other machines can reach, as upstream does.
+// NetworkStatus returns the status of the cards with the addresses that other machines can reach, as upstream does.
 func NetworkStatus(cards []vcenter.GuestNIC) []infrav1.NetworkStatus {
 	statuses := make([]infrav1.NetworkStatus, 0, len(cards))
 	for _, card := range cards {
@@ -31,7 +32,7 @@ func NetworkStatus(cards []vcenter.GuestNIC) []infrav1.NetworkStatus {
 	return statuses
 }
 
-// Addresses lists what other machines can reach the guest at.
+// Addresses returns the addresses at which other machines can reach the guest.
 func Addresses(cards []vcenter.GuestNIC) []string {
 	var list []string
 	for _, card := range cards {
@@ -44,7 +45,7 @@ func Addresses(cards []vcenter.GuestNIC) []string {
 	return list
 }
 
-// reachable reports whether others can reach a guest at an address, and the API takes the form it is in.
+// reachable reports whether other machines can reach a guest at an address and the API accepts its format.
 func reachable(ip string) bool {
 	address, err := netip.ParseAddr(ip)
 	address = address.Unmap()
@@ -52,7 +53,7 @@ func reachable(ip string) bool {
 		!address.IsUnspecified() && !address.IsLinkLocalUnicast() && !address.IsLoopback() && !address.IsMulticast()
 }
 
-// MACs are those of the cards.
+// MACs returns the MAC addresses of the cards.
 func MACs(nics []vcenter.NIC) []string {
 	addresses := make([]string, len(nics))
 	for i := range nics {

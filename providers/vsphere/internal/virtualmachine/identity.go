@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package virtualmachine says what a virtual machine is to be made of, whose one is, and what is wrong with it. It only computes.
+// Package virtualmachine decides which virtual machine belongs to a VSphereVM, how it is created, and what is wrong with it.
+// Its functions are pure.
 package virtualmachine
 
 import (
@@ -13,41 +14,41 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// Candidate is a virtual machine that may be a VSphereVM's.
+// Candidate is a virtual machine that may belong to a VSphereVM.
 type Candidate struct {
 	vcenter.VM
-	// Booted says that it was made with the bootstrap data of the VSphereVM.
+	// Booted is true if it was created with the bootstrap data of the VSphereVM.
 	Booted bool
 }
 
-// Verdict is what can be said of candidates. At most one of its fields is set.
+// Verdict is the result of Identify. At most one of its fields is set.
 type Verdict struct {
 	Ours *vcenter.VM
-	// Rivals are several, of which nothing tells which is the VSphereVM's.
+	// Rivals are several candidates with equal evidence.
 	Rivals []vcenter.VM
-	// Strangers have its BIOS UUID or its reference, and nothing that shows that they are the VSphereVM's.
+	// Strangers have the BIOS UUID or the reference of the VSphereVM, but no evidence that they belong to it.
 	Strangers []vcenter.VM
 }
 
-// evidence is what ties a virtual machine to a VSphereVM, the stronger the greater.
+// evidence is the strength of the link between a virtual machine and a VSphereVM, in increasing order.
 type evidence int
 
 const (
-	// none: a BIOS UUID proves nothing. Copies share it, and anybody who may create a VSphereVM can write it into one.
+	// none: a BIOS UUID proves nothing. Copies share it, and any user who may create a VSphereVM can write it into one.
 	none evidence = iota
-	// marked: nothing is recorded, as after a move to another management cluster, which takes neither the UID nor the status
-	// along; and besides the BIOS UUID it has what only the maker of the machine can have put there: notes with the
-	// VSphereVM's name, or the bootstrap data of the VSphereVM's Secret. Machines of Cluster API Provider vSphere have no
-	// such notes.
+	// marked: nothing is recorded, as after a move to another management cluster, which preserves neither UID nor status. In
+	// addition to the BIOS UUID, the machine has what only its creator can have set: notes with the VSphereVM's name, or the
+	// bootstrap data from the VSphereVM's Secret. Machines of Cluster API Provider vSphere have no such notes.
 	marked
-	// recorded: it is status.vmRef, and nothing about it says otherwise. vCenter restored from a backup uses references anew.
+	// recorded: it is the machine in status.vmRef, and nothing contradicts that. A vCenter restored from a backup reuses
+	// references.
 	recorded
-	// made: its instance UUID, which vCenter keeps unique, is the UID that the VSphereVM was cloned with.
+	// made: its instance UUID, which vCenter keeps unique, is the UID with which the VSphereVM was cloned.
 	made
 )
 
-// Identify is the rule by which a virtual machine is a VSphereVM's; nothing else may be powered on, changed or deleted. The
-// strongest evidence decides. Several with the same: the one that is recorded, else none.
+// Identify decides which virtual machine belongs to a VSphereVM; no other one may be powered on, changed or deleted. The
+// strongest evidence decides. Among several with equal evidence it is the recorded one, else none.
 func Identify(vm *infrav1.VSphereVM, candidates []Candidate) Verdict {
 	for strength := made; strength > none; strength-- {
 		var alike []vcenter.VM
@@ -89,12 +90,12 @@ func weigh(vm *infrav1.VSphereVM, c Candidate) evidence {
 	}
 }
 
-// Marker is the line in a virtual machine's notes that says whose it is.
+// Marker returns the line in a virtual machine's notes that names its VSphereVM.
 func Marker(vm *infrav1.VSphereVM) string {
 	return fmt.Sprintf("VSphereVM %s/%s", vm.Namespace, vm.Name)
 }
 
-// Unproven returns those of the strangers that bootstrap data can tell more about.
+// Unproven returns the strangers for which comparing the bootstrap data can add evidence.
 func (v Verdict) Unproven(vm *infrav1.VSphereVM) []vcenter.VM {
 	if vm.Status.VMRef != "" || vm.Spec.BiosUUID == "" || vm.Spec.BootstrapRef.Name == "" {
 		return nil
@@ -102,16 +103,16 @@ func (v Verdict) Unproven(vm *infrav1.VSphereVM) []vcenter.VM {
 	return slices.DeleteFunc(slices.Clone(v.Strangers), func(c vcenter.VM) bool { return othersMark(c.Annotation) })
 }
 
-// Marks returns the lines of notes that name VSphereVMs: all of them that a controller looks at.
+// Marks returns the lines of notes that name VSphereVMs, the only ones that controllers read.
 func Marks(notes string) string {
 	lines := strings.Split(notes, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "VSphereVM ") }), "\n")
 }
 
-// othersMark reports whether notes name a VSphereVM. It is asked about strangers, so it is another one.
+// othersMark reports whether a stranger's notes name a VSphereVM, which is then another one.
 func othersMark(notes string) bool { return Marks(notes) != "" }
 
-// Paths names virtual machines to people.
+// Paths returns virtual machines as text for messages.
 func Paths(vms []vcenter.VM) string {
 	names := make([]string, len(vms))
 	for i := range vms {
@@ -120,5 +121,5 @@ func Paths(vms []vcenter.VM) string {
 	return strings.Join(names, ", ")
 }
 
-// Proven reports whether anything shows that a virtual machine is the VSphereVM's.
+// Proven reports whether there is evidence that a virtual machine belongs to the VSphereVM.
 func Proven(vm *infrav1.VSphereVM, of vcenter.VM) bool { return weigh(vm, Candidate{VM: of}) > none }

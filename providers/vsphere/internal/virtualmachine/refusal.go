@@ -12,8 +12,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// Already reports whether an operation failed because the virtual machine is as the operation was to make it: somebody else has done it,
-// or vCenter has and did not say so.
+// Already reports whether an operation failed because the virtual machine is already in the requested state: another client has
+// done it, or vCenter has but its response was lost.
 func Already(doing infrav1.TaskOperation, err error) bool {
 	switch doing {
 	case infrav1.PowerOnOperation:
@@ -29,7 +29,7 @@ func Already(doing infrav1.TaskOperation, err error) bool {
 	}
 }
 
-// UserMistake reports whether err needs somebody to change something, here or in vCenter.
+// UserMistake reports whether err requires the user to change something, here or in vCenter.
 func UserMistake(err error) bool {
 	for _, known := range []error{
 		vcenter.ErrInvalid, vcenter.ErrNotFound, vcenter.ErrAmbiguous, vcenter.ErrNoSnapshot, vcenter.ErrForbidden,
@@ -42,7 +42,7 @@ func UserMistake(err error) bool {
 	return false
 }
 
-// InvalidReason turns the first thing that is wrong into a condition's reason.
+// InvalidReason returns the condition reason for an error.
 func InvalidReason(err error) string {
 	switch {
 	case errors.Is(err, vcenter.ErrNoSnapshot):
@@ -59,7 +59,7 @@ func InvalidReason(err error) string {
 	return lookupReason(lookup)
 }
 
-// lookupReason is that of a field which names nothing, or nothing that fits.
+// lookupReason returns the reason for a field that matches no object, or no suitable one.
 func lookupReason(lookup *vcenter.LookupError) string {
 	if reason := storageReason(lookup); reason != "" {
 		return reason
@@ -86,13 +86,13 @@ func lookupReason(lookup *vcenter.LookupError) string {
 	}
 }
 
-// Untold reports whether an error ends by something that no event tells of.
+// Untold reports whether no event follows when err is resolved.
 func Untold(err error) bool {
 	var lookup *vcenter.LookupError
 	return errors.Is(err, vcenter.ErrForbidden) || errors.As(err, &lookup) && storageReason(lookup) != ""
 }
 
-// storageReason returns "" for what is none of the storage's fields.
+// storageReason returns the reason for a storage field, or "" for other fields.
 func storageReason(lookup *vcenter.LookupError) string {
 	switch lookup.Field {
 	case vcenter.FieldStoragePolicy, vcenter.FieldCryptoProfile:
@@ -106,11 +106,11 @@ func storageReason(lookup *vcenter.LookupError) string {
 	return ""
 }
 
-// Refusal is a reason and a message of a condition.
+// Refusal holds a condition's reason and message.
 type Refusal struct{ Reason, Message string }
 
-// HardwareRefused says which field of the spec vCenter refuses to fulfil, if that is what went wrong with an
-// operation on a machine in a compute cluster.
+// HardwareRefused returns which field of the spec vCenter rejects, if that caused the failure of an operation on a machine in a
+// compute cluster.
 func HardwareRefused(spec infrav1.VSphereVMSpec, cluster string, doing infrav1.TaskOperation, err error) (Refusal, bool) {
 	unsupported := errors.Is(err, vcenter.ErrUnsupported) || errors.Is(err, vcenter.ErrInvalid)
 	switch {
@@ -126,7 +126,7 @@ func HardwareRefused(spec infrav1.VSphereVMSpec, cluster string, doing infrav1.T
 	return Refusal{}, false
 }
 
-// Listed names devices, each once with how many.
+// Listed returns the devices as text, each once with its count.
 func Listed(devices []vcenter.PCIDevice) string {
 	var names []string
 	count := map[string]int{}
@@ -142,8 +142,8 @@ func Listed(devices []vcenter.PCIDevice) string {
 	return strings.Join(names, ", ")
 }
 
-// Unmanageable says why vCenter can do nothing to a virtual machine. A lost host may come back by itself; what else is wrong
-// lasts until somebody repairs it.
+// Unmanageable returns why vCenter cannot manage a virtual machine. A disconnected host may return by itself; other problems
+// last until the user fixes them.
 func Unmanageable(vm vcenter.VM) (reason, why string) {
 	if !vm.HostConnected {
 		return infrav1.VSphereVMVirtualMachineWaitingForHostReason, fmt.Sprintf("vCenter has lost host %s of virtual machine %s", vm.Host, vm.Path)
@@ -161,7 +161,7 @@ func Unmanageable(vm vcenter.VM) (reason, why string) {
 	}
 }
 
-// ByHand is the way out where vCenter refuses to remove a virtual machine that it cannot manage.
+// ByHand returns how the user can remove a virtual machine that vCenter cannot manage and refuses to remove.
 func ByHand(vm vcenter.VM) string {
 	return fmt.Sprintf("make sure that it does not run on host %s, then remove it from vCenter's inventory", vm.Host)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// Found is what of a virtual machine's spec has been looked up in vCenter, and what it boots with.
+// Found holds the vCenter objects that a virtual machine's spec names, and its bootstrap data.
 type Found struct {
 	Template    vcenter.VM
 	Placement   vcenter.Resolved
@@ -23,7 +23,7 @@ type Found struct {
 	ExtraConfig map[string]string
 }
 
-// CloneSpec is what is asked of vCenter.
+// CloneSpec returns the specification of the clone.
 func CloneSpec(vm *infrav1.VSphereVM, found Found) vcenter.CloneSpec {
 	spec := vm.Spec
 	values := map[string]string{}
@@ -40,7 +40,7 @@ func CloneSpec(vm *infrav1.VSphereVM, found Found) vcenter.CloneSpec {
 	}
 }
 
-// PlacementOf is where the spec has a virtual machine.
+// PlacementOf returns the placement in the spec of a virtual machine.
 func PlacementOf(vm *infrav1.VSphereVM) vcenter.Placement {
 	spec := vm.Spec
 	return vcenter.Placement{
@@ -67,7 +67,7 @@ func networkNames(devices []infrav1.NetworkDeviceSpec) []string {
 	return names
 }
 
-// WithoutAddress finds the first device that nothing gives an address to.
+// WithoutAddress returns the first device that gets no address.
 func WithoutAddress(devices []infrav1.NetworkDeviceSpec) (int, bool) {
 	i := slices.IndexFunc(devices, func(d infrav1.NetworkDeviceSpec) bool {
 		return !ptr.Deref(d.DHCP4, false) && !ptr.Deref(d.DHCP6, false) && len(d.IPAddrs) == 0 && len(d.AddressesFromPools) == 0 &&
@@ -76,7 +76,7 @@ func WithoutAddress(devices []infrav1.NetworkDeviceSpec) (int, bool) {
 	return i, i >= 0
 }
 
-// SizeGiB returns how much room the disks of a machine take at most, as far as it says so.
+// SizeGiB returns the maximum size of a machine's disks, as far as the spec states it.
 func SizeGiB(spec infrav1.VirtualMachineCloneSpec) int64 {
 	size := int64(spec.DiskGiB)
 	for _, further := range spec.AdditionalDisksGiB {
@@ -114,7 +114,7 @@ func memory(resources infrav1.VirtualMachineResources) vcenter.Allocation {
 	}
 }
 
-// roundedUp returns a quantity in another unit: what is asked for is the least that will do.
+// roundedUp converts a quantity to another unit, rounded up because the request is a minimum.
 func roundedUp(quantity resource.Quantity, unit int64) int64 {
 	value := quantity.Value()
 	whole := value / unit
@@ -130,7 +130,7 @@ func encryption(spec infrav1.VSphereVMSpec) vcenter.Encryption {
 	}
 }
 
-// DevicesOf are the host devices that a spec names.
+// DevicesOf returns the host devices that a spec names.
 func DevicesOf(specs []infrav1.PCIDeviceSpec) []vcenter.PCIDevice {
 	devices := make([]vcenter.PCIDevice, len(specs))
 	for i, spec := range specs {

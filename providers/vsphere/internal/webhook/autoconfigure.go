@@ -14,8 +14,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/origin"
 )
 
-// setDefaults names the groups that are to be made and that the user has given no name. The names are the same each time that
-// the object is written in this management cluster, and no other one gives them.
+// setDefaults sets the names of groups that will be created and have none. The names are deterministic within this management
+// cluster, and differ between management clusters.
 func (w vsphereFailureDomain) setDefaults(ctx context.Context, domain *infrav1.VSphereFailureDomain) error {
 	hosts := &domain.Spec.Topology.Hosts
 	if !ptr.Deref(hosts.AutoConfigure, false) || hosts.VMGroupName != "" && hosts.HostGroupName != "" {
@@ -34,7 +34,7 @@ func (w vsphereFailureDomain) setDefaults(ctx context.Context, domain *infrav1.V
 	return nil
 }
 
-// configuration are the fields that say how vCenter is configured, and nothing of where machines are.
+// configuration returns the fields that select how vCenter is configured, and do not affect where machines are.
 func configuration() []string {
 	return []string{
 		"drift", "region.autoConfigure", "zone.autoConfigure",
@@ -42,7 +42,8 @@ func configuration() []string {
 	}
 }
 
-// validateConfigured keeps a zone on the vCenter in which something was made for it, and will have to be removed.
+// validateConfigured rejects moving a zone to another vCenter while items exist that were created for it and must be removed
+// later.
 func validateConfigured(before, after *infrav1.VSphereDeploymentZone, path *field.Path) field.ErrorList {
 	if before.Spec.Server == after.Spec.Server || len(before.Status.Configured) == 0 {
 		return nil
@@ -51,7 +52,7 @@ func validateConfigured(before, after *infrav1.VSphereDeploymentZone, path *fiel
 		"autoConfigure has made %d objects in that vCenter, which status.configured lists; delete the zone and create another", len(before.Status.Configured)))}
 }
 
-// validateAutoConfigure has the rules of what is made in vCenter.
+// validateAutoConfigure validates the fields for what is created in vCenter.
 func validateAutoConfigure(spec infrav1.VSphereFailureDomainSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	hosts, at := spec.Topology.Hosts, path.Child("topology", "hosts")

@@ -19,15 +19,14 @@ import (
 )
 
 const (
-	// tagURN starts the identifier of every vSphere tag.
+	// tagURN is the prefix of the identifiers of vSphere tags.
 	tagURN = "urn:vmomi:InventoryServiceTag:"
 
-	// memoryStepMiB is what vSphere wants the memory to be a multiple of.
+	// memoryStepMiB is the unit of vSphere's memory sizes.
 	memoryStepMiB = 4
 )
 
-// reservedVMXKeys are what the guest is configured through; in lower case,
-// because vSphere does not tell the cases apart.
+// reservedVMXKeys returns the keys through which the guest is configured, in lower case, because vSphere ignores case.
 func reservedVMXKeys() []string {
 	return []string{
 		guestinfo.MetadataKey, guestinfo.MetadataEncodingKey,
@@ -36,8 +35,7 @@ func reservedVMXKeys() []string {
 	}
 }
 
-// validateClone has the rules of a virtual machine, whichever kind it is
-// written in.
+// validateClone validates a virtual machine, in any kind that contains one.
 func validateClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, validateServer(spec.Server, path.Child("server"))...)
@@ -52,7 +50,7 @@ func validateClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field
 	return errs
 }
 
-// warnClone has what is accepted of a virtual machine, and may surprise.
+// warnClone warns about valid settings that have surprising effects.
 func warnClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admission.Warnings {
 	var warnings admission.Warnings
 	if spec.CloneMode == infrav1.LinkedClone && spec.DiskGiB > 0 {
@@ -70,7 +68,7 @@ func warnClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admission
 	return append(warnings, warnHardware(spec, path)...)
 }
 
-// validateSize has what vSphere wants of processors and memory.
+// validateSize validates the numbers of processors and the memory size.
 func validateSize(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	cpus := max(spec.NumCPUs, limits.MinCPUs)
@@ -110,8 +108,7 @@ func validateTags(tags []string, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validatePowerOff allows a time-out only where something is waited for that
-// can time out.
+// validatePowerOff allows a timeout only if the mode waits for the guest.
 func validatePowerOff(mode infrav1.VirtualMachinePowerOpMode, seconds int32, path *field.Path) field.ErrorList {
 	if seconds == 0 || mode == infrav1.VirtualMachinePowerOpModeTrySoft {
 		return nil

@@ -18,8 +18,8 @@ const (
 	sha256Bytes = 32
 )
 
-// validateServer wants the host, or host:port, of a vCenter, or its URL. It
-// compares as a string with that of zones and clusters.
+// validateServer requires the host or host:port of a vCenter, or its URL. Servers of zones and clusters are compared as
+// strings.
 func validateServer(server string, path *field.Path) field.ErrorList {
 	host := server
 	if address, isURL := strings.CutPrefix(server, "https://"); isURL {
@@ -33,7 +33,7 @@ func validateServer(server string, path *field.Path) field.ErrorList {
 			"https:// before it and /sdk after that are accepted, nothing else is")}
 }
 
-// validateHost wants the host, or host:port, of a vCenter.
+// validateHost requires the host or host:port of a vCenter.
 func validateHost(server string, path *field.Path) field.ErrorList {
 	if isHostPort(server) {
 		return nil
@@ -46,7 +46,7 @@ func isHostPort(server string) bool {
 	return !strings.Contains(server, "/") && infrav1.ServerAddress(server) != ""
 }
 
-// validateThumbprint wants a SHA-1 or SHA-256 fingerprint in hexadecimal pairs.
+// validateThumbprint requires a SHA-1 or SHA-256 fingerprint in hexadecimal pairs.
 func validateThumbprint(thumbprint string, path *field.Path) field.ErrorList {
 	if thumbprint == "" || isFingerprint(thumbprint) {
 		return nil

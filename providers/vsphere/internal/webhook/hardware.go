@@ -16,10 +16,10 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// hardwareVersion is what a version of virtual hardware looks like.
+// hardwareVersion matches a version of virtual hardware.
 var hardwareVersion = regexp.MustCompile(`^vmx-[1-9][0-9]?$`)
 
-// validateHardware has what vSphere wants of the virtual hardware.
+// validateHardware validates the virtual hardware.
 func validateHardware(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if version := spec.HardwareVersion; version != "" && !hardwareVersion.MatchString(version) {
@@ -46,7 +46,7 @@ func validatePCIDevice(device infrav1.PCIDeviceSpec, path *field.Path) field.Err
 	return errs
 }
 
-// describe shows what a device says of itself: the pointers in it would be shown as addresses.
+// describe formats a device for a message; the default format would show its pointers as addresses.
 func describe(device infrav1.PCIDeviceSpec) string {
 	text := ""
 	for _, part := range numbers(device) {
@@ -60,7 +60,7 @@ type pciNumber struct {
 	number *int32
 }
 
-// numbers returns those that a device has.
+// numbers returns the numbers that a device sets.
 func numbers(device infrav1.PCIDeviceSpec) []pciNumber {
 	both := []pciNumber{{"deviceId", device.DeviceID}, {"vendorId", device.VendorID}}
 	return slices.DeleteFunc(both, func(n pciNumber) bool { return n.number == nil })
@@ -76,7 +76,7 @@ func warnHardware(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admiss
 	return warnings
 }
 
-// validateGuestName refuses names that Windows would cut, so that two machines might be of one name.
+// validateGuestName rejects names that Windows would truncate, which could give two machines the same name.
 func validateGuestName(name string, os infrav1.OS, path *field.Path) field.ErrorList {
 	if os != infrav1.Windows || len(name) <= infrav1.MaxWindowsNameLength {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// validateNaming wants a template whose outcome is a valid object name.
+// validateNaming requires a template that yields a valid object name.
 func validateNaming(naming infrav1.VSphereVMNamingSpec, path *field.Path) field.ErrorList {
 	path = path.Child("template")
 	name, err := naming.VMName("machine")
@@ -30,7 +30,7 @@ func validateNaming(naming infrav1.VSphereVMNamingSpec, path *field.Path) field.
 	return nil
 }
 
-// warnNaming warns of a template that makes the same name for all machines.
+// warnNaming warns about a template that yields the same name for all machines.
 func warnNaming(naming infrav1.VSphereVMNamingSpec, path *field.Path) admission.Warnings {
 	one, err := naming.VMName("machine-a")
 	if err != nil || naming.Template == "" {

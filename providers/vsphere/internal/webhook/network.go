@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// Bounds of the MTU in IPv4.
+	// Limits of the MTU for IPv4.
 	minMTU = 68
 	maxMTU = 65535
 
@@ -25,7 +25,7 @@ const (
 	macBytes = 6
 )
 
-// validateNetwork has the rules of a machine's network cards and routes.
+// validateNetwork validates a machine's network cards and routes.
 func validateNetwork(spec infrav1.NetworkSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]bool{}
@@ -41,7 +41,7 @@ func validateNetwork(spec infrav1.NetworkSpec, path *field.Path) field.ErrorList
 	return append(errs, validateRoutes(spec.Routes, path.Child("routes"))...)
 }
 
-// warnNetwork has what a machine's network leaves to somebody else.
+// warnNetwork warns about network settings that are missing and must come from elsewhere.
 func warnNetwork(spec infrav1.NetworkSpec, path *field.Path) admission.Warnings {
 	var warnings admission.Warnings
 	for i, device := range spec.Devices {
@@ -136,8 +136,7 @@ func validateRoutes(routes []infrav1.NetworkRouteSpec, path *field.Path) field.E
 	return errs
 }
 
-// destination reads where a route goes. The address is not valid for default,
-// which is of no IP version.
+// destination parses the destination of a route. For default the address is not valid, because it has no IP family.
 func destination(to string) (netip.Addr, bool) {
 	if to == "default" {
 		return netip.Addr{}, true
@@ -149,7 +148,7 @@ func destination(to string) (netip.Addr, bool) {
 	return address, err == nil
 }
 
-// validateOverrides has what netplan wants of the values that are text.
+// validateOverrides validates the string values according to netplan.
 func validateOverrides(overrides *infrav1.DHCPOverrides, path *field.Path) field.ErrorList {
 	if overrides == nil {
 		return nil

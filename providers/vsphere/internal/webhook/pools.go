@@ -9,7 +9,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// validatePools wants pools to be named in full. In v1beta1 the group of a pool could be left out, and stood for no IPAM provider.
+// validatePools requires fully qualified pools. In v1beta1 the group of a pool could be empty, which matched no IPAM provider.
 func validatePools(pools []infrav1.IPPoolReference, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, pool := range pools {

@@ -17,8 +17,7 @@ import (
 
 const megahertz = 1_000_000
 
-// validateDisks has what the schema does not say of disks: it has their
-// number, names, least sizes and modes.
+// validateDisks validates what the schema of disks does not. The schema limits their number, names, minimum sizes and modes.
 func validateDisks(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, size := range spec.AdditionalDisksGiB {
@@ -30,7 +29,7 @@ func validateDisks(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field
 	return errs
 }
 
-// validateResources has what vSphere wants of reservations and limits.
+// validateResources validates reservations and limits according to vSphere.
 func validateResources(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
 	requests, allowed := spec.Resources.Requests, spec.Resources.Limits
 	errs := validateAllocation("cpu", requests.CPU, allowed.CPU, path)
@@ -60,7 +59,7 @@ func validateAllocation(of string, request, limit resource.Quantity, path *field
 	return errs
 }
 
-// warnStorage has what is accepted of disks and resources, and may surprise.
+// warnStorage warns about valid disk and resource settings that have surprising effects.
 func warnStorage(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admission.Warnings {
 	var warnings admission.Warnings
 	if spec.CloneMode == infrav1.LinkedClone && len(spec.AdditionalDisksGiB) > 0 {
@@ -71,7 +70,7 @@ func warnStorage(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admissi
 	return append(warnings, warnHertz(spec.Resources.Limits.CPU, path.Child("resources", "limits", "cpu"))...)
 }
 
-// warnHertz finds processors that are counted, as Kubernetes does.
+// warnHertz warns about a CPU quantity that seems to count processors, as in Kubernetes.
 func warnHertz(cpu resource.Quantity, path *field.Path) admission.Warnings {
 	if cpu.Sign() <= 0 || cpu.CmpInt64(megahertz) >= 0 {
 		return nil

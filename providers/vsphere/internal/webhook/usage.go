@@ -19,14 +19,14 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones;vspherefailuredomains;vspheremachines,verbs=get;list;watch
 
 const (
-	// wayOutOfUse is what can be done about machines that are in the way.
+	// wayOutOfUse is the advice for a change that machines prevent.
 	wayOutOfUse = "move them to another failure domain first, or create another one beside it"
 
-	// pageSize bounds the memory that reading all machines takes.
+	// pageSize bounds the memory needed to read all machines.
 	pageSize = 500
 )
 
-// zonesOf returns the names of the zones of a failure domain, sorted.
+// zonesOf returns the sorted names of the zones of a failure domain.
 func zonesOf(ctx context.Context, reader client.Reader, domain string) ([]string, error) {
 	var zones infrav1.VSphereDeploymentZoneList
 	if err := reader.List(ctx, &zones); err != nil {
@@ -42,9 +42,8 @@ func zonesOf(ctx context.Context, reader client.Reader, domain string) ([]string
 	return names, nil
 }
 
-// machinesIn returns namespace/name of the machines in any of the zones,
-// sorted. Machines that are being deleted count: until they are gone, so do
-// their virtual machines.
+// machinesIn returns the sorted namespace/name of the machines in any of the zones. Machines being deleted count, because their
+// virtual machines still exist.
 func machinesIn(ctx context.Context, reader client.Reader, zones ...string) ([]string, error) {
 	if len(zones) == 0 {
 		return nil, nil
@@ -72,7 +71,7 @@ func machinesIn(ctx context.Context, reader client.Reader, zones ...string) ([]s
 	return slices.Compact(names), nil
 }
 
-// assignedTo returns namespace/name of the machines that name no zone and were assigned one of these.
+// assignedTo returns namespace/name of the machines that name no zone but were assigned to one of these.
 func assignedTo(ctx context.Context, reader client.Reader, zones ...string) ([]string, error) {
 	var names []string
 	for next, more := "", true; more; more = next != "" {
@@ -90,8 +89,7 @@ func assignedTo(ctx context.Context, reader client.Reader, zones ...string) ([]s
 	return names, nil
 }
 
-// isVSphere tells the machines of this provider from those of others, whose
-// failure domains may have the same names.
+// isVSphere reports whether a machine belongs to this provider. Failure domains of other providers may have the same names.
 func isVSphere(machine *clusterv1.Machine) bool {
 	ref := machine.Spec.InfrastructureRef
 	return ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == "VSphereMachine"

@@ -18,7 +18,7 @@ func validateClusterObject(cluster *infrav1.VSphereCluster) field.ErrorList {
 	return validateCluster(cluster.Spec, field.NewPath("spec"))
 }
 
-// validateCluster has the rules of a cluster, on its own or in a template.
+// validateCluster validates a cluster, on its own or in a template.
 func validateCluster(spec infrav1.VSphereClusterSpec, path *field.Path) field.ErrorList {
 	errs := validateServer(spec.Server, path.Child("server"))
 	errs = append(errs, validateThumbprint(spec.Thumbprint, path.Child("thumbprint"))...)
@@ -28,7 +28,7 @@ func validateCluster(spec infrav1.VSphereClusterSpec, path *field.Path) field.Er
 	return append(errs, validateModules(spec.ClusterModules, path.Child("clusterModules"))...)
 }
 
-// validateModules refuses a module that would be shared by the machines of two owners.
+// validateModules rejects a module that the machines of two owners would share.
 func validateModules(modules []infrav1.ClusterModule, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	known := map[string]bool{}
@@ -41,7 +41,7 @@ func validateModules(modules []infrav1.ClusterModule, path *field.Path) field.Er
 	return errs
 }
 
-// warnCluster has what is accepted of a cluster, and may surprise.
+// warnCluster warns about valid settings that have surprising effects.
 func warnCluster(spec infrav1.VSphereClusterSpec, path *field.Path) admission.Warnings {
 	return rules.WarnWorkers(spec.Distribution.Workers, path.Child("distribution", "workers"))
 }

@@ -12,13 +12,13 @@ import (
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vsphereclustertemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vsphereclustertemplates,verbs=create;update,versions=v1beta2,name=validation.vsphereclustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// changeClusterTemplate refuses every change: clusters made from one template would differ.
+// changeClusterTemplate rejects every change, because clusters created from one template would differ.
 func changeClusterTemplate(before, after *infrav1.VSphereClusterTemplate) field.ErrorList {
 	return rules.Changed(&before.Spec.Template.Spec, &after.Spec.Template.Spec, field.NewPath("spec", "template", "spec"),
 		"create another VSphereClusterTemplate and name it in the ClusterClass")
 }
 
-// validateClusterTemplate has the rules of a cluster, and forbids what only a single cluster can have.
+// validateClusterTemplate validates a cluster, and forbids fields that only a single cluster can have.
 func validateClusterTemplate(template *infrav1.VSphereClusterTemplate) field.ErrorList {
 	path, spec := field.NewPath("spec", "template", "spec"), template.Spec.Template.Spec
 	errs := validateCluster(spec, path)

@@ -17,14 +17,14 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// vsphereDeploymentZone has the rules of VSphereDeploymentZones that need other objects. Its reader should be uncached: a machine that was
-// made a moment ago counts.
+// vsphereDeploymentZone validates VSphereDeploymentZones against other objects. Its reader should be uncached, so that a
+// machine created a moment ago counts.
 type vsphereDeploymentZone struct{ reader client.Reader }
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspheredeploymentzone,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones,verbs=create;update,versions=v1beta2,name=validation.vspheredeploymentzone.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-vspheredeploymentzone,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones,verbs=create;update,versions=v1beta2,name=default.vspheredeploymentzone.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// defaultZone lets control-plane machines into a zone that has no decision about them.
+// defaultZone allows control-plane machines in a zone that does not set controlPlane.
 func defaultZone(_ context.Context, zone *infrav1.VSphereDeploymentZone) error {
 	if zone.Spec.ControlPlane == nil {
 		zone.Spec.ControlPlane = ptr.To(true)
@@ -37,7 +37,7 @@ func (w vsphereDeploymentZone) create(ctx context.Context, zone *infrav1.VSphere
 	return warnings, nil, err
 }
 
-// update refuses changes that would put a zone that has machines in another place than they are.
+// update rejects changes that would move a zone with machines.
 func (w vsphereDeploymentZone) update(ctx context.Context, before, after *infrav1.VSphereDeploymentZone) (admission.Warnings, field.ErrorList, error) {
 	errs := validateConfigured(before, after, field.NewPath("spec"))
 	if len(movedZone(before, after, "")) > 0 {
@@ -56,12 +56,12 @@ func (w vsphereDeploymentZone) update(ctx context.Context, before, after *infrav
 	return warnings, errs, err
 }
 
-// movedZone has an error for each change that moves a zone.
+// movedZone returns an error for each change that moves a zone.
 func movedZone(before, after *infrav1.VSphereDeploymentZone, wayOut string) field.ErrorList {
 	return rules.Changed(&before.Spec, &after.Spec, field.NewPath("spec"), wayOut, "controlPlane", "thumbprint", "identityRef")
 }
 
-// warn has what a zone lacks to become ready. A zone that is refused has no warnings.
+// warn warns about what a zone lacks to become ready. A rejected zone has no warnings.
 func (w vsphereDeploymentZone) warn(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (admission.Warnings, error) {
 	if len(validateZoneObject(zone)) > 0 {
 		return nil, nil
@@ -87,7 +87,7 @@ func validateZoneObject(zone *infrav1.VSphereDeploymentZone) field.ErrorList {
 	return validateZone(zone.Spec, field.NewPath("spec"))
 }
 
-// validateZone has the rules of a zone.
+// validateZone validates a zone.
 func validateZone(spec infrav1.VSphereDeploymentZoneSpec, path *field.Path) field.ErrorList {
 	errs := validateServer(spec.Server, path.Child("server"))
 	errs = append(errs, validateThumbprint(spec.Thumbprint, path.Child("thumbprint"))...)

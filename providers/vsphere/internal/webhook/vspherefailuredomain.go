@@ -16,14 +16,14 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// vsphereFailureDomain has the rules of VSphereFailureDomains that need other objects. Its reader should be uncached: a machine that was
-// made a moment ago counts.
+// vsphereFailureDomain validates VSphereFailureDomains against other objects. Its reader should be uncached, so that a machine
+// created a moment ago counts.
 type vsphereFailureDomain struct{ reader client.Reader }
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspherefailuredomain,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspherefailuredomains,verbs=create;update;delete,versions=v1beta2,name=validation.vspherefailuredomain.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-vspherefailuredomain,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspherefailuredomains,verbs=create;update,versions=v1beta2,name=default.vspherefailuredomain.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// update refuses changes of a failure domain with machines, apart from those of how vCenter is configured.
+// update rejects changes to a failure domain with machines, except to how vCenter is configured.
 func (w vsphereFailureDomain) update(ctx context.Context, before, after *infrav1.VSphereFailureDomain) (admission.Warnings, field.ErrorList, error) {
 	path := field.NewPath("spec")
 	if len(rules.Changed(&before.Spec, &after.Spec, path, "")) == 0 {
@@ -37,7 +37,7 @@ func (w vsphereFailureDomain) update(ctx context.Context, before, after *infrav1
 		"%s in the failure domain; %s", rules.InUseBy("Machine", machines), wayOutOfUse), configuration()...), nil
 }
 
-// delete refuses to delete a failure domain with machines.
+// delete rejects deleting a failure domain with machines.
 func (w vsphereFailureDomain) delete(ctx context.Context, domain *infrav1.VSphereFailureDomain) (admission.Warnings, field.ErrorList, error) {
 	zones, machines, err := w.inUse(ctx, domain)
 	if err != nil || len(machines) == 0 {
@@ -48,7 +48,7 @@ func (w vsphereFailureDomain) delete(ctx context.Context, domain *infrav1.VSpher
 		rules.InUseBy("Machine", machines), rules.Abbreviated(zones)))}, nil
 }
 
-// inUse returns the zones of a failure domain, and the machines in them.
+// inUse returns the zones of a failure domain and the machines in them.
 func (w vsphereFailureDomain) inUse(ctx context.Context, domain *infrav1.VSphereFailureDomain) (zones, machines []string, err error) {
 	if zones, err = zonesOf(ctx, w.reader, domain.Name); err != nil {
 		return nil, nil, err
@@ -61,7 +61,7 @@ func validateDomainObject(domain *infrav1.VSphereFailureDomain) field.ErrorList 
 	return validateFailureDomain(domain.Spec, field.NewPath("spec"))
 }
 
-// validateFailureDomain has the rules of a failure domain.
+// validateFailureDomain validates a failure domain.
 func validateFailureDomain(spec infrav1.VSphereFailureDomainSpec, path *field.Path) field.ErrorList {
 	errs := validateHierarchy(spec, path)
 	errs = append(errs, validatePlace(spec, path.Child("topology"))...)
@@ -93,7 +93,7 @@ func validateHierarchy(spec infrav1.VSphereFailureDomainSpec, path *field.Path) 
 	return nil
 }
 
-// validatePlace wants named what region and zone are.
+// validatePlace requires names for the objects that region and zone refer to.
 func validatePlace(spec infrav1.VSphereFailureDomainSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	topology := spec.Topology
@@ -121,7 +121,7 @@ func validatePlace(spec infrav1.VSphereFailureDomainSpec, path *field.Path) fiel
 	return errs
 }
 
-// validateConfigurations has the rules of networks.
+// validateConfigurations validates the networks.
 func validateConfigurations(topology infrav1.Topology, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(topology.Networks) > 0 && len(topology.NetworkConfigurations) > 0 {

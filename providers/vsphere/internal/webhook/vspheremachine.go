@@ -19,21 +19,21 @@ const (
 	// onlyDatacenter stands for the only datacenter of a vCenter.
 	onlyDatacenter = "*"
 
-	// providerIDScheme starts every providerID.
+	// providerIDScheme is the prefix of every providerID.
 	providerIDScheme = "vsphere://"
 )
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspheremachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheremachines,verbs=create;update,versions=v1beta2,name=validation.vspheremachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-vspheremachine,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheremachines,verbs=create;update,versions=v1beta2,name=default.vspheremachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// defaultMachine puts a machine that names no datacenter in the only one.
+// defaultMachine sets the datacenter of a machine without one to the only datacenter.
 func defaultMachine(_ context.Context, machine *infrav1.VSphereMachine) error {
 	machine.Spec.Datacenter = cmp.Or(machine.Spec.Datacenter, onlyDatacenter)
 	return nil
 }
 
-// changeMachine refuses to change what a machine is. How it is powered off may change, the thumbprint of its server, and its network cards
-// may be given addresses. The old object may be older than the default, which is no change.
+// changeMachine rejects changes to immutable fields. The power-off settings and the thumbprint of the server may change, and
+// addresses may be added to network cards. Applying the default to an old object is not a change.
 func changeMachine(before, after *infrav1.VSphereMachine) field.ErrorList {
 	was := before.Spec
 	was.Datacenter = cmp.Or(was.Datacenter, onlyDatacenter)
@@ -46,7 +46,7 @@ func validateMachineObject(machine *infrav1.VSphereMachine) field.ErrorList {
 	return validateMachine(machine.Spec, field.NewPath("spec"))
 }
 
-// validateMachine has the rules of a machine, on its own or in a template.
+// validateMachine validates a machine, on its own or in a template.
 func validateMachine(spec infrav1.VSphereMachineSpec, path *field.Path) field.ErrorList {
 	errs := validateClone(spec.VirtualMachineCloneSpec, path)
 	errs = append(errs, validatePowerOff(spec.PowerOffMode, spec.GuestSoftPowerOffTimeoutSeconds, path)...)
@@ -58,7 +58,7 @@ func validateMachine(spec infrav1.VSphereMachineSpec, path *field.Path) field.Er
 	return errs
 }
 
-// warnMachine has what is accepted of a machine, and may surprise.
+// warnMachine warns about valid settings that have surprising effects.
 func warnMachine(spec infrav1.VSphereMachineSpec, path *field.Path) admission.Warnings {
 	warnings := warnClone(spec.VirtualMachineCloneSpec, path)
 	warnings = append(warnings, warnNetwork(spec.Network, path.Child("network"))...)

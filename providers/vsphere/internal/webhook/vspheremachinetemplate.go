@@ -16,10 +16,9 @@ import (
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspheremachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheremachinetemplates,verbs=create;update,versions=v1beta2,name=validation.vspheremachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-vspheremachinetemplate,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheremachinetemplates,verbs=create;update,versions=v1beta2,name=default.vspheremachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// defaultMachineTemplate spells out the default of powerOffMode, in dry runs of the topology
-// controller only. That controller replaces machines when a dry run shows that
-// their template would change. Templates once had the default written into
-// them, so without it the dry run would see a change where there is none.
+// defaultMachineTemplate sets the default of powerOffMode, only in dry runs of the topology controller. That controller
+// replaces machines if a dry run shows a change of their template. Older templates have the default stored, so that without it
+// the dry run would report a change that does not exist.
 func defaultMachineTemplate(ctx context.Context, template *infrav1.VSphereMachineTemplate) error {
 	dryRun, err := rules.IsTopologyDryRun(ctx, template)
 	if err != nil {
@@ -31,7 +30,8 @@ func defaultMachineTemplate(ctx context.Context, template *infrav1.VSphereMachin
 	return nil
 }
 
-// updateMachineTemplate refuses every change of the machine's spec, except to dry runs of the topology controller, which ask what would change.
+// updateMachineTemplate rejects every change of the machine's spec, except in dry runs of the topology controller, which detect
+// changes.
 func updateMachineTemplate(ctx context.Context, before, after *infrav1.VSphereMachineTemplate) (admission.Warnings, field.ErrorList, error) {
 	errs, err := rules.TemplateChanged(ctx, after, &before.Spec.Template.Spec, &after.Spec.Template.Spec)
 	return nil, errs, err
@@ -41,8 +41,7 @@ func validateTemplateObject(template *infrav1.VSphereMachineTemplate) field.Erro
 	return validateMachineTemplate(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
 }
 
-// validateMachineTemplate has the rules of a machine, and forbids what only a
-// single machine can have.
+// validateMachineTemplate validates a machine, and forbids fields that only a single machine can have.
 func validateMachineTemplate(spec infrav1.VSphereMachineSpec, path *field.Path) field.ErrorList {
 	const shared = "cannot be set in a template, because all its machines would share it: remove it"
 	errs := validateMachine(spec, path)

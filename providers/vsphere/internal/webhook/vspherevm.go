@@ -16,14 +16,14 @@ import (
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspherevm,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspherevms,verbs=create;update,versions=v1beta2,name=validation.vspherevm.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-vspherevm,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspherevms,verbs=create;update,versions=v1beta2,name=default.vspherevm.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// defaultVM takes a guest of no named system to be Linux.
+// defaultVM sets the operating system of a guest to Linux if it is not set.
 func defaultVM(_ context.Context, vm *infrav1.VSphereVM) error {
 	vm.Spec.OS = cmp.Or(vm.Spec.OS, infrav1.Linux)
 	return nil
 }
 
-// changeVM refuses to change what a virtual machine is and where. How it is reached, booted and powered off may change, and its network cards
-// may be given addresses. The old object may be older than the default, which is no change.
+// changeVM rejects changes to immutable fields. The fields for reaching, bootstrapping and powering off the virtual machine may
+// change, and addresses may be added to network cards. Applying the default to an old object is not a change.
 func changeVM(before, after *infrav1.VSphereVM) field.ErrorList {
 	was := before.Spec
 	was.OS = cmp.Or(was.OS, infrav1.Linux)
@@ -39,7 +39,7 @@ func validateVMObject(vm *infrav1.VSphereVM) field.ErrorList {
 	return append(validateVM(vm.Spec, field.NewPath("spec")), validateGuestName(vm.Name, vm.Spec.OS, field.NewPath("metadata", "name"))...)
 }
 
-// validateVM has the rules of a virtual machine with everything decided.
+// validateVM validates a virtual machine with all fields decided.
 func validateVM(spec infrav1.VSphereVMSpec, path *field.Path) field.ErrorList {
 	errs := validateClone(spec.VirtualMachineCloneSpec, path)
 	errs = append(errs, validatePowerOff(spec.PowerOffMode, spec.GuestSoftPowerOffTimeoutSeconds, path)...)
