@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vspherecluster publishes a cluster's failure domains and the state they are in.
+// Package vspherecluster publishes the failure domains of a cluster and their state.
 package vspherecluster
 
 import (
@@ -32,27 +32,27 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reconciler drives VSphereClusters.
+// Reconciler reconciles VSphereClusters.
 type Reconciler struct {
 	Client   client.Client
 	VCenters VCenters
 	Secrets  *SecretOwner
 	Provider provider.Provider
 	Domains  *publish.Publisher
-	// ClusterModules has cluster modules made.
+	// ClusterModules enables creating cluster modules.
 	ClusterModules bool
 
-	made    sync.Map // cluster modules, and the VSphereClusters that they were made for
+	made    sync.Map // cluster modules, and the VSphereClusters for which they were created
 	filter  watch.Filter
 	written patch.Written
 }
 
-// VCenters gives the session of a cluster's own server.
+// VCenters returns the session of a cluster's server.
 type VCenters interface {
 	ForCluster(context.Context, *infrav1.VSphereCluster) (*vcenter.Session, error)
-	// ClustersOf names the VSphereClusters that use an account.
+	// ClustersOf returns the VSphereClusters that use an account.
 	ClustersOf(account string) []client.ObjectKey
-	// ForgetCluster is told of a VSphereCluster that is gone.
+	// ForgetCluster drops the state of a deleted VSphereCluster.
 	ForgetCluster(client.ObjectKey)
 }
 
@@ -69,7 +69,7 @@ type scope struct {
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinedeployments,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 
-// Reconcile owns the cluster's identity, publishes its failure domains and reports it as provisioned.
+// Reconcile keeps the cluster's identity Secret, publishes its failure domains and reports it as provisioned.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereCluster, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Domains.Recorder, V1Beta1: conversion.ClusterConditions(), Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
@@ -97,7 +97,7 @@ func (r *Reconciler) forget(cluster client.ObjectKey) {
 	})
 }
 
-// Owner is the Cluster.
+// Owner returns the Cluster.
 func (s *scope) Owner() *clusterv1.Cluster { return s.owner }
 
 func summarize(_ context.Context, s *scope) error {
@@ -107,7 +107,7 @@ func summarize(_ context.Context, s *scope) error {
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
 	err := s.patch.GoOn(r.Secrets.Own(ctx, s.cluster))
 	if apierrors.IsConflict(err) || errors.Is(err, patch.ErrBehind) {
-		return ctrl.Result{}, err // which says nothing of vCenter
+		return ctrl.Result{}, err // not an error of vCenter
 	}
 	var session *vcenter.Session
 	if err == nil {
@@ -137,7 +137,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	return ctrl.Result{RequeueAfter: next}, nil
 }
 
-// sooner is the shorter of two pauses, of which 0 is none.
+// sooner returns the shorter of two delays, where 0 means none.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -145,7 +145,7 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// reconcileDelete waits for the machines, which need the cluster's account to be deleted.
+// reconcileDelete waits for the machines, whose deletion needs the cluster's account.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	names, err := reconcile.Remaining(ctx, r.Client, s.cluster, map[string]client.ObjectList{
 		"VSphereMachine": &infrav1.VSphereMachineList{}, "VSphereVM": &infrav1.VSphereVMList{},

@@ -19,8 +19,8 @@ import (
 	"github.com/faultline-io/faultline/shared/publish"
 )
 
-// publishDomains writes the state of every selected zone into the status, from where Cluster API takes it. It returns
-// when to look again although nothing has happened: a grace or hold period ends.
+// publishDomains writes the state of every selected zone into the status, from which Cluster API reads it. It returns after
+// which time to reconcile again because a grace or hold period ends.
 func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duration, error) {
 	if s.cluster.Spec.FailureDomainSelector == nil && !s.domains.Keep() {
 		s.domains.None()
@@ -53,7 +53,8 @@ func tooMany(cluster *infrav1.VSphereCluster, selected int) metav1.Condition {
 		selected, cluster.Spec.Server, faultlinev1.MaxFailureDomains)}
 }
 
-// unchecked names the zones that a cluster which is not provisioned yet waits for, so that its first machines have the choice.
+// unchecked returns the zones whose first check a cluster that is not provisioned waits for, so that its first machines can use
+// any of them.
 func (r *Reconciler) unchecked(ctx context.Context, cluster *infrav1.VSphereCluster) ([]string, error) {
 	if ptr.Deref(cluster.Status.Initialization.Provisioned, false) {
 		return nil, nil
@@ -71,8 +72,8 @@ func (r *Reconciler) unchecked(ctx context.Context, cluster *infrav1.VSphereClus
 	return names, nil
 }
 
-// domainsReady returns the condition FailureDomainsReady and whether machines may be created. That needs one zone that takes
-// control-plane machines: Cluster API creates machines without a failure domain when there is none.
+// domainsReady returns the condition FailureDomainsReady and whether machines may be created. That requires a zone for
+// control-plane machines: without one, Cluster API would create machines without a failure domain.
 func domainsReady(cluster *infrav1.VSphereCluster, selected int, unchecked []string, result distribution.Result) (condition metav1.Condition, ready bool) {
 	condition = metav1.Condition{Status: metav1.ConditionFalse}
 	switch {
@@ -87,7 +88,7 @@ func domainsReady(cluster *infrav1.VSphereCluster, selected int, unchecked []str
 	return result.Condition(), !result.NoControlPlaneDomain
 }
 
-// noneSelected says how to select zones, and what happens until then.
+// noneSelected returns a message on how to select zones, and what happens until then.
 func noneSelected(cluster *infrav1.VSphereCluster, result distribution.Result) string {
 	message := fmt.Sprintf("spec.failureDomainSelector matches no VSphereDeploymentZone of server %s: label the zones or change the selector", cluster.Spec.Server)
 	if cluster.Spec.FailureDomainSelector == nil {

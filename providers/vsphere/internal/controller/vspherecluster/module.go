@@ -23,18 +23,18 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// creatingModuleAnnotation says that a cluster module is about to be made, and what there was before. A module has no name, so that
-// one which was made and not recorded can only be told by what was not there.
+// creatingModuleAnnotation records that a cluster module is about to be created, and the modules that existed before. A module
+// has no name, so one that was created but not recorded can be identified only by its absence from that list.
 const creatingModuleAnnotation = "vspherecluster.infrastructure.cluster.x-k8s.io/creating-cluster-module"
 
-// creatingModule is what the annotation holds.
+// creatingModule is the value of the annotation.
 type creatingModule struct {
 	clustermodule.Wanted
 
 	Before []string `json:"before,omitempty"` // modules of the compute cluster
 }
 
-// createModule writes down what it is about to do, makes a module, and records it.
+// createModule records its intent, creates a module, and records the module.
 func (r *Reconciler) createModule(ctx context.Context, s *scope, session *vcenter.Session, want clustermodule.Wanted) (refused, err error) {
 	listed, refused := session.ListModules(ctx)
 	if refused != nil {
@@ -46,7 +46,7 @@ func (r *Reconciler) createModule(ctx context.Context, s *scope, session *vcente
 	uuid, refused := session.CreateModule(ctx, want.Compute)
 	if refused != nil {
 		if errors.Is(refused, vcenter.ErrForbidden) || errors.Is(refused, vcenter.ErrInvalid) || errors.Is(refused, vcenter.ErrNotFound) {
-			delete(s.cluster.Annotations, creatingModuleAnnotation) // vCenter has answered that it has made none
+			delete(s.cluster.Annotations, creatingModuleAnnotation) // vCenter has responded that it created none
 		}
 		return refused, nil
 	}
@@ -69,8 +69,8 @@ func (r *Reconciler) recordModule(ctx context.Context, s *scope, target clusterm
 	return s.patch.ApplySpec(ctx, r.Client, s.cluster)
 }
 
-// resumeModule records the module that was made before a crash, or in a call of which the answer was lost: the only one of its compute
-// cluster that was not there before, has no members and belongs to nobody here.
+// resumeModule records the module that was created before a crash, or in a call whose response was lost: the only module of its
+// compute cluster that did not exist before, has no members and is not recorded elsewhere.
 func (r *Reconciler) resumeModule(ctx context.Context, s *scope, session *vcenter.Session) (refused, err error) {
 	text := s.cluster.Annotations[creatingModuleAnnotation]
 	if text == "" {
@@ -79,7 +79,7 @@ func (r *Reconciler) resumeModule(ctx context.Context, s *scope, session *vcente
 	creating := creatingModule{}
 	if err := json.Unmarshal([]byte(text), &creating); err != nil {
 		delete(s.cluster.Annotations, creatingModuleAnnotation)
-		return nil, nil // somebody else has written it; it says nothing
+		return nil, nil // written by another client; ignored
 	}
 	listed, refused := session.ListModules(ctx)
 	if refused != nil {
@@ -99,12 +99,12 @@ func (r *Reconciler) resumeModule(ctx context.Context, s *scope, session *vcente
 		return len(members) > 0
 	})
 	if refused != nil {
-		return refused, nil // nothing is known of those that could not be looked at
+		return refused, nil // modules that cannot be read cannot be ruled out
 	}
 	return nil, r.recordFound(ctx, s, creating.Target, found)
 }
 
-// recordFound leaves modules alone when several may be the one.
+// recordFound records the module if there is exactly one candidate.
 func (r *Reconciler) recordFound(ctx context.Context, s *scope, target clustermodule.Target, found []string) error {
 	if len(found) == 1 {
 		return r.recordModule(ctx, s, target, found[0])
@@ -121,8 +121,8 @@ func in(listed map[string]string, compute string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(listed)), func(uuid string) bool { return listed[uuid] != compute })
 }
 
-// leaveModulesOfOthers takes modules off the record that an older VSphereCluster has, too: a copy of its YAML has them, and they are not the
-// copy's.
+// leaveModulesOfOthers removes modules from the spec that an older VSphereCluster has, too: the newer one is a copy of its
+// YAML, and does not own them.
 func (r *Reconciler) leaveModulesOfOthers(ctx context.Context, s *scope) error {
 	if len(s.cluster.Spec.ClusterModules) == 0 {
 		return nil
@@ -137,19 +137,19 @@ func (r *Reconciler) leaveModulesOfOthers(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// precedes reports whether a VSphereCluster is the older one of two.
+// precedes reports whether VSphereCluster a is older than b.
 func precedes(a, b *infrav1.VSphereCluster) bool {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
 }
 
-// deleteModule deletes a module, but one with machines that are not the cluster's: its owner may be in another management cluster.
+// deleteModule deletes a module unless it has machines of another owner, which may be in another management cluster.
 func (r *Reconciler) deleteModule(ctx context.Context, s *scope, session *vcenter.Session, uuid string) error {
 	members, err := session.ModuleMembers(ctx, uuid)
 	if err != nil && !errors.Is(err, vcenter.ErrNotFound) {
 		return err
 	}
 	vms := &infrav1.VSphereVMList{}
-	if err := r.Client.List(ctx, vms, watch.OfInfrastructure(s.cluster), client.UnsafeDisableDeepCopy); err != nil { // they are only read
+	if err := r.Client.List(ctx, vms, watch.OfInfrastructure(s.cluster), client.UnsafeDisableDeepCopy); err != nil { // read-only
 		return fmt.Errorf("listing VSphereVMs: %w", err)
 	}
 	own := map[string]bool{}
@@ -165,10 +165,10 @@ func (r *Reconciler) deleteModule(ctx context.Context, s *scope, session *vcente
 	return session.DeleteModule(ctx, uuid)
 }
 
-// modulesOf returns the modules that the chosen VSphereClusters have.
+// modulesOf returns the modules of the chosen VSphereClusters.
 func (r *Reconciler) modulesOf(ctx context.Context, chosen func(*infrav1.VSphereCluster) bool) (map[string]bool, error) {
 	list := &infrav1.VSphereClusterList{}
-	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // they are only read
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // read-only
 		return nil, fmt.Errorf("listing VSphereClusters: %w", err)
 	}
 	recorded := map[string]bool{}

@@ -25,14 +25,14 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// moduleRetry is the pause after vCenter has refused something about cluster modules: no event tells when it would not.
+// moduleRetry is the retry interval after vCenter has rejected an operation on cluster modules, as no event reports a change.
 const moduleRetry = time.Minute
 
-// modulePrivilege is named because vCenter does not say which one is missing.
+// modulePrivilege is named in messages because vCenter does not report which privilege is missing.
 const modulePrivilege = "the privilege \"Modify cluster\" (Host.Inventory.EditCluster) on the compute cluster"
 
-// ensureModules has a cluster module for the machines of each target in each compute cluster. What is wrong is said by the
-// condition, and holds nothing else up.
+// ensureModules ensures a cluster module for the machines of each target in each compute cluster. Problems are reported in the
+// condition only and block nothing else.
 func (r *Reconciler) ensureModules(ctx context.Context, s *scope, session *vcenter.Session) (again time.Duration, err error) {
 	off := ptr.Deref(s.cluster.Spec.DisableClusterModule, false)
 	switch {
@@ -77,7 +77,7 @@ func (r *Reconciler) modulesRefused(s *scope, refused error) {
 	status.False(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesNotReadyReason, message)
 }
 
-// moduleTargets lists who may have modules, and who has machines where.
+// moduleTargets returns the owners that may have modules, and the modules that their machines need.
 func (r *Reconciler) moduleTargets(ctx context.Context, s *scope, session *vcenter.Session) ([]clustermodule.Target, []clustermodule.Wanted, error) {
 	var targets []clustermodule.Target
 	controlPlane := s.owner.Spec.ControlPlaneRef.Name
@@ -87,7 +87,7 @@ func (r *Reconciler) moduleTargets(ctx context.Context, s *scope, session *vcent
 	deployments, vms := &clusterv1.MachineDeploymentList{}, &infrav1.VSphereVMList{}
 	ours := watch.OfInfrastructure(s.cluster)
 	for _, list := range []client.ObjectList{deployments, vms} {
-		if err := r.Client.List(ctx, list, ours, client.UnsafeDisableDeepCopy); err != nil { // they are only read
+		if err := r.Client.List(ctx, list, ours, client.UnsafeDisableDeepCopy); err != nil { // read-only
 			return nil, nil, fmt.Errorf("listing what cluster modules are for: %w", err)
 		}
 	}
@@ -108,8 +108,7 @@ func (r *Reconciler) moduleTargets(ctx context.Context, s *scope, session *vcent
 	return targets, wanted, nil
 }
 
-// settleModules makes what is missing and deletes what nobody needs any more. It returns what vCenter refused apart from what else
-// went wrong.
+// settleModules creates missing modules and deletes unused ones. It returns what vCenter rejected separately from other errors.
 func (r *Reconciler) settleModules(
 	ctx context.Context, s *scope, session *vcenter.Session, targets []clustermodule.Target, wanted []clustermodule.Wanted,
 ) (refused, err error) {
@@ -128,7 +127,7 @@ func (r *Reconciler) settleModules(
 	for _, module := range plan.Remove {
 		if err := r.deleteModule(ctx, s, session, module.ModuleUUID); err != nil {
 			refused = errors.Join(refused, err)
-			s.cluster.Spec.ClusterModules = append(s.cluster.Spec.ClusterModules, module) // so that it is not forgotten
+			s.cluster.Spec.ClusterModules = append(s.cluster.Spec.ClusterModules, module) // keep it recorded
 		}
 	}
 	for _, want := range plan.Create {
@@ -141,8 +140,8 @@ func (r *Reconciler) settleModules(
 	return refused, nil
 }
 
-// presentModules takes modules off the record that vCenter says it does not have: that an account is not shown one is no proof. It
-// costs no call as long as all that are recorded are known.
+// presentModules removes modules from the spec that vCenter reports as not found: that an account cannot see a module is no
+// proof. It makes no call if all recorded modules are cached.
 func (r *Reconciler) presentModules(ctx context.Context, s *scope, session *vcenter.Session) (clustermodule.Where, error) {
 	var recorded []string
 	for _, module := range s.cluster.Spec.ClusterModules {
@@ -167,8 +166,8 @@ func (r *Reconciler) presentModules(ctx context.Context, s *scope, session *vcen
 	return where, nil
 }
 
-// removeModules deletes the modules of a cluster that goes, also those of another manager's. It waits for vCenter: nothing else would
-// ever delete them.
+// removeModules deletes the modules of a cluster in deletion, including those created by another manager. It waits for vCenter,
+// because nothing else would ever delete them.
 func (r *Reconciler) removeModules(ctx context.Context, s *scope) (again time.Duration, done bool, err error) {
 	if err := r.leaveModulesOfOthers(ctx, s); err != nil {
 		return 0, false, err
@@ -194,7 +193,8 @@ func (r *Reconciler) removeModules(ctx context.Context, s *scope) (again time.Du
 	return 0, err == nil, err
 }
 
-// ownerChanged passes VSphereVMs that say by now whose they are, as those do that upstream has made. They run, and wait for nothing.
+// ownerChanged passes VSphereVMs whose owner label was added or changed, as it is for those created by upstream. Running
+// machines wait for nothing.
 func ownerChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },

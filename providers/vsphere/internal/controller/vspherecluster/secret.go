@@ -22,8 +22,8 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-// SecretOwner keeps the Secret of a cluster's account until the last machine is gone, and lets it go with the cluster.
-// It reads and writes metadata only.
+// SecretOwner keeps the Secret of a cluster's account until the last machine is deleted, and releases it with the cluster. It
+// reads and writes metadata only.
 type SecretOwner struct {
 	// Cache reads the metadata of Secrets.
 	Cache  client.Reader
@@ -32,8 +32,8 @@ type SecretOwner struct {
 	writes patch.Repeats
 }
 
-// Own puts the cluster's owner reference and finalizer on the Secret that spec.identityRef names, if it names one, and
-// takes them off those that it named before. What somebody undoes is a patch.RemovedError.
+// Own adds the cluster's owner reference and finalizer to the Secret that spec.identityRef names, if any, and removes them from
+// Secrets that it named before. It returns a patch.RemovedError if another client reverts the change.
 func (o *SecretOwner) Own(ctx context.Context, cluster *infrav1.VSphereCluster) error {
 	if err := o.releaseFormer(ctx, cluster); err != nil {
 		return err
@@ -56,28 +56,28 @@ func (o *SecretOwner) Own(ctx context.Context, cluster *infrav1.VSphereCluster) 
 	return o.patch(ctx, secret, before)
 }
 
-// Release takes the finalizer off again. The garbage collector removes the Secret with its owner.
+// Release removes the finalizer. The garbage collector deletes the Secret with its owner.
 func (o *SecretOwner) Release(ctx context.Context, cluster *infrav1.VSphereCluster) error {
 	if cluster.Spec.IdentityRef.Kind != infrav1.SecretKind {
 		return nil
 	}
 	secret, err := o.secret(ctx, cluster)
 	if errors.Is(err, identity.ErrNotUsable) {
-		return nil // gone already
+		return nil // already deleted
 	}
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(secret.OwnerReferences, func(ref metav1.OwnerReference) bool { return other(ref, cluster) }) {
-		return nil // another's, and kept by it
+		return nil // kept by another owner
 	}
 	before := secret.DeepCopy()
 	controllerutil.RemoveFinalizer(secret, infrav1.SecretIdentitySetFinalizer)
 	return client.IgnoreNotFound(o.patch(ctx, secret, before))
 }
 
-// releaseFormer lets go of Secrets that are not the cluster's account any more. Nothing else would: they could not be
-// deleted, nor their namespace.
+// releaseFormer releases Secrets that are no longer the cluster's account. Otherwise neither they nor their namespace could be
+// deleted.
 func (o *SecretOwner) releaseFormer(ctx context.Context, cluster *infrav1.VSphereCluster) error {
 	kind, named := corev1.SchemeGroupVersion.WithKind("Secret"), ""
 	if cluster.Spec.IdentityRef.Kind == infrav1.SecretKind {
@@ -133,7 +133,7 @@ func (o *SecretOwner) patch(ctx context.Context, secret, before *metav1.PartialO
 	return nil
 }
 
-// other reports whether ref makes the Secret somebody else's account.
+// other reports whether ref makes the Secret another owner's account.
 func other(ref metav1.OwnerReference, cluster *infrav1.VSphereCluster) bool {
 	switch ref.Kind {
 	case "VSphereCluster":

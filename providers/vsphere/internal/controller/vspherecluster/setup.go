@@ -30,7 +30,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// SetupWithManager adds the controller.
+// SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub *events.Hub, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
@@ -75,8 +75,8 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, secrets, userIndex, keptBy)
 }
 
-// clusterNames lists what the Cluster of a VSphereCluster may be called: a VSphereCluster is given its owner and label a
-// moment after it was made, and most have the name of their Cluster.
+// clusterNames returns the possible names of a VSphereCluster's Cluster: a VSphereCluster gets its owner and label a moment
+// after its creation, and most have the name of their Cluster.
 func clusterNames(cluster client.Object) []string {
 	names := []string{cluster.GetName()}
 	if label := cluster.GetLabels()[clusterv1.ClusterNameLabel]; label != "" {
@@ -91,7 +91,7 @@ func clusterNames(cluster client.Object) []string {
 	return slices.Compact(names)
 }
 
-// keptBy lists the VSphereClusters whose account a Secret is, or was.
+// keptBy returns the VSphereClusters whose account a Secret is, or was.
 func keptBy(secret client.Object) []string {
 	if !controllerutil.ContainsFinalizer(secret, infrav1.SecretIdentitySetFinalizer) {
 		return nil
@@ -113,7 +113,7 @@ func (r *Reconciler) clustersWhere(ctx context.Context, keep func(*infrav1.VSphe
 	return watch.Requests(ctx, r.Client, &infrav1.VSphereClusterList{}, keep, opts...)
 }
 
-// clustersOfZone also finds clusters that the zone has just stopped being a failure domain of.
+// clustersOfZone includes the clusters for which the zone has just ceased to be a failure domain.
 func (r *Reconciler) clustersOfZone(ctx context.Context, o client.Object) []reconcile.Request {
 	zone := o.(*infrav1.VSphereDeploymentZone)
 	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool {
@@ -130,7 +130,7 @@ func publishes(cluster *infrav1.VSphereCluster, domain string) bool {
 	return false
 }
 
-// clusterOf finds the cluster by the label that everything of a cluster carries.
+// clusterOf returns the cluster by the label that all objects of a cluster carry.
 func (r *Reconciler) clusterOf(ctx context.Context, o client.Object) []reconcile.Request {
 	name := o.GetLabels()[clusterv1.ClusterNameLabel]
 	if name == "" {
@@ -145,8 +145,8 @@ func (r *Reconciler) clustersOfIdentity(ctx context.Context, o client.Object) []
 	})
 }
 
-// clustersOfNamespace names the clusters for which the namespace's labels count: an identity is for the namespaces that
-// it selects.
+// clustersOfNamespace returns the clusters that depend on the namespace's labels, which the allowedNamespaces of an identity
+// select.
 func (r *Reconciler) clustersOfNamespace(ctx context.Context, o client.Object) []reconcile.Request {
 	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool {
 		return cluster.Spec.IdentityRef.Kind == infrav1.VSphereClusterIdentityKind
@@ -159,7 +159,7 @@ func (r *Reconciler) clustersOfSecret(ctx context.Context, o client.Object) []re
 	}, client.InNamespace(o.GetNamespace()))
 }
 
-// clustersOfEvent names the clusters whose account has a session again, or none any more.
+// clustersOfEvent returns the clusters whose account has gained or lost its session.
 func (r *Reconciler) clustersOfEvent(ctx context.Context, e vcenter.Event) []reconcile.Request {
 	if e.Kind != vcenter.SessionUp && e.Kind != vcenter.SessionDown {
 		return nil

@@ -34,14 +34,14 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reconciler drives VSphereClusterIdentities.
+// Reconciler reconciles VSphereClusterIdentities.
 type Reconciler struct {
 	Client client.Client
 	// Cache reads the metadata of Secrets.
 	Cache client.Reader
-	// Namespace is the manager's own, where the Secrets are.
+	// Namespace is the manager's namespace, which holds the Secrets.
 	Namespace string
-	// Recorder tells of writes that are not kept.
+	// Recorder reports writes that other clients revert.
 	Recorder events.EventRecorder
 
 	filter  watch.Filter
@@ -52,7 +52,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusteridentities,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusteridentities/status,verbs=patch
 
-// Reconcile takes the Secret into the identity's possession.
+// Reconcile makes the identity the owner of its Secret.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereClusterIdentity, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.IdentityConditions(), Finalizer: infrav1.VSphereClusterIdentityFinalizer,
@@ -60,7 +60,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}.Run(ctx, req, &infrav1.VSphereClusterIdentity{})
 }
 
-// scope is the identity, which belongs to no Cluster.
+// scope holds the identity, which belongs to no Cluster.
 type scope struct {
 	identity *infrav1.VSphereClusterIdentity
 	patch    *patch.Patch
@@ -70,10 +70,10 @@ func gather(_ context.Context, identity *infrav1.VSphereClusterIdentity, p *patc
 	return &scope{identity: identity, patch: p}, nil
 }
 
-// Owner is nil.
+// Owner returns nil.
 func (s *scope) Owner() *clusterv1.Cluster { return nil }
 
-// own puts owner reference and finalizer on the Secret, unless it is another's.
+// own adds the owner reference and finalizer to the Secret, unless it has another owner.
 func (r *Reconciler) own(ctx context.Context, s *scope) (ctrl.Result, error) {
 	identity := s.identity
 	secret, err := r.secret(ctx, identity)
@@ -107,8 +107,8 @@ func (r *Reconciler) own(ctx context.Context, s *scope) (ctrl.Result, error) {
 	return ctrl.Result{}, r.release(ctx, identity, secret.Name)
 }
 
-// reconcileDelete waits for the clusters and zones that use the identity, whose machines cannot be deleted without it, and lets the
-// garbage collector remove the Secret.
+// reconcileDelete waits for the clusters and zones that use the identity, because their machines cannot be deleted without it.
+// The garbage collector then deletes the Secret.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	identity := s.identity
 	user, err := r.user(ctx, identity)
@@ -127,8 +127,8 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 	return ctrl.Result{}, nil
 }
 
-// release lets go of the identity's Secrets but one: spec.secretName may have named another before. A Secret that is kept
-// by an identity in deletion stays its own, so that the garbage collector removes it.
+// release releases the identity's Secrets except one: spec.secretName may have named another before. A Secret of an identity in
+// deletion keeps its owner reference, so that the garbage collector deletes it.
 func (r *Reconciler) release(ctx context.Context, identity *infrav1.VSphereClusterIdentity, except string) error {
 	secrets := &metav1.PartialObjectMetadataList{}
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
@@ -153,7 +153,7 @@ func (r *Reconciler) release(ctx context.Context, identity *infrav1.VSphereClust
 	return nil
 }
 
-// user returns the kind and name of an object that uses the identity, "" when none does.
+// user returns the kind and name of an object that uses the identity, or "".
 func (r *Reconciler) user(ctx context.Context, identity *infrav1.VSphereClusterIdentity) (string, error) {
 	clusters, zones := &infrav1.VSphereClusterList{}, &infrav1.VSphereDeploymentZoneList{}
 	if err := r.Client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
@@ -175,7 +175,7 @@ func (r *Reconciler) user(ctx context.Context, identity *infrav1.VSphereClusterI
 	return "", nil
 }
 
-// nameIn returns the name of the VSphereClusterIdentity that a reference names, "" when it names none.
+// nameIn returns the name of the VSphereClusterIdentity that a reference names, or "".
 func nameIn(ref *infrav1.VSphereIdentityReference) string {
 	if ref == nil || ref.Kind != infrav1.VSphereClusterIdentityKind {
 		return ""
@@ -200,7 +200,7 @@ func unavailable(identity *infrav1.VSphereClusterIdentity, reason, message strin
 	identity.Status.Ready = ptr.To(false)
 }
 
-// SetupWithManager adds the controller.
+// SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	return ctrl.NewControllerManagedBy(mgr).

@@ -27,8 +27,8 @@ type (
 	records = map[vcenter.ConfiguredItem]vcenter.ConfiguredRecord
 )
 
-// configure has made in vCenter what autoConfigure asks for, and removed what it asks for no more. It reports whether something
-// is to be looked at again that no event tells of. What is about to be made is noted on the zone before.
+// configure creates in vCenter what autoConfigure requests, and removes what it no longer requests. It reports whether to check
+// again without an event. Items are recorded on the zone before they are created.
 func (r *Reconciler) configure(ctx context.Context, s *scope, session *vcenter.Session) (again bool, err error) {
 	zone := &s.VSphereDeploymentZone
 	spec := placement.Check(&s.Zone)
@@ -85,7 +85,7 @@ func (r *Reconciler) beside(ctx context.Context, reader client.Reader, zone *inf
 	}), nil
 }
 
-// known are the records of a zone, and those of others: what they share belongs to all of them.
+// known returns the records of a zone and of other zones: shared items belong to all of them.
 func known(own records, beside []placement.Zone) records {
 	all := maps.Clone(own)
 	for i := range beside {
@@ -98,7 +98,7 @@ func known(own records, beside []placement.Zone) records {
 	return all
 }
 
-// noteRecords writes the records of a plan to the zone, and returns those of what it uses no more.
+// noteRecords writes the records of a plan to the zone, and returns those that the zone no longer uses.
 func noteRecords(zone *infrav1.VSphereDeploymentZone, own records, plan vcenter.ZonePlan) (left records) {
 	left = records{}
 	for item, record := range own {
@@ -112,7 +112,7 @@ func noteRecords(zone *infrav1.VSphereDeploymentZone, own records, plan vcenter.
 	return left
 }
 
-// unrecord takes back the record of what somebody else has made in the same moment, and of what was not tried.
+// unrecord removes the records of items that another client created at the same time, and of items that were not tried.
 func unrecord(zone *infrav1.VSphereDeploymentZone, outcome vcenter.Outcome) {
 	next := recordsOf(zone)
 	for item := range outcome.NotOurs {
@@ -159,7 +159,7 @@ func (r *Reconciler) report(s *scope, plan vcenter.ZonePlan, outcome vcenter.Out
 		}
 	}
 	switch {
-	case outcome.Running, len(plan.Steps) > 0 && len(problems) == 0: // vCenter is to show what it says that it has done
+	case outcome.Running, len(plan.Steps) > 0 && len(problems) == 0: // wait until vCenter shows what it reported as done
 		r.configured(zone, infrav1.VSphereDeploymentZoneConfiguringReason, doing(plan.Steps))
 	case len(problems) > 0:
 		r.configured(zone, reason, few(problems))
@@ -175,7 +175,7 @@ func (r *Reconciler) report(s *scope, plan vcenter.ZonePlan, outcome vcenter.Out
 	return !outcome.Running
 }
 
-// doing tells of steps that are being taken.
+// doing returns a message about the running steps.
 func doing(steps []vcenter.ConfigurationStep) string {
 	if len(steps) == 0 {
 		return "Removing what is not used any more"
@@ -187,7 +187,7 @@ func doing(steps []vcenter.ConfigurationStep) string {
 	return few(texts)
 }
 
-// few tells some of many: a rack may have a hundred hosts, and an event has room for a thousand characters.
+// few returns some of many texts: a rack can have a hundred hosts, and an event is limited to a thousand characters.
 func few(texts []string) string {
 	const most = 6
 	if len(texts) <= most {
@@ -196,7 +196,7 @@ func few(texts []string) string {
 	return fmt.Sprintf("%s; and %d more", strings.Join(texts[:most], "; "), len(texts)-most)
 }
 
-// configured sets the condition, and tells of it when it says something new.
+// configured sets the condition, and records an event if it changed.
 func (r *Reconciler) configured(zone *infrav1.VSphereDeploymentZone, reason, message string) {
 	condition := metav1.Condition{
 		Type: infrav1.VSphereDeploymentZoneAutoConfiguredCondition, Status: metav1.ConditionFalse, Reason: reason, Message: message,

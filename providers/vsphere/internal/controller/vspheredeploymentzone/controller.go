@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vspheredeploymentzone checks that the places machines are to go to are there and are what they claim to be.
+// Package vspheredeploymentzone checks that the zones in which machines are placed exist and match their specification.
 package vspheredeploymentzone
 
 import (
@@ -33,23 +33,23 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// recheck is how soon a zone is looked at again when something is wrong that no event need tell the end of: tags are not in
-// vCenter's stream of changes, and not everybody is shown the events of them; a virtual machine that is no template may serve as one.
+// recheck is the interval to check a zone again after a problem whose end no event may report: tags are not in vCenter's
+// stream, not every account can see their events, and a virtual machine that is not a template can serve as one.
 const recheck = time.Minute
 
-// Reconciler drives VSphereDeploymentZones.
+// Reconciler reconciles VSphereDeploymentZones.
 type Reconciler struct {
 	Client   client.Client
 	VCenters VCenters
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	// Namespace is the manager's own, where the Secrets of VSphereClusterIdentities are.
+	// Namespace is the manager's namespace, which holds the Secrets of VSphereClusterIdentities.
 	Namespace string
-	// Live reads past the cache.
+	// Live reads from the API server, bypassing the cache.
 	Live client.Reader
-	// Here says which management cluster this is.
+	// Here identifies this management cluster.
 	Here *origin.Here
-	// RetryAfter is the pause after vCenter has refused to make something.
+	// RetryAfter is the delay after vCenter has rejected a change.
 	RetryAfter time.Duration
 
 	filter  watch.Filter
@@ -57,19 +57,19 @@ type Reconciler struct {
 	domains patch.Repeats
 }
 
-// VCenters gives the session with which a zone is to be judged.
+// VCenters returns the session with which to check a zone.
 type VCenters interface {
 	ForZone(context.Context, *infrav1.VSphereDeploymentZone) (*vcenter.Session, infrav1.ZoneAccount, error)
-	// ZonesOf names the zones that are judged with an account.
+	// ZonesOf returns the zones that are checked with an account.
 	ZonesOf(account string) []client.ObjectKey
-	// ForgetZone is told of a zone that is gone.
+	// ForgetZone drops the state of a deleted zone.
 	ForgetZone(client.ObjectKey)
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones/status,verbs=patch
 
-// Reconcile checks the zone against the inventory and reports everything that is wrong at once.
+// Reconcile checks the zone against the inventory and reports all problems at once.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	zone := &scope{}
 	return reconcile.Loop[*infrav1.VSphereDeploymentZone, *scope]{
@@ -82,26 +82,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}.Run(ctx, req, &zone.VSphereDeploymentZone)
 }
 
-// scope is the zone, which belongs to no Cluster. Its failure domain is read when it is checked.
+// scope holds the zone, which belongs to no Cluster. Its failure domain is read during the check.
 type scope struct {
 	placement.Zone
 
 	patch *patch.Patch
 }
 
-// Owner is nil.
+// Owner returns nil.
 func (s *scope) Owner() *clusterv1.Cluster { return nil }
 
 func summarize(_ context.Context, s *scope) error {
 	if !s.DeletionTimestamp.IsZero() {
-		return nil // the condition Ready says what the deletion waits for
+		return nil // the condition Ready reports what the deletion waits for
 	}
 	return status.Summarize(&s.VSphereDeploymentZone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition,
 		infrav1.VSphereDeploymentZonePlacementConstraintReadyCondition, infrav1.VSphereDeploymentZoneFailureDomainValidatedCondition)
 }
 
-// check sets status.ready. It leaves it as it is when nothing can be said: a vCenter that does not answer says nothing
-// about the zone.
+// check sets status.ready. It leaves it unchanged if the zone cannot be checked: an unavailable vCenter means nothing for the
+// zone.
 func (r *Reconciler) check(ctx context.Context, s *scope) (ctrl.Result, error) {
 	zone, object := &s.Zone, &s.VSphereDeploymentZone
 	domain := &infrav1.VSphereFailureDomain{}
@@ -145,7 +145,7 @@ func (r *Reconciler) check(ctx context.Context, s *scope) (ctrl.Result, error) {
 	return ctrl.Result{}, nil
 }
 
-// view says whether the zone can be seen, and since when it is shown as it was the last time that it could.
+// view reports whether the zone can be checked, and since when its state is stale.
 func (r *Reconciler) view(zone *infrav1.VSphereDeploymentZone, err error) {
 	condition := connection.Condition(err)
 	switch {
@@ -167,8 +167,8 @@ func ignoreWaits(err error) error {
 	return err
 }
 
-// reconcileDelete lets the zone go when no machine names it any more, and what was made in vCenter for it alone has gone.
-// Machines that are being deleted count: they are still there.
+// reconcileDelete removes the finalizer once no machine uses the zone and everything that was created in vCenter only for it is
+// deleted. Machines in deletion count, because they still exist.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	zone := &s.VSphereDeploymentZone
 	machines, err := placement.MachinesIn(ctx, r.Client, zone.Name)

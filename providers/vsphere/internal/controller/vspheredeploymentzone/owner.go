@@ -20,16 +20,16 @@ import (
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspherefailuredomains,verbs=get;list;watch;patch;delete
 
-// zoneKind is what owner references call a zone.
+// zoneKind is the kind of a zone in owner references.
 const zoneKind = "VSphereDeploymentZone"
 
-// owner is a zone as an owner of its failure domain.
+// owner returns the owner reference to a zone.
 func owner(zone *infrav1.VSphereDeploymentZone) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: infrav1.GroupVersion.String(), Kind: zoneKind, Name: zone.Name, UID: zone.UID}
 }
 
-// own makes the zone an owner of its failure domain, which goes with the last of them, as upstream's does. A reference that somebody
-// took away, or that has another version or UID, is put right.
+// own makes the zone an owner of its failure domain, which is deleted with its last owner, as in upstream. It restores a
+// reference that was removed, or that has another version or UID.
 func (r *Reconciler) own(ctx context.Context, zone *infrav1.VSphereDeploymentZone, domain *infrav1.VSphereFailureDomain) error {
 	if !domain.DeletionTimestamp.IsZero() {
 		return nil
@@ -37,7 +37,8 @@ func (r *Reconciler) own(ctx context.Context, zone *infrav1.VSphereDeploymentZon
 	return r.setOwners(ctx, domain, util.EnsureOwnerRef(slices.Clone(domain.OwnerReferences), owner(zone)))
 }
 
-// disown takes a zone that goes from the owners of failure domains, and deletes those that have none left and that no other zone names.
+// disown removes a zone in deletion from the owners of failure domains. It deletes failure domains that then have no owner and
+// are named by no other zone.
 func (r *Reconciler) disown(ctx context.Context, zone *infrav1.VSphereDeploymentZone) error {
 	domains := &infrav1.VSphereFailureDomainList{}
 	if err := r.Client.List(ctx, domains); err != nil {
@@ -81,7 +82,7 @@ func (r *Reconciler) setOwners(ctx context.Context, domain *infrav1.VSphereFailu
 	return nil
 }
 
-// domainChanged passes what a zone is to look at again: what its failure domain says, and whose it is.
+// domainChanged passes changes of a failure domain's spec or owners.
 func domainChanged() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences())

@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// wayOutOfUse is what can be done about something that cannot be removed because it is used.
+	// wayOutOfUse is the advice for an item that cannot be removed because it is in use.
 	wayOutOfUse = "take that out of it, or annotate the zone with " + infrav1.AbandonConfiguredAnnotation + " to leave it in vCenter"
-	// wayOut is what can be done when something cannot be removed at all.
+	// wayOut is the advice for an item that cannot be removed at all.
 	wayOut = "; annotate the zone with " + infrav1.AbandonConfiguredAnnotation + " to have it deleted all the same"
 )
 
-// clearOut removes what was made for a zone that is being deleted. It reports whether that is over.
+// clearOut removes what was created for a zone in deletion, and reports whether it is done.
 func (r *Reconciler) clearOut(ctx context.Context, s *scope) (over bool, result ctrl.Result, err error) {
 	zone := &s.VSphereDeploymentZone
 	if len(zone.Status.Configured) == 0 {
@@ -64,15 +64,15 @@ func (r *Reconciler) clearOut(ctx context.Context, s *scope) (over bool, result 
 	return false, ctrl.Result{RequeueAfter: r.RetryAfter}, nil
 }
 
-// conditionMessage is what a condition says of an error of a connection: not whose account it is about.
+// conditionMessage returns the condition message for a connection error, which does not reveal the account.
 func conditionMessage(err error) string { return connection.Condition(err).Message }
 
 func (r *Reconciler) deleting(zone *infrav1.VSphereDeploymentZone, message string) {
 	status.False(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason, message)
 }
 
-// release removes what a zone has on record and neither uses itself nor leaves to others. Of those that use it too, one that has
-// it on record removes it when it goes itself; one that would have it made takes it over first.
+// release removes items that a zone has recorded but neither uses itself nor leaves to other zones that use them. Another zone
+// that has recorded such an item removes it on its own deletion; one that would create it first takes it over.
 func (r *Reconciler) release(ctx context.Context, s *scope, session *vcenter.Session, left records, own items) (vcenter.Outcome, error) {
 	zone := &s.VSphereDeploymentZone
 	mark, err := r.Here.Mark(ctx)
@@ -119,8 +119,8 @@ func (r *Reconciler) release(ctx context.Context, s *scope, session *vcenter.Ses
 	return outcome, nil
 }
 
-// waitsFor returns what a zone cannot remove before others, which go at the same time, have removed their parts of it: a category
-// that still has a tag of theirs would be taken for one that somebody else uses, and stay for good.
+// waitsFor returns the items that a zone cannot remove before other zones in deletion have removed their parts: a category with
+// a tag of theirs would count as used by another client and stay forever.
 func waitsFor(left records, going []placement.Zone) map[vcenter.ConfiguredItem]string {
 	waits := map[vcenter.ConfiguredItem]string{}
 	for i := range going {
@@ -135,8 +135,8 @@ func waitsFor(left records, going []placement.Zone) map[vcenter.ConfiguredItem]s
 	return waits
 }
 
-// others returns the other zones of the vCenter, those that go on and those that go. They are read from the API server itself: of
-// two zones that are being deleted at the same time, each leaves nothing to the other.
+// others returns the other zones of the vCenter, staying and in deletion. They are read from the API server: of two zones that
+// are deleted at the same time, neither must leave items to the other.
 func (r *Reconciler) others(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (staying, going []placement.Zone, err error) {
 	beside, err := r.beside(ctx, r.Live, zone)
 	if err != nil {
@@ -161,7 +161,7 @@ func (r *Reconciler) others(ctx context.Context, zone *infrav1.VSphereDeployment
 	return staying, going, nil
 }
 
-// withoutConfiguration is the failure domain as one that is only verified.
+// withoutConfiguration returns a copy of the failure domain with autoConfigure disabled.
 func withoutConfiguration(domain *infrav1.VSphereFailureDomain) *infrav1.VSphereFailureDomain {
 	if domain == nil {
 		return nil
@@ -171,7 +171,7 @@ func withoutConfiguration(domain *infrav1.VSphereFailureDomain) *infrav1.VSphere
 	return domain
 }
 
-// drop takes the records of what is gone, or left to others, off.
+// drop removes the records of items that are deleted or left to other zones.
 func (r *Reconciler) drop(zone *infrav1.VSphereDeploymentZone, next records, surplus []vcenter.ConfiguredItem, outcome vcenter.Outcome) {
 	var removed []string
 	for _, item := range surplus {
@@ -199,7 +199,7 @@ func merged(one, other map[vcenter.ConfiguredItem]string) map[vcenter.Configured
 	return all
 }
 
-// inUse tells why things cannot be removed, each reason once.
+// inUse returns why items cannot be removed, each reason once.
 func inUse(outcome vcenter.Outcome) []string {
 	return slices.Compact(slices.Sorted(maps.Values(outcome.InUse)))
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// SetupWithManager adds the controller.
+// SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub *events.Hub, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
@@ -54,7 +54,7 @@ func (r *Reconciler) zonesOfDomain(ctx context.Context, domain client.Object) []
 	return r.zonesWhere(ctx, func(zone *infrav1.VSphereDeploymentZone) bool { return zone.Spec.FailureDomain == domain.GetName() })
 }
 
-// zonesBeside names the other zones of the vCenter that have something made: they may share it.
+// zonesBeside returns the other auto-configured zones of the vCenter, which may share items.
 func (r *Reconciler) zonesBeside(ctx context.Context, object client.Object) []reconcile.Request {
 	zone := object.(*infrav1.VSphereDeploymentZone)
 	return r.zonesWhere(ctx, func(other *infrav1.VSphereDeploymentZone) bool {
@@ -62,7 +62,7 @@ func (r *Reconciler) zonesBeside(ctx context.Context, object client.Object) []re
 	})
 }
 
-// configurationChanged is about what is on record as made for a zone, and about a zone that begins to go.
+// configurationChanged passes zones whose records of created items changed, or whose deletion began.
 func configurationChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
@@ -77,21 +77,21 @@ func configurationChanged() predicate.Predicate {
 	}
 }
 
-// zonesOfCluster names the zones whose account or thumbprint may come from the cluster.
+// zonesOfCluster returns the zones whose account or thumbprint may come from the cluster.
 func (r *Reconciler) zonesOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
 	return r.zonesWhere(ctx, func(zone *infrav1.VSphereDeploymentZone) bool {
 		return placement.Selects(cluster.(*infrav1.VSphereCluster), zone)
 	})
 }
 
-// zonesOfIdentity names the zones that are checked with the account of an identity.
+// zonesOfIdentity returns the zones that are checked with the account of an identity.
 func (r *Reconciler) zonesOfIdentity(ctx context.Context, identity client.Object) []reconcile.Request {
 	return r.zonesWhere(ctx, func(zone *infrav1.VSphereDeploymentZone) bool {
 		return zone.Spec.IdentityRef != nil && zone.Spec.IdentityRef.Name == identity.GetName()
 	})
 }
 
-// zonesOfSecret names the zones whose identity has its account in the Secret.
+// zonesOfSecret returns the zones whose identity has its account in the Secret.
 func (r *Reconciler) zonesOfSecret(ctx context.Context, secret client.Object) []reconcile.Request {
 	if secret.GetNamespace() != r.Namespace {
 		return nil
@@ -118,7 +118,7 @@ func (r *Reconciler) zoneLeft(_ context.Context, machine client.Object) []reconc
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: domain}}}
 }
 
-// zonesOfEvent names the zones that may have become better or worse.
+// zonesOfEvent returns the zones whose state an event may change.
 func (r *Reconciler) zonesOfEvent(ctx context.Context, e vcenter.Event) []reconcile.Request {
 	switch {
 	case e.Kind == vcenter.InventoryChanged, e.Server == "":

@@ -20,8 +20,8 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// judge turns problems into conditions: one for each check, upstream's two over them, and status.ready. What these are about
-// is written with them, so that nobody takes an older verdict for one of a zone that was changed since.
+// judge turns problems into conditions: one per check, upstream's two above them, and status.ready. It also records the
+// generations that were checked, so that the result of an older one is not mistaken for the current one.
 func (r *Reconciler) judge(judged *placement.Zone, report vcenter.ZoneReport) {
 	zone, problems := &judged.VSphereDeploymentZone, report.Problems
 	before := zone.DeepCopy()
@@ -75,7 +75,7 @@ func set(zone *infrav1.VSphereDeploymentZone, condition, reason string, problems
 	status.False(zone, condition, string(problems[0].Reason), messages(problems))
 }
 
-// only returns the problems that were found by checks of a kind.
+// only returns the problems found by the selected checks.
 func only(problems []inventory.ZoneProblem, checks []inventory.ZoneCheck, of func(inventory.ZoneCheck) bool) []inventory.ZoneProblem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p inventory.ZoneProblem) bool {
 		return !slices.ContainsFunc(checks, func(check inventory.ZoneCheck) bool { return check.Reason == p.Reason && of(check) })

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vspheremachine decides where a machine goes and mirrors what becomes of its virtual machine.
+// Package vspheremachine decides where a machine goes and mirrors the state of its virtual machine.
 package vspheremachine
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reconciler drives VSphereMachines.
+// Reconciler reconciles VSphereMachines.
 type Reconciler struct {
 	Client client.Client
-	// Live reads past the cache.
+	// Live reads from the API server, bypassing the cache.
 	Live     client.Reader
 	Recorder events.EventRecorder
 
@@ -33,7 +33,7 @@ type Reconciler struct {
 }
 
 type scope struct {
-	// cluster and infraCluster are nil when they do not exist.
+	// cluster and infraCluster are nil if they do not exist.
 	cluster      *clusterv1.Cluster
 	infraCluster *infrav1.VSphereCluster
 	machine      *clusterv1.Machine
@@ -48,7 +48,7 @@ type scope struct {
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines/status,verbs=get;list;watch
 
-// Reconcile creates the VSphereVM once the machine's place is known, and mirrors it.
+// Reconcile creates the VSphereVM once the machine's placement is decided, and mirrors its state.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereMachine, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.MachineConditions(), Finalizer: infrav1.MachineFinalizer,
@@ -66,8 +66,8 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	return ctrl.Result{}, r.mirror(ctx, s)
 }
 
-// gather reads everything that the machine depends on. It returns nil while the machine has no owner yet, except when it
-// is being deleted, which needs none.
+// gather reads the objects on which the machine depends. It returns nil while the machine has no owner, unless it is being
+// deleted, which needs none.
 func (r *Reconciler) gather(ctx context.Context, vsphere *infrav1.VSphereMachine, p *patch.Patch) (*scope, error) {
 	of, leave, err := reconcile.OwnersOf(ctx, r.Client, vsphere, &infrav1.VSphereCluster{})
 	if err != nil || leave {
@@ -78,10 +78,10 @@ func (r *Reconciler) gather(ctx context.Context, vsphere *infrav1.VSphereMachine
 	return s, err
 }
 
-// Owner is the Cluster.
+// Owner returns the Cluster.
 func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 
-// findVM returns the machine's VSphereVM. Its name follows from the machine, so there can be one only.
+// findVM returns the machine's VSphereVM. Its name is derived from the machine, so there is at most one.
 func findVM(ctx context.Context, reader client.Reader, s *scope) (*infrav1.VSphereVM, error) {
 	name, err := vmName(s)
 	if err != nil {

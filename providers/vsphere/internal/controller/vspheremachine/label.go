@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// hostLabel makes a label's value of the name under which vCenter has a host: its domain name or its address. A name that is
-// too long loses its domain from the end, an IPv6 address has hyphens for colons.
+// hostLabel returns a label value for the name of a host in vCenter, which is its domain name or address. If the name is too
+// long, trailing domain labels are removed. The colons of an IPv6 address become hyphens.
 func hostLabel(host string) string {
 	if address, err := netip.ParseAddr(host); err == nil && address.Is6() {
 		host = closed(address.WithZone("").String())
@@ -30,7 +30,8 @@ func hostLabel(host string) string {
 
 const labelLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 
-// closed writes the zero at an open end of an IPv6 address, because a label begins and ends with a letter or digit.
+// closed adds a zero at an open end of an IPv6 address, because a label value must begin and end with an alphanumeric
+// character.
 func closed(address string) string {
 	if strings.HasPrefix(address, ":") {
 		address = "0" + address

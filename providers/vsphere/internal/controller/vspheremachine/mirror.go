@@ -17,12 +17,12 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// esxiHostLabel is upstream's: Cluster API copies it from the Machine to its Node.
+// esxiHostLabel is upstream's label, which Cluster API copies from the Machine to its Node.
 const esxiHostLabel = "node.cluster.x-k8s.io/esxi-host"
 
 const providerIDPrefix = "vsphere://"
 
-// mirror shows on the VSphereMachine what has become of its virtual machine.
+// mirror reports the state of the virtual machine on the VSphereMachine.
 func (r *Reconciler) mirror(ctx context.Context, s *scope) error {
 	if !ownedBy(s.vm, s.vsphere) {
 		setProvisioned(s.vsphere, infrav1.VSphereVMVirtualMachineNameConflictReason, fmt.Sprintf(
@@ -47,8 +47,8 @@ func (r *Reconciler) mirror(ctx context.Context, s *scope) error {
 	return r.labelHost(ctx, s)
 }
 
-// mirrorProvisioned copies the condition when the virtual machine is ready or in trouble. The steps between, of which
-// there are many, are on the VSphereVM.
+// mirrorProvisioned copies the condition if the virtual machine is ready or has a problem. The many intermediate steps are
+// shown on the VSphereVM only.
 func mirrorProvisioned(machine *infrav1.VSphereMachine, vm *infrav1.VSphereVM) {
 	provisioned := shownCondition(vm)
 	switch {
@@ -61,8 +61,8 @@ func mirrorProvisioned(machine *infrav1.VSphereMachine, vm *infrav1.VSphereVM) {
 	}
 }
 
-// shownCondition is the VSphereVM's condition that tells most: why vCenter cannot be used, as long as there is work to do
-// there, else how far the machine is.
+// shownCondition returns the most informative condition of the VSphereVM: why vCenter cannot be used while there is work to do
+// there, else the progress of the virtual machine.
 func shownCondition(vm *infrav1.VSphereVM) *metav1.Condition {
 	if conditions.IsFalse(vm, infrav1.VSphereVMVCenterAvailableCondition) && !vm.InService() {
 		return conditions.Get(vm, infrav1.VSphereVMVCenterAvailableCondition)
@@ -70,7 +70,7 @@ func shownCondition(vm *infrav1.VSphereVM) *metav1.Condition {
 	return conditions.Get(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
 }
 
-// inProgress lists the reasons that pass by themselves.
+// inProgress reports whether a reason is transient.
 func inProgress(reason string) bool {
 	switch reason {
 	case infrav1.VSphereVMVirtualMachineWaitingForCloneReason, infrav1.VSphereVMVirtualMachineWaitingForVMGroupReason,
@@ -82,7 +82,7 @@ func inProgress(reason string) bool {
 	}
 }
 
-// maxAddresses is how many addresses a VSphereMachine, and the Machine that copies them, can have.
+// maxAddresses is the maximum number of addresses of a VSphereMachine, and of the Machine that copies them.
 const maxAddresses = 128
 
 func addresses(vm *infrav1.VSphereVM) []clusterv1.MachineAddress {
@@ -90,13 +90,13 @@ func addresses(vm *infrav1.VSphereVM) []clusterv1.MachineAddress {
 		return nil
 	}
 	list := make([]clusterv1.MachineAddress, 0, len(vm.Status.Addresses)+1)
-	for _, address := range vm.Status.Addresses[:min(len(vm.Status.Addresses), maxAddresses-1)] { // the name comes on top
+	for _, address := range vm.Status.Addresses[:min(len(vm.Status.Addresses), maxAddresses-1)] { // the name is added
 		list = append(list, clusterv1.MachineAddress{Type: clusterv1.MachineExternalIP, Address: address})
 	}
 	return append(list, clusterv1.MachineAddress{Type: clusterv1.MachineInternalDNS, Address: vm.Name})
 }
 
-// labelHost tells the Machine, and through it the Node, on which ESXi host it is.
+// labelHost labels the Machine, and thereby the Node, with its ESXi host.
 func (r *Reconciler) labelHost(ctx context.Context, s *scope) error {
 	host := hostLabel(s.vm.Status.Host)
 	if host == "" || s.machine.Labels[esxiHostLabel] == host {

@@ -12,7 +12,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// withoutCluster leaves out an owner that old releases of upstream's set: the machine is the Machine's alone.
+// withoutCluster removes an owner reference that old releases of upstream set: only the Machine owns the machine.
 func withoutCluster(owners []metav1.OwnerReference) []metav1.OwnerReference {
 	return slices.DeleteFunc(slices.Clone(owners), func(owner metav1.OwnerReference) bool {
 		group, err := schema.ParseGroupVersion(owner.APIVersion)

@@ -26,8 +26,8 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// ensureVM creates the VSphereVM when everything it needs is there. What it is given is decided here once and never
-// looked up again, so that later changes to a zone move no machine.
+// ensureVM creates the VSphereVM once all prerequisites exist. Its spec is decided here once, so that later changes to a zone
+// do not move machines.
 func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (placed bool, _ error) {
 	switch {
 	case s.infraCluster == nil:
@@ -59,9 +59,9 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (placed bool, _ err
 	return true, r.create(ctx, s, spec)
 }
 
-// record says that the place was chosen. Of a machine that was assigned one it is stored before anything is made there, with the
-// resource version: an assignment that has been taken back meanwhile is a conflict here, and one that is to be taken back later is one
-// there. What a Machine names is not changed, and need not be stored first.
+// record sets the condition that the placement was chosen. If the failure domain was assigned, the condition is stored with the
+// resourceVersion before anything is created: if the assignment was withdrawn meanwhile, this write conflicts, and a later
+// withdrawal conflicts with this one. A domain that the Machine names does not change, so it need not be stored first.
 func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	before := slices.Clone(s.vsphere.Status.Conditions)
 	status.True(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachinePlacedReason)
@@ -69,13 +69,13 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if err := s.patch.ApplyAsRead(ctx, r.Client, s.vsphere); err != nil {
-		s.vsphere.Status.Conditions = before // the reconcile that failed stores its status without the version
+		s.vsphere.Status.Conditions = before // the failed reconcile stores its status without the resourceVersion
 		return err
 	}
 	return nil
 }
 
-// assignedSoon is how long a machine that has just been made is given until it has been assigned its failure domain.
+// assignedSoon returns how long to wait for a failure domain to be assigned to a new machine.
 func assignedSoon(s *scope) time.Duration {
 	if s.infraCluster == nil {
 		return 0
@@ -84,13 +84,13 @@ func assignedSoon(s *scope) time.Duration {
 	return provider.AssignedSoon(wait, s.vsphere, time.Now())
 }
 
-// asked is the failure domain that the machine belongs to. A refusal with a reason says that it must wait until it belongs to one.
+// asked returns the failure domain of the machine, or a refusal with the reason why the machine must wait for one.
 func (s *scope) asked() (domain string, wait distribution.Refusal) {
 	return provider.Asked(expected(s.infraCluster), s.machine, s.vsphere, infrastructure.VSphere{}.Place(s.vsphere))
 }
 
-// zone finds the deployment zone that the Machine names. A refusal with a reason says why it may not be used now; the
-// zone is nil when the Machine names none.
+// zone returns the deployment zone of the machine, or a refusal with the reason why it cannot be used now. The zone is nil if
+// the machine has none.
 func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, distribution.Refusal, error) {
 	name, wait := s.asked()
 	if name == "" || wait.Reason != "" {
@@ -107,8 +107,8 @@ func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, distr
 	return zone, mayReceive(s.infraCluster, zone, util.IsControlPlaneMachine(s.machine)), nil
 }
 
-// expected is the cluster, as it may be any moment if it has a selector and has published nothing yet: with failure domains, of
-// which a machine has to name one.
+// expected returns the cluster. If it has a selector but has not published anything yet, it returns a copy with failure
+// domains, of which a machine must name one.
 func expected(cluster *infrav1.VSphereCluster) *infrav1.VSphereCluster {
 	if cluster.Spec.FailureDomainSelector == nil || len(cluster.Status.Distribution.FailureDomains) > 0 {
 		return cluster
@@ -118,7 +118,7 @@ func expected(cluster *infrav1.VSphereCluster) *infrav1.VSphereCluster {
 	return cluster
 }
 
-// readZone returns the zone with its failure domain, nil when there is no such zone.
+// readZone returns the zone with its failure domain, or nil if the zone does not exist.
 func (r *Reconciler) readZone(ctx context.Context, name string) (*placement.Zone, error) {
 	zone := &placement.Zone{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, &zone.VSphereDeploymentZone); err != nil {
@@ -136,8 +136,8 @@ func (r *Reconciler) readZone(ctx context.Context, name string) (*placement.Zone
 	return zone, nil
 }
 
-// mayReceive decides whether the cluster may put a machine into the zone now. A zone on another vCenter is no failure domain of the
-// cluster's: only a worker that names it goes there.
+// mayReceive decides whether the cluster may place a machine in the zone now. A zone on another vCenter is not a failure domain
+// of the cluster: only workers that name it are placed there.
 func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone, controlPlane bool) distribution.Refusal {
 	notReady := func(format string, args ...any) distribution.Refusal {
 		return distribution.Refusal{Reason: infrav1.VSphereMachineFailureDomainNotReadyReason, Message: fmt.Sprintf(format, args...)}
@@ -160,7 +160,7 @@ func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone, controlPl
 	}
 }
 
-// changed reports whether status.ready is about an older zone, or an older failure domain.
+// changed reports whether status.ready belongs to an older generation of the zone or its failure domain.
 func changed(zone *placement.Zone) bool {
 	if zone.Status.Ready == nil {
 		return false
@@ -176,7 +176,7 @@ func problem(zone *placement.Zone) string {
 	return text.InLine(ready.Message)
 }
 
-// wait shows what the machine waits for: in its conditions, and in an event when the reason is new.
+// wait reports what the machine waits for in its conditions, and in an event if the reason is new.
 func (r *Reconciler) wait(s *scope, why distribution.Refusal) {
 	before := conditions.Get(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition)
 	if before == nil || before.Reason != why.Reason {

@@ -27,7 +27,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// SetupWithManager adds the controller.
+// SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
@@ -51,10 +51,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Complete(r)
 }
 
-// worthMirroring drops the steps of a VSphereVM's provisioning that a VSphereMachine does not show.
+// worthMirroring drops provisioning steps of a VSphereVM that the VSphereMachine does not show.
 func worthMirroring() predicate.Predicate {
 	return predicate.Funcs{
-		// One that the machine has not made itself: it was restored or moved, or was there before the manager.
+		// The VSphereVM was not just created by the machine: it was restored or moved, or existed before the manager started.
 		CreateFunc: func(e event.CreateEvent) bool { return e.Object.(*infrav1.VSphereVM).Spec.BiosUUID != "" },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.(*infrav1.VSphereVM), e.ObjectNew.(*infrav1.VSphereVM)
@@ -64,7 +64,7 @@ func worthMirroring() predicate.Predicate {
 	}
 }
 
-// summary is what a VSphereMachine shows of its VSphereVM, apart from the network.
+// summary is what a VSphereMachine shows of its VSphereVM, except for the network.
 type summary struct {
 	reason, message, host, domain, biosUUID string
 	ready, deleting                         bool
@@ -102,7 +102,7 @@ func domainsChanged() predicate.Predicate {
 	}}
 }
 
-// machinesOfZone names the machines that are to be in the zone and have no place yet.
+// machinesOfZone returns the machines that name or were assigned to the zone and are not placed yet.
 func (r *Reconciler) machinesOfZone(ctx context.Context, zone client.Object) []reconcile.Request {
 	machines := &clusterv1.MachineList{}
 	if err := r.Client.List(ctx, machines, client.MatchingFields{placement.FailureDomainIndex: zone.GetName()}); err != nil {
@@ -123,20 +123,20 @@ func (r *Reconciler) machinesOfZone(ctx context.Context, zone client.Object) []r
 	})...)
 }
 
-// machinesOfCluster names all of a cluster's machines: those that are placed may need a new thumbprint.
+// machinesOfCluster returns all machines of a cluster: placed ones may need a new thumbprint.
 func (r *Reconciler) machinesOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
 	return r.machines(ctx, nil, watch.OfInfrastructure(cluster))
 }
 
-// machinesWaitingInCluster names those of a cluster's machines that may have a domain now. What is said of a domain changes
-// with every outage of a vCenter, so it is to concern no others.
+// machinesWaitingInCluster returns the machines of a cluster that may get a failure domain now. The state of a domain changes
+// with every outage of a vCenter, so placed machines are not enqueued.
 func (r *Reconciler) machinesWaitingInCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
 	return r.machines(ctx, func(machine *infrav1.VSphereMachine) bool {
 		return !ptr.Deref(machine.Status.Initialization.Provisioned, false)
 	}, watch.OfInfrastructure(cluster))
 }
 
-// machinesWaiting names the machines that have found no place yet.
+// machinesWaiting returns the machines that are not placed yet.
 func (r *Reconciler) machinesWaiting(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.machines(ctx, func(machine *infrav1.VSphereMachine) bool {
 		return conditions.IsFalse(machine, infrav1.VSphereMachinePlacementReadyCondition)

@@ -14,12 +14,12 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 )
 
-// thumbprintAnnotation has the thumbprint that a VSphereVM was given last.
+// thumbprintAnnotation holds the thumbprint last copied to a VSphereVM.
 const thumbprintAnnotation = "vspheremachine.infrastructure.cluster.x-k8s.io/thumbprint"
 
-// sync carries on to the VSphereVM what may still change after its place is decided: how it is powered off and the thumbprint of its
-// vCenter until it is gone, its labels and network configuration until it is deleted. A VSphereVM that upstream made in a failure
-// domain does not say so, and has the networks of that: it keeps them.
+// sync copies mutable fields to the VSphereVM: the power-off mode and the thumbprint of its vCenter until it no longer exists,
+// its labels and network configuration until it is in deletion. A VSphereVM that upstream created in a failure domain does not
+// record that domain, but has its networks, which are kept.
 func (r *Reconciler) sync(ctx context.Context, s *scope) error {
 	placedBy := s.vm.Spec.Placement.FailureDomain
 	var zone *placement.Zone
@@ -33,7 +33,7 @@ func (r *Reconciler) sync(ctx context.Context, s *scope) error {
 		vm.Spec.PowerOffMode = s.vsphere.Spec.PowerOffMode
 		vm.Spec.GuestSoftPowerOffTimeoutSeconds = s.vsphere.Spec.GuestSoftPowerOffTimeoutSeconds
 		if s.infraCluster == nil || placedBy != "" && zone == nil {
-			return // the machine keeps what these have said
+			return // keep the current values
 		}
 		carryThumbprint(s, zone, vm)
 		if s.vsphere.DeletionTimestamp.IsZero() && vm.DeletionTimestamp.IsZero() {
@@ -43,7 +43,8 @@ func (r *Reconciler) sync(ctx context.Context, s *scope) error {
 	})
 }
 
-// carryThumbprint hands a thumbprint on once. A user may correct that of the VSphereVM alone, which an outdated one must not replace.
+// carryThumbprint copies a thumbprint once. A user may correct the thumbprint of the VSphereVM alone, which an outdated one
+// must not overwrite.
 func carryThumbprint(s *scope, zone *placement.Zone, vm *infrav1.VSphereVM) {
 	var in *infrav1.VSphereDeploymentZone
 	if zone != nil {
@@ -59,14 +60,14 @@ func carryThumbprint(s *scope, zone *placement.Zone, vm *infrav1.VSphereVM) {
 func carryNetwork(s *scope, zone *placement.Zone, vm *infrav1.VSphereVM) {
 	wanted, err := placement.VM(s.infraCluster, s.vsphere, zone)
 	if err != nil {
-		return // the zone has lost its failure domain
+		return // the failure domain of the zone does not exist any more
 	}
 	if keeps := zone == nil && s.machine.Spec.FailureDomain != ""; !keeps && len(wanted.Network.Devices) == len(vm.Spec.Network.Devices) {
 		vm.Spec.Network.Devices = wanted.Network.Devices
 	}
 }
 
-// change writes the VSphereVM's metadata and spec if they are not as wanted.
+// change writes the VSphereVM's metadata and spec if they differ.
 func (r *Reconciler) change(ctx context.Context, s *scope, want func(*infrav1.VSphereVM)) error {
 	before := s.vm.DeepCopy()
 	want(s.vm)

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// vmName is the name of the VSphereVM and of the virtual machine, by default the Machine's.
+// vmName returns the name of the VSphereVM and of the virtual machine, by default the Machine's.
 func vmName(s *scope) (string, error) {
 	if s.machine == nil {
 		return s.vsphere.Name, nil
@@ -54,7 +54,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope, spec infrav1.VSphereV
 	if spec.Thumbprint != "" {
 		metav1.SetMetaDataAnnotation(&vm.ObjectMeta, thumbprintAnnotation, spec.Thumbprint)
 	}
-	// The machine's finalizer must be stored before anything exists that only its deletion removes.
+	// The machine's finalizer must be stored before the VSphereVM exists, which only the machine's deletion removes.
 	if err := s.patch.StoreSpec(ctx, r.Client, s.vsphere); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope, spec infrav1.VSphereV
 	return nil
 }
 
-// carryLabels has a VSphereVM say whose it is. Upstream's have no label of their MachineDeployment.
+// carryLabels copies the owner labels to a VSphereVM. VSphereVMs created by upstream lack the label of their MachineDeployment.
 func carryLabels(from *infrav1.VSphereMachine, to *infrav1.VSphereVM) {
 	for _, label := range []string{clusterv1.MachineControlPlaneLabel, clusterv1.MachineDeploymentNameLabel, clusterv1.WatchLabel} {
 		if value, ok := from.Labels[label]; ok {
@@ -79,14 +79,14 @@ func carryLabels(from *infrav1.VSphereMachine, to *infrav1.VSphereVM) {
 	}
 }
 
-// makeVM makes the VSphereVM of a machine that never had one that ran. The bootstrap data of others is used up: a second virtual
-// machine would join with a token that has expired, or start a control plane of its own beside the first.
+// makeVM creates the VSphereVM of a machine that was never provisioned. The bootstrap data of a provisioned machine was
+// consumed: a second virtual machine would join with an expired token, or initialize another control plane.
 func (r *Reconciler) makeVM(ctx context.Context, s *scope) (placed bool, err error) {
 	if s.vsphere.Provisioned() {
 		removed(s)
 		return false, nil
 	}
-	if conditions.IsTrue(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition) { // it may be there, and the cache does not show it yet
+	if conditions.IsTrue(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition) { // it may exist without being in the cache yet
 		if s.vm, err = findVM(ctx, r.Live, s); err != nil || s.vm != nil {
 			return s.vm != nil, err
 		}
@@ -94,8 +94,8 @@ func (r *Reconciler) makeVM(ctx context.Context, s *scope) (placed bool, err err
 	return r.ensureVM(ctx, s)
 }
 
-// removed reports that the VSphereVM was deleted by somebody else than Cluster API. The condition passes when it comes back,
-// as by a restored backup.
+// removed reports that a client other than Cluster API deleted the VSphereVM. The condition clears when the VSphereVM is
+// restored, for example from a backup.
 func removed(s *scope) {
 	name, err := vmName(s)
 	if err != nil {
@@ -112,7 +112,7 @@ func where(spec infrav1.VSphereVMSpec) string {
 	return "in failure domain " + spec.Placement.FailureDomain
 }
 
-// reconcileDelete removes the VSphereVM and waits for it to go. It needs no zone.
+// reconcileDelete deletes the VSphereVM and waits for its deletion. It needs no zone.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.vm == nil { // or the cache does not show it yet
 		var err error
@@ -125,7 +125,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 		return ctrl.Result{}, nil
 	}
 	if !metav1.IsControlledBy(s.vm, s.vsphere) && !ownedBy(s.vm, s.vsphere) {
-		// Another machine's: nothing of ours is left.
+		// It belongs to another machine, so nothing is left to delete.
 		controllerutil.RemoveFinalizer(s.vsphere, infrav1.MachineFinalizer)
 		return ctrl.Result{}, nil
 	}
@@ -152,10 +152,10 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 	return ctrl.Result{}, nil
 }
 
-// outlives reports whether the VSphereVM is left to do its work alone. No control plane gets a replacement while one of its
-// machines is being deleted, and a lost host would make that last for ever, as would files that cannot be read. When an
-// infrastructure machine is deleted its member of etcd has been removed, so that a virtual machine which runs on behind a
-// lost host serves nobody. Of a worker that cannot be said, and it is replaced without.
+// outlives reports whether the machine is released before its VSphereVM is deleted. A control plane gets no replacement while
+// one of its machines is being deleted, which would never end if the host is lost or the files cannot be read. When an
+// infrastructure machine is deleted, its etcd member has been removed already, so a virtual machine that keeps running on a
+// disconnected host serves no clients. That does not hold for workers, which are replaced anyway.
 func outlives(vm *infrav1.VSphereVM, machine *infrav1.VSphereMachine) bool {
 	if _, controlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]; !controlPlane {
 		return false

@@ -18,8 +18,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// recognise finds the virtual machine. One that is not recorded yet is recorded before anything is done to it: from then on
-// it cannot be taken for another, nor another for it.
+// recognise identifies the virtual machine. It stores the reference before anything else is done, so that from then on the
+// virtual machine cannot be confused with another.
 func (r *Reconciler) recognise(ctx context.Context, s *scope) error {
 	there := s.session.Candidates(string(s.vm.UID), s.vm.Spec.BiosUUID, s.vm.Status.VMRef)
 	candidates := make([]virtualmachine.Candidate, len(there))
@@ -41,7 +41,7 @@ func (r *Reconciler) recognise(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if s.vm.Status.TaskOperation == destroy && s.verdict.Ours.Ref != s.vm.Status.VMRef {
-		return nil // the machine that is being deleted was the VSphereVM's; no other is deleted after it
+		return nil // the recorded machine is being deleted; no other is deleted after it
 	}
 	s.observed, s.found = *s.verdict.Ours, true
 	unrecorded := s.vm.Spec.BiosUUID != "" && s.vm.Status.VMRef == ""
@@ -52,8 +52,8 @@ func (r *Reconciler) recognise(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// booted tells which virtual machines carry the bootstrap data of the VSphereVM's Secret, which nobody can have put there
-// but who made the machine for it.
+// booted returns which virtual machines contain the bootstrap data from the VSphereVM's Secret, which only the creator of the
+// machine can have set.
 func (r *Reconciler) booted(ctx context.Context, s *scope, vms []vcenter.VM) (map[string]bool, error) {
 	secret, err := r.bootstrapSecret(ctx, s.vm)
 	if apierrors.IsNotFound(err) {
@@ -77,8 +77,8 @@ func (r *Reconciler) booted(ctx context.Context, s *scope, vms []vcenter.VM) (ma
 	return booted, nil
 }
 
-// absent proceeds when there is no virtual machine and one may be made: none was, or what was made has gone before it was
-// ready. Otherwise it says why there is none to work on.
+// absent proceeds if there is no virtual machine and one may be created: none was created before, or it was deleted before it
+// was ready. Otherwise it reports why there is no virtual machine.
 func (r *Reconciler) absent(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if len(s.verdict.Rivals) > 0 {
 		return r.ambiguous(s), nil
@@ -99,7 +99,7 @@ func (r *Reconciler) absent(ctx context.Context, s *scope) (reconcile.Progress, 
 		return r.notFound(s), nil
 	case s.vm.Status.VMRef != "":
 		s.vm.Status.VMRef = ""
-		return reconcile.Proceed, r.save(ctx, s) // a deletion must not take the one that is made next for the one that has gone
+		return reconcile.Proceed, r.save(ctx, s) // otherwise a deletion could mistake the next one for the deleted one
 	}
 	return reconcile.Proceed, nil
 }
@@ -116,7 +116,7 @@ func (r *Reconciler) notFound(s *scope) reconcile.Progress {
 	return reconcile.Wait
 }
 
-// ambiguous ends with the event that one of the virtual machines has gone, or is known by something else.
+// ambiguous waits for the event that one of the virtual machines was deleted or has other identifiers.
 func (r *Reconciler) ambiguous(s *scope) reconcile.Progress {
 	r.fail(s, infrav1.VSphereVMVirtualMachineAmbiguousReason, fmt.Sprintf(
 		"Each of %s may be this VSphereVM's virtual machine, and none is touched: remove the copies from vCenter's inventory, or give them other BIOS UUIDs",
@@ -124,7 +124,7 @@ func (r *Reconciler) ambiguous(s *scope) reconcile.Progress {
 	return reconcile.Wait
 }
 
-// notIdentified ends with the event that the notes have changed.
+// notIdentified waits for the event that the notes have changed.
 func (r *Reconciler) notIdentified(s *scope) reconcile.Progress {
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotIdentifiedReason, fmt.Sprintf(
 		"Nothing shows that %s is this VSphereVM's virtual machine, and it is left alone: if it is, write the line %q into its notes in vCenter",
@@ -132,7 +132,7 @@ func (r *Reconciler) notIdentified(s *scope) reconcile.Progress {
 	return reconcile.Wait
 }
 
-// outOfReach is reached when vCenter has the recorded reference, but shows nothing under it, or somebody else's machine.
+// outOfReach handles a recorded reference that exists in vCenter, but is not visible or belongs to another owner's machine.
 func (r *Reconciler) outOfReach(s *scope) reconcile.Progress {
 	if _, shown := s.session.VMByRef(s.vm.Status.VMRef); shown {
 		return r.notIdentified(s)

@@ -27,7 +27,8 @@ const vmKind = "VSphereVM"
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=get;list;watch
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=inclusterippools;globalinclusterippools,verbs=get
 
-// claims are the virtual machine's. Its addresses are in use from the moment in which there may be a guest that was told.
+// claims returns the owner of the virtual machine's claims. Addresses are in use as soon as there may be a guest that is
+// configured with them.
 func (r *Reconciler) claims(s *scope) ipamclaim.Owner {
 	return ipamclaim.Owner{
 		Client: r.Client, Repeats: &r.claimed, Pools: r.Live, Object: s.vm, Kind: infrav1.GroupVersion.WithKind(vmKind), Finalizer: infrav1.IPAddressClaimFinalizer,
@@ -40,12 +41,13 @@ func (r *Reconciler) claims(s *scope) ipamclaim.Owner {
 	}
 }
 
-// allocation is what has become of the claims of a virtual machine.
+// allocation holds the state of a virtual machine's claims.
 type allocation struct {
 	given []ipam.Given
-	// waiting and problems are messages about those that have no address: yet, and until somebody does something.
+	// waiting and problems are messages about claims without an address: those that are pending, and those that need action by
+	// the user.
 	waiting, problems []string
-	// retryAfter is when to look again although nothing has happened; 0 for never.
+	// retryAfter is when to reconcile again without an event; 0 means never.
 	retryAfter time.Duration
 }
 
@@ -55,15 +57,15 @@ func (a *allocation) askAgain(after time.Duration) {
 	}
 }
 
-// message is what there is to say; "" when all addresses are there.
+// message returns the problems and pending claims, or "" if all addresses are allocated.
 func (a *allocation) message() string {
 	return strings.Join(slices.Concat(a.problems, a.waiting), "; ")
 }
 
-// asking is Owner.Address, which claims what is not yet claimed, or Owner.Held.
+// asking is Owner.Address, which creates missing claims, or Owner.Held.
 type asking func(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (ipamclaim.Answer, error)
 
-// unlessTwice is the same for answers that no other claim has.
+// unlessTwice wraps ask and rejects addresses that another claim has.
 func (r *Reconciler) unlessTwice(namespace string, ask asking) asking {
 	return func(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (ipamclaim.Answer, error) {
 		answer, err := ask(ctx, name, pool)
@@ -79,7 +81,7 @@ func (r *Reconciler) unlessTwice(namespace string, ask asking) asking {
 	}
 }
 
-// allocate asks for every address.
+// allocate requests every address.
 func allocate(ctx context.Context, vm *infrav1.VSphereVM, ask asking) (*allocation, error) {
 	a := &allocation{}
 	for i, device := range vm.Spec.Network.Devices {
@@ -106,16 +108,17 @@ func allocate(ctx context.Context, vm *infrav1.VSphereVM, ask asking) (*allocati
 	return a, nil
 }
 
-// fromPools reports whether a card gets addresses of pools.
+// fromPools reports whether a card gets addresses from pools.
 func fromPools(vm *infrav1.VSphereVM) bool {
 	return slices.ContainsFunc(vm.Spec.Network.Devices, func(d infrav1.NetworkDeviceSpec) bool { return len(d.AddressesFromPools) > 0 })
 }
 
-// network is the machine's with the addresses that its pools have given. It is nil as long as one is missing or wrong, which condition
-// IPAddressClaimsFulfilled then says. Of a guest that has its addresses, no other is claimed.
+// network returns the machine's network with the addresses allocated by its pools. It returns nil while an address is missing
+// or invalid, which condition IPAddressClaimsFulfilled reports. If the guest has its addresses (hasThem), no new ones are
+// claimed.
 func (r *Reconciler) network(ctx context.Context, s *scope, hasThem bool) (*infrav1.NetworkSpec, *allocation, error) {
 	if !fromPools(s.vm) {
-		conditions.Delete(s.vm, infrav1.VSphereVMIPAddressClaimsFulfilledCondition) // another manager's
+		conditions.Delete(s.vm, infrav1.VSphereVMIPAddressClaimsFulfilledCondition) // set by another manager
 		return &s.vm.Spec.Network, &allocation{}, nil
 	}
 	ask := r.unlessTwice(s.vm.Namespace, r.claims(s).Address)
@@ -142,10 +145,10 @@ func (r *Reconciler) network(ctx context.Context, s *scope, hasThem bool) (*infr
 	return nil, a, nil
 }
 
-// awaitAddresses claims the addresses before there is a virtual machine, so that none stands in vCenter that cannot go on.
+// awaitAddresses claims the addresses before the virtual machine is created, so that none is created that cannot be configured.
 func (r *Reconciler) awaitAddresses(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if fromPools(s.vm) {
-		if err := s.patch.StoreSpec(ctx, r.Client, s.vm); err != nil { // its finalizer is there before it claims anything
+		if err := s.patch.StoreSpec(ctx, r.Client, s.vm); err != nil { // stores the finalizer before anything is claimed
 			return reconcile.Wait, err
 		}
 	}
@@ -156,7 +159,7 @@ func (r *Reconciler) awaitAddresses(ctx context.Context, s *scope) (reconcile.Pr
 	return r.unaddressed(s, a), nil
 }
 
-// unaddressed says what keeps the addresses from coming. An event ends the wait.
+// unaddressed reports why addresses are missing. An event ends the wait.
 func (r *Reconciler) unaddressed(s *scope, a *allocation) reconcile.Progress {
 	const reason = infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason
 	if len(a.problems) > 0 {
@@ -167,8 +170,8 @@ func (r *Reconciler) unaddressed(s *scope, a *allocation) reconcile.Progress {
 	return reconcile.Retry(a.retryAfter)
 }
 
-// addressed is the network that the guest is to be told. A guest that runs is told nothing as long as an address is missing; the
-// condition says so.
+// addressed returns the network with which to configure the guest. A running guest is not reconfigured while an address is
+// missing, which the condition reports.
 func (r *Reconciler) addressed(ctx context.Context, s *scope, runs, hasThem bool) (*infrav1.NetworkSpec, reconcile.Progress, error) {
 	network, a, err := r.network(ctx, s, hasThem)
 	switch {
@@ -185,7 +188,7 @@ func (r *Reconciler) addressed(ctx context.Context, s *scope, runs, hasThem bool
 	return nil, reconcile.Proceed, nil
 }
 
-// releaseAddresses gives everything back that was claimed. There is no guest any more that would use it.
+// releaseAddresses releases all claims. No guest uses the addresses any more.
 func (r *Reconciler) releaseAddresses(ctx context.Context, s *scope) error {
 	claims := r.claims(s)
 	if err := claims.ReleaseAll(ctx); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/shared/ipamclaim"
 )
 
-// ownedByVM finds claims by the VSphereVM that owns them.
+// ownedByVM indexes claims by the VSphereVM that owns them.
 func ownedByVM() client.IndexerFunc {
 	return ipamclaim.ByOwner(infrav1.GroupVersion.WithKind(vmKind).GroupKind())
 }
@@ -34,8 +34,8 @@ func poolKey(spec *ipamclusterv1.IPAddressSpec) string {
 	return strings.Join([]string{spec.PoolRef.APIGroup, spec.PoolRef.Kind, spec.PoolRef.Name, spec.Address}, "/")
 }
 
-// givenBefore names the claim that the same pool has given the same address to before; "" when there is none. Where two were given it in
-// one second, neither is known to be the first.
+// givenBefore returns the claim to which the pool allocated the same address earlier, or "". If both were allocated within one
+// second, neither counts as the first.
 func (r *Reconciler) givenBefore(ctx context.Context, namespace, claim string, address *ipamclusterv1.IPAddressSpec) (string, error) {
 	same := &ipamclusterv1.IPAddressList{}
 	if err := r.Client.List(ctx, same, client.InNamespace(namespace), client.MatchingFields{addressIndex: poolKey(address)}); err != nil {
@@ -50,10 +50,11 @@ func (r *Reconciler) givenBefore(ctx context.Context, namespace, claim string, a
 	return "", nil
 }
 
-// claimOfVM is what claims of VSphereVMs are called, with the VSphereVM's own name first.
+// claimOfVM matches the names of claims of VSphereVMs, which begin with the VSphereVM's name.
 var claimOfVM = regexp.MustCompile(`^(.+)-\d+-\d+$`)
 
-// vmsOfClaim names the VSphereVM that owns a claim, and the one that would have one of its name: that waits for it to go.
+// vmsOfClaim returns the VSphereVM that owns a claim, and the one that needs a claim with that name and waits for the deletion
+// of this one.
 func (r *Reconciler) vmsOfClaim(_ context.Context, claim client.Object) []reconcile.Request {
 	names := map[string]bool{ipamclaim.OwnerOf(claim, infrav1.GroupVersion.WithKind(vmKind).GroupKind()): true}
 	if parts := claimOfVM.FindStringSubmatch(claim.GetName()); parts != nil {

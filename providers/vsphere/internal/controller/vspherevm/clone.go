@@ -49,8 +49,8 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (reconcile.Progress
 	return r.clone(ctx, s, spec)
 }
 
-// invalid handles a specification that cannot be carried out as it is. Most of it depends on the inventory, of which events
-// tell; vCenter's storage policies do not, and are looked at again with growing pauses.
+// invalid handles a specification that cannot be fulfilled. Most of it depends on the inventory, whose changes are reported by
+// events; vCenter's storage policies are not, and are checked again with backoff.
 func (r *Reconciler) invalid(s *scope, err error) (reconcile.Progress, error) {
 	switch {
 	case errors.Is(err, vcenter.ErrUnavailable):
@@ -64,7 +64,7 @@ func (r *Reconciler) invalid(s *scope, err error) (reconcile.Progress, error) {
 	return reconcile.Wait, nil
 }
 
-// awaitWhole waits until vCenter knows all of a machine that is new.
+// awaitWhole waits until vCenter reports a new machine completely.
 func (r *Reconciler) awaitWhole(s *scope) reconcile.Progress {
 	if s.vm.Spec.BiosUUID != "" || s.observed.Whole() {
 		return reconcile.Proceed
@@ -72,7 +72,8 @@ func (r *Reconciler) awaitWhole(s *scope) reconcile.Progress {
 	return r.unfinished(s, s.observed)
 }
 
-// nameHeld is reached when the folder has the name. A machine without UUIDs may be our own, by a clone that nobody recorded.
+// nameHeld handles a name that exists in the folder. A machine without UUIDs may be our own, from a clone that was not
+// recorded.
 func (r *Reconciler) nameHeld(s *scope, namesake vcenter.VM) (reconcile.Progress, error) {
 	if namesake.Whole() {
 		return r.nameTaken(s)
@@ -87,8 +88,8 @@ func (r *Reconciler) unfinished(s *scope, vm vcenter.VM) reconcile.Progress {
 	return reconcile.Retry(r.RetryAfter)
 }
 
-// clone writes down that there is going to be a virtual machine before there can be one. A manager that dies between
-// the two finds it again by its instance UUID, and a deletion knows that it has to look.
+// clone records its intent before it starts the clone. After a crash in between, the next manager finds the virtual machine by
+// its instance UUID, and a deletion looks for it.
 func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec) (reconcile.Progress, error) {
 	mode := infrav1.FullClone
 	if spec.Linked {
@@ -99,7 +100,7 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 	first := s.vm.Status.CloneMode == ""
 	if s.vm.Status.CloneMode != mode || s.vm.Status.TemplateRef != spec.Template.Ref {
 		s.vm.Status.CloneMode, s.vm.Status.Snapshot, s.vm.Status.TemplateRef = mode, spec.Snapshot, spec.Template.Ref
-		if err := s.patch.StoreSpec(ctx, r.Client, s.vm); err != nil { // without its finalizer nothing deletes the virtual machine
+		if err := s.patch.StoreSpec(ctx, r.Client, s.vm); err != nil { // without the finalizer nothing would delete the virtual machine
 			return reconcile.Wait, err
 		}
 		if err := r.save(ctx, s); err != nil {
@@ -108,7 +109,7 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 	}
 	task, err := s.session.CloneVM(ctx, spec)
 	if first && virtualmachine.UserMistake(err) {
-		// vCenter has answered that it makes none, and no earlier attempt can have made one: a deletion has nothing to look for.
+		// vCenter rejected the clone, and no earlier attempt can have created a machine: a deletion need not look for one.
 		s.vm.Status.CloneMode, s.vm.Status.Snapshot, s.vm.Status.TemplateRef = "", "", ""
 	}
 	if err != nil {
@@ -124,9 +125,8 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 	return reconcile.Wait, nil
 }
 
-// refused handles a call that vCenter did not accept. What cannot work is reported, and tried again with growing pauses
-// because somebody may repair it where no event tells; what vCenter had no time for is tried again soon. Everything else is
-// tried again by the queue.
+// refused handles a call that vCenter rejected. Problems that need a fix are reported, and retried with backoff because no
+// event may report the fix. A busy vCenter is retried soon. All other errors are retried by the workqueue.
 func (r *Reconciler) refused(s *scope, doing string, err error) (reconcile.Progress, error) {
 	err = fmt.Errorf("%s virtual machine %s: %w", doing, s.vm.Name, err)
 	switch {
@@ -135,7 +135,7 @@ func (r *Reconciler) refused(s *scope, doing string, err error) (reconcile.Progr
 	case errors.Is(err, vcenter.ErrDuplicateName) && !s.found:
 		return r.nameTaken(s)
 	case virtualmachine.Already(s.doing, err):
-		return reconcile.Retry(r.RetryAfter), nil // the event that the inventory shows it follows
+		return reconcile.Retry(r.RetryAfter), nil // the event that the inventory shows the machine follows
 	case virtualmachine.UserMistake(err):
 		if why, ok := virtualmachine.HardwareRefused(s.vm.Spec, s.observed.Cluster, s.doing, err); ok {
 			return r.again(s, why.Reason, why.Message), nil
@@ -145,7 +145,7 @@ func (r *Reconciler) refused(s *scope, doing string, err error) (reconcile.Progr
 	return reconcile.Wait, err
 }
 
-// bootstrap returns what the machine boots with. No bootstrapRef means that the template brings all it needs.
+// bootstrap returns the bootstrap data of the machine. Without a bootstrapRef the template needs none.
 func (r *Reconciler) bootstrap(ctx context.Context, s *scope) (map[string]string, bool, error) {
 	name := s.vm.Spec.BootstrapRef.Name
 	if name == "" {
@@ -177,7 +177,7 @@ func (r *Reconciler) bootstrapSecret(ctx context.Context, vm *infrav1.VSphereVM)
 	return secret, nil
 }
 
-// cloneSpec looks every name up in the inventory. Its error holds all that is wrong, not the first problem only.
+// cloneSpec resolves all names in the inventory. Its error joins all problems, not only the first.
 func cloneSpec(ctx context.Context, s *scope, extraConfig map[string]string) (vcenter.CloneSpec, error) {
 	spec := s.vm.Spec
 	placement, policies, policyErr := storage(ctx, s)
@@ -190,7 +190,7 @@ func cloneSpec(ctx context.Context, s *scope, extraConfig map[string]string) (vc
 		return vcenter.CloneSpec{}, err
 	}
 	linked := false
-	if spec.CloneMode != infrav1.FullClone { // upstream's default: linked where there is a snapshot to link to, and storage that can
+	if spec.CloneMode != infrav1.FullClone { // upstream's default: linked if there is a snapshot and the storage supports it
 		var err error
 		if linked, err = s.session.LinkedPossible(ctx, template, spec.Snapshot, resolved); err != nil {
 			return vcenter.CloneSpec{}, err

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// connect finds the session and the virtual machine in its inventory.
+// connect returns the session and identifies the virtual machine in its inventory.
 func (r *Reconciler) connect(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	session, err := r.VCenters.ForVM(ctx, s.cluster, s.vm)
 	if err != nil {
@@ -38,7 +38,7 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (reconcile.Progress,
 	return reconcile.Proceed, nil
 }
 
-// settleTask waits for the task in flight, and forgets it when it has ended.
+// settleTask waits for the task in flight, and clears it when it has ended.
 func (r *Reconciler) settleTask(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if left := r.pausing(s); left > 0 {
 		return reconcile.Retry(left), r.observeInService(ctx, s)
@@ -49,7 +49,7 @@ func (r *Reconciler) settleTask(ctx context.Context, s *scope) (reconcile.Progre
 	s.doing = s.vm.Status.TaskOperation
 	task, err := r.task(ctx, s)
 	if errors.Is(err, vcenter.ErrNotFound) {
-		// vCenter forgets old tasks. What the task did, if anything, is in the inventory.
+		// vCenter drops old tasks. The inventory shows the effect of the task, if any.
 		r.settled(s)
 		return reconcile.Proceed, nil
 	}
@@ -63,7 +63,7 @@ func (r *Reconciler) settleTask(ctx context.Context, s *scope) (reconcile.Progre
 		}
 		s.finished, s.finishedReason = task, conditions.GetReason(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
 		s.finishedOperation = s.doing
-		if s.doing == configure { // else the condition says so, unless it still tells of an attempt that failed
+		if s.doing == configure { // otherwise the condition reports it, unless it still reports a failed attempt
 			s.finishedReason = infrav1.VSphereVMVirtualMachineConfiguringReason
 		}
 		r.failures.forget(client.ObjectKeyFromObject(s.vm))
@@ -77,8 +77,8 @@ func (r *Reconciler) settleTask(ctx context.Context, s *scope) (reconcile.Progre
 	}
 }
 
-// adopt records what a clone has made. Its own result is known before the inventory shows the machine, or its UUIDs, and
-// also if it never does. It returns whether the result was on record already and cannot be seen still.
+// adopt records the virtual machine that a clone has created. The result of the task is known before the inventory shows the
+// machine or its UUIDs, and even if it never does. It returns whether the result was recorded before and is still not visible.
 func (s *scope) adopt(task vcenter.Task) (again bool) {
 	if s.found || task.Result == "" {
 		return false
@@ -92,13 +92,14 @@ func (s *scope) adopt(task vcenter.Task) (again bool) {
 	case virtualmachine.Proven(s.vm, made):
 		s.observed, s.found = made, true
 	default:
-		s.vm.Status.VMRef = before // vCenter restored from a backup uses the names of tasks anew
+		s.vm.Status.VMRef = before // a vCenter restored from a backup reuses the references of tasks
 	}
 	return false
 }
 
-// visible reports whether the inventory shows what a task that ended well has done. Until it does the task stays recorded,
-// else it would be started again. Of what was started before a restart the inventory of the new session shows the effect.
+// visible reports whether the inventory shows the effect of a task that succeeded. Until then the task stays recorded,
+// otherwise it would be started again. The inventory of a new session shows the effects of tasks that were started before a
+// restart.
 func (r *Reconciler) visible(s *scope, task vcenter.Task) bool {
 	switch {
 	case task.Result != "":
@@ -117,7 +118,7 @@ func (r *Reconciler) visible(s *scope, task vcenter.Task) bool {
 	}
 }
 
-// task is the task in flight. It has succeeded, too, if what it was to do had been done already.
+// task returns the task in flight. It counts as successful if its operation had been done already.
 func (r *Reconciler) task(ctx context.Context, s *scope) (vcenter.Task, error) {
 	task, ok := s.session.Task(s.vm.Status.TaskRef)
 	if !ok {
@@ -132,8 +133,8 @@ func (r *Reconciler) task(ctx context.Context, s *scope) (vcenter.Task, error) {
 	return task, nil
 }
 
-// taskFailed records the failure and tries again after a pause, because a full datastore or a host in trouble sends no
-// event when it is repaired.
+// taskFailed records the failure and retries after a delay, because no event reports that a full datastore or a broken host was
+// fixed.
 func (r *Reconciler) taskFailed(s *scope, task vcenter.Task) (reconcile.Progress, error) {
 	if errors.Is(task.Err, vcenter.ErrDuplicateName) {
 		return r.nameTaken(s)
@@ -148,14 +149,14 @@ func (r *Reconciler) taskFailed(s *scope, task vcenter.Task) (reconcile.Progress
 	return r.again(s, reason, failureOf(task)), nil
 }
 
-// failureOf says what failed and why. It leaves out the number of the task, which differs with each attempt.
+// failureOf returns what failed and why. It leaves out the task's reference, which differs with each attempt.
 func failureOf(task vcenter.Task) string {
 	return fmt.Sprintf("%s: %v", cmp.Or(task.Method, "task"), task.Err)
 }
 
-// nameTaken is reached when the folder has the name already, be it seen in the inventory or said by vCenter, which knows
-// also what this account does not see. If that is our own clone, started before a restart that lost its task, the next look
-// at the inventory finds it.
+// nameTaken handles a name conflict in the folder, found in the inventory or reported by vCenter, which also sees objects that
+// this account cannot. If the object is our own clone from before a restart that lost its task, the next lookup in the
+// inventory finds it.
 func (r *Reconciler) nameTaken(s *scope) (reconcile.Progress, error) {
 	if s.found {
 		return reconcile.Proceed, nil

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vspherevm brings one virtual machine from nothing to running, and back to nothing.
+// Package vspherevm creates, configures, powers on and deletes a virtual machine.
 package vspherevm
 
 import (
@@ -25,19 +25,19 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reconciler drives VSphereVMs.
+// Reconciler reconciles VSphereVMs.
 type Reconciler struct {
 	Client client.Client
-	// Secrets reads bootstrap data, which is kept out of the manager's cache.
+	// Secrets reads bootstrap data, which is not kept in the manager's cache.
 	Secrets client.Reader
-	// Live reads what the cache may not show yet, and pools of any kind.
+	// Live reads objects that the cache may not show yet, and pools of any kind.
 	Live     client.Reader
 	VCenters VCenters
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	// RetryAfter is the pause after the first failure; it doubles with each that follows.
+	// RetryAfter is the delay after the first failure; it doubles with each further one.
 	RetryAfter time.Duration
-	// ClusterModules has machines join cluster modules.
+	// ClusterModules makes machines join cluster modules.
 	ClusterModules bool
 
 	tasks    tasks
@@ -48,45 +48,45 @@ type Reconciler struct {
 	claimed patch.Repeats
 }
 
-// VCenters gives the session that a virtual machine is reached with. What for is decided with each use, so that what is corrected
-// reaches machines of every age, and those that are being deleted.
+// VCenters returns the session for a virtual machine. The account and thumbprint are determined on each use, so that
+// corrections apply to machines of every age, including those in deletion.
 type VCenters interface {
 	ForVM(ctx context.Context, cluster *infrav1.VSphereCluster, vm *infrav1.VSphereVM) (*vcenter.Session, error)
-	// ClustersOf names the VSphereClusters that use an account.
+	// ClustersOf returns the VSphereClusters that use an account.
 	ClustersOf(account string) []client.ObjectKey
 }
 
-// scope is what one reconcile knows. It holds data and the session, nothing that reads or writes Kubernetes.
+// scope holds the state of one reconcile: data and the session, nothing that reads or writes Kubernetes objects.
 type scope struct {
 	vm *infrav1.VSphereVM
-	// owner is the Cluster; it and its VSphereCluster are nil when they do not exist.
+	// owner is the Cluster; owner and cluster are nil if they do not exist.
 	owner   *clusterv1.Cluster
 	cluster *infrav1.VSphereCluster
 	patch   *patch.Patch
 
 	session *vcenter.Session
-	// observed is the virtual machine, if it was found. verdict says what was found instead.
+	// observed is the virtual machine, if found is true. verdict holds what was found instead.
 	observed vcenter.VM
 	found    bool
 	verdict  virtualmachine.Verdict
-	// destroyed says that a task that deleted the recorded virtual machine has ended well since the last reconcile.
+	// destroyed is true if a task that deleted the recorded virtual machine has succeeded since the last reconcile.
 	destroyed bool
-	// finished is the task that ended well since the last reconcile; its zero value when there is none.
+	// finished is the task that has succeeded since the last reconcile, or its zero value.
 	finished vcenter.Task
-	// finishedReason is what the condition said while that task ran.
+	// finishedReason is the condition's reason while that task ran.
 	finishedReason string
-	// finishedOperation is what that task was to do.
+	// finishedOperation is the operation of that task.
 	finishedOperation operation
-	// doing is what the reconcile is at, to tell one failure from another.
+	// doing is the current operation, which distinguishes failures.
 	doing operation
-	// later is when to look again although all steps are through.
+	// later is when to reconcile again although all steps are done.
 	later time.Duration
-	// waitsForInventory says that the task in flight is done and its effect is not in the inventory yet.
+	// waitsForInventory is true if the task in flight has succeeded and its effect is not in the inventory yet.
 	waitsForInventory bool
 }
 
-// waitForInventory ends by the event with which the inventory reports the effect of a task that is done. What a clone made
-// may never come into sight.
+// waitForInventory waits for the event with which the inventory reports the effect of a finished task. It also requeues,
+// because a cloned machine may never become visible.
 func (r *Reconciler) waitForInventory(s *scope) reconcile.Progress {
 	s.waitsForInventory = true
 	return reconcile.Retry(r.RetryAfter)
@@ -98,7 +98,7 @@ func (r *Reconciler) waitForInventory(s *scope) reconcile.Progress {
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile runs the steps that the VSphereVM still needs, up to the first that has to wait.
+// Reconcile runs the steps that the VSphereVM still needs, up to the first one that must wait.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereVM, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.VMConditions(),
@@ -107,7 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}.Run(ctx, req, &infrav1.VSphereVM{})
 }
 
-// gather finds the Cluster and the VSphereCluster. Neither needs to exist: a VM can be deleted after them.
+// gather reads the Cluster and the VSphereCluster. Neither must exist: a VSphereVM can be deleted after them.
 func (r *Reconciler) gather(ctx context.Context, vm *infrav1.VSphereVM, p *patch.Patch) (*scope, error) {
 	s := &scope{vm: vm, patch: p}
 	owner, err := reconcile.ClusterOf(ctx, r.Client, vm)
@@ -127,7 +127,7 @@ func (r *Reconciler) gather(ctx context.Context, vm *infrav1.VSphereVM, p *patch
 	return s, err
 }
 
-// Owner is the Cluster.
+// Owner returns the Cluster.
 func (s *scope) Owner() *clusterv1.Cluster { return s.owner }
 
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
@@ -143,7 +143,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 	return r.run(ctx, s, r.deletion())
 }
 
-// provisioning lists the steps to a running machine. Each is a look at the inventory when it has nothing to do.
+// provisioning returns the steps to a running machine. A step that has nothing to do only reads the inventory.
 func (r *Reconciler) provisioning() []reconcile.Step[*scope] {
 	return []reconcile.Step[*scope]{
 		r.connect, r.settleTask, r.ensureVM, r.ensureHardware, r.ensureDevices, r.ensureGroup, r.ensureModule, r.ensureMetadata, r.ensurePower, r.observe, r.ensureTags, r.ensureReady,
@@ -161,13 +161,14 @@ func (r *Reconciler) run(ctx context.Context, s *scope, all []reconcile.Step[*sc
 	return ctrl.Result{RequeueAfter: s.later}, nil
 }
 
-// save writes what is known before the work is over: what follows could not be told from what was before.
+// save stores the object before the work is done, so that the following steps are distinguishable from the previous ones after
+// a crash.
 func (r *Reconciler) save(ctx context.Context, s *scope) error {
 	if err := setReady(s.vm); err != nil {
 		return err
 	}
 	if err := s.patch.Apply(ctx, r.Client, s.vm); err != nil {
-		// The object is gone once its finalizer is.
+		// The object is deleted once its finalizer is removed.
 		if !s.vm.DeletionTimestamp.IsZero() {
 			return client.IgnoreNotFound(err)
 		}

@@ -21,18 +21,18 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// defaultSoftPowerOffTimeout is upstream's, for powerOffMode trySoft.
+// defaultSoftPowerOffTimeout is upstream's timeout for powerOffMode trySoft.
 const defaultSoftPowerOffTimeout = 5 * time.Minute
 
-// deletion lists the steps that leave nothing behind. None of them looks at a failure domain or a zone, which may be gone.
+// deletion returns the steps of a deletion. None of them reads a failure domain or a zone, which may be deleted already.
 func (r *Reconciler) deletion() []reconcile.Step[*scope] {
 	return []reconcile.Step[*scope]{r.releaseUnattempted, r.connectToDelete, r.settleDeletion, r.settleIdentity, r.awaitHost, r.powerOff, r.leaveModule, r.destroy, r.release}
 }
 
-// releaseUnattempted lets a VSphereVM go that no clone was ever started for: its vCenter may never have been reachable.
+// releaseUnattempted releases a VSphereVM for which no clone was ever started: its vCenter may never have been reachable.
 func (r *Reconciler) releaseUnattempted(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	s.vm.Status.Ready = ptr.To(false)
-	if !r.failing(s, powerOff) && !r.failing(s, destroy) { // else that stays to be read
+	if !r.failing(s, powerOff) && !r.failing(s, destroy) { // otherwise the failure stays visible
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "")
 	}
 	if s.vm.Status.CloneMode == "" && s.vm.Status.TaskRef == "" && s.vm.Spec.BiosUUID == "" && s.vm.Status.VMRef == "" {
@@ -50,8 +50,8 @@ func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (reconcile.P
 	return r.connect(ctx, s)
 }
 
-// settleDeletion lets the task in flight end first: a clone that is destroyed half-way leaves files behind. Whether it
-// ended well does not matter any more.
+// settleDeletion waits for the task in flight first: a clone that is destroyed halfway leaves files behind. Its result does not
+// matter.
 func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if left := r.pausing(s); left > 0 {
 		return reconcile.Retry(left), nil
@@ -80,13 +80,13 @@ func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (reconcile.Pr
 	return reconcile.Proceed, nil
 }
 
-// showTask shows that the deletion waits for the task in flight.
+// showTask reports that the deletion waits for the task in flight.
 func showTask(s *scope) {
 	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf("Waiting for task %s to end", s.vm.Status.TaskRef))
 }
 
-// failed handles a task that failed and left the machine in the inventory, which may show it a moment longer than vCenter has it. What
-// a task that destroys does not find need not be the machine: vCenter is asked.
+// failed handles a task that failed while the machine is still in the inventory, which may lag behind vCenter. A destroy task
+// may report NotFound for an object other than the machine, so vCenter is asked whether the machine exists.
 func (r *Reconciler) failed(ctx context.Context, s *scope, task vcenter.Task) (reconcile.Progress, error) {
 	if s.doing == destroy && virtualmachine.Already(destroy, task.Err) {
 		exists, err := s.session.Exists(ctx, s.observed.Ref)
@@ -100,7 +100,7 @@ func (r *Reconciler) failed(ctx context.Context, s *scope, task vcenter.Task) (r
 	return r.undone(s, task), nil
 }
 
-// undone reports a task that failed and left the machine there, and has it tried again after a pause.
+// undone reports a task that failed and left the machine in place, and retries it after a delay.
 func (r *Reconciler) undone(s *scope, task vcenter.Task) reconcile.Progress {
 	r.settled(s)
 	reason, message := infrav1.VSphereVMVirtualMachineDeletingReason, failureOf(task)
@@ -110,7 +110,7 @@ func (r *Reconciler) undone(s *scope, task vcenter.Task) reconcile.Progress {
 	return r.again(s, reason, message)
 }
 
-// settleIdentity stops a deletion that does not know what to delete.
+// settleIdentity stops a deletion that cannot identify its virtual machine.
 func (r *Reconciler) settleIdentity(_ context.Context, s *scope) (reconcile.Progress, error) {
 	if len(s.verdict.Rivals) > 0 && !s.found && !s.destroyed {
 		return r.ambiguous(s), nil
@@ -118,8 +118,8 @@ func (r *Reconciler) settleIdentity(_ context.Context, s *scope) (reconcile.Prog
 	return reconcile.Proceed, nil
 }
 
-// awaitHost waits while vCenter has lost the machine's host: nothing can be done to the machine, which may even run. It ends
-// with the event that the host is back.
+// awaitHost waits while the machine's host is disconnected: vCenter cannot operate on the machine, which may still be running.
+// It ends with the event that the host is connected again.
 func (r *Reconciler) awaitHost(_ context.Context, s *scope) (reconcile.Progress, error) {
 	if !s.found || s.observed.Connected() {
 		return reconcile.Proceed, nil
@@ -132,7 +132,7 @@ func (r *Reconciler) awaitHost(_ context.Context, s *scope) (reconcile.Progress,
 	return reconcile.Wait, nil
 }
 
-// powerOff stops the machine in the way of powerOffMode.
+// powerOff powers off the machine according to powerOffMode.
 func (r *Reconciler) powerOff(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if !s.found || s.observed.Power != vcenter.PoweredOn || s.observed.Connection == vcenter.Orphaned {
 		return reconcile.Proceed, nil
@@ -155,7 +155,7 @@ func (r *Reconciler) powerOff(ctx context.Context, s *scope) (reconcile.Progress
 	return reconcile.Wait, nil
 }
 
-// shutDownGuest asks the guest to shut down and waits for it. It is done when the machine is to be powered off hard.
+// shutDownGuest requests a shutdown of the guest and waits for it. done is true when the machine must be powered off hard.
 func (r *Reconciler) shutDownGuest(ctx context.Context, s *scope) (p reconcile.Progress, done bool, err error) {
 	soft := s.vm.Spec.PowerOffMode == infrav1.VirtualMachinePowerOpModeSoft
 	asked := conditions.Get(s.vm, infrav1.VSphereVMGuestSoftPowerOffSucceededCondition)
@@ -176,8 +176,8 @@ func (r *Reconciler) shutDownGuest(ctx context.Context, s *scope) (p reconcile.P
 	return reconcile.Proceed, true, nil
 }
 
-// notAsked decides what becomes of a guest that vCenter did not ask to shut down. Only one that cannot is powered off for
-// it; what else kept vCenter from asking may pass, and is waited for as long as for a guest.
+// notAsked handles a rejected shutdown request. Only a guest that cannot shut down is powered off at once; other problems may
+// be transient, and are retried until the timeout of the guest.
 func (r *Reconciler) notAsked(s *scope, soft bool, err error) (p reconcile.Progress, done bool, _ error) {
 	s.doing = powerOff
 	unable := errors.Is(err, vcenter.ErrNoTools)
@@ -200,7 +200,7 @@ func softTimeout(s *scope) time.Duration {
 	return defaultSoftPowerOffTimeout
 }
 
-// destroy removes the virtual machine and its disks.
+// destroy deletes the virtual machine and its disks.
 func (r *Reconciler) destroy(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if !s.found {
 		return reconcile.Proceed, nil
@@ -219,8 +219,8 @@ func (r *Reconciler) destroy(ctx context.Context, s *scope) (reconcile.Progress,
 	return reconcile.Wait, nil
 }
 
-// release drops the finalizer when nothing is left: the recorded machine was destroyed, or vCenter says that it does not have
-// it. Where none is recorded, a clone whose task was lost in a crash may still be on its way: its end wakes this object.
+// release removes the finalizer when nothing is left: the recorded machine was destroyed, or vCenter reports that it does not
+// exist. If none is recorded, a clone whose task was lost in a crash may still be running; its end enqueues this object.
 func (r *Reconciler) release(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	switch {
 	case s.destroyed:
@@ -243,7 +243,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (reconcile.Progress,
 	return r.letGo(ctx, s)
 }
 
-// letGo is the end of a deletion.
+// letGo completes a deletion.
 func (r *Reconciler) letGo(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if err := r.releaseAddresses(ctx, s); err != nil {
 		return reconcile.Wait, err
@@ -252,8 +252,8 @@ func (r *Reconciler) letGo(ctx context.Context, s *scope) (reconcile.Progress, e
 	return reconcile.Wait, nil
 }
 
-// awaitLostClone waits for a virtual machine that may be on its way: a clone of the template that runs, or a machine of the
-// name that has no UUIDs yet.
+// awaitLostClone waits for a virtual machine that may still be created: a running clone of the template, or a machine with the
+// name and no UUIDs yet.
 func (r *Reconciler) awaitLostClone(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if unfinished := s.session.Unfinished(s.vm.Name); len(unfinished) > 0 {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf(

@@ -16,9 +16,9 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// observeDomain says in which failure domain the machine is, wherever it was asked to be: the latter, or one that its cluster
-// selects. A machine that is elsewhere than asked says so in a condition and an event: a rule that is not mandatory has given
-// way, or an administrator has moved it.
+// observeDomain records the failure domain that the machine is in: the requested one, or another that its cluster selects. If
+// the machine is not in the requested one, it sets a condition and records an event: a rule that is not mandatory was
+// overridden, or an administrator moved the machine.
 func (r *Reconciler) observeDomain(ctx context.Context, s *scope) error {
 	asked := s.vm.Spec.Placement.FailureDomain
 	if asked == "" {
@@ -40,7 +40,7 @@ func (r *Reconciler) observeDomain(ctx context.Context, s *scope) error {
 	}
 	known := slices.ContainsFunc(zones, func(zone placement.Zone) bool { return zone.Name == asked && zone.Domain != nil })
 	switch {
-	case !known: // a zone that has gone cannot be left
+	case !known: // a zone that does not exist cannot be left
 		conditions.Delete(s.vm, infrav1.VSphereVMInFailureDomainCondition)
 	case observed == asked:
 		status.True(s.vm, infrav1.VSphereVMInFailureDomainCondition, infrav1.VSphereVMInFailureDomainReason)
@@ -50,7 +50,7 @@ func (r *Reconciler) observeDomain(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// outside tells that the machine runs elsewhere than it should.
+// outside reports that the machine runs outside of its failure domain.
 func (r *Reconciler) outside(s *scope, at vcenter.Location, observed string) {
 	asked := s.vm.Spec.Placement
 	place := fmt.Sprintf("runs on host %s of %s, outside of failure domain %s", at.Host, at.ComputeCluster, asked.FailureDomain)

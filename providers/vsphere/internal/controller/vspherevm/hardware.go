@@ -15,8 +15,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// ensureHardware upgrades the virtual hardware of a machine that is off to the version of the spec. It never goes back to an
-// older one, which vCenter cannot do.
+// ensureHardware upgrades the virtual hardware of a powered-off machine to the version of the spec. It never downgrades, which
+// vCenter does not support.
 func (r *Reconciler) ensureHardware(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	wanted := s.vm.Spec.HardwareVersion
 	if wanted == "" || !s.settling() || s.finishedOperation == upgrade {
@@ -43,13 +43,12 @@ func (r *Reconciler) ensureHardware(ctx context.Context, s *scope) (reconcile.Pr
 	return reconcile.Wait, nil
 }
 
-// settling reports whether the machine is off, and can be changed.
+// settling reports whether the machine is powered off and can be changed.
 func (s *scope) settling() bool {
 	return s.observed.Power == vcenter.PoweredOff && s.observed.Connected()
 }
 
-// ensureDevices adds the host devices of the spec to a machine that is off. What a host has of them is vCenter's to find out
-// when the machine is powered on.
+// ensureDevices adds the host devices of the spec to a powered-off machine. vCenter checks at power-on whether a host has them.
 func (r *Reconciler) ensureDevices(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	wanted := virtualmachine.DevicesOf(s.vm.Spec.PciDevices)
 	if len(wanted) == 0 {
@@ -81,12 +80,12 @@ func (r *Reconciler) ensureDevices(ctx context.Context, s *scope) (reconcile.Pro
 	return reconcile.Wait, nil
 }
 
-// observeDevices says which devices a machine that runs lacks. They can be added only while it is off, which nobody but its
-// owner can decide.
+// observeDevices reports which devices a running machine lacks. They can be added only while it is powered off, which is for
+// the user to decide.
 func (r *Reconciler) observeDevices(ctx context.Context, s *scope, wanted []vcenter.PCIDevice) {
 	has, err := s.session.HardwareSeen(ctx, s.observed.Ref)
 	if err != nil {
-		return // the condition stays as it is until vCenter answers
+		return // the condition stays unchanged until vCenter answers
 	}
 	missing := vcenter.MissingDevices(has.PCI, wanted)
 	if len(missing) == 0 {

@@ -22,9 +22,9 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// ensureModule puts the machine into the cluster module of its owner before it is powered on, because a host is chosen then. The
-// VSphereCluster's controller makes the module, for which a machine waits unless that controller says that it cannot be. One that
-// runs joins whenever there is one, and is not worse for the lack of it.
+// ensureModule adds the machine to the cluster module of its owner before it is powered on, because a host is chosen then. The
+// VSphereCluster's controller creates the module; the machine waits for it unless that controller reports that it cannot be
+// created. A running machine joins whenever there is a module, and stays ready without one.
 func (r *Reconciler) ensureModule(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if !r.ClusterModules {
 		return reconcile.Proceed, nil
@@ -63,7 +63,7 @@ func (s *scope) controlPlane() string {
 	return s.owner.Spec.ControlPlaneRef.Name
 }
 
-// module finds what is recorded for the machine: no call as long as the modules of its target are known.
+// module returns the module recorded for the machine. It makes no call if the modules of its target are cached.
 func (s *scope) module(ctx context.Context, target clustermodule.Target) (uuid string, there bool, err error) {
 	recorded := clustermodule.For(s.cluster.Spec.ClusterModules, target)
 	if len(recorded) == 0 {
@@ -77,8 +77,8 @@ func (s *scope) module(ctx context.Context, target clustermodule.Target) (uuid s
 	return uuid, there, nil
 }
 
-// awaitModule ends by the event that the VSphereCluster has a module for the machine, or says why it has none. There will be none for
-// a MachineDeployment that is gone, whose name the machines of an orphaned MachineSet still have.
+// awaitModule waits for the event that the VSphereCluster has a module for the machine, or reports why not. There is none for a
+// deleted MachineDeployment, whose name the machines of an orphaned MachineSet still carry.
 func (r *Reconciler) awaitModule(ctx context.Context, s *scope, target clustermodule.Target) (reconcile.Progress, error) {
 	runs := s.observed.Power == vcenter.PoweredOn
 	if runs || conditions.IsFalse(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition) {
@@ -97,7 +97,7 @@ func (r *Reconciler) awaitModule(ctx context.Context, s *scope, target clustermo
 	return reconcile.Wait, nil
 }
 
-// withoutModule lets a machine that runs go on without its module, and join later.
+// withoutModule lets a running machine continue without its module, and join later.
 func (r *Reconciler) withoutModule(s *scope, doing string, err error) (reconcile.Progress, error) {
 	if s.observed.Power != vcenter.PoweredOn {
 		return r.refused(s, doing, err)
@@ -106,8 +106,8 @@ func (r *Reconciler) withoutModule(s *scope, doing string, err error) (reconcile
 	return reconcile.Proceed, nil
 }
 
-// leaveModule takes the machine out of its module before it is destroyed. vCenter forgets members that it does not have any more,
-// so nothing waits for it.
+// leaveModule removes the machine from its module before it is destroyed. vCenter drops members that no longer exist, so
+// failures do not block the deletion.
 func (r *Reconciler) leaveModule(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.vm.Status.ModuleUUID == nil || !s.found {
 		return reconcile.Proceed, nil
@@ -119,8 +119,7 @@ func (r *Reconciler) leaveModule(ctx context.Context, s *scope) (reconcile.Progr
 	return reconcile.Proceed, nil
 }
 
-// modulesChanged passes VSphereClusters that say now, or do not say any more, why they have no modules. Those that are recorded are in
-// the spec.
+// modulesChanged passes VSphereClusters whose reason for having no modules changed. Recorded modules are part of the spec.
 func modulesChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },

@@ -18,8 +18,8 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// observe reports what the inventory shows, and waits for the guest's first address. A machine that had one keeps the last
-// it had: a guest that restarts reports none for a while.
+// observe reports what the inventory shows, and waits for the guest's first address. A machine keeps its last addresses,
+// because a guest that restarts reports none for a while.
 func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	s.vm.Status.Host = s.observed.Host
 	if err := r.observeDomain(ctx, s); err != nil {
@@ -37,7 +37,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress,
 	return reconcile.Proceed, nil
 }
 
-// observeInService goes on to report a running machine while something else about it has to wait.
+// observeInService keeps reporting a running machine while another step waits.
 func (r *Reconciler) observeInService(ctx context.Context, s *scope) error {
 	if !s.found || !s.vm.InService() || s.observed.Power != vcenter.PoweredOn {
 		return nil

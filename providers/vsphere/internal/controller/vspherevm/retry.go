@@ -18,14 +18,14 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// The pause after a failure doubles from Reconciler.RetryAfter to longestPause times that: a datastore that is full stays so
-// for longer than a minute, and all its machines try again. vCenter being busy passes sooner.
+// The delay after a failure doubles from Reconciler.RetryAfter to longestPause times that: a full datastore stays full for
+// longer than a minute, and all its machines retry. A busy vCenter recovers sooner.
 const (
 	longestPause     = 15
 	shortestBusyPart = 16
 )
 
-// failures remembers what went wrong with each object, in a row. A restart forgets it, after which the pauses are short again.
+// failures counts consecutive failures per object. They are lost in a restart, after which the delays are short again.
 type failures struct {
 	mu    sync.Mutex
 	known map[client.ObjectKey]failure
@@ -34,21 +34,22 @@ type failures struct {
 type failure struct {
 	server string
 	doing  operation
-	busy   bool // vCenter was, so that nothing is wrong with the object
+	busy   bool // vCenter was busy; nothing is wrong with the object
 	times  int
 	in     situation
 }
 
-// situation is what an attempt depends on, as far as the inventory shows it. In another one it need not be put off.
+// situation is the state on which an attempt depends, as shown by the inventory. If it changes, the next attempt need not be
+// delayed.
 type situation struct {
 	generation       int64
-	inventory        int // how often the objects around the virtual machine have changed
+	inventory        int // change count of the objects around the virtual machine
 	found, connected bool
 	power            vcenter.PowerState
 	nameTaken        bool
 }
 
-// add returns how often it has failed like this.
+// add records a failure and returns how often the same failure has occurred in a row.
 func (f *failures) add(key client.ObjectKey, now failure) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,7 +71,7 @@ func (f *failures) last(key client.ObjectKey) (failure, bool) {
 	return last, ok
 }
 
-// on lists the objects of a vCenter that something went wrong with.
+// on returns the objects of a vCenter with a recorded failure.
 func (f *failures) on(server string) []ctrl.Request {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,7 +90,7 @@ func (f *failures) forget(key client.ObjectKey) {
 	delete(f.known, key)
 }
 
-// again reports a failure and puts the next attempt off.
+// again reports a failure and schedules the next attempt.
 func (r *Reconciler) again(s *scope, reason, message string) reconcile.Progress {
 	r.fail(s, reason, message)
 	pause := r.putOff(s, false)
@@ -97,7 +98,7 @@ func (r *Reconciler) again(s *scope, reason, message string) reconcile.Progress 
 	return reconcile.Retry(pause)
 }
 
-// putOff remembers a failure and returns the pause after it.
+// putOff records a failure and returns the delay until the next attempt.
 func (r *Reconciler) putOff(s *scope, busy bool) time.Duration {
 	times := r.failures.add(client.ObjectKeyFromObject(s.vm), failure{
 		server: s.vm.Spec.Server, doing: s.doing, busy: busy, in: s.situation(),
@@ -108,7 +109,7 @@ func (r *Reconciler) putOff(s *scope, busy bool) time.Duration {
 	return doubled(r.RetryAfter, times, longestPause*r.RetryAfter)
 }
 
-// busy tries again soon what vCenter had no time for. No event tells when it has.
+// busy retries soon after vCenter was busy. No event reports that it no longer is.
 func (r *Reconciler) busy(s *scope, err error) reconcile.Progress {
 	if !conditions.IsTrue(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition) && !r.failing(s, s.doing) {
 		reason := conditions.GetReason(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
@@ -124,8 +125,8 @@ func doubled(first time.Duration, times int, most time.Duration) time.Duration {
 	return min(first, most)
 }
 
-// pausing returns what is left of the pause after a failure. It ends early when the specification or the inventory around
-// the virtual machine has changed, and with the deletion of what no failure is remembered of.
+// pausing returns the remaining delay after a failure. The delay ends early if the specification or the inventory around the
+// virtual machine has changed, or, without a recorded failure, as after a restart, if the object is in deletion.
 func (r *Reconciler) pausing(s *scope) time.Duration {
 	if s.vm.Status.RetryAfter.IsZero() {
 		return 0
@@ -139,14 +140,14 @@ func (r *Reconciler) pausing(s *scope) time.Duration {
 	return 0
 }
 
-// failing reports whether the last attempt at what the object needs now went wrong.
+// failing reports whether the last attempt at the operation failed for this generation of the object.
 func (r *Reconciler) failing(s *scope, doing operation) bool {
 	last, known := r.failures.last(client.ObjectKeyFromObject(s.vm))
 	return known && !last.busy && last.doing == doing && last.in.generation == s.vm.Generation
 }
 
-// underWay reports a step that passes by itself. After a failure, that is what stays to be read until the step has worked:
-// a reason that came and went with every attempt would be news each time.
+// underWay reports a transient step. After a failure, the failure stays visible until the step has succeeded: a reason that
+// changes back and forth with every attempt would record an event each time.
 func (r *Reconciler) underWay(s *scope, doing operation, reason, message string) {
 	if s.doing = doing; !r.failing(s, doing) {
 		setProvisioned(s.vm, reason, message)

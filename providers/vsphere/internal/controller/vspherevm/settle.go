@@ -19,13 +19,13 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// metadataHashAnnotation tells which network configuration the guest was given last.
+// metadataHashAnnotation holds the hash of the network configuration last given to the guest.
 const metadataHashAnnotation = "vspherevm.infrastructure.cluster.x-k8s.io/metadata-hash"
 
-// ensureGroup puts the machine into its failure domain's VM group before it is powered on, because the rule that binds
-// the group to hosts acts when a host is chosen. It looks again in every reconcile, that after power-on above all: vCenter
-// replaces the members of a group as a whole, so another management cluster's write may have taken the machine out. One
-// that runs already is where it is: that its group is missing has a condition of its own, and does not make it fail.
+// ensureGroup adds the machine to the VM group of its failure domain before it is powered on, because the rule between the
+// group and hosts takes effect when a host is chosen. It checks the membership in every reconcile, especially after power-on:
+// vCenter replaces the members of a group as a whole, so a write of another management cluster may have removed the machine. A
+// machine that already runs stays where it is: a missing group is reported in a separate condition and does not make it fail.
 func (r *Reconciler) ensureGroup(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	group := s.vm.Spec.Placement.VMGroupName
 	if group == "" {
@@ -57,7 +57,7 @@ func (r *Reconciler) ensureGroup(ctx context.Context, s *scope) (reconcile.Progr
 		r.underWay(s, join, infrav1.VSphereVMVirtualMachineWaitingForVMGroupReason, fmt.Sprintf("Joining VM group %s", group))
 		return reconcile.Wait, nil
 	}
-	return reconcile.Proceed, nil // the event that it is in, or could not join, follows
+	return reconcile.Proceed, nil // the event that it has joined, or could not, follows
 }
 
 func withoutGroup(s *scope, group string) string {
@@ -72,13 +72,13 @@ func groupReason(err error) string {
 	return infrav1.VSphereVMVMGroupNotJoinedReason
 }
 
-// outOfGroup says that nothing keeps the machine on the hosts of its failure domain.
+// outOfGroup reports that nothing keeps the machine on the hosts of its failure domain.
 func (r *Reconciler) outOfGroup(s *scope, reason, message string) {
 	r.failAs(s, infrav1.VSphereVMVMGroupJoinedCondition, reason, message)
 }
 
-// ensureMetadata hands the guest its name and network. A machine that has never run gets it in any case: nothing tells
-// after a crash whether it has it, and giving it twice does no harm.
+// ensureMetadata gives the guest its name and network. A machine that has never run always gets it: after a crash it is unknown
+// whether it has it, and giving it twice is harmless.
 func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	hash, err := guestinfo.Hash(s.vm.Name, s.vm.Spec.Network)
 	if err != nil {
@@ -107,14 +107,14 @@ func (s *scope) neverRan() bool {
 	return s.vm.Spec.BiosUUID == "" && s.observed.Power == vcenter.PoweredOff
 }
 
-// hasMetadata reports whether the guest was given the metadata of this hash. One without a hash runs already, or is taken over from
-// another provider: its network is not touched until the spec changes.
+// hasMetadata reports whether the guest was given the metadata with this hash. A machine without a hash is already running, or
+// was taken over from another provider: its network is not changed until the spec changes.
 func (s *scope) hasMetadata(hash string) bool {
 	given := s.vm.Annotations[metadataHashAnnotation]
 	return given == hash || given == "" && !s.neverRan()
 }
 
-// writeMetadata starts the task that does; there is none when it cannot be done.
+// writeMetadata starts the task that writes the metadata, if possible.
 func (r *Reconciler) writeMetadata(ctx context.Context, s *scope, network *infrav1.NetworkSpec) (reconcile.Progress, error) {
 	s.doing = configure
 	nics, err := s.session.NICs(ctx, s.observed.Ref)
@@ -135,7 +135,7 @@ func (r *Reconciler) writeMetadata(ctx context.Context, s *scope, network *infra
 	return reconcile.Wait, nil
 }
 
-// ensurePower powers the machine on, also when somebody has powered it off.
+// ensurePower powers on the machine, even if another client has powered it off.
 func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.observed.Power == vcenter.PoweredOn {
 		return reconcile.Proceed, nil
@@ -160,7 +160,7 @@ func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (reconcile.Progr
 	return reconcile.Wait, nil
 }
 
-// ensureTags attaches the tags of the spec once: what an administrator detaches later stays detached.
+// ensureTags attaches the tags of the spec once: a tag that an administrator detaches later stays detached.
 func (r *Reconciler) ensureTags(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if len(s.vm.Spec.TagIDs) == 0 || s.vm.Spec.BiosUUID != "" {
 		return reconcile.Proceed, nil
@@ -185,7 +185,7 @@ func (r *Reconciler) ensureTags(ctx context.Context, s *scope) (reconcile.Progre
 	return r.refused(s, "tagging", err)
 }
 
-// taggingPrivileges are named because vCenter does not say which one is missing.
+// taggingPrivileges are named in messages because vCenter does not report which privilege is missing.
 const taggingPrivileges = `the privileges "Assign or Unassign vSphere Tag" (InventoryService.Tagging.AttachTag) on the tags and ` +
 
 	`"Assign or Unassign vSphere Tag on Object" (InventoryService.Tagging.ObjectAttachable) on its virtual machines`

@@ -25,7 +25,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// SetupWithManager adds the controller.
+// SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub *events.Hub, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.VSphereVM{}, wakeIndex, wakenBy); err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// setProvisioned reports how far the virtual machine is, when it is not there yet or no longer whole.
+// setProvisioned reports the progress of a virtual machine that is not provisioned yet or has a problem.
 func setProvisioned(vm *infrav1.VSphereVM, reason, message string) {
 	status.False(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, reason, message)
 }
 
-// fail reports what needs the user's attention: in the condition, and once in an event.
+// fail reports a problem that needs the user's attention: in the condition, and once in an event.
 func (r *Reconciler) fail(s *scope, reason, message string) {
 	r.failAs(s, infrav1.VSphereVMVirtualMachineProvisionedCondition, reason, message)
 }
@@ -31,8 +31,8 @@ func (r *Reconciler) failAs(s *scope, conditionType, reason, message string) {
 	status.False(s.vm, conditionType, reason, message)
 }
 
-// setReady sums the conditions up. A machine in service runs on while vCenter cannot be seen, so whether it can counts only
-// as long as there is work to do there.
+// setReady summarizes the conditions. A machine in service keeps running while vCenter is unavailable, so the availability of
+// vCenter counts only while there is work to do there.
 func setReady(vm *infrav1.VSphereVM) error {
 	if vm.InService() {
 		return status.Summarize(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)

@@ -10,8 +10,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 )
 
-// storage looks up the storage policies that a machine names, and places it: where it names a policy and no datastore, on
-// one that the policy has.
+// storage looks up the storage policies of a machine, and returns its placement: if the machine names a policy but no
+// datastore, it chooses a compatible datastore.
 func storage(ctx context.Context, s *scope) (vcenter.Placement, vcenter.Policies, error) {
 	spec, placement := s.vm.Spec, virtualmachine.PlacementOf(s.vm)
 	var policies vcenter.Policies

@@ -12,7 +12,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// operation is what is done to a virtual machine, in most cases by a task.
+// operation is an operation on a virtual machine, usually run as a task.
 type operation = infrav1.TaskOperation
 
 const (
@@ -24,18 +24,18 @@ const (
 	upgrade   = infrav1.UpgradeHardwareOperation
 	addDevice = infrav1.AddDevicesOperation
 
-	// These start no task of the virtual machine's own, and are never recorded.
+	// These start no task on the virtual machine, and are never recorded.
 	join operation = "join"
 	tag  operation = "tag"
 
 	joinModule operation = "joinModule"
 )
 
-// taskKey names a task. Every vCenter counts its tasks from one, so a task's own name is not enough.
+// taskKey identifies a task. Every vCenter numbers its tasks from one, so the reference alone is not unique.
 type taskKey struct{ server, task string }
 
-// tasks knows whose the tasks in flight are from the moment they are started. status.taskRef says the same and survives a
-// restart, but the cache shows it later than vCenter may report a quick task done.
+// tasks maps the tasks in flight to their objects as soon as they are started. status.taskRef holds the same and survives a
+// restart, but vCenter may report the end of a quick task before the cache shows it.
 type tasks struct {
 	mu     sync.Mutex
 	flying map[taskKey]client.ObjectKey
@@ -69,30 +69,30 @@ func (t *tasks) has(key taskKey) bool {
 	return ok
 }
 
-// inFlight names the task that the object records.
+// inFlight returns the key of the recorded task.
 func inFlight(vm *infrav1.VSphereVM) taskKey {
 	return taskOn(vm.Spec.Server, vm.Status.TaskRef)
 }
 
-// taskOn names a task of a server, however that is spelled.
+// taskOn returns the key of a task on a server, for all spellings of the server.
 func taskOn(server, task string) taskKey {
 	return taskKey{server: infrav1.ServerAddress(server), task: task}
 }
 
-// started records a task that is to be looked at again.
+// started records a task in flight.
 func (r *Reconciler) started(s *scope, task string, to operation) {
 	s.vm.Status.TaskRef, s.vm.Status.TaskOperation = task, to
 	r.tasks.add(inFlight(s.vm), client.ObjectKeyFromObject(s.vm))
 }
 
-// settled forgets the task in flight.
+// settled clears the task in flight.
 func (r *Reconciler) settled(s *scope) {
 	r.tasks.remove(inFlight(s.vm))
 	s.vm.Status.TaskRef, s.vm.Status.TaskOperation = "", ""
 }
 
-// unlessDone makes the reconcile run again at once when the task it has started is done already: the event may have come
-// before anybody knew whom it concerns.
+// unlessDone requeues immediately if the task in flight has already ended: its event may have arrived before the task was
+// mapped to its object.
 func (r *Reconciler) unlessDone(s *scope, after time.Duration) time.Duration {
 	if s.session == nil || s.vm.Status.TaskRef == "" || s.finished.Ref == s.vm.Status.TaskRef {
 		return after

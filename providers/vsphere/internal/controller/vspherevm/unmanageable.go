@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// powerOffUnmanageable ends a machine that may run on although its files cannot be read; its guest is not asked.
+// powerOffUnmanageable powers off a machine that may run although its files cannot be read. It does not shut down the guest.
 func (r *Reconciler) powerOffUnmanageable(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	s.doing = powerOff
 	task, err := s.session.PowerOff(ctx, s.observed.Ref)
@@ -24,11 +24,11 @@ func (r *Reconciler) powerOffUnmanageable(ctx context.Context, s *scope) (reconc
 	return reconcile.Wait, nil
 }
 
-// unregister removes a machine that cannot be destroyed, because its host does not know it or its files cannot be read.
+// unregister removes a machine that cannot be destroyed, because it is not registered on its host or its files cannot be read.
 func (r *Reconciler) unregister(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	err := s.session.Unregister(ctx, s.observed.Ref)
 	if errors.Is(err, vcenter.ErrNotFound) {
-		return reconcile.Retry(r.RetryAfter), nil // that was done, and the inventory does not show it yet
+		return reconcile.Retry(r.RetryAfter), nil // already unregistered; the inventory still shows it
 	}
 	if err != nil {
 		return r.refusedUnmanageable(s, "unregistering", err)

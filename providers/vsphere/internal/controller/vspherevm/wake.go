@@ -17,8 +17,8 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// wakeIndex finds VSphereVMs by what may move them on. A vCenter reports tens of events a second that concern none of
-// them, so what is looked up for an event must not grow with the number of objects.
+// wakeIndex finds VSphereVMs by the keys of events that concern them. A vCenter reports tens of events a second that concern
+// none of them, so the lookup for an event must not grow with the number of objects.
 const wakeIndex = "wakenBy"
 
 // Keys of wakeIndex.
@@ -32,7 +32,7 @@ func bySession(server, cluster string) string {
 }
 func byZone(zone string) string { return "zone/" + zone }
 
-// wakenBy lists the keys of an object.
+// wakenBy returns the index keys of an object.
 func wakenBy(o client.Object) []string {
 	vm := o.(*infrav1.VSphereVM)
 	keys := []string{byUUID(string(vm.UID)), bySession(vm.Spec.Server, vm.Labels[clusterv1.ClusterNameLabel])}
@@ -42,7 +42,7 @@ func wakenBy(o client.Object) []string {
 	if vm.Spec.BiosUUID != "" {
 		keys = append(keys, byUUID(vm.Spec.BiosUUID))
 	}
-	if vm.Status.VMRef != "" { // which a machine keeps that has lost its UUIDs with its files
+	if vm.Status.VMRef != "" { // kept by a machine that has lost its UUIDs along with its files
 		keys = append(keys, byVM(vm.Spec.Server, vm.Status.VMRef))
 	}
 	if vm.Status.TaskRef != "" {
@@ -57,11 +57,11 @@ func wakenBy(o client.Object) []string {
 	return keys
 }
 
-// unidentified reports whether nothing is recorded by which the virtual machine can be told from others: if there was a
-// clone, its end is all there is to wait for.
+// unidentified reports whether nothing that identifies the virtual machine is recorded: if there was a clone, the object waits
+// only for its end.
 func unidentified(vm *infrav1.VSphereVM) bool { return vm.Spec.BiosUUID == "" && vm.Status.VMRef == "" }
 
-// lacksSomething reports whether the virtual machine waits for somebody to change the inventory.
+// lacksSomething reports whether the virtual machine waits for a change of the inventory.
 func lacksSomething(vm *infrav1.VSphereVM) bool {
 	if conditions.IsFalse(vm, infrav1.VSphereVMVMGroupJoinedCondition) {
 		return true
@@ -79,7 +79,7 @@ func lacksSomething(vm *infrav1.VSphereVM) bool {
 	}
 }
 
-// vmsOfEvent finds the objects that an event of vCenter moves on.
+// vmsOfEvent returns the requests for the objects that an event of vCenter concerns.
 func (r *Reconciler) vmsOfEvent(ctx context.Context, e vcenter.Event) []reconcile.Request {
 	switch e.Kind {
 	case vcenter.VMChanged:
@@ -87,7 +87,7 @@ func (r *Reconciler) vmsOfEvent(ctx context.Context, e vcenter.Event) []reconcil
 	case vcenter.TaskDone:
 		return r.vmsOfTask(ctx, e)
 	case vcenter.InventoryChanged:
-		// What has just failed is remembered before the cache shows it.
+		// The most recent failures are recorded here before the cache shows them.
 		return append(r.wakenBy(ctx, byInventory(e.Server)), r.failures.on(e.Server)...)
 	case vcenter.SessionUp, vcenter.SessionDown:
 		return r.vmsOfAccount(ctx, e)
@@ -106,12 +106,12 @@ func (r *Reconciler) vmsOfTask(ctx context.Context, e vcenter.Event) []reconcile
 	if len(requests) > 0 {
 		return requests
 	}
-	// A task that no object knows may be the clone that a deletion waits for.
+	// A task without a known object may be the clone that a deletion waits for.
 	return r.wakenBy(ctx, byLostClones(e.Server))
 }
 
-// vmsOfAccount finds the objects that use the account whose session came up or went down. Without a server every account
-// may have changed.
+// vmsOfAccount returns the requests for objects that use the account whose session came up or went down. Without a server,
+// every account may have changed.
 func (r *Reconciler) vmsOfAccount(ctx context.Context, e vcenter.Event) []reconcile.Request {
 	if e.Server == "" {
 		return r.vms(ctx)
@@ -120,19 +120,19 @@ func (r *Reconciler) vmsOfAccount(ctx context.Context, e vcenter.Event) []reconc
 	for _, key := range r.VCenters.ClustersOf(e.Account) {
 		infra := &infrav1.VSphereCluster{}
 		if err := r.Client.Get(ctx, key, infra); err != nil {
-			continue // gone; and so is whatever could be done with its account
+			continue // deleted, and nothing can be done with its account any more
 		}
 		requests = append(requests, r.wakenBy(ctx, bySession(e.Server, watch.ClusterName(infra)), client.InNamespace(key.Namespace))...)
 	}
 	return requests
 }
 
-// vmsOfCluster finds the objects of a Cluster's VSphereCluster.
+// vmsOfCluster returns the requests for the objects of a Cluster's VSphereCluster.
 func (r *Reconciler) vmsOfCluster(ctx context.Context, o client.Object) []reconcile.Request {
 	return r.vms(ctx, watch.OfInfrastructure(o))
 }
 
-// vmsOfZone finds the objects that were placed in a deployment zone.
+// vmsOfZone returns the requests for objects that were placed in a deployment zone.
 func (r *Reconciler) vmsOfZone(ctx context.Context, zone client.Object) []reconcile.Request {
 	return r.wakenBy(ctx, byZone(zone.GetName()))
 }
