@@ -4,7 +4,7 @@
 // Command manager runs the vSphere infrastructure provider of Cluster API.
 package main
 
-// The types of the provider's own kinds are in api/v1*. What else is there is of others, whose CRDs the provider does not install.
+// The types of the provider's own kinds are in api/v1*. The CRDs of all other types are not installed by the provider.
 //go:generate go run $CONTROLLER_GEN crd:crdVersions=v1 rbac:roleName=system-manager-role webhook paths=./api/v1beta1/... paths=./api/v1beta2/... paths=./internal/... paths=github.com/faultline-io/faultline/shared/controllers paths=github.com/faultline-io/faultline/shared/remote output:crd:dir=./config/crd/bases output:rbac:dir=./config/rbac output:webhook:dir=./config/webhook
 
 import (
@@ -70,7 +70,7 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 	return p
 }
 
-// addFlags adds what only this provider has. The names are upstream's, where upstream has such a flag.
+// addFlags adds the flags that only this provider has. They have upstream's names where upstream has such a flag.
 func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.StringVar(&o.CredentialsFile, "credentials-file", "/etc/capv/credentials.yaml",
 		"YAML file with the keys username and password: the account for clusters that name no identity. An optional key servers lists the only vCenters "+
@@ -91,7 +91,7 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	o.Remote.AddFlags(fs)
 }
 
-// ignoreFlags accepts what installations of upstream give its manager and nothing here needs.
+// ignoreFlags accepts flags that upstream's installations pass to the manager but that have no effect here.
 func ignoreFlags(fs *pflag.FlagSet, opts *manager.Options) {
 	const supervisor = "clusters on a Supervisor are not for this provider"
 	opts.Ignore(fs,

@@ -9,7 +9,8 @@ const NodeAntiAffinity = "NodeAntiAffinity"
 // Gate is a feature gate of upstream's manager that has no effect here.
 type Gate struct{ Name, Why string }
 
-// IgnoredGates are those of all releases of upstream's from which one can change over, as its Deployment names each with its default.
+// IgnoredGates returns the gates of all upstream releases from which a migration is supported, because upstream's Deployment
+// sets each of them explicitly.
 func IgnoredGates() []Gate {
 	const supervisor = "clusters on a Supervisor are not for this provider"
 	return []Gate{

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation is what the webhooks refuse and which feature gates the manager knows, for those who want to know it before they ask.
+// Package validation exposes the webhooks' validation and the manager's feature gates to other programs.
 package validation
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// MinMemoryMiB is what a machine gets that asks for less.
+// MinMemoryMiB is the minimum memory size of a machine. Smaller requests are raised to it.
 const MinMemoryMiB = limits.MinMemoryMiB
 
-// Written has the rules of creating vSphere objects of every kind, as they are written in v1beta1 or v1beta2.
+// Written returns the create validation of all vSphere kinds, for objects in v1beta1 or v1beta2.
 func Written() (rules.Written, error) { return webhook.Written() }

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// NetworkSpec is how a virtual machine is connected.
+// NetworkSpec defines the network of a virtual machine.
 type NetworkSpec struct {
 	// devices are the machine's network cards, in order. They replace the
 	// template's.
@@ -24,7 +24,7 @@ type NetworkSpec struct {
 	PreferredAPIServerCIDR string `json:"preferredAPIServerCidr,omitempty"`
 }
 
-// NetworkDeviceSpec is one network card and how the guest configures it.
+// NetworkDeviceSpec defines a network card and its configuration in the guest.
 type NetworkDeviceSpec struct {
 	// networkName is the name or inventory path of the network that the card
 	// is connected to.
@@ -35,11 +35,11 @@ type NetworkDeviceSpec struct {
 	// +optional
 	DeviceName string `json:"deviceName,omitempty"`
 
-	// dhcp4 makes the guest ask for an IPv4 address.
+	// dhcp4 enables DHCP for IPv4.
 	// +optional
 	DHCP4 *bool `json:"dhcp4,omitempty"`
 
-	// dhcp6 makes the guest ask for an IPv6 address.
+	// dhcp6 enables DHCP for IPv6.
 	// +optional
 	DHCP6 *bool `json:"dhcp6,omitempty"`
 
@@ -51,16 +51,15 @@ type NetworkDeviceSpec struct {
 	// +optional
 	Gateway6 string `json:"gateway6,omitempty"`
 
-	// ipAddrs are static addresses with their prefix length, such as
-	// 10.0.0.10/24.
+	// ipAddrs are static addresses with their prefix length, such as 10.0.0.10/24.
 	// +optional
 	IPAddrs []string `json:"ipAddrs,omitempty"`
 
-	// mtu is the largest packet, in bytes.
+	// mtu is the maximum transmission unit, in bytes.
 	// +optional
 	MTU *int64 `json:"mtu,omitempty"`
 
-	// macAddr is the card's MAC address. Without it vCenter makes one up.
+	// macAddr is the card's MAC address. If omitted, vCenter generates one.
 	// +optional
 	MACAddr string `json:"macAddr,omitempty"`
 
@@ -72,25 +71,23 @@ type NetworkDeviceSpec struct {
 	// +optional
 	Routes []NetworkRouteSpec `json:"routes,omitempty"`
 
-	// searchDomains are searched when a name is resolved.
+	// searchDomains are the DNS search domains.
 	// +optional
 	SearchDomains []string `json:"searchDomains,omitempty"`
 
-	// addressesFromPools are pools that an IPAM provider takes addresses of
-	// this card from.
+	// addressesFromPools are the pools from which an IPAM provider allocates addresses for this card.
 	// +optional
 	AddressesFromPools []corev1.TypedLocalObjectReference `json:"addressesFromPools,omitempty"`
 
-	// dhcp4Overrides tune the DHCP client for IPv4.
+	// dhcp4Overrides configure the DHCP client for IPv4.
 	// +optional
 	DHCP4Overrides *DHCPOverrides `json:"dhcp4Overrides,omitempty"`
 
-	// dhcp6Overrides tune the DHCP client for IPv6.
+	// dhcp6Overrides configure the DHCP client for IPv6.
 	// +optional
 	DHCP6Overrides *DHCPOverrides `json:"dhcp6Overrides,omitempty"`
 
-	// skipIPAllocation leaves the card without addresses, for whoever
-	// configures it in the guest.
+	// skipIPAllocation leaves the card without addresses; they must be configured in the guest.
 	// +optional
 	SkipIPAllocation *bool `json:"skipIPAllocation,omitempty"`
 }
@@ -101,7 +98,7 @@ type DHCPOverrides struct {
 	// +optional
 	Hostname *string `json:"hostname,omitempty"`
 
-	// routeMetric of the routes that DHCP gives; lower wins.
+	// routeMetric of the routes received by DHCP; lower values take precedence.
 	// +optional
 	RouteMetric *int `json:"routeMetric,omitempty"`
 
@@ -109,28 +106,27 @@ type DHCPOverrides struct {
 	// +optional
 	SendHostname *bool `json:"sendHostname,omitempty"`
 
-	// useDNS takes DNS servers from the DHCP server.
+	// useDNS uses the DNS servers received from the DHCP server.
 	// +optional
 	UseDNS *bool `json:"useDNS,omitempty"`
 
-	// useDomains takes search domains from the DHCP server: true, false or
-	// route.
+	// useDomains uses the search domains received from the DHCP server: true, false or route.
 	// +optional
 	UseDomains *string `json:"useDomains,omitempty"`
 
-	// useHostname takes the hostname from the DHCP server.
+	// useHostname uses the hostname received from the DHCP server.
 	// +optional
 	UseHostname *bool `json:"useHostname,omitempty"`
 
-	// useMTU takes the MTU from the DHCP server.
+	// useMTU uses the MTU received from the DHCP server.
 	// +optional
 	UseMTU *bool `json:"useMTU,omitempty"`
 
-	// useNTP takes NTP servers from the DHCP server.
+	// useNTP uses the NTP servers received from the DHCP server.
 	// +optional
 	UseNTP *bool `json:"useNTP,omitempty"`
 
-	// useRoutes takes routes from the DHCP server.
+	// useRoutes uses the routes received from the DHCP server.
 	// +optional
 	UseRoutes *string `json:"useRoutes,omitempty"`
 }
@@ -145,18 +141,18 @@ type NetworkRouteSpec struct {
 	// +required
 	Via string `json:"via"`
 
-	// metric of the route; lower wins.
+	// metric of the route; lower values take precedence.
 	// +required
 	Metric int32 `json:"metric"`
 }
 
-// NetworkStatus is what is known of one network card.
+// NetworkStatus is the observed state of a network card.
 type NetworkStatus struct {
-	// connected tells whether the card is connected to its network.
+	// connected is true if the card is connected to its network.
 	// +optional
 	Connected *bool `json:"connected,omitempty"`
 
-	// ipAddrs are the addresses that the guest reports.
+	// ipAddrs are the addresses reported by the guest.
 	// +optional
 	IPAddrs []string `json:"ipAddrs,omitempty"`
 
@@ -164,7 +160,7 @@ type NetworkStatus struct {
 	// +required
 	MACAddr string `json:"macAddr"`
 
-	// networkName is the network that the card is on.
+	// networkName is the network that the card is connected to.
 	// +optional
 	NetworkName string `json:"networkName,omitempty"`
 }

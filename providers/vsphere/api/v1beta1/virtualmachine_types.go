@@ -11,11 +11,10 @@ import (
 // linkedClone.
 type CloneMode string
 
-// VirtualMachineCloneSpec says from what, where and how a virtual machine is
-// cloned. Names may be inventory paths wherever an inventory object is meant.
+// VirtualMachineCloneSpec defines the template, placement and hardware of a virtual machine. Fields that name an inventory
+// object accept an inventory path, too.
 type VirtualMachineCloneSpec struct {
-	// template is the name, inventory path or instance UUID of the template
-	// or virtual machine to clone.
+	// template is the name, inventory path or instance UUID of the template or virtual machine to clone.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	Template string `json:"template"`
@@ -25,13 +24,11 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	CloneMode CloneMode `json:"cloneMode,omitempty"`
 
-	// snapshot is the name of the template's snapshot that a linked clone
-	// depends on. Defaults to the template's current snapshot.
+	// snapshot is the name of the template's snapshot for a linked clone. Defaults to the template's current snapshot.
 	// +optional
 	Snapshot string `json:"snapshot,omitempty"`
 
-	// server is the host, or host:port, of the vCenter. Defaults to that of
-	// the VSphereCluster.
+	// server is the host, or host:port, of the vCenter. Defaults to the server of the VSphereCluster.
 	// +optional
 	Server string `json:"server,omitempty"`
 
@@ -40,16 +37,15 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	Thumbprint string `json:"thumbprint,omitempty"`
 
-	// datacenter that the machine is created in. "*" means the only one.
+	// datacenter in which the machine is created. "*" stands for the only one.
 	// +optional
 	Datacenter string `json:"datacenter,omitempty"`
 
-	// folder that the machine is created in. Defaults to the datacenter's
-	// root folder for virtual machines.
+	// folder in which the machine is created. Defaults to the datacenter's root folder for virtual machines.
 	// +optional
 	Folder string `json:"folder,omitempty"`
 
-	// datastore that the machine's files are put on.
+	// datastore on which the machine's files are placed.
 	// +optional
 	Datastore string `json:"datastore,omitempty"`
 
@@ -57,12 +53,12 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	StoragePolicyName string `json:"storagePolicyName,omitempty"`
 
-	// resourcePool that the machine is created in. Defaults to the root pool
-	// of the failure domain's compute cluster, or of the only one.
+	// resourcePool in which the machine is created. Defaults to the root pool of the failure domain's compute cluster, or of
+	// the only compute cluster.
 	// +optional
 	ResourcePool string `json:"resourcePool,omitempty"`
 
-	// network is how the machine is connected.
+	// network defines the network of the machine.
 	// +required
 	Network NetworkSpec `json:"network"`
 
@@ -75,7 +71,7 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	NumCoresPerSocket *int32 `json:"numCoresPerSocket,omitempty"`
 
-	// resources are reservations, limits and shares of processor and memory.
+	// resources are the reservations, limits and shares of CPU and memory.
 	// +optional
 	Resources infrav1.VirtualMachineResources `json:"resources,omitempty,omitzero"`
 
@@ -83,8 +79,8 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
 
-	// diskGiB is the size of the first disk. Defaults to the template's; it
-	// cannot be smaller. A linked clone keeps the size of its snapshot.
+	// diskGiB is the size of the first disk in GiB. Defaults to the template's, which is the minimum. A linked clone keeps the
+	// size of its snapshot.
 	// +optional
 	DiskGiB int32 `json:"diskGiB,omitempty"`
 
@@ -109,11 +105,11 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	OS infrav1.OS `json:"os,omitempty"`
 
-	// hardwareVersion to upgrade the machine to, such as vmx-17.
+	// hardwareVersion to which the machine is upgraded, such as vmx-17.
 	// +optional
 	HardwareVersion string `json:"hardwareVersion,omitempty"`
 
-	// dataDisks are disks to add that the template does not have.
+	// dataDisks are disks to add to those of the template.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -124,11 +120,11 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	NestedHV *bool `json:"nestedHV,omitempty"`
 
-	// ftEncryptionMode is how Fault Tolerance traffic is encrypted.
+	// ftEncryptionMode is the encryption mode of Fault Tolerance traffic.
 	// +optional
 	FtEncryptionMode infrav1.FtEncryptionMode `json:"ftEncryptionMode,omitempty"`
 
-	// migrateEncryption is how vMotion traffic is encrypted.
+	// migrateEncryption is the encryption mode of vMotion traffic.
 	// +optional
 	MigrateEncryption infrav1.MigrateEncryption `json:"migrateEncryption,omitempty"`
 
@@ -145,30 +141,28 @@ type VirtualMachineCloneSpec struct {
 	CryptoProfile string `json:"cryptoProfile,omitempty"`
 }
 
-// VSphereDisk is a disk to add to the machine.
+// VSphereDisk defines a disk to add to the machine.
 type VSphereDisk struct {
-	// name tells the disk from the others.
+	// name identifies the disk.
 	// +required
 	Name string `json:"name"`
 
-	// sizeGiB is the size of the disk.
+	// sizeGiB is the size of the disk in GiB.
 	// +required
 	SizeGiB int32 `json:"sizeGiB"`
 
-	// provisioningMode is how the disk takes its space. Defaults to that of
-	// the storage policy.
+	// provisioningMode is the provisioning type of the disk. Defaults to that of the storage policy.
 	// +optional
 	ProvisioningMode infrav1.ProvisioningMode `json:"provisioningMode,omitempty"`
 }
 
-// PCIDeviceSpec is a host device, named either by deviceId and vendorId or by
-// vGPUProfile.
+// PCIDeviceSpec selects a host device, either by deviceId and vendorId or by vGPUProfile.
 type PCIDeviceSpec struct {
-	// deviceId is the PCI device number.
+	// deviceId is the PCI device ID.
 	// +optional
 	DeviceID *int32 `json:"deviceId,omitempty"`
 
-	// vendorId is the PCI vendor number.
+	// vendorId is the PCI vendor ID.
 	// +optional
 	VendorID *int32 `json:"vendorId,omitempty"`
 

@@ -8,8 +8,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// VSphereClusterSpec is where a cluster's machines live and how they are
-// reached.
+// VSphereClusterSpec defines the desired state of VSphereCluster.
 type VSphereClusterSpec struct {
 	// server is the host, or host:port, of the vCenter.
 	// +optional
@@ -20,12 +19,11 @@ type VSphereClusterSpec struct {
 	// +optional
 	Thumbprint string `json:"thumbprint,omitempty"`
 
-	// controlPlaneEndpoint is where the cluster's API server is reached.
+	// controlPlaneEndpoint is the endpoint of the cluster's API server.
 	// +optional
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint"`
 
-	// identityRef names the credentials for the vCenter. Without it those of
-	// the manager are used.
+	// identityRef references the credentials for the vCenter. Defaults to the credentials of the manager.
 	// +optional
 	IdentityRef *VSphereIdentityReference `json:"identityRef,omitempty"`
 
@@ -45,7 +43,7 @@ type VSphereClusterSpec struct {
 	FailureDomainSelector *metav1.LabelSelector `json:"failureDomainSelector,omitempty"`
 }
 
-// APIEndpoint is where an API server is reached.
+// APIEndpoint is the endpoint of an API server.
 type APIEndpoint struct {
 	// host name or address.
 	// +optional
@@ -58,7 +56,7 @@ type APIEndpoint struct {
 
 // ClusterModule is a vCenter cluster module and the owner of its machines.
 type ClusterModule struct {
-	// controlPlane tells whether the machines are control-plane machines.
+	// controlPlane is true if the machines are control-plane machines.
 	// +required
 	ControlPlane bool `json:"controlPlane"`
 
@@ -71,7 +69,7 @@ type ClusterModule struct {
 	ModuleUUID string `json:"moduleUUID"`
 }
 
-// VSphereClusterStatus is what was found of the cluster's infrastructure.
+// VSphereClusterStatus defines the observed state of VSphereCluster.
 type VSphereClusterStatus struct {
 	// ready is true once machines may be created.
 	// +optional
@@ -85,7 +83,7 @@ type VSphereClusterStatus struct {
 	// +optional
 	FailureDomains map[string]FailureDomainStatus `json:"failureDomains,omitempty"`
 
-	// vCenterVersion is the version of the vCenter that spec.server names.
+	// vCenterVersion is the version of the vCenter at spec.server.
 	// +optional
 	VCenterVersion string `json:"vCenterVersion,omitempty"`
 
@@ -122,11 +120,11 @@ type VSphereCluster struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is where the cluster's machines live.
+	// spec is the desired state of VSphereCluster.
 	// +optional
 	Spec VSphereClusterSpec `json:"spec,omitempty"`
 
-	// status is what was found of the cluster's infrastructure.
+	// status is the observed state of VSphereCluster.
 	// +optional
 	Status VSphereClusterStatus `json:"status,omitempty,omitzero"`
 }

@@ -10,8 +10,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// VSphereIdentityReference names the object that holds credentials for a
-// vCenter.
+// VSphereIdentityReference references the object that holds credentials for a vCenter.
 type VSphereIdentityReference struct {
 	// kind of the object.
 	// +required
@@ -24,30 +23,28 @@ type VSphereIdentityReference struct {
 	Name string `json:"name"`
 }
 
-// VSphereClusterIdentitySpec is a Secret and who may use it.
+// VSphereClusterIdentitySpec defines the desired state of VSphereClusterIdentity.
 type VSphereClusterIdentitySpec struct {
-	// secretName is the name of a Secret with keys username and password in
-	// the namespace of the provider's manager.
+	// secretName is the name of a Secret with keys username and password in the namespace of the provider's manager.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	SecretName string `json:"secretName,omitempty"`
 
-	// allowedNamespaces are the namespaces whose clusters may use the
-	// credentials. Without it there are none.
+	// allowedNamespaces are the namespaces whose clusters may use the credentials. If omitted, there are none.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 }
 
 // AllowedNamespaces selects namespaces.
 type AllowedNamespaces struct {
-	// selector of the namespaces by their labels. An empty one selects all.
+	// selector selects the namespaces by their labels. An empty selector selects all namespaces.
 	// +optional
 	Selector metav1.LabelSelector `json:"selector"`
 }
 
-// VSphereClusterIdentityStatus is whether the credentials can be used.
+// VSphereClusterIdentityStatus defines the observed state of VSphereClusterIdentity.
 type VSphereClusterIdentityStatus struct {
-	// ready tells whether the credentials can be used.
+	// ready is true if the credentials can be used.
 	// +optional
 	Ready *bool `json:"ready,omitempty"`
 
@@ -60,8 +57,7 @@ type VSphereClusterIdentityStatus struct {
 	V1Beta2 *V1Beta2Status `json:"v1beta2,omitempty"`
 }
 
-// VSphereClusterIdentity is an account on a vCenter that clusters of certain
-// namespaces may use.
+// VSphereClusterIdentity is a vCenter account that clusters of selected namespaces may use.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=vsphereclusteridentities,scope=Cluster,categories=cluster-api
@@ -74,11 +70,11 @@ type VSphereClusterIdentity struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is a Secret and who may use it.
+	// spec is the desired state of VSphereClusterIdentity.
 	// +optional
 	Spec VSphereClusterIdentitySpec `json:"spec,omitempty,omitzero"`
 
-	// status is whether the credentials can be used.
+	// status is the observed state of VSphereClusterIdentity.
 	// +optional
 	Status VSphereClusterIdentityStatus `json:"status,omitempty,omitzero"`
 }

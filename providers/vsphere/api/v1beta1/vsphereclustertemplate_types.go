@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// VSphereClusterTemplateSpec is what VSphereClusters are made from.
+// VSphereClusterTemplateSpec defines the desired state of VSphereClusterTemplate.
 type VSphereClusterTemplateSpec struct {
 	// template of the VSphereClusters.
 	// +required
@@ -21,8 +21,7 @@ type VSphereClusterTemplateResource struct {
 	Spec VSphereClusterSpec `json:"spec"`
 }
 
-// VSphereClusterTemplate is what the VSphereClusters of a ClusterClass are made
-// from.
+// VSphereClusterTemplate is the template for the VSphereClusters of a ClusterClass.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=vsphereclustertemplates,scope=Namespaced,categories=cluster-api
@@ -34,7 +33,7 @@ type VSphereClusterTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what VSphereClusters are made from.
+	// spec is the desired state of VSphereClusterTemplate.
 	// +optional
 	Spec VSphereClusterTemplateSpec `json:"spec,omitempty"`
 }

@@ -8,11 +8,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// VSphereDeploymentZoneSpec makes a failure domain of one vCenter usable, and
-// says where in it machines go.
+// VSphereDeploymentZoneSpec defines the desired state of VSphereDeploymentZone.
 type VSphereDeploymentZoneSpec struct {
-	// server is the host, or host:port, of the vCenter. Clusters on the same
-	// server may use the zone.
+	// server is the host, or host:port, of the vCenter. Clusters on the same server may use the zone.
 	// +optional
 	Server string `json:"server,omitempty"`
 
@@ -20,17 +18,16 @@ type VSphereDeploymentZoneSpec struct {
 	// +optional
 	FailureDomain string `json:"failureDomain,omitempty"`
 
-	// controlPlane tells whether control-plane machines may be put here.
-	// Defaults to true.
+	// controlPlane is true if control-plane machines may be placed in the zone. Defaults to true.
 	// +optional
 	ControlPlane *bool `json:"controlPlane,omitempty"`
 
-	// placementConstraint narrows where machines go.
+	// placementConstraint restricts the placement of machines.
 	// +required
 	PlacementConstraint PlacementConstraint `json:"placementConstraint"`
 }
 
-// PlacementConstraint narrows where in a failure domain machines go.
+// PlacementConstraint restricts the placement of machines in a failure domain.
 type PlacementConstraint struct {
 	// resourcePool is the name or inventory path of the resource pool.
 	// +optional
@@ -41,7 +38,7 @@ type PlacementConstraint struct {
 	Folder string `json:"folder,omitempty"`
 }
 
-// VSphereDeploymentZoneStatus is what was found of the zone in its vCenter.
+// VSphereDeploymentZoneStatus defines the observed state of VSphereDeploymentZone.
 type VSphereDeploymentZoneStatus struct {
 	// ready tells whether machines can be put in the zone.
 	// +optional
@@ -56,8 +53,8 @@ type VSphereDeploymentZoneStatus struct {
 	V1Beta2 *V1Beta2Status `json:"v1beta2,omitempty"`
 }
 
-// VSphereDeploymentZone is a failure domain that machines can be put in; its
-// name is what Machine.spec.failureDomain carries.
+// VSphereDeploymentZone is a failure domain in which machines can be placed. Its name is the value of
+// Machine.spec.failureDomain.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=vspheredeploymentzones,scope=Cluster,categories=cluster-api
@@ -70,11 +67,11 @@ type VSphereDeploymentZone struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the zone is.
+	// spec is the desired state of VSphereDeploymentZone.
 	// +optional
 	Spec VSphereDeploymentZoneSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what was found of the zone.
+	// status is the observed state of VSphereDeploymentZone.
 	// +optional
 	Status VSphereDeploymentZoneStatus `json:"status,omitempty,omitzero"`
 }

@@ -10,24 +10,22 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// VSphereFailureDomainSpec says what part of a vCenter fails together.
+// VSphereFailureDomainSpec defines the desired state of VSphereFailureDomain.
 type VSphereFailureDomainSpec struct {
-	// region is the larger unit, by its vSphere tag.
+	// region is the larger unit, identified by its vSphere tag.
 	// +required
 	Region FailureDomain `json:"region"`
 
-	// zone is the smaller unit, by its vSphere tag.
+	// zone is the smaller unit, identified by its vSphere tag.
 	// +required
 	Zone FailureDomain `json:"zone"`
 
-	// topology is where in the inventory the machines of this failure domain
-	// are put.
+	// topology is the part of the inventory in which the machines of this failure domain are placed.
 	// +required
 	Topology Topology `json:"topology"`
 }
 
-// FailureDomain is a region or a zone: a vSphere tag, and the kind of object
-// that carries it.
+// FailureDomain is a region or a zone: a vSphere tag, and the kind of object that carries it.
 type FailureDomain struct {
 	// name of the tag.
 	// +required
@@ -48,7 +46,7 @@ type FailureDomain struct {
 	AutoConfigure *bool `json:"autoConfigure,omitempty"`
 }
 
-// Topology is a place in the inventory.
+// Topology is a part of the inventory.
 type Topology struct {
 	// datacenter of the failure domain.
 	// +required
@@ -62,34 +60,33 @@ type Topology struct {
 	// +optional
 	Hosts *FailureDomainHosts `json:"hosts,omitempty"`
 
-	// networks are names of networks, one for each network card in order.
+	// networks are names of networks, one per network card, in order.
 	// +optional
 	Networks []string `json:"networks,omitempty"`
 
-	// networkConfigurations are networks and how to configure the cards on
-	// them, one for each network card in order.
+	// networkConfigurations are networks and the configuration of the cards connected to them, one per network card, in order.
 	// +optional
 	// +listType=map
 	// +listMapKey=networkName
 	NetworkConfigurations []NetworkConfiguration `json:"networkConfigurations,omitempty"`
 
-	// datastore that the machines' files are put on.
+	// datastore on which the machines' files are placed.
 	// +optional
 	Datastore string `json:"datastore,omitempty"`
 }
 
-// NetworkConfiguration is a network of a failure domain and how the card on it
-// is configured. What it leaves out is taken from the machine.
+// NetworkConfiguration is a network of a failure domain and the configuration of the card connected to it. Omitted fields are
+// taken from the machine.
 type NetworkConfiguration struct {
 	// networkName is the name or inventory path of the network.
 	// +required
 	NetworkName string `json:"networkName"`
 
-	// dhcp4 makes the guest ask for an IPv4 address.
+	// dhcp4 enables DHCP for IPv4.
 	// +optional
 	DHCP4 *bool `json:"dhcp4,omitempty"`
 
-	// dhcp6 makes the guest ask for an IPv6 address.
+	// dhcp6 enables DHCP for IPv6.
 	// +optional
 	DHCP6 *bool `json:"dhcp6,omitempty"`
 
@@ -97,15 +94,15 @@ type NetworkConfiguration struct {
 	// +optional
 	Nameservers []string `json:"nameservers,omitempty"`
 
-	// searchDomains are searched when a name is resolved.
+	// searchDomains are the DNS search domains.
 	// +optional
 	SearchDomains []string `json:"searchDomains,omitempty"`
 
-	// dhcp4Overrides tune the DHCP client for IPv4.
+	// dhcp4Overrides configure the DHCP client for IPv4.
 	// +optional
 	DHCP4Overrides *DHCPOverrides `json:"dhcp4Overrides,omitempty"`
 
-	// dhcp6Overrides tune the DHCP client for IPv6.
+	// dhcp6Overrides configure the DHCP client for IPv6.
 	// +optional
 	DHCP6Overrides *DHCPOverrides `json:"dhcp6Overrides,omitempty"`
 

@@ -14,8 +14,7 @@ import (
 type VSphereMachineSpec struct {
 	VirtualMachineCloneSpec `json:",inline"`
 
-	// providerID is vsphere:// and the machine's BIOS UUID. It is set by the
-	// controller.
+	// providerID is vsphere:// followed by the machine's BIOS UUID. It is set by the controller.
 	// +optional
 	ProviderID *string `json:"providerID,omitempty"`
 
@@ -42,15 +41,14 @@ type VSphereMachineSpec struct {
 // VSphereVMNamingStrategy is how a VSphereVM, and with it the virtual machine,
 // is named.
 type VSphereVMNamingStrategy struct {
-	// template of the name. It is a Go text template with .machine.name, the
-	// name of the Machine, and the functions trimSuffix and trunc. Defaults to
-	// {{ .machine.name }}. The outcome must be a valid object name; it is cut
-	// at 63 characters.
+	// template of the name. It is a Go text template with the variable .machine.name, the name of the Machine, and the
+	// functions trimSuffix and trunc. Defaults to {{ .machine.name }}. The result must be a valid object name; it is truncated
+	// to 63 characters.
 	// +optional
 	Template *string `json:"template,omitempty"`
 }
 
-// VSphereMachineStatus is what is known of the machine.
+// VSphereMachineStatus defines the observed state of VSphereMachine.
 type VSphereMachineStatus struct {
 	// ready is true once the machine was provisioned.
 	// +optional
@@ -60,7 +58,7 @@ type VSphereMachineStatus struct {
 	// +optional
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// network is what is known of the machine's network cards.
+	// network is the observed state of the machine's network cards.
 	// +optional
 	Network []NetworkStatus `json:"network,omitempty"`
 
@@ -99,11 +97,11 @@ type VSphereMachine struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the virtual machine that is wanted.
+	// spec is the desired state of VSphereVM.
 	// +optional
 	Spec VSphereMachineSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what is known of the machine.
+	// status is the observed state of VSphereMachine.
 	// +optional
 	Status VSphereMachineStatus `json:"status,omitempty,omitzero"`
 }

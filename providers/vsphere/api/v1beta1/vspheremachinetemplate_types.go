@@ -7,16 +7,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// VSphereMachineTemplateSpec is what VSphereMachines are made from.
+// VSphereMachineTemplateSpec defines the desired state of VSphereMachineTemplate.
 type VSphereMachineTemplateSpec struct {
 	// template of the VSphereMachines.
 	// +required
 	Template VSphereMachineTemplateResource `json:"template"`
 }
 
-// VSphereMachineTemplateResource is metadata and spec of a VSphereMachine to be.
+// VSphereMachineTemplateResource holds the metadata and spec of the VSphereMachines.
 type VSphereMachineTemplateResource struct {
-	// metadata is labels and annotations to set.
+	// metadata holds the labels and annotations to set.
 	// +optional
 	ObjectMeta ObjectMeta `json:"metadata,omitempty"`
 
@@ -48,7 +48,7 @@ type VSphereMachineTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what VSphereMachines are made from.
+	// spec is the desired state of VSphereMachineTemplate.
 	// +optional
 	Spec VSphereMachineTemplateSpec `json:"spec,omitempty,omitzero"`
 }

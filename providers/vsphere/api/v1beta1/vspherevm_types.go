@@ -35,13 +35,13 @@ type VSphereVMSpec struct {
 	GuestSoftPowerOffTimeout *metav1.Duration `json:"guestSoftPowerOffTimeout,omitempty"`
 }
 
-// VSphereVMStatus is what is known of the virtual machine.
+// VSphereVMStatus defines the observed state of VSphereVM.
 type VSphereVMStatus struct {
 	// host is the name of the host that the machine runs on.
 	// +optional
 	Host string `json:"host,omitempty"`
 
-	// ready tells whether the machine runs and has its addresses.
+	// ready is true if the machine is running and has its addresses.
 	// +optional
 	Ready *bool `json:"ready,omitempty"`
 
@@ -49,7 +49,7 @@ type VSphereVMStatus struct {
 	// +optional
 	Addresses []string `json:"addresses,omitempty"`
 
-	// cloneMode is how the machine was cloned.
+	// cloneMode is the mode in which the machine was cloned.
 	// +optional
 	CloneMode CloneMode `json:"cloneMode,omitempty"`
 
@@ -57,15 +57,15 @@ type VSphereVMStatus struct {
 	// +optional
 	Snapshot string `json:"snapshot,omitempty"`
 
-	// retryAfter is when a failed task is tried again.
+	// retryAfter is when a failed task is retried.
 	// +optional
 	RetryAfter metav1.Time `json:"retryAfter,omitempty,omitzero"`
 
-	// taskRef is the task that is under way in vCenter.
+	// taskRef is the running task in vCenter.
 	// +optional
 	TaskRef string `json:"taskRef,omitempty"`
 
-	// network is what is known of the machine's network cards.
+	// network is the observed state of the machine's network cards.
 	// +optional
 	Network []NetworkStatus `json:"network,omitempty"`
 
@@ -107,11 +107,11 @@ type VSphereVM struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the virtual machine that is wanted.
+	// spec is the desired state of VSphereVM.
 	// +optional
 	Spec VSphereVMSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what is known of the virtual machine.
+	// status is the observed state of VSphereVM.
 	// +optional
 	Status VSphereVMStatus `json:"status,omitempty,omitzero"`
 }

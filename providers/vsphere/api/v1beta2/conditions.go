@@ -3,56 +3,52 @@
 
 package v1beta2
 
-// Reasons that conditions of several kinds have.
+// Reasons shared by the conditions of several kinds.
 const (
-	// VCenterConnectingReason: the first login to the vCenter, or the first
-	// reading of its inventory, is under way.
+	// VCenterConnectingReason surfaces while the first login to the vCenter, or the first read of its inventory, is in
+	// progress.
 	VCenterConnectingReason = "VCenterConnecting"
 
-	// VCenterUnreachableReason: the vCenter does not answer.
+	// VCenterUnreachableReason surfaces when the vCenter does not respond.
 	VCenterUnreachableReason = "VCenterUnreachable"
 
-	// CredentialsInvalidReason: the vCenter refuses user name or password.
+	// CredentialsInvalidReason surfaces when the vCenter rejects the user name or password.
 	CredentialsInvalidReason = "CredentialsInvalid"
 
-	// ThumbprintMismatchReason: the vCenter shows another certificate than the
-	// one that the thumbprint is of.
+	// ThumbprintMismatchReason surfaces when the certificate of the vCenter does not match the thumbprint.
 	ThumbprintMismatchReason = "ThumbprintMismatch"
 
-	// CertificateNotTrustedReason: no thumbprint is given, and no authority that
-	// the manager trusts vouches for the vCenter's certificate.
+	// CertificateNotTrustedReason surfaces when no thumbprint is set and the certificate of the vCenter is not signed by an
+	// authority that the manager trusts.
 	CertificateNotTrustedReason = "CertificateNotTrusted"
 
-	// TooManySessionsReason: the namespace has as many sessions on vCenters as
-	// one may have, and the object needs another.
+	// TooManySessionsReason surfaces when the namespace has reached the maximum number of vCenter sessions and the object needs
+	// another.
 	TooManySessionsReason = "TooManySessions"
 
-	// PrivilegeMissingReason: the account lacks a privilege; the message says
-	// which, if vCenter does.
+	// PrivilegeMissingReason surfaces when the account lacks a privilege. The message names it if vCenter reports it.
 	PrivilegeMissingReason = "PrivilegeMissing"
 
-	// FailureDomainNotFoundReason: the VSphereDeploymentZone, or the
-	// VSphereFailureDomain that it names, does not exist.
+	// FailureDomainNotFoundReason surfaces when the VSphereDeploymentZone, or the VSphereFailureDomain that it names, does not
+	// exist.
 	FailureDomainNotFoundReason = "FailureDomainNotFound"
 
-	// DatacenterNotFoundReason: the datacenter does not exist.
+	// DatacenterNotFoundReason surfaces when the datacenter does not exist.
 	DatacenterNotFoundReason = "DatacenterNotFound"
 
-	// ComputeClusterNotFoundReason: the compute cluster does not exist.
+	// ComputeClusterNotFoundReason surfaces when the compute cluster does not exist.
 	ComputeClusterNotFoundReason = "ComputeClusterNotFound"
 
-	// ResourcePoolNotFoundReason: the resource pool does not exist, is not of
-	// the compute cluster, or cannot be told among several.
+	// ResourcePoolNotFoundReason surfaces when the resource pool does not exist, does not belong to the compute cluster, or is
+	// ambiguous.
 	ResourcePoolNotFoundReason = "ResourcePoolNotFound"
 
-	// FolderNotFoundReason: the folder does not exist.
+	// FolderNotFoundReason surfaces when the folder does not exist.
 	FolderNotFoundReason = "FolderNotFound"
 
-	// DatastoreNotFoundReason: the datastore does not exist, cannot be reached
-	// from the hosts, or cannot be told among several.
+	// DatastoreNotFoundReason surfaces when the datastore does not exist, is not accessible from the hosts, or is ambiguous.
 	DatastoreNotFoundReason = "DatastoreNotFound"
 
-	// NetworkNotFoundReason: a network does not exist or cannot be reached
-	// from the hosts.
+	// NetworkNotFoundReason surfaces when a network does not exist or is not accessible from the hosts.
 	NetworkNotFoundReason = "NetworkNotFound"
 )

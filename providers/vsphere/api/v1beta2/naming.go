@@ -9,12 +9,11 @@ import (
 	"text/template"
 )
 
-// maxVMNameLength is that of a DNS label, which the name of a Node is at most.
+// maxVMNameLength is the length limit of a DNS label, which also applies to the name of a Node.
 const maxVMNameLength = 63
 
-// VMName returns the name of the VSphereVM of the Machine of the given name.
-// It fails when the template cannot be parsed or executed; whether the outcome
-// is a valid name is for the caller to check.
+// VMName returns the name of the VSphereVM for the Machine with the given name. It returns an error if the template cannot be
+// parsed or executed. The caller must check whether the result is a valid name.
 func (n VSphereVMNamingSpec) VMName(machine string) (string, error) {
 	if n.Template == "" {
 		return machine, nil
@@ -33,12 +32,12 @@ func (n VSphereVMNamingSpec) VMName(machine string) (string, error) {
 	return trunc(maxVMNameLength, name.String()), nil
 }
 
-// MaxWindowsNameLength is how long the name of a Windows guest may be.
+// MaxWindowsNameLength is the length limit for the name of a Windows guest.
 const MaxWindowsNameLength = 15
 
-// WindowsVMName shortens the name that VMName has made of a Machine's, if that is to be a Windows guest: to its beginning and
-// its end, which tells the machines of an owner apart. It asks for the length of the Machine's name too, as upstream does, so
-// that virtual machines of upstream's are found again.
+// WindowsVMName shortens a name returned by VMName for a Windows guest to its beginning and its end, which distinguishes the
+// machines of an owner. Like upstream it also depends on the length of the Machine's name, so that virtual machines created by
+// upstream are found again.
 func WindowsVMName(machine, name string) string {
 	const head, tail = 9, 5
 	if len(name) < head || max(len(machine), len(name)) <= MaxWindowsNameLength {
@@ -47,12 +46,12 @@ func WindowsVMName(machine, name string) string {
 	return strings.TrimSuffix(name[:head], "-") + "-" + name[len(name)-tail:]
 }
 
-// trimSuffix takes the string last, so that it can be piped into.
+// trimSuffix takes the string last, so that it can be used in a pipeline.
 func trimSuffix(suffix, s string) string {
 	return strings.TrimSuffix(s, suffix)
 }
 
-// trunc keeps the first n bytes of s, or the last -n when n is negative.
+// trunc keeps the first n bytes of s, or the last -n if n is negative.
 func trunc(n int, s string) string {
 	switch {
 	case n >= 0 && n < len(s):

@@ -3,10 +3,10 @@
 
 package v1beta2
 
-// NetworkSpec is how a virtual machine is connected.
+// NetworkSpec defines the network of a virtual machine.
 type NetworkSpec struct {
-	// devices are the machine's network cards, in order. They replace the
-	// template's. A failure domain may name their networks, and add cards.
+	// devices are the machine's network cards, in order. They replace the template's. A failure domain may set their networks
+	// and add cards.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
@@ -19,11 +19,10 @@ type NetworkSpec struct {
 	Routes []NetworkRouteSpec `json:"routes,omitempty"`
 }
 
-// NetworkDeviceSpec is one network card and how the guest configures it.
+// NetworkDeviceSpec defines a network card and its configuration in the guest.
 type NetworkDeviceSpec struct {
-	// networkName is the name or inventory path of the network that the card
-	// is connected to. It may be left out when the machine's failure domain
-	// names the networks.
+	// networkName is the name or inventory path of the network that the card is connected to. It may be omitted if the
+	// machine's failure domain sets the networks.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
@@ -35,11 +34,11 @@ type NetworkDeviceSpec struct {
 	// +kubebuilder:validation:MaxLength=1024
 	DeviceName string `json:"deviceName,omitempty"`
 
-	// dhcp4 makes the guest ask for an IPv4 address.
+	// dhcp4 enables DHCP for IPv4.
 	// +optional
 	DHCP4 *bool `json:"dhcp4,omitempty"`
 
-	// dhcp6 makes the guest ask for an IPv6 address.
+	// dhcp6 enables DHCP for IPv6.
 	// +optional
 	DHCP6 *bool `json:"dhcp6,omitempty"`
 
@@ -55,8 +54,7 @@ type NetworkDeviceSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	Gateway6 string `json:"gateway6,omitempty"`
 
-	// ipAddrs are static addresses with their prefix length, such as
-	// 10.0.0.10/24.
+	// ipAddrs are static addresses with their prefix length, such as 10.0.0.10/24.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
@@ -64,11 +62,11 @@ type NetworkDeviceSpec struct {
 	// +kubebuilder:validation:items:MaxLength=43
 	IPAddrs []string `json:"ipAddrs,omitempty"`
 
-	// mtu is the largest packet, in bytes.
+	// mtu is the maximum transmission unit, in bytes.
 	// +optional
 	MTU *int64 `json:"mtu,omitempty"`
 
-	// macAddr is the card's MAC address. Without it vCenter makes one up.
+	// macAddr is the card's MAC address. If omitted, vCenter generates one.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=23
@@ -88,7 +86,7 @@ type NetworkDeviceSpec struct {
 	// +kubebuilder:validation:MaxItems=512
 	Routes []NetworkRouteSpec `json:"routes,omitempty"`
 
-	// searchDomains are searched when a name is resolved.
+	// searchDomains are the DNS search domains.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
@@ -96,28 +94,26 @@ type NetworkDeviceSpec struct {
 	// +kubebuilder:validation:items:MaxLength=1024
 	SearchDomains []string `json:"searchDomains,omitempty"`
 
-	// addressesFromPools are pools that an IPAM provider takes addresses of
-	// this card from.
+	// addressesFromPools are the pools from which an IPAM provider allocates addresses for this card.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	AddressesFromPools []IPPoolReference `json:"addressesFromPools,omitempty"`
 
-	// dhcp4Overrides tune the DHCP client for IPv4.
+	// dhcp4Overrides configure the DHCP client for IPv4.
 	// +optional
 	DHCP4Overrides *DHCPOverrides `json:"dhcp4Overrides,omitempty"`
 
-	// dhcp6Overrides tune the DHCP client for IPv6.
+	// dhcp6Overrides configure the DHCP client for IPv6.
 	// +optional
 	DHCP6Overrides *DHCPOverrides `json:"dhcp6Overrides,omitempty"`
 
-	// skipIPAllocation leaves the card without addresses, for whoever
-	// configures it in the guest.
+	// skipIPAllocation leaves the card without addresses; they must be configured in the guest.
 	// +optional
 	SkipIPAllocation *bool `json:"skipIPAllocation,omitempty"`
 }
 
-// IPPoolReference names an address pool of an IPAM provider.
+// IPPoolReference references an address pool of an IPAM provider.
 type IPPoolReference struct {
 	// name of the pool.
 	// +required
@@ -141,15 +137,15 @@ type IPPoolReference struct {
 	APIGroup string `json:"apiGroup,omitempty"`
 }
 
-// DHCPOverrides tune the guest's DHCP client, in the words of netplan. They
-// apply only where DHCP is on; what is left out is left to the guest.
+// DHCPOverrides configure the guest's DHCP client, in the terms of netplan. They apply only if DHCP is enabled. The guest
+// decides about omitted fields.
 type DHCPOverrides struct {
 	// hostname to send instead of the machine's.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Hostname *string `json:"hostname,omitempty"`
 
-	// routeMetric of the routes that DHCP gives; lower wins.
+	// routeMetric of the routes received by DHCP; lower values take precedence.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	RouteMetric *int32 `json:"routeMetric,omitempty"`
@@ -158,29 +154,28 @@ type DHCPOverrides struct {
 	// +optional
 	SendHostname *bool `json:"sendHostname,omitempty"`
 
-	// useDNS takes DNS servers from the DHCP server.
+	// useDNS uses the DNS servers received from the DHCP server.
 	// +optional
 	UseDNS *bool `json:"useDNS,omitempty"`
 
-	// useDomains takes search domains from the DHCP server: true, false or
-	// route.
+	// useDomains uses the search domains received from the DHCP server: true, false or route.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	UseDomains *string `json:"useDomains,omitempty"`
 
-	// useHostname takes the hostname from the DHCP server.
+	// useHostname uses the hostname received from the DHCP server.
 	// +optional
 	UseHostname *bool `json:"useHostname,omitempty"`
 
-	// useMTU takes the MTU from the DHCP server.
+	// useMTU uses the MTU received from the DHCP server.
 	// +optional
 	UseMTU *bool `json:"useMTU,omitempty"`
 
-	// useNTP takes NTP servers from the DHCP server.
+	// useNTP uses the NTP servers received from the DHCP server.
 	// +optional
 	UseNTP *bool `json:"useNTP,omitempty"`
 
-	// useRoutes takes routes from the DHCP server.
+	// useRoutes uses the routes received from the DHCP server.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	UseRoutes *string `json:"useRoutes,omitempty"`
@@ -200,19 +195,19 @@ type NetworkRouteSpec struct {
 	// +kubebuilder:validation:MaxLength=39
 	Via string `json:"via,omitempty"`
 
-	// metric of the route; lower wins.
+	// metric of the route; lower values take precedence.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Metric *int32 `json:"metric,omitempty"`
 }
 
-// NetworkStatus is what is known of one network card.
+// NetworkStatus is the observed state of a network card.
 type NetworkStatus struct {
-	// connected tells whether the card is connected to its network.
+	// connected is true if the card is connected to its network.
 	// +optional
 	Connected *bool `json:"connected,omitempty"`
 
-	// ipAddrs are the addresses that the guest reports.
+	// ipAddrs are the addresses reported by the guest.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
@@ -226,7 +221,7 @@ type NetworkStatus struct {
 	// +kubebuilder:validation:MaxLength=17
 	MACAddr string `json:"macAddr,omitempty"`
 
-	// networkName is the network that the card is on.
+	// networkName is the network that the card is connected to.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

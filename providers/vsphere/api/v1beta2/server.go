@@ -13,18 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// SameServer reports whether two values of spec.server name one vCenter: host, host:port or the URL of its API. What names no server is the same as
-// nothing, not even as itself.
+// SameServer reports whether two values of spec.server refer to the same vCenter. A value is a host, host:port or the URL of
+// the API. An invalid value equals nothing, not even itself.
 func SameServer(a, b string) bool {
 	address := ServerAddress(a)
 	return address != "" && address == ServerAddress(b)
 }
 
-// ServerAddress returns a value of spec.server in its one spelling: lower case, with a port only if that is not 443, and nothing else of a URL.
-// It is empty if the value names no server.
+// ServerAddress returns the canonical form of a value of spec.server: lower case, with a port only if it is not 443, and
+// without other parts of a URL. It returns "" if the value is invalid.
 func ServerAddress(server string) string {
 	if strings.IndexFunc(server, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
-		return "" // some of these are ASCII in lower case, or to a resolver
+		return "" // some of these become ASCII in lower case, or in a resolver
 	}
 	server = strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(server), "https://"), "/")
 	host, port := strings.TrimSuffix(server, "/sdk"), uint64(defaultPort)
@@ -42,8 +42,9 @@ func ServerAddress(server string) string {
 
 const defaultPort = 443
 
-// canonical is the one spelling of a host in lower case, with the brackets that an IPv6 address has in a URL, or empty if it is no host. Zones of
-// addresses are of one machine, and may be any text. Resolvers take an underscore where a hyphen may be, and a dot after an absolute name.
+// canonical returns the canonical form of a lower-case host, with the brackets that an IPv6 address has in a URL, or "" if it
+// is invalid. Address zones are rejected, as they are local to a machine and may be any text. Resolvers accept underscores in
+// place of hyphens, and a dot after an absolute name.
 func canonical(host string) string {
 	inside, bracketed := host, strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]")
 	if bracketed {

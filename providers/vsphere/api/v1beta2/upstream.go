@@ -5,194 +5,180 @@ package v1beta2
 
 import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-// Conditions and reasons of upstream that no code of this provider uses under these names: what it sets of them, it sets
-// under Cluster API's own. They are here for those who compile against them.
+// Upstream's conditions and reasons that this provider sets only under Cluster API's own names. They exist for code that
+// compiles against them.
 const (
-	// VSphereClusterReadyCondition is true when all the other conditions are.
+	// VSphereClusterReadyCondition is true if all other conditions are true.
 	VSphereClusterReadyCondition = clusterv1.ReadyCondition
 
-	// VSphereClusterReadyReason: all conditions are as they should be.
+	// VSphereClusterReadyReason surfaces when all conditions are met.
 	VSphereClusterReadyReason = clusterv1.ReadyReason
 
-	// VSphereClusterNotReadyReason: a condition is not as it should be.
+	// VSphereClusterNotReadyReason surfaces when a condition is not met.
 	VSphereClusterNotReadyReason = clusterv1.NotReadyReason
 
-	// VSphereClusterReadyUnknownReason: a condition is not known.
+	// VSphereClusterReadyUnknownReason surfaces when a condition is unknown.
 	VSphereClusterReadyUnknownReason = clusterv1.ReadyUnknownReason
 
-	// VSphereClusterFailureDomainsReadyReason: they can.
+	// VSphereClusterFailureDomainsReadyReason surfaces when machines can be placed in all failure domains.
 	VSphereClusterFailureDomainsReadyReason = clusterv1.ReadyReason
 
-	// VSphereClusterFailureDomainsNotReadyReason: a zone is not ready.
+	// VSphereClusterFailureDomainsNotReadyReason surfaces when a zone is not ready.
 	VSphereClusterFailureDomainsNotReadyReason = clusterv1.NotReadyReason
 
-	// VSphereClusterVCenterUnreachableReason: the vCenter does not answer.
+	// VSphereClusterVCenterUnreachableReason surfaces when the vCenter does not respond.
 	VSphereClusterVCenterUnreachableReason = VCenterUnreachableReason
 
-	// VSphereClusterVCenterAvailableDeletingReason: the cluster is being
-	// deleted.
+	// VSphereClusterVCenterAvailableDeletingReason surfaces when the cluster is being deleted.
 	VSphereClusterVCenterAvailableDeletingReason = clusterv1.DeletingReason
 
-	// VSphereClusterIdentitySettingSecretOwnerReferenceFailedReason: the Secret
-	// could not be taken.
+	// VSphereClusterIdentitySettingSecretOwnerReferenceFailedReason surfaces when the owner reference of the Secret could not
+	// be set.
 	VSphereClusterIdentitySettingSecretOwnerReferenceFailedReason = "SettingSecretOwnerReferenceFailed"
 
-	// VSphereDeploymentZoneReadyCondition is true when machines can be put in
-	// the zone.
+	// VSphereDeploymentZoneReadyCondition is true if machines can be placed in the zone.
 	VSphereDeploymentZoneReadyCondition = clusterv1.ReadyCondition
 
-	// VSphereDeploymentZoneReadyReason: they can.
+	// VSphereDeploymentZoneReadyReason surfaces when machines can be placed in the zone.
 	VSphereDeploymentZoneReadyReason = clusterv1.ReadyReason
 
-	// VSphereDeploymentZoneNotReadyReason: something is wrong with the zone.
+	// VSphereDeploymentZoneNotReadyReason surfaces when the zone has a problem.
 	VSphereDeploymentZoneNotReadyReason = clusterv1.NotReadyReason
 
-	// VSphereDeploymentZoneReadyUnknownReason: the zone cannot be checked.
+	// VSphereDeploymentZoneReadyUnknownReason surfaces when the zone cannot be checked.
 	VSphereDeploymentZoneReadyUnknownReason = clusterv1.ReadyUnknownReason
 
-	// VSphereDeploymentZoneVCenterUnreachableReason: the vCenter does not
-	// answer.
+	// VSphereDeploymentZoneVCenterUnreachableReason surfaces when the vCenter does not respond.
 	VSphereDeploymentZoneVCenterUnreachableReason = VCenterUnreachableReason
 
-	// VSphereDeploymentZoneVCenterAvailableDeletingReason: the zone is being
-	// deleted.
+	// VSphereDeploymentZoneVCenterAvailableDeletingReason surfaces when the zone is being deleted.
 	VSphereDeploymentZoneVCenterAvailableDeletingReason = clusterv1.DeletingReason
 
-	// VSphereDeploymentZonePlacementConstraintResourcePoolNotFoundReason: the
-	// resource pool is not there, or not in the compute cluster.
+	// VSphereDeploymentZonePlacementConstraintResourcePoolNotFoundReason surfaces when the resource pool does not exist, or not
+	// in the compute cluster.
 	VSphereDeploymentZonePlacementConstraintResourcePoolNotFoundReason = ResourcePoolNotFoundReason
 
-	// VSphereDeploymentZonePlacementConstraintFolderNotFoundReason: the folder
-	// is not there.
+	// VSphereDeploymentZonePlacementConstraintFolderNotFoundReason surfaces when the folder does not exist.
 	VSphereDeploymentZonePlacementConstraintFolderNotFoundReason = FolderNotFoundReason
 
-	// VSphereDeploymentZonePlacementConstraintDeletingReason: the zone is being
-	// deleted.
+	// VSphereDeploymentZonePlacementConstraintDeletingReason surfaces when the zone is being deleted.
 	VSphereDeploymentZonePlacementConstraintDeletingReason = clusterv1.DeletingReason
 
-	// VSphereDeploymentZoneFailureDomainValidationFailedReason: it could not be
-	// checked.
+	// VSphereDeploymentZoneFailureDomainValidationFailedReason surfaces when the failure domain could not be checked.
 	VSphereDeploymentZoneFailureDomainValidationFailedReason = "ValidationFailed"
 
-	// VSphereDeploymentZoneFailureDomainComputeClusterNotFoundReason: the
-	// compute cluster is not there.
+	// VSphereDeploymentZoneFailureDomainComputeClusterNotFoundReason surfaces when the compute cluster does not exist.
 	VSphereDeploymentZoneFailureDomainComputeClusterNotFoundReason = ComputeClusterNotFoundReason
 
-	// VSphereDeploymentZoneFailureDomainResourcePoolNotFoundReason: the
-	// resource pool is not in the compute cluster.
+	// VSphereDeploymentZoneFailureDomainResourcePoolNotFoundReason surfaces when the compute cluster does not have the resource
+	// pool.
 	VSphereDeploymentZoneFailureDomainResourcePoolNotFoundReason = ResourcePoolNotFoundReason
 
-	// VSphereDeploymentZoneFailureDomainDatastoreNotFoundReason: the datastore
-	// is not there, or cannot be reached from the hosts.
+	// VSphereDeploymentZoneFailureDomainDatastoreNotFoundReason surfaces when the datastore does not exist or is not accessible
+	// from the hosts.
 	VSphereDeploymentZoneFailureDomainDatastoreNotFoundReason = DatastoreNotFoundReason
 
-	// VSphereDeploymentZoneFailureDomainNetworkNotFoundReason: a network is not
-	// there, or cannot be reached from the hosts.
+	// VSphereDeploymentZoneFailureDomainNetworkNotFoundReason surfaces when a network does not exist or is not accessible from
+	// the hosts.
 	VSphereDeploymentZoneFailureDomainNetworkNotFoundReason = NetworkNotFoundReason
 
-	// VSphereDeploymentZoneFailureDomainRegionMisconfiguredReason: the tag of
-	// the region is not there, or not on the objects it should be on.
+	// VSphereDeploymentZoneFailureDomainRegionMisconfiguredReason surfaces when the region's tag does not exist, or is not
+	// attached to the objects that must carry it.
 	VSphereDeploymentZoneFailureDomainRegionMisconfiguredReason = "RegionMisconfigured"
 
-	// VSphereDeploymentZoneFailureDomainZoneMisconfiguredReason: the tag of the
-	// zone is not there, or not on the objects it should be on.
+	// VSphereDeploymentZoneFailureDomainZoneMisconfiguredReason surfaces when the zone's tag does not exist, or is not attached
+	// to the objects that must carry it.
 	VSphereDeploymentZoneFailureDomainZoneMisconfiguredReason = "ZoneMisconfigured"
 
-	// VSphereDeploymentZoneFailureDomainHostsMisconfiguredReason: host group,
-	// VM group or the rule between them is not there, is disabled, or does not
-	// bind.
+	// VSphereDeploymentZoneFailureDomainHostsMisconfiguredReason surfaces when the host group, the VM group or the rule between
+	// them does not exist, is disabled, or is not effective.
 	VSphereDeploymentZoneFailureDomainHostsMisconfiguredReason = "HostsMisconfigured"
 
-	// VSphereDeploymentZoneFailureDomainDeletingReason: the zone is being
-	// deleted.
+	// VSphereDeploymentZoneFailureDomainDeletingReason surfaces when the zone is being deleted.
 	VSphereDeploymentZoneFailureDomainDeletingReason = clusterv1.DeletingReason
 
-	// VSphereMachineReadyCondition is true when all the other conditions are.
+	// VSphereMachineReadyCondition is true if all other conditions are true.
 	VSphereMachineReadyCondition = clusterv1.ReadyCondition
 
-	// VSphereMachineReadyReason: all conditions are as they should be.
+	// VSphereMachineReadyReason surfaces when all conditions are met.
 	VSphereMachineReadyReason = clusterv1.ReadyReason
 
-	// VSphereMachineNotReadyReason: a condition is not as it should be.
+	// VSphereMachineNotReadyReason surfaces when a condition is not met.
 	VSphereMachineNotReadyReason = clusterv1.NotReadyReason
 
-	// VSphereMachineReadyUnknownReason: a condition is not known.
+	// VSphereMachineReadyUnknownReason surfaces when a condition is unknown.
 	VSphereMachineReadyUnknownReason = clusterv1.ReadyUnknownReason
 
-	// VSphereMachineVirtualMachineWaitingForControlPlaneInitializedReason: the
-	// first control-plane machine is not up yet.
+	// VSphereMachineVirtualMachineWaitingForControlPlaneInitializedReason surfaces when the first control-plane machine is not
+	// running yet.
 	VSphereMachineVirtualMachineWaitingForControlPlaneInitializedReason = clusterv1.WaitingForControlPlaneInitializedReason
 
-	// VSphereMachineVirtualMachineProvisioningReason: the VSphereVM was made
-	// and says nothing yet.
+	// VSphereMachineVirtualMachineProvisioningReason surfaces when the VSphereVM was created and has no conditions yet.
 	VSphereMachineVirtualMachineProvisioningReason = "Provisioning"
 
-	// VSphereMachineVirtualMachinePoweringOnReason: the machine is being
-	// powered on.
+	// VSphereMachineVirtualMachinePoweringOnReason surfaces when the machine is being powered on.
 	VSphereMachineVirtualMachinePoweringOnReason = "PoweringOn"
 
-	// VSphereMachineVirtualMachineWaitingForNetworkAddressReason: the guest
-	// reports no address yet.
+	// VSphereMachineVirtualMachineWaitingForNetworkAddressReason surfaces when the guest reports no address yet.
 	VSphereMachineVirtualMachineWaitingForNetworkAddressReason = "WaitingForNetworkAddress"
 
-	// VSphereMachineVirtualMachineDeletingReason: it is being deleted.
+	// VSphereMachineVirtualMachineDeletingReason surfaces when the virtual machine is being deleted.
 	VSphereMachineVirtualMachineDeletingReason = clusterv1.DeletingReason
 
-	// VSphereVMReadyCondition is true when all the other conditions are.
+	// VSphereVMReadyCondition is true if all other conditions are true.
 	VSphereVMReadyCondition = clusterv1.ReadyCondition
 
-	// VSphereVMReadyReason: all conditions are as they should be.
+	// VSphereVMReadyReason surfaces when all conditions are met.
 	VSphereVMReadyReason = clusterv1.ReadyReason
 
-	// VSphereVMNotReadyReason: a condition is not as it should be.
+	// VSphereVMNotReadyReason surfaces when a condition is not met.
 	VSphereVMNotReadyReason = clusterv1.NotReadyReason
 
-	// VSphereVMReadyUnknownReason: a condition is not known.
+	// VSphereVMReadyUnknownReason surfaces when a condition is unknown.
 	VSphereVMReadyUnknownReason = clusterv1.ReadyUnknownReason
 
-	// VSphereVMVCenterAvailableReason: it can.
+	// VSphereVMVCenterAvailableReason surfaces when the vCenter is available.
 	VSphereVMVCenterAvailableReason = clusterv1.AvailableReason
 
-	// VSphereVMVCenterUnreachableReason: the vCenter does not answer.
+	// VSphereVMVCenterUnreachableReason surfaces when the vCenter does not respond.
 	VSphereVMVCenterUnreachableReason = VCenterUnreachableReason
 
-	// VSphereVMIPAddressClaimsBeingCreatedReason: claims are being made.
+	// VSphereVMIPAddressClaimsBeingCreatedReason surfaces when claims are being created.
 	VSphereVMIPAddressClaimsBeingCreatedReason = "IPAddressClaimsBeingCreated"
 
-	// VSphereVMGuestSoftPowerOffFailedReason: the guest could not be asked, or
-	// took too long.
+	// VSphereVMGuestSoftPowerOffFailedReason surfaces when the guest could not be shut down or took too long.
 	VSphereVMGuestSoftPowerOffFailedReason = "Failed"
 
-	// VSphereVMGuestSoftPowerOffSucceededReason: the guest shut down.
+	// VSphereVMGuestSoftPowerOffSucceededReason surfaces when the guest was shut down.
 	VSphereVMGuestSoftPowerOffSucceededReason = "Succeeded"
 )
 
-// Values of fields that no code of this provider names: vCenter is given what is written.
+// Field values that this provider does not reference, as it passes the values of the spec to vCenter.
 const (
 	// FtEncryptionDisabled never encrypts Fault Tolerance traffic.
 	FtEncryptionDisabled FtEncryptionMode = "ftEncryptionDisabled"
 
-	// FtEncryptionOpportunistic encrypts when both hosts can.
+	// FtEncryptionOpportunistic encrypts Fault Tolerance traffic if both hosts support it.
 	FtEncryptionOpportunistic FtEncryptionMode = "ftEncryptionOpportunistic"
 
-	// FtEncryptionRequired allows encrypted Fault Tolerance only.
+	// FtEncryptionRequired allows only encrypted Fault Tolerance traffic.
 	FtEncryptionRequired FtEncryptionMode = "ftEncryptionRequired"
 
 	// DisabledMigrateEncryption never encrypts vMotion traffic.
 	DisabledMigrateEncryption MigrateEncryption = "disabled"
 
-	// OpportunisticMigrateEncryption encrypts when both hosts can.
+	// OpportunisticMigrateEncryption encrypts vMotion traffic if both hosts support it.
 	OpportunisticMigrateEncryption MigrateEncryption = "opportunistic"
 
-	// RequiredMigrateEncryption allows encrypted vMotion only.
+	// RequiredMigrateEncryption allows only encrypted vMotion traffic.
 	RequiredMigrateEncryption MigrateEncryption = "required"
 
-	// ThinProvisioningMode takes space as it is written to.
+	// ThinProvisioningMode allocates space when it is written.
 	ThinProvisioningMode ProvisioningMode = "Thin"
 
-	// ThickProvisioningMode takes all space at creation.
+	// ThickProvisioningMode allocates all space at creation.
 	ThickProvisioningMode ProvisioningMode = "Thick"
 
-	// EagerlyZeroedProvisioningMode takes and wipes all space at creation.
+	// EagerlyZeroedProvisioningMode allocates and zeroes all space at creation.
 	EagerlyZeroedProvisioningMode ProvisioningMode = "EagerlyZeroed"
 )

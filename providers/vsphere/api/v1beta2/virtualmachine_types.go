@@ -7,16 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// CloneMode is how a virtual machine is cloned from its template.
+// CloneMode is the mode in which a virtual machine is cloned from its template.
 // +kubebuilder:validation:Enum=fullClone;linkedClone
 type CloneMode string
 
 const (
-	// FullClone makes a machine that shares nothing with its template.
+	// FullClone creates a virtual machine that is independent of its template.
 	FullClone CloneMode = "fullClone"
 
-	// LinkedClone makes a machine whose disks depend on a snapshot of its
-	// template. It is faster, and its disks cannot be made larger.
+	// LinkedClone creates a virtual machine whose disks depend on a snapshot of its template. It is faster, but the disks
+	// cannot be enlarged.
 	LinkedClone CloneMode = "linkedClone"
 )
 
@@ -27,151 +27,137 @@ const (
 	// Linux guests are configured by cloud-init or Ignition.
 	Linux OS = "Linux"
 
-	// Windows guests are configured by Cloudbase-Init. Their names have at most
-	// MaxWindowsNameLength characters.
+	// Windows guests are configured by Cloudbase-Init. Their names have at most MaxWindowsNameLength characters.
 	Windows OS = "Windows"
 )
 
-// VirtualMachinePowerOpMode is how a virtual machine is powered off.
+// VirtualMachinePowerOpMode is the mode in which a virtual machine is powered off.
 // +kubebuilder:validation:Enum=hard;soft;trySoft
 type VirtualMachinePowerOpMode string
 
 const (
-	// VirtualMachinePowerOpModeHard cuts the power without asking the guest.
+	// VirtualMachinePowerOpModeHard powers off without shutting down the guest.
 	VirtualMachinePowerOpModeHard VirtualMachinePowerOpMode = "hard"
 
-	// VirtualMachinePowerOpModeSoft asks the guest to shut down and waits for
-	// as long as it takes. A guest without running VMware Tools never
-	// answers, so the machine is never deleted.
+	// VirtualMachinePowerOpModeSoft shuts down the guest and waits indefinitely. A guest without running VMware Tools never
+	// shuts down, so the machine is never deleted.
 	VirtualMachinePowerOpModeSoft VirtualMachinePowerOpMode = "soft"
 
-	// VirtualMachinePowerOpModeTrySoft asks the guest to shut down and cuts
-	// the power when it cannot be asked or takes too long.
+	// VirtualMachinePowerOpModeTrySoft shuts down the guest, and powers off if that is not possible or takes too long.
 	VirtualMachinePowerOpModeTrySoft VirtualMachinePowerOpMode = "trySoft"
 )
 
-// FtEncryptionMode is how traffic of Fault Tolerance is encrypted.
+// FtEncryptionMode is the encryption mode of Fault Tolerance traffic.
 // +kubebuilder:validation:Enum=ftEncryptionDisabled;ftEncryptionOpportunistic;ftEncryptionRequired
 type FtEncryptionMode string
 
-// MigrateEncryption is how traffic of vMotion is encrypted.
+// MigrateEncryption is the encryption mode of vMotion traffic.
 // +kubebuilder:validation:Enum=disabled;opportunistic;required
 type MigrateEncryption string
 
-// ProvisioningMode is how a data disk takes its space.
+// ProvisioningMode is the provisioning type of a data disk.
 // +kubebuilder:validation:Enum=Thin;Thick;EagerlyZeroed
 type ProvisioningMode string
 
-// VirtualMachineCloneSpec says from what, where and how a virtual machine is
-// cloned. Names may be inventory paths wherever an inventory object is meant.
+// VirtualMachineCloneSpec defines the template, placement and hardware of a virtual machine. Fields that name an inventory
+// object accept an inventory path, too.
 type VirtualMachineCloneSpec struct {
-	// template is the name, inventory path or instance UUID of the template
-	// or virtual machine to clone.
+	// template is the name, inventory path or instance UUID of the template or virtual machine to clone.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	Template string `json:"template,omitempty"`
 
-	// cloneMode is how to clone. Unless it is fullClone a linked clone is made
-	// when the template has a snapshot, its disk does not bind that to another
-	// datastore (vSAN, virtual volumes), and a host that may run the machine
-	// mounts the datastores of both; else a full clone.
+	// cloneMode is the clone mode. Unless it is fullClone, a linked clone is created if the template has a snapshot, its disk
+	// can have children on another datastore (not on vSAN or virtual volumes), and a host that may run the machine mounts the
+	// datastores of both. Otherwise a full clone is created.
 	// +optional
 	CloneMode CloneMode `json:"cloneMode,omitempty"`
 
-	// snapshot is the name of the template's snapshot that a linked clone
-	// depends on. Defaults to the template's current snapshot.
+	// snapshot is the name of the template's snapshot for a linked clone. Defaults to the template's current snapshot.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Snapshot string `json:"snapshot,omitempty"`
 
-	// server is the host, or host:port, of the vCenter. Defaults to that of
-	// the VSphereCluster.
+	// server is the host, or host:port, of the vCenter. Defaults to the server of the VSphereCluster.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Server string `json:"server,omitempty"`
 
-	// thumbprint is the SHA-1 or SHA-256 fingerprint of the vCenter's
-	// certificate, hexadecimal pairs separated by colons. Without it an
-	// authority that the manager's system trusts must vouch for the certificate.
-	// On the server of the VSphereDeploymentZone or the VSphereCluster the
-	// thumbprint of these is used if they have one.
+	// thumbprint is the SHA-1 or SHA-256 fingerprint of the vCenter's certificate, as hexadecimal pairs separated by colons. If
+	// omitted, the certificate must be signed by an authority that the manager's system trusts. The thumbprint of the
+	// VSphereDeploymentZone or VSphereCluster takes precedence if it has one and is on the same server.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Thumbprint string `json:"thumbprint,omitempty"`
 
-	// datacenter that the machine is created in. "*" means the only one.
+	// datacenter in which the machine is created. "*" stands for the only one.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	Datacenter string `json:"datacenter,omitempty"`
 
-	// folder that the machine is created in. Defaults to the datacenter's
-	// root folder for virtual machines.
+	// folder in which the machine is created. Defaults to the datacenter's root folder for virtual machines.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	Folder string `json:"folder,omitempty"`
 
-	// datastore that the machine's files are put on.
+	// datastore on which the machine's files are placed.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	Datastore string `json:"datastore,omitempty"`
 
-	// storagePolicyName is the storage policy of the machine's files and disks.
-	// Without a datastore, one of the policy is chosen.
+	// storagePolicyName is the storage policy of the machine's files and disks. If datastore is omitted, a compatible one is
+	// chosen.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	StoragePolicyName string `json:"storagePolicyName,omitempty"`
 
-	// resourcePool that the machine is created in. Defaults to the root pool
-	// of the failure domain's compute cluster, or of the only one.
+	// resourcePool in which the machine is created. Defaults to the root pool of the failure domain's compute cluster, or of
+	// the only compute cluster.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	ResourcePool string `json:"resourcePool,omitempty"`
 
-	// network is how the machine is connected.
+	// network defines the network of the machine.
 	// +optional
 	Network NetworkSpec `json:"network,omitempty,omitzero"`
 
-	// numCPUs is the number of virtual processors. Defaults to 2, whatever the
-	// template has; less is raised to it.
+	// numCPUs is the number of virtual processors. Defaults to 2, regardless of the template; smaller values are raised to 2.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	NumCPUs int32 `json:"numCPUs,omitempty"`
 
-	// numCoresPerSocket is over how many cores a socket the processors are
-	// spread. Defaults to one socket with all of them, whatever the template
-	// has; 0 leaves it to vSphere 8 at power on.
+	// numCoresPerSocket is the number of cores per socket. Defaults to one socket with all processors, regardless of the
+	// template. With 0, vSphere 8 chooses the number at power-on.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	NumCoresPerSocket *int32 `json:"numCoresPerSocket,omitempty"`
 
-	// resources are reservations, limits and shares of processor and memory.
+	// resources are the reservations, limits and shares of CPU and memory.
 	// +optional
 	Resources VirtualMachineResources `json:"resources,omitempty,omitzero"`
 
-	// memoryMiB is the size of the memory. Defaults to 2048, whatever the
-	// template has; less is raised to it.
+	// memoryMiB is the memory size in MiB. Defaults to 2048, regardless of the template; smaller values are raised to 2048.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
 
-	// diskGiB is the size of the first disk. Defaults to the template's; it
-	// cannot be smaller. A linked clone keeps the size of its snapshot.
+	// diskGiB is the size of the first disk in GiB. Defaults to the template's, which is the minimum. A linked clone keeps the
+	// size of its snapshot.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	DiskGiB int32 `json:"diskGiB,omitempty"`
 
-	// additionalDisksGiB are the sizes of the template's further disks, in
-	// the template's order. 0 keeps the template's; a linked clone keeps the
-	// sizes of its snapshot.
+	// additionalDisksGiB are the sizes of the template's other disks in GiB, in the template's order. 0 keeps the template's
+	// size. A linked clone keeps the sizes of its snapshot.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
@@ -201,13 +187,13 @@ type VirtualMachineCloneSpec struct {
 	// +kubebuilder:validation:MaxLength=128
 	OS OS `json:"os,omitempty"`
 
-	// hardwareVersion to upgrade the machine to, such as vmx-17.
+	// hardwareVersion to which the machine is upgraded, such as vmx-17.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	HardwareVersion string `json:"hardwareVersion,omitempty"`
 
-	// dataDisks are disks to add that the template does not have.
+	// dataDisks are disks to add to those of the template.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -218,46 +204,44 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	NestedHV *bool `json:"nestedHV,omitempty"`
 
-	// ftEncryptionMode is how Fault Tolerance traffic is encrypted.
+	// ftEncryptionMode is the encryption mode of Fault Tolerance traffic.
 	// +optional
 	FtEncryptionMode FtEncryptionMode `json:"ftEncryptionMode,omitempty"`
 
-	// migrateEncryption is how vMotion traffic is encrypted.
+	// migrateEncryption is the encryption mode of vMotion traffic.
 	// +optional
 	MigrateEncryption MigrateEncryption `json:"migrateEncryption,omitempty"`
 
-	// cryptoKeyID names the key provider that makes the key that the machine's
-	// files are encrypted with, or a key that there is.
+	// cryptoKeyID names the key provider that creates the encryption key of the machine's files, or an existing key.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	CryptoKeyID string `json:"cryptoKeyID,omitempty"`
 
-	// cryptoProfile is the storage policy that encrypts the machine's files.
-	// Its disks have storagePolicyName.
+	// cryptoProfile is the storage policy that encrypts the machine's files. Its disks use storagePolicyName.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	CryptoProfile string `json:"cryptoProfile,omitempty"`
 }
 
-// VirtualMachineResources are reservations, limits and shares.
+// VirtualMachineResources defines reservations, limits and shares.
 // +kubebuilder:validation:MinProperties=1
 type VirtualMachineResources struct {
-	// requests is what is reserved.
+	// requests are the reserved amounts.
 	// +optional
 	Requests VirtualMachineResourceSpec `json:"requests,omitempty,omitzero"`
 
-	// limits is what may be used at most.
+	// limits are the maximum amounts.
 	// +optional
 	Limits VirtualMachineResourceSpec `json:"limits,omitempty,omitzero"`
 
-	// shares weigh the machine against others when resources are short.
+	// shares are the relative weights of the machine under contention.
 	// +optional
 	Shares VirtualMachineResourceShares `json:"shares,omitempty,omitzero"`
 }
 
-// VirtualMachineResourceSpec is an amount of processor and of memory.
+// VirtualMachineResourceSpec is an amount of CPU and memory.
 // +kubebuilder:validation:MinProperties=1
 type VirtualMachineResourceSpec struct {
 	// cpu in hertz, rounded up to megahertz.
@@ -269,7 +253,7 @@ type VirtualMachineResourceSpec struct {
 	Memory resource.Quantity `json:"memory,omitempty,omitzero"`
 }
 
-// VirtualMachineResourceShares are shares of processor and of memory.
+// VirtualMachineResourceShares are shares of CPU and memory.
 // +kubebuilder:validation:MinProperties=1
 type VirtualMachineResourceShares struct {
 	// cpu shares.
@@ -283,33 +267,31 @@ type VirtualMachineResourceShares struct {
 	Memory int32 `json:"memory,omitempty"`
 }
 
-// VSphereDisk is a disk to add to the machine.
+// VSphereDisk defines a disk to add to the machine.
 type VSphereDisk struct {
-	// name tells the disk from the others.
+	// name identifies the disk.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Name string `json:"name,omitempty"`
 
-	// sizeGiB is the size of the disk.
+	// sizeGiB is the size of the disk in GiB.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	SizeGiB int32 `json:"sizeGiB,omitempty"`
 
-	// provisioningMode is how the disk takes its space. Defaults to that of
-	// the storage policy.
+	// provisioningMode is the provisioning type of the disk. Defaults to that of the storage policy.
 	// +optional
 	ProvisioningMode ProvisioningMode `json:"provisioningMode,omitempty"`
 }
 
-// PCIDeviceSpec is a host device, named either by deviceId and vendorId or by
-// vGPUProfile.
+// PCIDeviceSpec selects a host device, either by deviceId and vendorId or by vGPUProfile.
 type PCIDeviceSpec struct {
-	// deviceId is the PCI device number.
+	// deviceId is the PCI device ID.
 	// +optional
 	DeviceID *int32 `json:"deviceId,omitempty"`
 
-	// vendorId is the PCI vendor number.
+	// vendorId is the PCI vendor ID.
 	// +optional
 	VendorID *int32 `json:"vendorId,omitempty"`
 

@@ -9,73 +9,64 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Condition FailureDomainsReady of a VSphereCluster.
+// VSphereCluster's FailureDomainsReady condition and corresponding reasons.
 const (
-	// VSphereClusterFailureDomainsReadyCondition tells whether machines can be
-	// put in all of the cluster's failure domains.
+	// VSphereClusterFailureDomainsReadyCondition is true if machines can be placed in all of the cluster's failure domains.
 	VSphereClusterFailureDomainsReadyCondition = faultlinev1.FailureDomainsReadyCondition
 
-	// VSphereClusterFailureDomainsWaitingForFailureDomainStatusReason: a zone
-	// has not been checked yet.
+	// VSphereClusterFailureDomainsWaitingForFailureDomainStatusReason surfaces when a zone has not been checked yet.
 	VSphereClusterFailureDomainsWaitingForFailureDomainStatusReason = "WaitingForFailureDomainStatus"
 
-	// VSphereClusterFailureDomainsNoneSelectedReason: the selector matches no
-	// zone on the cluster's server.
+	// VSphereClusterFailureDomainsNoneSelectedReason surfaces when the selector matches no zone on the cluster's server.
 	VSphereClusterFailureDomainsNoneSelectedReason = "NoneSelected"
 
-	// VSphereClusterFailureDomainsDeletingReason: the cluster is being deleted.
+	// VSphereClusterFailureDomainsDeletingReason surfaces when the cluster is being deleted.
 	VSphereClusterFailureDomainsDeletingReason = clusterv1.DeletingReason
 )
 
-// Condition VCenterAvailable of a VSphereCluster. See also the reasons that
-// several kinds have.
+// VSphereCluster's VCenterAvailable condition and corresponding reasons. See also the reasons shared by several kinds.
 const (
-	// VSphereClusterVCenterAvailableCondition tells whether the vCenter can be
-	// used with the cluster's credentials.
+	// VSphereClusterVCenterAvailableCondition is true if the vCenter can be used with the cluster's credentials.
 	VSphereClusterVCenterAvailableCondition = "VCenterAvailable"
 
-	// VSphereClusterVCenterAvailableReason: it can.
+	// VSphereClusterVCenterAvailableReason surfaces when the vCenter is available.
 	VSphereClusterVCenterAvailableReason = clusterv1.AvailableReason
 )
 
-// Condition ClusterModulesReady of a VSphereCluster. It is not part of Ready: machines run
-// without modules.
+// VSphereCluster's ClusterModulesReady condition and corresponding reasons. The condition is not part of Ready, because
+// machines run without modules.
 const (
-	// VSphereClusterClusterModulesReadyCondition tells whether the machines of one owner are
-	// kept on different hosts by cluster modules.
+	// VSphereClusterClusterModulesReadyCondition is true if cluster modules keep the machines of each owner on different hosts.
 	VSphereClusterClusterModulesReadyCondition = "ClusterModulesReady"
 
-	// VSphereClusterClusterModulesReadyReason: they are.
+	// VSphereClusterClusterModulesReadyReason surfaces when all cluster modules exist.
 	VSphereClusterClusterModulesReadyReason = clusterv1.ReadyReason
 
-	// VSphereClusterModulesInvalidVCenterVersionReason: the vCenter is too old.
+	// VSphereClusterModulesInvalidVCenterVersionReason surfaces when the vCenter is too old for cluster modules.
 	VSphereClusterModulesInvalidVCenterVersionReason = "InvalidVCenterVersion"
 
-	// VSphereClusterClusterModulesNotReadyReason: vCenter does not make them.
+	// VSphereClusterClusterModulesNotReadyReason surfaces when vCenter rejects creating the cluster modules.
 	VSphereClusterClusterModulesNotReadyReason = clusterv1.NotReadyReason
 
-	// VSphereClusterClusterModulesDeletingReason: the cluster is being deleted, and vCenter does
-	// not delete them.
+	// VSphereClusterClusterModulesDeletingReason surfaces when the cluster is being deleted and vCenter has not deleted the
+	// cluster modules.
 	VSphereClusterClusterModulesDeletingReason = clusterv1.DeletingReason
 )
 
-// Condition Available of a VSphereClusterIdentity.
+// VSphereClusterIdentity's Available condition and corresponding reasons.
 const (
-	// VSphereClusterIdentityAvailableCondition tells whether the credentials
-	// can be used.
+	// VSphereClusterIdentityAvailableCondition is true if the credentials can be used.
 	VSphereClusterIdentityAvailableCondition = clusterv1.AvailableCondition
 
-	// VSphereClusterIdentityAvailableReason: they can.
+	// VSphereClusterIdentityAvailableReason surfaces when the credentials can be used.
 	VSphereClusterIdentityAvailableReason = clusterv1.AvailableReason
 
-	// VSphereClusterIdentitySecretNotAvailableReason: the Secret does not exist
-	// or lacks a key.
+	// VSphereClusterIdentitySecretNotAvailableReason surfaces when the Secret does not exist or lacks a key.
 	VSphereClusterIdentitySecretNotAvailableReason = "SecretNotAvailable"
 
-	// VSphereClusterIdentitySecretAlreadyInUseReason: the Secret belongs to
-	// another owner.
+	// VSphereClusterIdentitySecretAlreadyInUseReason surfaces when the Secret has another owner.
 	VSphereClusterIdentitySecretAlreadyInUseReason = "SecretAlreadyInUse"
 
-	// VSphereClusterIdentityDeletingReason: the identity is being deleted.
+	// VSphereClusterIdentityDeletingReason surfaces when the identity is being deleted.
 	VSphereClusterIdentityDeletingReason = clusterv1.DeletingReason
 )

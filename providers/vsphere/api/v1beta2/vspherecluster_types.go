@@ -13,11 +13,10 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// ClusterFinalizer keeps a VSphereCluster until nothing of it is left.
+// ClusterFinalizer allows cleanup before a VSphereCluster is deleted.
 const ClusterFinalizer = "vspherecluster.infrastructure.cluster.x-k8s.io"
 
-// VSphereClusterSpec is where a cluster's machines live and how they are
-// reached.
+// VSphereClusterSpec defines the desired state of VSphereCluster.
 type VSphereClusterSpec struct {
 	// server is the host, or host:port, of the vCenter.
 	// +required
@@ -25,50 +24,43 @@ type VSphereClusterSpec struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Server string `json:"server,omitempty"`
 
-	// thumbprint is the SHA-1 or SHA-256 fingerprint of the vCenter's
-	// certificate, hexadecimal pairs separated by colons. Without it an
-	// authority that the manager's system trusts must vouch for the certificate.
+	// thumbprint is the SHA-1 or SHA-256 fingerprint of the vCenter's certificate, as hexadecimal pairs separated by colons. If
+	// omitted, the certificate must be signed by an authority that the manager's system trusts.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Thumbprint string `json:"thumbprint,omitempty"`
 
-	// controlPlaneEndpoint is where the cluster's API server is reached.
+	// controlPlaneEndpoint is the endpoint of the cluster's API server.
 	// +optional
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
-	// identityRef names the credentials for the vCenter. Without it those of
-	// the manager are used.
+	// identityRef references the credentials for the vCenter. Defaults to the credentials of the manager.
 	// +optional
 	IdentityRef VSphereIdentityReference `json:"identityRef,omitempty,omitzero"`
 
-	// clusterModules are vCenter cluster modules that keep machines of one
-	// owner on different hosts. The controller records them, one for each
-	// owner and compute cluster, if its feature gate NodeAntiAffinity is on.
+	// clusterModules are vCenter cluster modules that keep the machines of one owner on different hosts. The controller sets
+	// them, one for each owner and compute cluster, if the feature gate NodeAntiAffinity is enabled.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
 	ClusterModules []ClusterModule `json:"clusterModules,omitempty"`
 
-	// disableClusterModule turns cluster modules off, and deletes those that
-	// there are.
+	// disableClusterModule disables cluster modules and deletes existing ones.
 	// +optional
 	DisableClusterModule *bool `json:"disableClusterModule,omitempty"`
 
-	// failureDomainSelector selects the VSphereDeploymentZones, by their
-	// labels, that machines may be put in; only those with the same server
-	// count. An empty one selects all. Without it there are no failure
-	// domains.
+	// failureDomainSelector selects the VSphereDeploymentZones in which machines may be placed, by their labels. Only zones on
+	// the same server count. An empty selector selects all of them. If omitted, the cluster has no failure domains.
 	// +optional
 	FailureDomainSelector *metav1.LabelSelector `json:"failureDomainSelector,omitempty"`
 
-	// distribution is how machines are spread over the failure domains, and
-	// what single failure domains may be used for.
+	// distribution defines how machines are spread across the failure domains, and what each failure domain may be used for.
 	// +optional
 	Distribution faultlinev1.Distribution `json:"distribution,omitempty,omitzero"`
 }
 
-// APIEndpoint is where an API server is reached.
+// APIEndpoint is the endpoint of an API server.
 // +kubebuilder:validation:MinProperties=1
 type APIEndpoint struct {
 	// host name or address.
@@ -91,7 +83,7 @@ func (e APIEndpoint) String() string {
 
 // ClusterModule is a vCenter cluster module and the owner of its machines.
 type ClusterModule struct {
-	// controlPlane tells whether the machines are control-plane machines.
+	// controlPlane is true if the machines are control-plane machines.
 	// +required
 	ControlPlane *bool `json:"controlPlane,omitempty"`
 
@@ -108,7 +100,7 @@ type ClusterModule struct {
 	ModuleUUID string `json:"moduleUUID,omitempty"`
 }
 
-// VSphereClusterStatus is what was found of the cluster's infrastructure.
+// VSphereClusterStatus defines the observed state of VSphereCluster.
 // +kubebuilder:validation:MinProperties=1
 type VSphereClusterStatus struct {
 	// conditions of the cluster: Ready, FailureDomainsReady, VCenterAvailable,
@@ -119,12 +111,11 @@ type VSphereClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// initialization is how far the first provisioning is.
+	// initialization holds the state of the initial provisioning.
 	// +optional
 	Initialization VSphereClusterInitializationStatus `json:"initialization,omitempty,omitzero"`
 
-	// failureDomains that machines may be put in, sorted by name. Cluster API
-	// copies them to the Cluster.
+	// failureDomains in which machines may be placed, sorted by name. Cluster API copies them to the Cluster.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -132,27 +123,25 @@ type VSphereClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
 
-	// distribution is what is known about the failure domains and about the
-	// machines in them.
+	// distribution is the observed state of the failure domains and of the machines in them.
 	// +optional
 	Distribution faultlinev1.DistributionStatus `json:"distribution,omitempty,omitzero"`
 
-	// vCenterVersion is the version of the vCenter that spec.server names.
+	// vCenterVersion is the version of the vCenter at spec.server.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	VCenterVersion string `json:"vCenterVersion,omitempty"`
 
-	// deprecated holds status of older API versions.
+	// deprecated holds the status of older API versions.
 	// +optional
 	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
 }
 
-// VSphereClusterInitializationStatus is how far the first provisioning is.
+// VSphereClusterInitializationStatus holds the state of the initial provisioning.
 // +kubebuilder:validation:MinProperties=1
 type VSphereClusterInitializationStatus struct {
-	// provisioned is true once machines may be created. It is part of the
-	// Cluster API contract and stays true.
+	// provisioned is true once machines may be created. It is part of the Cluster API contract and stays true.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
@@ -176,11 +165,11 @@ type VSphereCluster struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is where the cluster's machines live.
+	// spec is the desired state of VSphereCluster.
 	// +required
 	Spec VSphereClusterSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what was found of the cluster's infrastructure.
+	// status is the observed state of VSphereCluster.
 	// +optional
 	Status VSphereClusterStatus `json:"status,omitempty,omitzero"`
 }
@@ -195,12 +184,12 @@ func (c *VSphereCluster) SetConditions(conditions []metav1.Condition) {
 	c.Status.Conditions = conditions
 }
 
-// Distribution points to what is wanted and what is known of the failure domains.
+// Distribution returns pointers to the desired and the observed state of the failure domains.
 func (c *VSphereCluster) Distribution() (*faultlinev1.Distribution, *faultlinev1.DistributionStatus) {
 	return &c.Spec.Distribution, &c.Status.Distribution
 }
 
-// FailureDomains points to the failure domains that Cluster API sees.
+// FailureDomains returns a pointer to the failure domains in the Cluster API contract.
 func (c *VSphereCluster) FailureDomains() *[]clusterv1.FailureDomain {
 	return &c.Status.FailureDomains
 }

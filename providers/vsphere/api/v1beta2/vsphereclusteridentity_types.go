@@ -8,12 +8,10 @@ import (
 )
 
 const (
-	// SecretIdentitySetFinalizer keeps a Secret while a VSphereCluster or a
-	// VSphereClusterIdentity takes credentials from it.
+	// SecretIdentitySetFinalizer protects a Secret while a VSphereCluster or a VSphereClusterIdentity uses its credentials.
 	SecretIdentitySetFinalizer = "vspherecluster/infrastructure.cluster.x-k8s.io"
 
-	// VSphereClusterIdentityFinalizer keeps a VSphereClusterIdentity until its
-	// Secret is let go.
+	// VSphereClusterIdentityFinalizer protects a VSphereClusterIdentity until its Secret is released.
 	VSphereClusterIdentityFinalizer = "vsphereclusteridentity/infrastructure.cluster.x-k8s.io"
 )
 
@@ -28,8 +26,7 @@ const (
 	SecretKind VSphereIdentityKind = "Secret"
 )
 
-// VSphereIdentityReference names the object that holds credentials for a
-// vCenter.
+// VSphereIdentityReference references the object that holds credentials for a vCenter.
 type VSphereIdentityReference struct {
 	// kind of the object.
 	// +required
@@ -43,29 +40,26 @@ type VSphereIdentityReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// IsDefined tells whether an object is named.
+// IsDefined reports whether the reference is set.
 func (r VSphereIdentityReference) IsDefined() bool {
 	return r.Kind != "" || r.Name != ""
 }
 
-// VSphereClusterIdentitySpec is a Secret and who may use it.
+// VSphereClusterIdentitySpec defines the desired state of VSphereClusterIdentity.
 type VSphereClusterIdentitySpec struct {
-	// secretName is the name of a Secret with keys username and password in
-	// the namespace of the provider's manager.
+	// secretName is the name of a Secret with keys username and password in the namespace of the provider's manager.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName,omitempty"`
 
-	// allowedNamespaces are the namespaces whose clusters may use the
-	// credentials. Without it there are none.
+	// allowedNamespaces are the namespaces whose clusters may use the credentials. If omitted, there are none.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty,omitzero"`
 
-	// servers are the vCenters that the credentials are for, each as a host
-	// name or address, with a port if it is not 443. They are sent to no other.
-	// Without it they are sent to whatever server a cluster that may use them
-	// names.
+	// servers are the vCenters for which the credentials are valid, each as a host name or address, with a port if it is not
+	// 443. The credentials are sent to no other server. If omitted, they are sent to any server named by a cluster that may use
+	// them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -77,12 +71,12 @@ type VSphereClusterIdentitySpec struct {
 
 // AllowedNamespaces selects namespaces.
 type AllowedNamespaces struct {
-	// selector of the namespaces by their labels. An empty one selects all.
+	// selector selects the namespaces by their labels. An empty selector selects all namespaces.
 	// +optional
 	Selector metav1.LabelSelector `json:"selector,omitempty,omitzero"`
 }
 
-// VSphereClusterIdentityStatus is whether the credentials can be used.
+// VSphereClusterIdentityStatus defines the observed state of VSphereClusterIdentity.
 // +kubebuilder:validation:MinProperties=1
 type VSphereClusterIdentityStatus struct {
 	// conditions of the identity: Available and Paused.
@@ -92,17 +86,16 @@ type VSphereClusterIdentityStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// ready tells whether the credentials can be used.
+	// ready is true if the credentials can be used.
 	// +optional
 	Ready *bool `json:"ready,omitempty"`
 
-	// deprecated holds status of older API versions.
+	// deprecated holds the status of older API versions.
 	// +optional
 	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
 }
 
-// VSphereClusterIdentity is an account on a vCenter that clusters of certain
-// namespaces may use.
+// VSphereClusterIdentity is a vCenter account that clusters of selected namespaces may use.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=vsphereclusteridentities,scope=Cluster,categories=cluster-api
@@ -120,11 +113,11 @@ type VSphereClusterIdentity struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is a Secret and who may use it.
+	// spec is the desired state of VSphereClusterIdentity.
 	// +required
 	Spec VSphereClusterIdentitySpec `json:"spec,omitempty,omitzero"`
 
-	// status is whether the credentials can be used.
+	// status is the observed state of VSphereClusterIdentity.
 	// +optional
 	Status VSphereClusterIdentityStatus `json:"status,omitempty,omitzero"`
 }

@@ -8,18 +8,17 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// VSphereClusterTemplateSpec is what VSphereClusters are made from.
+// VSphereClusterTemplateSpec defines the desired state of VSphereClusterTemplate.
 type VSphereClusterTemplateSpec struct {
 	// template of the VSphereClusters.
 	// +required
 	Template VSphereClusterTemplateResource `json:"template,omitempty,omitzero"`
 }
 
-// VSphereClusterTemplateResource is metadata and spec of a VSphereCluster to
-// be.
+// VSphereClusterTemplateResource holds the metadata and spec of the VSphereClusters.
 // +kubebuilder:validation:MinProperties=1
 type VSphereClusterTemplateResource struct {
-	// metadata is labels and annotations to set.
+	// metadata holds the labels and annotations to set.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
@@ -28,8 +27,7 @@ type VSphereClusterTemplateResource struct {
 	Spec VSphereClusterSpec `json:"spec,omitempty,omitzero"`
 }
 
-// VSphereClusterTemplate is what the VSphereClusters of a ClusterClass are made
-// from.
+// VSphereClusterTemplate is the template for the VSphereClusters of a ClusterClass.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=vsphereclustertemplates,scope=Namespaced,categories=cluster-api
@@ -43,7 +41,7 @@ type VSphereClusterTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what VSphereClusters are made from.
+	// spec is the desired state of VSphereClusterTemplate.
 	// +optional
 	Spec VSphereClusterTemplateSpec `json:"spec,omitempty,omitzero"`
 }

@@ -7,122 +7,105 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Condition VCenterAvailable of a VSphereDeploymentZone. See also the reasons
-// that several kinds have.
+// VSphereDeploymentZone's VCenterAvailable condition and corresponding reasons. See also the reasons shared by several kinds.
 const (
-	// VSphereDeploymentZoneVCenterAvailableCondition tells whether the vCenter
-	// can be asked about the zone. When it cannot, the zone keeps the outcome
-	// of the last check.
+	// VSphereDeploymentZoneVCenterAvailableCondition is true if the vCenter is available to check the zone. Otherwise the zone
+	// keeps the result of the last check.
 	VSphereDeploymentZoneVCenterAvailableCondition = "VCenterAvailable"
 
-	// VSphereDeploymentZoneVCenterAvailableReason: it can.
+	// VSphereDeploymentZoneVCenterAvailableReason surfaces when the vCenter is available.
 	VSphereDeploymentZoneVCenterAvailableReason = clusterv1.AvailableReason
 )
 
-// Condition PlacementConstraintReady of a VSphereDeploymentZone sums up
-// ResourcePoolReady and FolderReady: its reason is the first problem, its
-// message has them all.
+// VSphereDeploymentZone's PlacementConstraintReady condition, which summarizes ResourcePoolReady and FolderReady. Its reason is
+// that of the first problem; its message lists all problems.
 const (
-	// VSphereDeploymentZonePlacementConstraintReadyCondition tells whether
-	// resource pool and folder are there.
+	// VSphereDeploymentZonePlacementConstraintReadyCondition is true if the resource pool and the folder exist.
 	VSphereDeploymentZonePlacementConstraintReadyCondition = "PlacementConstraintReady"
 
-	// VSphereDeploymentZonePlacementConstraintReadyReason: they are.
+	// VSphereDeploymentZonePlacementConstraintReadyReason surfaces when the resource pool and the folder exist.
 	VSphereDeploymentZonePlacementConstraintReadyReason = clusterv1.ReadyReason
 )
 
-// Condition FailureDomainValidated of a VSphereDeploymentZone sums up the
-// checks of the failure domain: its reason is the first problem, its message
-// has them all.
+// VSphereDeploymentZone's FailureDomainValidated condition, which summarizes the checks of the failure domain. Its reason is
+// that of the first problem; its message lists all problems.
 const (
-	// VSphereDeploymentZoneFailureDomainValidatedCondition tells whether the
-	// failure domain is in the vCenter as its spec says.
+	// VSphereDeploymentZoneFailureDomainValidatedCondition is true if the failure domain matches its spec in vCenter.
 	VSphereDeploymentZoneFailureDomainValidatedCondition = "FailureDomainValidated"
 
-	// VSphereDeploymentZoneFailureDomainValidatedReason: it is.
+	// VSphereDeploymentZoneFailureDomainValidatedReason surfaces when the failure domain matches its spec.
 	VSphereDeploymentZoneFailureDomainValidatedReason = "Validated"
 
-	// VSphereDeploymentZoneFailureDomainNotFoundReason: there is no
-	// VSphereFailureDomain of that name.
+	// VSphereDeploymentZoneFailureDomainNotFoundReason surfaces when the VSphereFailureDomain does not exist.
 	VSphereDeploymentZoneFailureDomainNotFoundReason = FailureDomainNotFoundReason
 )
 
-// Conditions of a VSphereDeploymentZone, one for each thing that is checked.
-// All are checked each time: one problem does not hide another. When false,
-// the reason is one of PlacementConstraintReady or FailureDomainValidated.
+// VSphereDeploymentZone's conditions for each check. All checks run each time, so that one problem does not hide another. If
+// false, the reason is one of PlacementConstraintReady or FailureDomainValidated.
 const (
-	// VSphereDeploymentZoneDatacenterReadyCondition: the datacenter is there.
+	// VSphereDeploymentZoneDatacenterReadyCondition is true if the datacenter exists.
 	VSphereDeploymentZoneDatacenterReadyCondition = "DatacenterReady"
 
-	// VSphereDeploymentZoneComputeClusterReadyCondition: the compute cluster is
-	// there.
+	// VSphereDeploymentZoneComputeClusterReadyCondition is true if the compute cluster exists.
 	VSphereDeploymentZoneComputeClusterReadyCondition = "ComputeClusterReady"
 
-	// VSphereDeploymentZoneResourcePoolReadyCondition: the resource pool is
-	// there and in the compute cluster.
+	// VSphereDeploymentZoneResourcePoolReadyCondition is true if the resource pool exists in the compute cluster.
 	VSphereDeploymentZoneResourcePoolReadyCondition = "ResourcePoolReady"
 
-	// VSphereDeploymentZoneFolderReadyCondition: the folder is there.
+	// VSphereDeploymentZoneFolderReadyCondition is true if the folder exists.
 	VSphereDeploymentZoneFolderReadyCondition = "FolderReady"
 
-	// VSphereDeploymentZoneDatastoreReadyCondition: the datastore is there and
-	// can be reached from the hosts.
+	// VSphereDeploymentZoneDatastoreReadyCondition is true if the datastore exists and is accessible from the hosts.
 	VSphereDeploymentZoneDatastoreReadyCondition = "DatastoreReady"
 
-	// VSphereDeploymentZoneNetworksReadyCondition: the networks are there and
-	// can be reached from the hosts.
+	// VSphereDeploymentZoneNetworksReadyCondition is true if the networks exist and are accessible from the hosts.
 	VSphereDeploymentZoneNetworksReadyCondition = "NetworksReady"
 
-	// VSphereDeploymentZoneRegionReadyCondition: the region's tag is where it
-	// should be.
+	// VSphereDeploymentZoneRegionReadyCondition is true if the region's tag is attached to the objects that must carry it.
 	VSphereDeploymentZoneRegionReadyCondition = "RegionReady"
 
-	// VSphereDeploymentZoneZoneReadyCondition: the zone's tag is where it
-	// should be.
+	// VSphereDeploymentZoneZoneReadyCondition is true if the zone's tag is attached to the objects that must carry it.
 	VSphereDeploymentZoneZoneReadyCondition = "ZoneReady"
 
-	// VSphereDeploymentZoneHostsReadyCondition: groups and rule are as they
-	// should be, and a host can be used.
+	// VSphereDeploymentZoneHostsReadyCondition is true if the groups and their rule are configured correctly, and a host is
+	// usable.
 	VSphereDeploymentZoneHostsReadyCondition = "HostsReady"
 
-	// VSphereDeploymentZoneTemplateReadyCondition: the template of the failure
-	// domain is there.
+	// VSphereDeploymentZoneTemplateReadyCondition is true if the template of the failure domain exists.
 	VSphereDeploymentZoneTemplateReadyCondition = "TemplateReady"
 
-	// VSphereDeploymentZonePlacedExplicitlyReason: HostsReady is true, but it is
-	// not DRS that keeps machines in the host group: each is put on one of its
-	// hosts, and looked at after it has started.
+	// VSphereDeploymentZonePlacedExplicitlyReason surfaces when HostsReady is true, but DRS does not keep machines in the host
+	// group: each machine is placed on one of its hosts, and checked after it has started.
 	VSphereDeploymentZonePlacedExplicitlyReason = "PlacedExplicitly"
 
-	// VSphereDeploymentZoneCheckReadyReason: the check found nothing wrong.
+	// VSphereDeploymentZoneCheckReadyReason surfaces when the check found no problem.
 	VSphereDeploymentZoneCheckReadyReason = clusterv1.ReadyReason
 
-	// VSphereDeploymentZoneNotCheckedReason: the check has not been made yet.
+	// VSphereDeploymentZoneNotCheckedReason surfaces when the check has not run yet.
 	VSphereDeploymentZoneNotCheckedReason = "NotChecked"
 )
 
-// Condition AutoConfigured of a VSphereDeploymentZone, which only zones have
-// whose failure domain has something made in vCenter.
+// VSphereDeploymentZone's AutoConfigured condition, which exists only if the failure domain uses autoConfigure.
 const (
-	// VSphereDeploymentZoneAutoConfiguredCondition tells whether what is to be
-	// made in vCenter has been made, and is as it was made.
+	// VSphereDeploymentZoneAutoConfiguredCondition is true if everything that autoConfigure requests has been created in
+	// vCenter and is unchanged.
 	VSphereDeploymentZoneAutoConfiguredCondition = "AutoConfigured"
 
-	// VSphereDeploymentZoneAutoConfiguredReason: it has, and is.
+	// VSphereDeploymentZoneAutoConfiguredReason surfaces when everything has been created and is unchanged.
 	VSphereDeploymentZoneAutoConfiguredReason = "Configured"
 
-	// VSphereDeploymentZoneConfiguringReason: it is being made, or removed.
+	// VSphereDeploymentZoneConfiguringReason surfaces while objects are being created or removed.
 	VSphereDeploymentZoneConfiguringReason = "Configuring"
 
-	// VSphereDeploymentZoneConfigurationRefusedReason: vCenter refuses it, or
-	// there is nothing that it could be made of.
+	// VSphereDeploymentZoneConfigurationRefusedReason surfaces when vCenter rejects a change, or its prerequisites do not
+	// exist.
 	VSphereDeploymentZoneConfigurationRefusedReason = "ConfigurationRefused"
 
-	// VSphereDeploymentZoneConfigurationDriftedReason: somebody has changed or
-	// removed what was made, and drift of the failure domain is Report.
+	// VSphereDeploymentZoneConfigurationDriftedReason surfaces when another client has changed or removed what was created, and
+	// the failure domain's drift policy is Report.
 	VSphereDeploymentZoneConfigurationDriftedReason = "ConfigurationDrifted"
 
-	// VSphereDeploymentZoneConfiguredInUseReason: the zone is being deleted, and
-	// what was made for it still has something else in it.
+	// VSphereDeploymentZoneConfiguredInUseReason surfaces when the zone is being deleted, and what was created for it is still
+	// in use.
 	VSphereDeploymentZoneConfiguredInUseReason = "ConfiguredInUse"
 )

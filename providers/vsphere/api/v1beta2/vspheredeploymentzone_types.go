@@ -7,37 +7,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AbandonConfiguredAnnotation on a VSphereDeploymentZone lets it be deleted
-// without removing what autoConfigure has made in its vCenter: one that does not
-// exist any more, for example. Its value does not matter.
+// AbandonConfiguredAnnotation on a VSphereDeploymentZone allows deleting the zone without removing what autoConfigure has
+// created in its vCenter, for example if the vCenter no longer exists. Its value is ignored.
 const AbandonConfiguredAnnotation = "infrastructure.cluster.x-k8s.io/abandon-configured"
 
-// DeploymentZoneFinalizer keeps a VSphereDeploymentZone while machines are in
-// it.
+// DeploymentZoneFinalizer protects a VSphereDeploymentZone while it has machines.
 const DeploymentZoneFinalizer = "vspheredeploymentzone.infrastructure.cluster.x-k8s.io"
 
-// VSphereDeploymentZoneSpec makes a failure domain of one vCenter usable, and
-// says where in it machines go.
+// VSphereDeploymentZoneSpec defines the desired state of VSphereDeploymentZone.
 type VSphereDeploymentZoneSpec struct {
-	// server is the host, or host:port, of the vCenter. Clusters on the same
-	// server may use the zone.
+	// server is the host, or host:port, of the vCenter. Clusters on the same server may use the zone.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Server string `json:"server,omitempty"`
 
-	// thumbprint of the vCenter's certificate. Without one the certificate has to
-	// be of an authority that the manager trusts; a zone without an identityRef
-	// takes that of the oldest VSphereCluster which selects it and has the same
-	// server.
+	// thumbprint of the vCenter's certificate. If omitted, a zone without an identityRef uses the thumbprint of the oldest
+	// VSphereCluster that selects it and has the same server. Without any thumbprint, the certificate must be signed by an
+	// authority that the manager trusts.
 	// +optional
 	Thumbprint string `json:"thumbprint,omitempty"`
 
-	// identityRef names the VSphereClusterIdentity with whose account the zone is
-	// checked. Its allowedNamespaces do not matter: a zone is in no namespace.
-	// Defaults to the manager's own account, else to that of the oldest
-	// VSphereCluster that selects the zone. Machines are made with the account of
-	// their cluster.
+	// identityRef references the VSphereClusterIdentity whose account is used to check the zone. Its allowedNamespaces do not
+	// apply, because a zone has no namespace. Defaults to the manager's own account, or else to the account of the oldest
+	// VSphereCluster that selects the zone. Machines are created with the account of their cluster.
 	// +optional
 	IdentityRef *VSphereIdentityReference `json:"identityRef,omitempty"`
 
@@ -47,17 +40,16 @@ type VSphereDeploymentZoneSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	FailureDomain string `json:"failureDomain,omitempty"`
 
-	// controlPlane tells whether control-plane machines may be put here.
-	// Defaults to true.
+	// controlPlane is true if control-plane machines may be placed in the zone. Defaults to true.
 	// +optional
 	ControlPlane *bool `json:"controlPlane,omitempty"`
 
-	// placementConstraint narrows where machines go.
+	// placementConstraint restricts the placement of machines.
 	// +optional
 	PlacementConstraint PlacementConstraint `json:"placementConstraint,omitempty,omitzero"`
 }
 
-// PlacementConstraint narrows where in a failure domain machines go.
+// PlacementConstraint restricts the placement of machines in a failure domain.
 // +kubebuilder:validation:MinProperties=1
 type PlacementConstraint struct {
 	// resourcePool is the name or inventory path of the resource pool.
@@ -67,74 +59,68 @@ type PlacementConstraint struct {
 	// +kubebuilder:validation:MaxLength=2048
 	ResourcePool string `json:"resourcePool,omitempty"`
 
-	// folder is the name or inventory path of the folder. Defaults to the
-	// machine's.
+	// folder is the name or inventory path of the folder. Defaults to the machine's.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	Folder string `json:"folder,omitempty"`
 }
 
-// VSphereDeploymentZoneStatus is what was found of the zone in its vCenter.
+// VSphereDeploymentZoneStatus defines the observed state of VSphereDeploymentZone.
 // +kubebuilder:validation:MinProperties=1
 type VSphereDeploymentZoneStatus struct {
-	// conditions of the zone: Ready, VCenterAvailable,
-	// PlacementConstraintReady, FailureDomainValidated, Paused, and one for
-	// each thing that is checked.
+	// conditions of the zone: Ready, VCenterAvailable, PlacementConstraintReady, FailureDomainValidated, Paused, and one for
+	// each check.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// ready tells whether machines can be put in the zone. It is left out
-	// until the zone has been checked once, and keeps its value while the
-	// vCenter cannot be asked.
+	// ready is true if machines can be placed in the zone. It is omitted until the zone has been checked once, and keeps its
+	// value while the vCenter is unavailable.
 	// +optional
 	Ready *bool `json:"ready,omitempty"`
 
-	// observedGeneration is the generation of the spec that ready is about.
+	// observedGeneration is the generation of the spec to which ready applies.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// failureDomainGeneration is the generation of the VSphereFailureDomain that
-	// ready is about.
+	// failureDomainGeneration is the generation of the VSphereFailureDomain to which ready applies.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	FailureDomainGeneration int64 `json:"failureDomainGeneration,omitempty"`
 
-	// checkedBy is whose account the zone was checked with last: that of its
-	// identityRef, the manager's or a cluster's. It is kept to while it cannot
-	// be used: another account may see less.
+	// checkedBy is the account with which the zone was last checked: that of its identityRef, the manager's or a cluster's. It
+	// does not change while the account cannot be used, because another account may see less.
 	// +optional
 	CheckedBy ZoneAccount `json:"checkedBy,omitempty"`
 
-	// checkedAt is when the outcome of the checks last changed.
+	// checkedAt is when the result of the checks last changed.
 	// +optional
 	CheckedAt metav1.Time `json:"checkedAt,omitempty,omitzero"`
 
-	// staleSince is since when the vCenter cannot be asked about the zone, which
-	// is shown as it was then. It is left out while the vCenter can be asked.
+	// staleSince is when the vCenter became unavailable for checks; the status of the zone is from before that time. It is
+	// omitted while the vCenter is available.
 	// +optional
 	StaleSince metav1.Time `json:"staleSince,omitempty,omitzero"`
 
-	// configured is what autoConfigure has made in the vCenter that this zone
-	// uses. It is noted before it is made, and is removed with the last zone
-	// that has it here. Nothing else is ever changed or removed.
+	// configured lists what autoConfigure has created in the vCenter and this zone uses. An object is recorded before it is
+	// created, and removed with the last zone that lists it. Nothing else is ever changed or removed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1024
 	Configured []ConfiguredObject `json:"configured,omitempty"`
 
-	// deprecated holds status of older API versions.
+	// deprecated holds the status of older API versions.
 	// +optional
 	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
 }
 
-// ConfiguredObject is something in a vCenter that autoConfigure has made.
+// ConfiguredObject is an object in a vCenter that autoConfigure has created.
 type ConfiguredObject struct {
-	// kind of what was made.
+	// kind of the object.
 	// +required
 	Kind ConfiguredKind `json:"kind,omitempty"`
 
@@ -150,19 +136,18 @@ type ConfiguredObject struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Category string `json:"category,omitempty"`
 
-	// object is the compute cluster that group or rule are of, or the object
-	// that the tag is attached to, such as ClusterComputeResource:domain-c8.
+	// object is the compute cluster of the group or rule, or the object to which the tag is attached, such as
+	// ClusterComputeResource:domain-c8.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Object string `json:"object,omitempty"`
 
-	// state says whether it has been seen in vCenter since it was made or
-	// changed last.
+	// state is Made once the object was seen in vCenter after it was last created or changed.
 	// +required
 	State ConfiguredState `json:"state,omitempty"`
 
-	// hosts are those that the host group was given last.
+	// hosts are the hosts last written to the host group.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
@@ -171,7 +156,7 @@ type ConfiguredObject struct {
 	Hosts []string `json:"hosts,omitempty"`
 }
 
-// ConfiguredKind is a kind of what autoConfigure makes.
+// ConfiguredKind is a kind of object that autoConfigure creates.
 // +kubebuilder:validation:Enum=HostGroup;VMGroup;Rule;TagCategory;Tag;TagAttachment
 type ConfiguredKind string
 
@@ -182,26 +167,26 @@ const (
 	ConfiguredVMGroup ConfiguredKind = "VMGroup"
 	// ConfiguredRule is a rule that runs a VM group on a host group.
 	ConfiguredRule ConfiguredKind = "Rule"
-	// ConfiguredTagCategory is a category of tags.
+	// ConfiguredTagCategory is a tag category.
 	ConfiguredTagCategory ConfiguredKind = "TagCategory"
 	// ConfiguredTag is a tag.
 	ConfiguredTag ConfiguredKind = "Tag"
-	// ConfiguredTagAttachment is a tag on an object.
+	// ConfiguredTagAttachment is the attachment of a tag to an object.
 	ConfiguredTagAttachment ConfiguredKind = "TagAttachment"
 )
 
-// ConfiguredState is how far something is made.
+// ConfiguredState is the state of a ConfiguredObject.
 // +kubebuilder:validation:Enum=Pending;Made
 type ConfiguredState string
 
 const (
-	// ConfiguredPending is what is about to be made or changed.
+	// ConfiguredPending means that the object is about to be created or changed.
 	ConfiguredPending ConfiguredState = "Pending"
-	// ConfiguredMade is what has been seen as it was made.
+	// ConfiguredMade means that the object was seen in its desired state.
 	ConfiguredMade ConfiguredState = "Made"
 )
 
-// ZoneAccount is a kind of account that a zone is checked with.
+// ZoneAccount is the kind of account with which a zone is checked.
 // +kubebuilder:validation:Enum=Identity;Manager;Cluster
 type ZoneAccount string
 
@@ -214,8 +199,8 @@ const (
 	ClusterAccount ZoneAccount = "Cluster"
 )
 
-// VSphereDeploymentZone is a failure domain that machines can be put in; its
-// name is what Machine.spec.failureDomain carries.
+// VSphereDeploymentZone is a failure domain in which machines can be placed. Its name is the value of
+// Machine.spec.failureDomain.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -236,11 +221,11 @@ type VSphereDeploymentZone struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the zone is.
+	// spec is the desired state of VSphereDeploymentZone.
 	// +required
 	Spec VSphereDeploymentZoneSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what was found of the zone.
+	// status is the observed state of VSphereDeploymentZone.
 	// +optional
 	Status VSphereDeploymentZoneStatus `json:"status,omitempty,omitzero"`
 }

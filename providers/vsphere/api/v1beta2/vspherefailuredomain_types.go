@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FailureDomainType is the kind of vCenter object that a region or a zone is.
+// FailureDomainType is the kind of vCenter object of a region or zone.
 type FailureDomainType string
 
 const (
@@ -21,42 +21,39 @@ const (
 	DatacenterFailureDomain FailureDomainType = "Datacenter"
 )
 
-// VSphereFailureDomainSpec says what part of a vCenter fails together.
+// VSphereFailureDomainSpec defines the desired state of VSphereFailureDomain.
 type VSphereFailureDomainSpec struct {
-	// region is the larger unit, by its vSphere tag.
+	// region is the larger unit, identified by its vSphere tag.
 	// +required
 	Region FailureDomain `json:"region,omitzero"`
 
-	// zone is the smaller unit, by its vSphere tag.
+	// zone is the smaller unit, identified by its vSphere tag.
 	// +required
 	Zone FailureDomain `json:"zone,omitzero"`
 
-	// topology is where in the inventory the machines of this failure domain
-	// are put.
+	// topology is the part of the inventory in which the machines of this failure domain are placed.
 	// +required
 	Topology Topology `json:"topology,omitzero"`
 
-	// drift is what happens when somebody changes or removes in vCenter what
-	// autoConfigure has made: Report says so in condition AutoConfigured of the
-	// zones and in an event, Repair puts it back. What somebody else has made is
+	// drift is the policy for changes that another client makes in vCenter to what autoConfigure has created: Report reports
+	// them in condition AutoConfigured of the zones and in an event, Repair reverts them. Objects created by other clients are
 	// never changed. Defaults to Report.
 	// +optional
 	Drift DriftPolicy `json:"drift,omitempty"`
 }
 
-// DriftPolicy is what happens when what was made is found changed.
+// DriftPolicy is the policy for drift of what was created.
 // +kubebuilder:validation:Enum=Report;Repair
 type DriftPolicy string
 
 const (
-	// ReportDrift changes nothing.
+	// ReportDrift only reports drift.
 	ReportDrift DriftPolicy = "Report"
-	// RepairDrift puts it back.
+	// RepairDrift reverts drift.
 	RepairDrift DriftPolicy = "Repair"
 )
 
-// FailureDomain is a region or a zone: a vSphere tag, and the kind of object
-// that carries it.
+// FailureDomain is a region or a zone: a vSphere tag, and the kind of object that carries it.
 type FailureDomain struct {
 	// name of the tag.
 	// +required
@@ -75,16 +72,14 @@ type FailureDomain struct {
 	// +kubebuilder:validation:MaxLength=1024
 	TagCategory string `json:"tagCategory,omitempty"`
 
-	// autoConfigure has what is missing made in vCenter: the category, for
-	// objects of the type and with one tag an object, the tag, and its
-	// attachment to the objects. Of a zone that is a HostGroup these are the
-	// hosts of the group. Without it all of them are only verified. What was
-	// made is removed with the last zone that uses it.
+	// autoConfigure creates what is missing in vCenter: the category, for objects of the type and with one tag per object, the
+	// tag, and its attachment to the objects. For a zone of type HostGroup these are the hosts of the group. If omitted, all of
+	// them are only verified. What was created is removed with the last zone that uses it.
 	// +optional
 	AutoConfigure *bool `json:"autoConfigure,omitempty"`
 }
 
-// Topology is a place in the inventory.
+// Topology is a part of the inventory.
 type Topology struct {
 	// datacenter of the failure domain.
 	// +required
@@ -92,8 +87,8 @@ type Topology struct {
 	// +kubebuilder:validation:MaxLength=2048
 	Datacenter string `json:"datacenter,omitempty"`
 
-	// computeCluster of the failure domain. Machines go to its root resource
-	// pool unless the deployment zone names another.
+	// computeCluster of the failure domain. Machines are placed in its root resource pool unless the deployment zone names
+	// another.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
@@ -103,7 +98,7 @@ type Topology struct {
 	// +optional
 	Hosts FailureDomainHosts `json:"hosts,omitempty,omitzero"`
 
-	// networks are names of networks, one for each network card in order.
+	// networks are names of networks, one per network card, in order.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
@@ -111,15 +106,14 @@ type Topology struct {
 	// +kubebuilder:validation:items:MaxLength=2048
 	Networks []string `json:"networks,omitempty"`
 
-	// networkConfigurations are networks and how to configure the cards on
-	// them, one for each network card in order.
+	// networkConfigurations are networks and the configuration of the cards connected to them, one per network card, in order.
 	// +optional
 	// +listType=map
 	// +listMapKey=networkName
 	// +kubebuilder:validation:MaxItems=128
 	NetworkConfigurations []NetworkConfiguration `json:"networkConfigurations,omitempty"`
 
-	// datastore that the machines' files are put on.
+	// datastore on which the machines' files are placed.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
@@ -132,8 +126,8 @@ type Topology struct {
 	Template string `json:"template,omitempty"`
 }
 
-// NetworkConfiguration is a network of a failure domain and how the card on it
-// is configured. What it leaves out is taken from the machine.
+// NetworkConfiguration is a network of a failure domain and the configuration of the card connected to it. Omitted fields are
+// taken from the machine.
 type NetworkConfiguration struct {
 	// networkName is the name or inventory path of the network.
 	// +required
@@ -141,11 +135,11 @@ type NetworkConfiguration struct {
 	// +kubebuilder:validation:MaxLength=2048
 	NetworkName string `json:"networkName,omitempty"`
 
-	// dhcp4 makes the guest ask for an IPv4 address.
+	// dhcp4 enables DHCP for IPv4.
 	// +optional
 	DHCP4 *bool `json:"dhcp4,omitempty"`
 
-	// dhcp6 makes the guest ask for an IPv6 address.
+	// dhcp6 enables DHCP for IPv6.
 	// +optional
 	DHCP6 *bool `json:"dhcp6,omitempty"`
 
@@ -157,7 +151,7 @@ type NetworkConfiguration struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	Nameservers []string `json:"nameservers,omitempty"`
 
-	// searchDomains are searched when a name is resolved.
+	// searchDomains are the DNS search domains.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
@@ -165,59 +159,51 @@ type NetworkConfiguration struct {
 	// +kubebuilder:validation:items:MaxLength=1024
 	SearchDomains []string `json:"searchDomains,omitempty"`
 
-	// dhcp4Overrides tune the DHCP client for IPv4.
+	// dhcp4Overrides configure the DHCP client for IPv4.
 	// +optional
 	DHCP4Overrides *DHCPOverrides `json:"dhcp4Overrides,omitempty"`
 
-	// dhcp6Overrides tune the DHCP client for IPv6.
+	// dhcp6Overrides configure the DHCP client for IPv6.
 	// +optional
 	DHCP6Overrides *DHCPOverrides `json:"dhcp6Overrides,omitempty"`
 
-	// addressesFromPools are pools that an IPAM provider takes addresses of
-	// this card from.
+	// addressesFromPools are the pools from which an IPAM provider allocates addresses for this card.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	AddressesFromPools []IPPoolReference `json:"addressesFromPools,omitempty"`
 }
 
-// FailureDomainHosts are the two DRS groups of a rule that keeps virtual
-// machines on certain hosts. Groups and rule are made by the vSphere
-// administrator, or by autoConfigure.
+// FailureDomainHosts are the two DRS groups of a rule that keeps virtual machines on certain hosts. The groups and the rule are
+// created by the vSphere administrator or by autoConfigure.
 type FailureDomainHosts struct {
-	// vmGroupName is the VM group that machines are added to. With
-	// autoConfigure it may be left out: then it is given a name that no other
-	// management cluster gives.
+	// vmGroupName is the VM group to which machines are added. It may be omitted with autoConfigure, which then sets a name
+	// that is unique to this management cluster.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	VMGroupName string `json:"vmGroupName,omitempty"`
 
-	// hostGroupName is the host group that the rule keeps the VM group on. With
-	// autoConfigure it may be left out, as vmGroupName may.
+	// hostGroupName is the host group on which the rule keeps the VM group. It may be omitted with autoConfigure, like
+	// vmGroupName.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	HostGroupName string `json:"hostGroupName,omitempty"`
 
-	// rule is what the rule must at least be: Must ("must run on hosts in
-	// group") or Should. A "should" rule gives way when the hosts of the group
-	// are full or down, so that machines may run, or be moved, outside of the
-	// failure domain. With Should each machine is put on a host of the group
-	// explicitly, and its VSphereVM says so when it is found elsewhere.
-	// Defaults to Must.
+	// rule is the minimum strictness of the rule: Must ("must run on hosts in group") or Should. A "should" rule is violated
+	// when the hosts of the group are full or down, so that machines may run, or be moved, outside of the failure domain. With
+	// Should each machine is placed on a host of the group explicitly, and its VSphereVM reports when it is found on another
+	// host. Defaults to Must.
 	// +optional
 	Rule HostGroupRule `json:"rule,omitempty"`
 
-	// autoConfigure has what is missing made in vCenter: the VM group, the rule,
-	// and, if hostNames or hostTag say of which hosts, the host group. Without
-	// it all of them are only verified. What was made is removed with the last
-	// zone that uses it.
+	// autoConfigure creates what is missing in vCenter: the VM group, the rule, and, if hostNames or hostTag is set, the host
+	// group. If omitted, all of them are only verified. What was created is removed with the last zone that uses it.
 	// +optional
 	AutoConfigure *bool `json:"autoConfigure,omitempty"`
 
-	// hostNames are the hosts of the compute cluster that a host group made by
-	// autoConfigure has.
+	// hostNames are the hosts of the compute cluster for a host group created by autoConfigure.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=128
@@ -225,9 +211,8 @@ type FailureDomainHosts struct {
 	// +kubebuilder:validation:items:MaxLength=255
 	HostNames []string `json:"hostNames,omitempty"`
 
-	// hostTag is carried by the hosts of the compute cluster that a host group
-	// made by autoConfigure has. It takes the place of hostNames. Hosts that
-	// are given the tag, or lose it, later on join and leave the group.
+	// hostTag is the tag of the hosts of the compute cluster for a host group created by autoConfigure. It replaces hostNames.
+	// Hosts that gain or lose the tag later are added to or removed from the group.
 	// +optional
 	HostTag HostTag `json:"hostTag,omitempty,omitzero"`
 }
@@ -247,25 +232,24 @@ type HostTag struct {
 	Category string `json:"category,omitempty"`
 }
 
-// HostGroupRule is how strictly a VM/host rule must bind.
+// HostGroupRule is the required strictness of a VM/host rule.
 // +kubebuilder:validation:Enum=Must;Should
 type HostGroupRule string
 
 const (
-	// MustRule asks for a rule that vSphere never breaks.
+	// MustRule requires a rule that vSphere never violates.
 	MustRule HostGroupRule = "Must"
-	// ShouldRule is content with a rule that gives way.
+	// ShouldRule accepts a rule that vSphere may violate.
 	ShouldRule HostGroupRule = "Should"
 )
 
-// IsDefined tells whether any group is named.
+// IsDefined reports whether any group is set.
 func (h FailureDomainHosts) IsDefined() bool {
 	return h.VMGroupName != "" || h.HostGroupName != ""
 }
 
-// VSphereFailureDomain is a part of a vCenter that fails together. It is used
-// through the VSphereDeploymentZones that name it, whose status says whether it
-// is as described.
+// VSphereFailureDomain is a part of a vCenter that fails as a unit. It is used through the VSphereDeploymentZones that
+// reference it, whose status reports whether it matches its spec.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -285,7 +269,7 @@ type VSphereFailureDomain struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the failure domain is.
+	// spec is the desired state of VSphereFailureDomain.
 	// +required
 	Spec VSphereFailureDomainSpec `json:"spec,omitempty,omitzero"`
 }

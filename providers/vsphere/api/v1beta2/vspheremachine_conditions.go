@@ -9,48 +9,41 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Condition PlacementReady of a VSphereMachine. While it is false nothing is
-// created anywhere.
+// VSphereMachine's PlacementReady condition and corresponding reasons. Nothing is created while the condition is false.
 const (
-	// VSphereMachinePlacementReadyCondition tells whether it is settled where
-	// the machine goes.
+	// VSphereMachinePlacementReadyCondition is true if the placement of the machine is decided.
 	VSphereMachinePlacementReadyCondition = "PlacementReady"
 
-	// VSphereMachinePlacedReason: it is.
+	// VSphereMachinePlacedReason surfaces when the placement is decided.
 	VSphereMachinePlacedReason = "Placed"
 
-	// VSphereMachineFailureDomainNotReadyReason: the zone is not ready.
+	// VSphereMachineFailureDomainNotReadyReason surfaces when the zone is not ready.
 	VSphereMachineFailureDomainNotReadyReason = "FailureDomainNotReady"
 
-	// VSphereMachineFailureDomainNotNamedReason: a control plane's Machine names
-	// no failure domain, although its cluster has some for control planes.
+	// VSphereMachineFailureDomainNotNamedReason surfaces when a control-plane Machine names no failure domain although its
+	// cluster has failure domains for control planes.
 	VSphereMachineFailureDomainNotNamedReason = faultlinev1.ReasonFailureDomainNotNamed
 )
 
-// Condition VirtualMachineProvisioned of a VSphereMachine. Besides these
-// reasons it has those of the VSphereVM.
+// VSphereMachine's VirtualMachineProvisioned condition and corresponding reasons, in addition to those of the VSphereVM.
 const (
-	// VSphereMachineVirtualMachineProvisionedCondition tells whether the
-	// virtual machine runs and can be reached.
+	// VSphereMachineVirtualMachineProvisionedCondition is true if the virtual machine is running and has its addresses.
 	VSphereMachineVirtualMachineProvisionedCondition = "VirtualMachineProvisioned"
 
-	// VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason:
-	// the cluster's infrastructure is not provisioned yet.
+	// VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason surfaces when the cluster's infrastructure is not
+	// provisioned yet.
 	VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason = clusterv1.WaitingForClusterInfrastructureReadyReason
 
-	// VSphereMachineVirtualMachineWaitingForBootstrapDataReason: there is no
-	// bootstrap data yet.
+	// VSphereMachineVirtualMachineWaitingForBootstrapDataReason surfaces when there is no bootstrap data yet.
 	VSphereMachineVirtualMachineWaitingForBootstrapDataReason = clusterv1.WaitingForBootstrapDataReason
 
-	// VSphereMachineVirtualMachineRemovedReason: the VSphereVM of a machine that
-	// was provisioned has been deleted by somebody else than Cluster API. It is
-	// not made again.
+	// VSphereMachineVirtualMachineRemovedReason surfaces when a client other than Cluster API has deleted the VSphereVM of a
+	// provisioned machine. It is not created again.
 	VSphereMachineVirtualMachineRemovedReason = "Removed"
 
-	// VSphereMachineVirtualMachineProvisionedReason: the machine runs and can
-	// be reached.
+	// VSphereMachineVirtualMachineProvisionedReason surfaces when the virtual machine is running and has its addresses.
 	VSphereMachineVirtualMachineProvisionedReason = clusterv1.ProvisionedReason
 
-	// VSphereMachineVirtualMachineNotProvisionedReason: it does not.
+	// VSphereMachineVirtualMachineNotProvisionedReason surfaces when the virtual machine is not running or has no addresses.
 	VSphereMachineVirtualMachineNotProvisionedReason = clusterv1.NotProvisionedReason
 )

@@ -9,52 +9,47 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// MachineFinalizer keeps a VSphereMachine until its VSphereVM is gone.
+// MachineFinalizer protects a VSphereMachine until its VSphereVM is deleted.
 const MachineFinalizer = "vspheremachine.infrastructure.cluster.x-k8s.io"
 
-// VSphereMachineSpec is the virtual machine that a Machine wants. Where the
-// Machine names a failure domain, that decides where it goes.
+// VSphereMachineSpec defines the desired state of VSphereMachine. If the Machine has a failure domain, that determines the
+// placement.
 type VSphereMachineSpec struct {
 	VirtualMachineCloneSpec `json:",inline"`
 
-	// providerID is vsphere:// and the machine's BIOS UUID. It is set by the
-	// controller.
+	// providerID is vsphere:// followed by the machine's BIOS UUID. It is set by the controller.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	ProviderID string `json:"providerID,omitempty"`
 
-	// powerOffMode is how the machine is powered off before it is deleted.
-	// Defaults to hard.
+	// powerOffMode is the mode in which the machine is powered off before it is deleted. Defaults to hard.
 	// +optional
 	PowerOffMode VirtualMachinePowerOpMode `json:"powerOffMode,omitempty"`
 
-	// guestSoftPowerOffTimeoutSeconds is how long powerOffMode trySoft waits
-	// for the guest. Defaults to 300.
+	// guestSoftPowerOffTimeoutSeconds is how long powerOffMode trySoft waits for the guest, in seconds. Defaults to 300.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	GuestSoftPowerOffTimeoutSeconds int32 `json:"guestSoftPowerOffTimeoutSeconds,omitempty"`
 
-	// naming is how the VSphereVM is named.
+	// naming defines the name of the VSphereVM.
 	// +optional
 	Naming VSphereVMNamingSpec `json:"naming,omitempty,omitzero"`
 }
 
-// VSphereVMNamingSpec is how a VSphereVM, and with it the virtual machine, is
-// named.
+// VSphereVMNamingSpec defines the name of a VSphereVM and of its virtual machine.
 // +kubebuilder:validation:MinProperties=1
 type VSphereVMNamingSpec struct {
-	// template of the name. It is a Go text template with .machine.name, the
-	// name of the Machine, and the functions trimSuffix and trunc. Defaults to
-	// {{ .machine.name }}. The outcome must be a valid object name; it is cut
-	// at 63 characters.
+	// template of the name. It is a Go text template with the variable .machine.name, the name of the Machine, and the
+	// functions trimSuffix and trunc. Defaults to {{ .machine.name }}. The result must be a valid object name; it is truncated
+	// to 63 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Template string `json:"template,omitempty"`
 }
 
-// VSphereMachineStatus is what is known of the machine.
+// VSphereMachineStatus defines the observed state of VSphereMachine.
 // +kubebuilder:validation:MinProperties=1
 type VSphereMachineStatus struct {
 	// conditions of the machine: Ready, PlacementReady,
@@ -65,11 +60,11 @@ type VSphereMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// initialization is how far the first provisioning is.
+	// initialization holds the state of the initial provisioning.
 	// +optional
 	Initialization VSphereMachineInitializationStatus `json:"initialization,omitempty,omitzero"`
 
-	// failureDomain is where the machine is, as found in the inventory.
+	// failureDomain is the failure domain that the machine is in according to the inventory.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -81,22 +76,22 @@ type VSphereMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=128
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// network is what is known of the machine's network cards.
+	// network is the observed state of the machine's network cards.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	Network []NetworkStatus `json:"network,omitempty"`
 
-	// deprecated holds status of older API versions.
+	// deprecated holds the status of older API versions.
 	// +optional
 	Deprecated *MachineDeprecatedStatus `json:"deprecated,omitempty"`
 }
 
-// VSphereMachineInitializationStatus is how far the first provisioning is.
+// VSphereMachineInitializationStatus holds the state of the initial provisioning.
 // +kubebuilder:validation:MinProperties=1
 type VSphereMachineInitializationStatus struct {
-	// provisioned is true once the machine runs and can be reached. It is part
-	// of the Cluster API contract and stays true.
+	// provisioned is true once the machine is running and has its addresses. It is part of the Cluster API contract and stays
+	// true.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
@@ -121,11 +116,11 @@ type VSphereMachine struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the virtual machine that is wanted.
+	// spec is the desired state of VSphereMachine.
 	// +required
 	Spec VSphereMachineSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what is known of the machine.
+	// status is the observed state of VSphereMachine.
 	// +optional
 	Status VSphereMachineStatus `json:"status,omitempty,omitzero"`
 }
@@ -140,7 +135,7 @@ func (m *VSphereMachine) SetConditions(conditions []metav1.Condition) {
 	m.Status.Conditions = conditions
 }
 
-// Machine is the key of the Machine that owns the VSphereMachine, or its own while there is none.
+// Machine returns the key of the Machine that owns the VSphereMachine, or the VSphereMachine's own key while it has no owner.
 func (m *VSphereMachine) Machine() types.NamespacedName {
 	key := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
 	for _, ref := range m.OwnerReferences {
@@ -151,7 +146,7 @@ func (m *VSphereMachine) Machine() types.NamespacedName {
 	return key
 }
 
-// Provisioned reports whether the machine has had a virtual machine that ran.
+// Provisioned reports whether the machine has ever had a running virtual machine.
 func (m *VSphereMachine) Provisioned() bool {
 	return m.Spec.ProviderID != "" || m.Status.Initialization.Provisioned != nil && *m.Status.Initialization.Provisioned
 }

@@ -8,18 +8,17 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// VSphereMachineTemplateSpec is what VSphereMachines are made from.
+// VSphereMachineTemplateSpec defines the desired state of VSphereMachineTemplate.
 type VSphereMachineTemplateSpec struct {
 	// template of the VSphereMachines.
 	// +required
 	Template VSphereMachineTemplateResource `json:"template,omitzero"`
 }
 
-// VSphereMachineTemplateResource is metadata and spec of a VSphereMachine to
-// be.
+// VSphereMachineTemplateResource holds the metadata and spec of the VSphereMachines.
 // +kubebuilder:validation:MinProperties=1
 type VSphereMachineTemplateResource struct {
-	// metadata is labels and annotations to set.
+	// metadata holds the labels and annotations to set.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
@@ -28,8 +27,7 @@ type VSphereMachineTemplateResource struct {
 	Spec VSphereMachineSpec `json:"spec,omitzero"`
 }
 
-// VSphereMachineTemplate is what VSphereMachines of a control plane or of a
-// MachineDeployment are made from.
+// VSphereMachineTemplate is the template for the VSphereMachines of a control plane or of a MachineDeployment.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=vspheremachinetemplates,scope=Namespaced,categories=cluster-api
@@ -44,7 +42,7 @@ type VSphereMachineTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what VSphereMachines are made from.
+	// spec is the desired state of VSphereMachineTemplate.
 	// +optional
 	Spec VSphereMachineTemplateSpec `json:"spec,omitempty,omitzero"`
 }

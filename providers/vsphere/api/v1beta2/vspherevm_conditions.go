@@ -7,231 +7,200 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Condition VirtualMachineProvisioned of a VSphereVM.
+// VSphereVM's VirtualMachineProvisioned condition and corresponding reasons.
 const (
-	// VSphereVMVirtualMachineProvisionedCondition tells whether the virtual
-	// machine runs and has its addresses.
+	// VSphereVMVirtualMachineProvisionedCondition is true if the virtual machine is running and has its addresses.
 	VSphereVMVirtualMachineProvisionedCondition = "VirtualMachineProvisioned"
 
-	// VSphereVMVirtualMachineWaitingForBootstrapDataReason: there is no
-	// bootstrap data yet.
+	// VSphereVMVirtualMachineWaitingForBootstrapDataReason surfaces when there is no bootstrap data yet.
 	VSphereVMVirtualMachineWaitingForBootstrapDataReason = clusterv1.WaitingForBootstrapDataReason
 
-	// VSphereVMVirtualMachineWaitingForStaticIPAllocationReason: a card has
-	// neither an address nor a way to get one.
+	// VSphereVMVirtualMachineWaitingForStaticIPAllocationReason surfaces when a card has no address and no means to get one.
 	VSphereVMVirtualMachineWaitingForStaticIPAllocationReason = "WaitingForStaticIPAllocation"
 
-	// VSphereVMVirtualMachineWaitingForIPAddressReason: an address from a pool
-	// has not come yet, or cannot be used.
+	// VSphereVMVirtualMachineWaitingForIPAddressReason surfaces when an address from a pool is not allocated yet, or is
+	// invalid.
 	VSphereVMVirtualMachineWaitingForIPAddressReason = "WaitingForIPAddress"
 
-	// VSphereVMVirtualMachineWaitingForIPAllocationReason: the guest reports no
-	// address yet.
+	// VSphereVMVirtualMachineWaitingForIPAllocationReason surfaces when the guest reports no address yet.
 	VSphereVMVirtualMachineWaitingForIPAllocationReason = "WaitingForIPAllocation"
 
-	// VSphereVMVirtualMachineWaitingForCloneReason: the clone is under way.
+	// VSphereVMVirtualMachineWaitingForCloneReason surfaces while the clone is in progress.
 	VSphereVMVirtualMachineWaitingForCloneReason = "WaitingForClone"
 
-	// VSphereVMVirtualMachineConfiguringReason: the guest's metadata is being
-	// written.
+	// VSphereVMVirtualMachineConfiguringReason surfaces while the guest's metadata is being written.
 	VSphereVMVirtualMachineConfiguringReason = "Configuring"
 
-	// VSphereVMVirtualMachineWaitingForVMGroupReason: the machine has not
-	// joined the VM group of its failure domain yet.
+	// VSphereVMVirtualMachineWaitingForVMGroupReason surfaces when the machine has not joined the VM group of its failure
+	// domain yet.
 	VSphereVMVirtualMachineWaitingForVMGroupReason = "WaitingForVMGroup"
 
-	// VSphereVMVirtualMachineWaitingForClusterModuleReason: the VSphereCluster
-	// has no cluster module for the machine yet.
+	// VSphereVMVirtualMachineWaitingForClusterModuleReason surfaces when the VSphereCluster has no cluster module for the
+	// machine yet.
 	VSphereVMVirtualMachineWaitingForClusterModuleReason = "WaitingForClusterModule"
 
-	// VSphereVMVirtualMachinePoweringOnReason: the machine is being powered
-	// on.
+	// VSphereVMVirtualMachinePoweringOnReason surfaces while the machine is being powered on.
 	VSphereVMVirtualMachinePoweringOnReason = "PoweringOn"
 
-	// VSphereVMVirtualMachineProvisionedReason: the machine runs and has its
-	// addresses.
+	// VSphereVMVirtualMachineProvisionedReason surfaces when the machine is running and has its addresses.
 	VSphereVMVirtualMachineProvisionedReason = clusterv1.ProvisionedReason
 
-	// VSphereVMVirtualMachineNotProvisionedReason: it does not.
+	// VSphereVMVirtualMachineNotProvisionedReason surfaces when the machine is not running or has no addresses.
 	VSphereVMVirtualMachineNotProvisionedReason = clusterv1.NotProvisionedReason
 
-	// VSphereVMVirtualMachineTaskFailedReason: a task failed in vCenter; it is
-	// tried again at status.retryAfter.
+	// VSphereVMVirtualMachineTaskFailedReason surfaces when a task has failed in vCenter; it is retried at status.retryAfter.
 	VSphereVMVirtualMachineTaskFailedReason = "TaskFailed"
 
-	// VSphereVMVirtualMachineNotFoundByBIOSUUIDReason: the machine was there
-	// and is gone. It is not made again.
+	// VSphereVMVirtualMachineNotFoundByBIOSUUIDReason surfaces when a machine that existed is not found any more. It is not
+	// created again.
 	VSphereVMVirtualMachineNotFoundByBIOSUUIDReason = "NotFoundByBIOSUUID"
 
-	// VSphereVMVirtualMachineAmbiguousReason: several virtual machines may be the
-	// VSphereVM's, and nothing tells which is. None is touched.
+	// VSphereVMVirtualMachineAmbiguousReason surfaces when several virtual machines match the VSphereVM equally. None of them
+	// is changed.
 	VSphereVMVirtualMachineAmbiguousReason = "Ambiguous"
 
-	// VSphereVMVirtualMachineNotIdentifiedReason: a virtual machine has the BIOS
-	// UUID or the reference, but nothing shows that it is the VSphereVM's. It is
-	// left alone.
+	// VSphereVMVirtualMachineNotIdentifiedReason surfaces when a virtual machine has the BIOS UUID or the reference, but there
+	// is no evidence that it belongs to the VSphereVM. It is not changed.
 	VSphereVMVirtualMachineNotIdentifiedReason = "NotIdentified"
 
-	// VSphereVMVirtualMachineNotVisibleReason: vCenter has the machine but does
-	// not show it to the account.
+	// VSphereVMVirtualMachineNotVisibleReason surfaces when vCenter has the machine but the account cannot see it.
 	VSphereVMVirtualMachineNotVisibleReason = "NotVisible"
 
-	// VSphereVMVirtualMachineNameConflictReason: another virtual machine has
-	// the name in the folder. It is left alone.
+	// VSphereVMVirtualMachineNameConflictReason surfaces when another virtual machine in the folder has the name. It is not
+	// changed.
 	VSphereVMVirtualMachineNameConflictReason = "NameConflict"
 
-	// VSphereVMVirtualMachineTemplateNotFoundReason: the template does not
-	// exist, or there are several of the name.
+	// VSphereVMVirtualMachineTemplateNotFoundReason surfaces when the template does not exist or is ambiguous.
 	VSphereVMVirtualMachineTemplateNotFoundReason = "TemplateNotFound"
 
-	// VSphereVMVirtualMachineSnapshotNotFoundReason: the template has no
-	// snapshot of that name.
+	// VSphereVMVirtualMachineSnapshotNotFoundReason surfaces when the template does not have the named snapshot.
 	VSphereVMVirtualMachineSnapshotNotFoundReason = "SnapshotNotFound"
 
-	// VSphereVMVirtualMachineDatacenterNotFoundReason: the datacenter does not
-	// exist.
+	// VSphereVMVirtualMachineDatacenterNotFoundReason surfaces when the datacenter does not exist.
 	VSphereVMVirtualMachineDatacenterNotFoundReason = DatacenterNotFoundReason
 
-	// VSphereVMVirtualMachineComputeClusterNotFoundReason: the compute cluster
-	// does not exist.
+	// VSphereVMVirtualMachineComputeClusterNotFoundReason surfaces when the compute cluster does not exist.
 	VSphereVMVirtualMachineComputeClusterNotFoundReason = ComputeClusterNotFoundReason
 
-	// VSphereVMVirtualMachineResourcePoolNotFoundReason: the resource pool does
-	// not exist, or cannot be told among several.
+	// VSphereVMVirtualMachineResourcePoolNotFoundReason surfaces when the resource pool does not exist or is ambiguous.
 	VSphereVMVirtualMachineResourcePoolNotFoundReason = ResourcePoolNotFoundReason
 
-	// VSphereVMVirtualMachineFolderNotFoundReason: the folder does not exist.
+	// VSphereVMVirtualMachineFolderNotFoundReason surfaces when the folder does not exist.
 	VSphereVMVirtualMachineFolderNotFoundReason = FolderNotFoundReason
 
-	// VSphereVMVirtualMachineDatastoreNotFoundReason: the datastore does not
-	// exist, or cannot be told among several.
+	// VSphereVMVirtualMachineDatastoreNotFoundReason surfaces when the datastore does not exist or is ambiguous.
 	VSphereVMVirtualMachineDatastoreNotFoundReason = DatastoreNotFoundReason
 
-	// VSphereVMVirtualMachineNetworkNotFoundReason: a network does not exist.
+	// VSphereVMVirtualMachineNetworkNotFoundReason surfaces when a network does not exist.
 	VSphereVMVirtualMachineNetworkNotFoundReason = NetworkNotFoundReason
 
-	// VSphereVMVirtualMachineTagNotFoundReason: a tag of tagIDs does not exist.
+	// VSphereVMVirtualMachineTagNotFoundReason surfaces when a tag of tagIDs does not exist.
 	VSphereVMVirtualMachineTagNotFoundReason = "TagNotFound"
 
-	// VSphereVMVirtualMachineTagRefusedReason: vCenter does not attach a tag of
-	// tagIDs to the machine, for the rules of its category.
+	// VSphereVMVirtualMachineTagRefusedReason surfaces when vCenter rejects attaching a tag of tagIDs because of the rules of
+	// its category.
 	VSphereVMVirtualMachineTagRefusedReason = "TagRefused"
 
-	// VSphereVMVirtualMachinePrivilegeMissingReason: the account lacks a
-	// privilege.
+	// VSphereVMVirtualMachinePrivilegeMissingReason surfaces when the account lacks a privilege.
 	VSphereVMVirtualMachinePrivilegeMissingReason = PrivilegeMissingReason
 
-	// VSphereVMVirtualMachineVMGroupNotFoundReason: the compute cluster has no
-	// VM group of that name.
+	// VSphereVMVirtualMachineVMGroupNotFoundReason surfaces when the compute cluster does not have the VM group.
 	VSphereVMVirtualMachineVMGroupNotFoundReason = "VMGroupNotFound"
 
-	// VSphereVMVirtualMachineOutsideHostGroupReason: the machine is not powered
-	// on, because it would run on a host outside of its failure domain.
+	// VSphereVMVirtualMachineOutsideHostGroupReason surfaces when the machine is not powered on because it would run on a host
+	// outside of its failure domain.
 	VSphereVMVirtualMachineOutsideHostGroupReason = "OutsideHostGroup"
 
-	// VSphereVMVirtualMachineNoUsableHostReason: no host of the host group can
-	// take the machine.
+	// VSphereVMVirtualMachineNoUsableHostReason surfaces when no host of the host group can run the machine.
 	VSphereVMVirtualMachineNoUsableHostReason = "NoUsableHost"
 
-	// VSphereVMVirtualMachineStoragePolicyNotFoundReason: vCenter has no
-	// storage policy of the name, or shows the account none.
+	// VSphereVMVirtualMachineStoragePolicyNotFoundReason surfaces when vCenter does not have the storage policy, or the account
+	// cannot see it.
 	VSphereVMVirtualMachineStoragePolicyNotFoundReason = "StoragePolicyNotFound"
 
-	// VSphereVMVirtualMachineNoCompatibleDatastoreReason: the storage policy
-	// has no datastore that the machine can use, or not the one that is named.
+	// VSphereVMVirtualMachineNoCompatibleDatastoreReason surfaces when no datastore that the machine can use, or not the named
+	// one, is compatible with the storage policy.
 	VSphereVMVirtualMachineNoCompatibleDatastoreReason = "NoCompatibleDatastore"
 
-	// VSphereVMVirtualMachineKeyProviderMissingReason: the machine shall be
-	// encrypted, and vCenter has no key provider, or one that makes no keys.
+	// VSphereVMVirtualMachineKeyProviderMissingReason surfaces when the machine must be encrypted and vCenter has no key
+	// provider, or one that creates no keys.
 	VSphereVMVirtualMachineKeyProviderMissingReason = "KeyProviderMissing"
 
-	// VSphereVMVirtualMachineKeyNotFoundReason: vCenter has neither a key nor
-	// a key provider of the name.
+	// VSphereVMVirtualMachineKeyNotFoundReason surfaces when vCenter has neither a key nor a key provider with the name.
 	VSphereVMVirtualMachineKeyNotFoundReason = "KeyNotFound"
 
-	// VSphereVMVirtualMachineInvalidSpecReason: vCenter would refuse the spec,
-	// such as a disk smaller than the template's.
+	// VSphereVMVirtualMachineInvalidSpecReason surfaces when vCenter would reject the spec, for example a disk smaller than the
+	// template's.
 	VSphereVMVirtualMachineInvalidSpecReason = "InvalidSpec"
 
-	// VSphereVMVirtualMachineDeletingReason: the machine is being deleted.
+	// VSphereVMVirtualMachineDeletingReason surfaces when the machine is being deleted.
 	VSphereVMVirtualMachineDeletingReason = clusterv1.DeletingReason
 
-	// VSphereVMVirtualMachineWaitingForHostReason: vCenter has lost the host of the
-	// machine, so that it can neither be switched nor destroyed.
+	// VSphereVMVirtualMachineWaitingForHostReason surfaces when the machine's host is disconnected from vCenter, so that the
+	// machine can be neither powered on or off nor destroyed.
 	VSphereVMVirtualMachineWaitingForHostReason = "WaitingForHost"
 
-	// VSphereVMVirtualMachineUnmanageableReason: the machine is orphaned,
-	// inaccessible or invalid in vCenter, which does not end by itself.
+	// VSphereVMVirtualMachineUnmanageableReason surfaces when the machine is orphaned, inaccessible or invalid in vCenter,
+	// which needs a fix by the user.
 	VSphereVMVirtualMachineUnmanageableReason = "Unmanageable"
 )
 
-// Condition VCenterAvailable of a VSphereVM. See also the reasons that several
-// kinds have.
+// VSphereVM's VCenterAvailable condition. See also the reasons shared by several kinds.
 const (
-	// VSphereVMVCenterAvailableCondition tells whether the vCenter can be used
-	// with the cluster's credentials.
+	// VSphereVMVCenterAvailableCondition is true if the vCenter can be used with the cluster's credentials.
 	VSphereVMVCenterAvailableCondition = "VCenterAvailable"
 )
 
-// Condition InFailureDomain of a VSphereVM. It says where the machine runs and
-// takes no part in Ready: a machine that runs in the wrong place does run.
+// VSphereVM's InFailureDomain condition and corresponding reasons. The condition is not part of Ready: a machine in the wrong
+// failure domain is running nevertheless.
 const (
-	// VSphereVMInFailureDomainCondition tells whether the machine runs in the
-	// failure domain that it was put in.
+	// VSphereVMInFailureDomainCondition is true if the machine runs in the failure domain in which it was placed.
 	VSphereVMInFailureDomainCondition = "InFailureDomain"
 
-	// VSphereVMInFailureDomainReason: it does.
+	// VSphereVMInFailureDomainReason surfaces when the machine runs in its failure domain.
 	VSphereVMInFailureDomainReason = "InFailureDomain"
 
-	// VSphereVMOutsideFailureDomainReason: it runs elsewhere.
+	// VSphereVMOutsideFailureDomainReason surfaces when the machine runs outside of its failure domain.
 	VSphereVMOutsideFailureDomainReason = "OutsideFailureDomain"
 )
 
-// Condition VMGroupJoined of a VSphereVM that is to be in a VM group. It is not
-// part of Ready: a machine that runs is not worse for the loss of its group,
-// but DRS may move it to a host of another failure domain.
+// VSphereVM's VMGroupJoined condition and corresponding reasons, for a VSphereVM that must be in a VM group. The condition is
+// not part of Ready: a running machine works without its group, but DRS may move it to a host of another failure domain.
 const (
-	// VSphereVMVMGroupJoinedCondition tells whether the machine is in the VM
-	// group of its failure domain.
+	// VSphereVMVMGroupJoinedCondition is true if the machine is in the VM group of its failure domain.
 	VSphereVMVMGroupJoinedCondition = "VMGroupJoined"
 
-	// VSphereVMVMGroupJoinedReason: it is.
+	// VSphereVMVMGroupJoinedReason surfaces when the machine is in the VM group.
 	VSphereVMVMGroupJoinedReason = "Joined"
 
-	// VSphereVMVMGroupNotFoundReason: the compute cluster has no VM group of
-	// that name.
+	// VSphereVMVMGroupNotFoundReason surfaces when the compute cluster does not have the VM group.
 	VSphereVMVMGroupNotFoundReason = VSphereVMVirtualMachineVMGroupNotFoundReason
 
-	// VSphereVMVMGroupNotJoinedReason: vCenter does not put it in.
+	// VSphereVMVMGroupNotJoinedReason surfaces when vCenter rejects adding the machine to the VM group.
 	VSphereVMVMGroupNotJoinedReason = "NotJoined"
 )
 
-// Condition GuestSoftPowerOffSucceeded of a VSphereVM.
+// VSphereVM's GuestSoftPowerOffSucceeded condition and corresponding reasons.
 const (
-	// VSphereVMGuestSoftPowerOffSucceededCondition tells how shutting down the
-	// guest went.
+	// VSphereVMGuestSoftPowerOffSucceededCondition reports the state of shutting down the guest.
 	VSphereVMGuestSoftPowerOffSucceededCondition = "GuestSoftPowerOffSucceeded"
 
-	// VSphereVMGuestSoftPowerOffInProgressReason: the guest was asked.
+	// VSphereVMGuestSoftPowerOffInProgressReason surfaces after the guest was requested to shut down.
 	VSphereVMGuestSoftPowerOffInProgressReason = "InProgress"
 )
 
-// Condition IPAddressClaimsFulfilled of a VSphereVM whose cards have addresses
-// from pools. Of a machine that runs it says whether its addresses are still
-// kept for it; it takes no part in Ready.
+// VSphereVM's IPAddressClaimsFulfilled condition and corresponding reasons, for a VSphereVM with addresses from pools. For a
+// running machine it reports whether its addresses are still allocated to it. It is not part of Ready.
 const (
-	// VSphereVMIPAddressClaimsFulfilledCondition tells whether all addresses
-	// from pools have come.
+	// VSphereVMIPAddressClaimsFulfilledCondition is true if all addresses from pools are allocated.
 	VSphereVMIPAddressClaimsFulfilledCondition = "IPAddressClaimsFulfilled"
 
-	// VSphereVMIPAddressClaimsFulfilledReason: they have.
+	// VSphereVMIPAddressClaimsFulfilledReason surfaces when all addresses are allocated.
 	VSphereVMIPAddressClaimsFulfilledReason = "Fulfilled"
 
-	// VSphereVMIPAddressClaimsWaitingForIPAddressReason: a claim has no address
-	// yet.
+	// VSphereVMIPAddressClaimsWaitingForIPAddressReason surfaces when a claim has no address yet.
 	VSphereVMIPAddressClaimsWaitingForIPAddressReason = "WaitingForIPAddress"
 
-	// VSphereVMIPAddressClaimsNotFulfilledReason: a claim gets none, or one that
-	// cannot be used.
+	// VSphereVMIPAddressClaimsNotFulfilledReason surfaces when a claim cannot get an address, or its address is invalid.
 	VSphereVMIPAddressClaimsNotFulfilledReason = "NotFulfilled"
 )

@@ -3,33 +3,29 @@
 
 package v1beta2
 
-// Reasons of condition VirtualMachineProvisioned of a VSphereVM that concern
-// its hardware.
+// Reasons of VSphereVM's VirtualMachineProvisioned condition for its hardware.
 const (
-	// VSphereVMVirtualMachineUpgradingHardwareReason: the machine is being
-	// upgraded to spec.hardwareVersion.
+	// VSphereVMVirtualMachineUpgradingHardwareReason surfaces while the machine is being upgraded to spec.hardwareVersion.
 	VSphereVMVirtualMachineUpgradingHardwareReason = "UpgradingHardware"
 
-	// VSphereVMVirtualMachineHardwareVersionNotSupportedReason: vCenter does not
-	// upgrade the machine to spec.hardwareVersion.
+	// VSphereVMVirtualMachineHardwareVersionNotSupportedReason surfaces when vCenter rejects the upgrade to
+	// spec.hardwareVersion.
 	VSphereVMVirtualMachineHardwareVersionNotSupportedReason = "HardwareVersionNotSupported"
 
-	// VSphereVMVirtualMachineAddingPCIDevicesReason: the devices of
-	// spec.pciDevices are being added.
+	// VSphereVMVirtualMachineAddingPCIDevicesReason surfaces while the devices of spec.pciDevices are being added.
 	VSphereVMVirtualMachineAddingPCIDevicesReason = "AddingPCIDevices"
 
-	// VSphereVMVirtualMachinePCIDevicesUnavailableReason: no host has the devices
-	// of spec.pciDevices free.
+	// VSphereVMVirtualMachinePCIDevicesUnavailableReason surfaces when no host has the devices of spec.pciDevices available.
 	VSphereVMVirtualMachinePCIDevicesUnavailableReason = "PCIDevicesUnavailable"
 )
 
-// Condition PCIDevicesDetached of a VSphereVM. It is not part of Ready: a
-// machine runs without its devices, though not as it was meant to.
+// VSphereVM's PCIDevicesDetached condition and corresponding reasons. The condition is not part of Ready: a machine can run
+// without its devices.
 const (
-	// VSphereVMPCIDevicesDetachedCondition is False as long as a machine that
-	// runs lacks devices of spec.pciDevices, and absent otherwise.
+	// VSphereVMPCIDevicesDetachedCondition is False while a running machine lacks devices of spec.pciDevices, and absent
+	// otherwise.
 	VSphereVMPCIDevicesDetachedCondition = "PCIDevicesDetached"
 
-	// VSphereVMPCIDevicesDetachedNotFoundReason: the machine lacks devices.
+	// VSphereVMPCIDevicesDetachedNotFoundReason surfaces when the machine lacks devices.
 	VSphereVMPCIDevicesDetachedNotFoundReason = "NotFound"
 )

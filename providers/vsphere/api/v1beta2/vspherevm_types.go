@@ -8,53 +8,46 @@ import (
 )
 
 const (
-	// VMFinalizer keeps a VSphereVM until its virtual machine is gone.
+	// VMFinalizer protects a VSphereVM until its virtual machine is deleted.
 	VMFinalizer = "vspherevm.infrastructure.cluster.x-k8s.io"
 
-	// IPAddressClaimFinalizer keeps an IPAddressClaim while a virtual machine
-	// uses its address.
+	// IPAddressClaimFinalizer protects an IPAddressClaim while a virtual machine uses its address.
 	IPAddressClaimFinalizer = "vspherevm.infrastructure.cluster.x-k8s.io/ip-claim-protection"
 
-	// GuestSoftPowerOffDefaultTimeoutSeconds is how long powerOffMode trySoft
-	// waits for the guest when the spec does not say.
+	// GuestSoftPowerOffDefaultTimeoutSeconds is the default timeout of powerOffMode trySoft, in seconds.
 	GuestSoftPowerOffDefaultTimeoutSeconds = 5 * 60
 )
 
-// VSphereVMSpec is one virtual machine, with everything decided: what the
-// VSphereMachine, its failure domain and its cluster said is already merged.
+// VSphereVMSpec defines the desired state of VSphereVM, merged from the VSphereMachine, its failure domain and its cluster.
 type VSphereVMSpec struct {
 	VirtualMachineCloneSpec `json:",inline"`
 
-	// placement is what the machine's failure domain decided. It is taken once,
-	// when the VSphereVM is created, so that later changes of the domain leave
-	// the machine alone.
+	// placement is the placement by the machine's failure domain. It is set once, when the VSphereVM is created, so that later
+	// changes to the domain do not affect the machine.
 	// +optional
 	Placement VSphereVMPlacement `json:"placement,omitempty,omitzero"`
 
-	// bootstrapRef names the Secret with the bootstrap data.
+	// bootstrapRef references the Secret with the bootstrap data.
 	// +optional
 	BootstrapRef VSphereVMBootstrapReference `json:"bootstrapRef,omitempty,omitzero"`
 
-	// biosUUID of the virtual machine. It is set by the controller once the
-	// machine is ready.
+	// biosUUID of the virtual machine. It is set by the controller once the machine is ready.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	BiosUUID string `json:"biosUUID,omitempty"`
 
-	// powerOffMode is how the machine is powered off before it is deleted.
-	// Defaults to hard.
+	// powerOffMode is the mode in which the machine is powered off before it is deleted. Defaults to hard.
 	// +optional
 	PowerOffMode VirtualMachinePowerOpMode `json:"powerOffMode,omitempty"`
 
-	// guestSoftPowerOffTimeoutSeconds is how long powerOffMode trySoft waits
-	// for the guest. Defaults to 300.
+	// guestSoftPowerOffTimeoutSeconds is how long powerOffMode trySoft waits for the guest, in seconds. Defaults to 300.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	GuestSoftPowerOffTimeoutSeconds int32 `json:"guestSoftPowerOffTimeoutSeconds,omitempty"`
 }
 
-// VSphereVMPlacement is what a failure domain decided for one virtual machine.
+// VSphereVMPlacement is the placement of a virtual machine by its failure domain.
 // +kubebuilder:validation:MinProperties=1
 type VSphereVMPlacement struct {
 	// failureDomain is the name of the VSphereDeploymentZone.
@@ -63,33 +56,31 @@ type VSphereVMPlacement struct {
 	// +kubebuilder:validation:MaxLength=253
 	FailureDomain string `json:"failureDomain,omitempty"`
 
-	// computeCluster that the machine must run on.
+	// computeCluster on which the machine must run.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	ComputeCluster string `json:"computeCluster,omitempty"`
 
-	// vmGroupName is the VM group that the machine joins before it is powered
-	// on.
+	// vmGroupName is the VM group that the machine joins before it is powered on.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	VMGroupName string `json:"vmGroupName,omitempty"`
 
-	// hostGroupName is the host group that the VM group is kept on.
+	// hostGroupName is the host group on which the VM group is kept.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	HostGroupName string `json:"hostGroupName,omitempty"`
 
-	// machineResourcePool tells that spec.resourcePool is the VSphereMachine's,
-	// because the failure domain names none. Where computeCluster has no such
-	// pool its root pool is used.
+	// machineResourcePool is true if spec.resourcePool comes from the VSphereMachine, because the failure domain names none. If
+	// computeCluster does not have that pool, its root pool is used.
 	// +optional
 	MachineResourcePool *bool `json:"machineResourcePool,omitempty"`
 }
 
-// VSphereVMBootstrapReference names a Secret in the namespace of the VSphereVM.
+// VSphereVMBootstrapReference references a Secret in the namespace of the VSphereVM.
 type VSphereVMBootstrapReference struct {
 	// name of the Secret.
 	// +required
@@ -98,13 +89,13 @@ type VSphereVMBootstrapReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// TaskOperation is what a task in vCenter is to do with a virtual machine.
+// TaskOperation is the operation of a task in vCenter on a virtual machine.
 // +kubebuilder:validation:Enum=clone;configure;powerOn;powerOff;destroy;upgradeHardware;addDevices
 type TaskOperation string
 
 // Operations of tasks.
 const (
-	// CloneOperation makes the machine.
+	// CloneOperation creates the machine.
 	CloneOperation TaskOperation = "clone"
 
 	// ConfigureOperation changes its settings.
@@ -119,14 +110,14 @@ const (
 	// DestroyOperation deletes it with its disks.
 	DestroyOperation TaskOperation = "destroy"
 
-	// UpgradeHardwareOperation gives it a newer virtual hardware.
+	// UpgradeHardwareOperation upgrades its virtual hardware.
 	UpgradeHardwareOperation TaskOperation = "upgradeHardware"
 
 	// AddDevicesOperation adds host devices to it.
 	AddDevicesOperation TaskOperation = "addDevices"
 )
 
-// VSphereVMStatus is what is known of the virtual machine.
+// VSphereVMStatus defines the observed state of VSphereVM.
 // +kubebuilder:validation:MinProperties=1
 type VSphereVMStatus struct {
 	// conditions of the virtual machine: Ready, VirtualMachineProvisioned,
@@ -144,13 +135,13 @@ type VSphereVMStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Host string `json:"host,omitempty"`
 
-	// failureDomain is where the machine is, as found in the inventory.
+	// failureDomain is the failure domain that the machine is in according to the inventory.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	FailureDomain *string `json:"failureDomain,omitempty"`
 
-	// ready tells whether the machine runs and has its addresses.
+	// ready is true if the machine is running and has its addresses.
 	// +optional
 	Ready *bool `json:"ready,omitempty"`
 
@@ -162,7 +153,7 @@ type VSphereVMStatus struct {
 	// +kubebuilder:validation:items:MaxLength=39
 	Addresses []string `json:"addresses,omitempty"`
 
-	// cloneMode is how the machine was cloned.
+	// cloneMode is the mode in which the machine was cloned.
 	// +optional
 	CloneMode CloneMode `json:"cloneMode,omitempty"`
 
@@ -172,28 +163,27 @@ type VSphereVMStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Snapshot string `json:"snapshot,omitempty"`
 
-	// retryAfter is when a failed task is tried again.
+	// retryAfter is when a failed task is retried.
 	// +optional
 	RetryAfter metav1.Time `json:"retryAfter,omitempty,omitzero"`
 
-	// taskRef is the task that is under way in vCenter.
+	// taskRef is the running task in vCenter.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	TaskRef string `json:"taskRef,omitempty"`
 
-	// taskOperation is what that task is to do.
+	// taskOperation is the operation of that task.
 	// +optional
 	TaskOperation TaskOperation `json:"taskOperation,omitempty"`
 
-	// templateRef is the managed object reference of the template that the
-	// machine was, or is being, cloned from.
+	// templateRef is the managed object reference of the template from which the machine was, or is being, cloned.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	TemplateRef string `json:"templateRef,omitempty"`
 
-	// network is what is known of the machine's network cards.
+	// network is the observed state of the machine's network cards.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
@@ -210,13 +200,12 @@ type VSphereVMStatus struct {
 	// +kubebuilder:validation:MaxLength=2048
 	VMRef string `json:"vmRef,omitempty"`
 
-	// deprecated holds status of older API versions.
+	// deprecated holds the status of older API versions.
 	// +optional
 	Deprecated *MachineDeprecatedStatus `json:"deprecated,omitempty"`
 }
 
-// VSphereVM is one virtual machine in a vCenter. It is made by the controller
-// of VSphereMachine.
+// VSphereVM is a virtual machine in a vCenter. It is created by the controller of VSphereMachine.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=vspherevms,scope=Namespaced,categories=cluster-api
@@ -237,11 +226,11 @@ type VSphereVM struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the virtual machine that is wanted.
+	// spec is the desired state of VSphereVM.
 	// +required
 	Spec VSphereVMSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what is known of the virtual machine.
+	// status is the observed state of VSphereVM.
 	// +optional
 	Status VSphereVMStatus `json:"status,omitempty,omitzero"`
 }
@@ -256,8 +245,8 @@ func (v *VSphereVM) SetConditions(conditions []metav1.Condition) {
 	v.Status.Conditions = conditions
 }
 
-// InService reports whether the virtual machine was provisioned and is not
-// being deleted: it runs on whether its vCenter can be seen or not.
+// InService reports whether the virtual machine was provisioned and is not being deleted: it keeps running even if its vCenter
+// is unavailable.
 func (v *VSphereVM) InService() bool {
 	return v.Spec.BiosUUID != "" && v.DeletionTimestamp.IsZero()
 }
