@@ -9,8 +9,7 @@ import (
 
 // NetworkSpec defines the network of a virtual machine.
 type NetworkSpec struct {
-	// devices are the machine's network cards, in order. They replace the
-	// template's.
+	// devices are the machine's network cards, in order. They replace the template's.
 	// +required
 	Devices []NetworkDeviceSpec `json:"devices"`
 
@@ -18,16 +17,15 @@ type NetworkSpec struct {
 	// +optional
 	Routes []NetworkRouteSpec `json:"routes,omitempty"`
 
-	// preferredAPIServerCidr was which of the machine's addresses its API server
-	// announces. Nothing acts on it, and v1beta2 does not have it.
+	// preferredAPIServerCidr selected which of the machine's addresses its API server advertises. It is ignored, and v1beta2
+	// does not have it.
 	// +optional
 	PreferredAPIServerCIDR string `json:"preferredAPIServerCidr,omitempty"`
 }
 
 // NetworkDeviceSpec defines a network card and its configuration in the guest.
 type NetworkDeviceSpec struct {
-	// networkName is the name or inventory path of the network that the card
-	// is connected to.
+	// networkName is the name or inventory path of the network that the card is connected to.
 	// +required
 	NetworkName string `json:"networkName"`
 
@@ -92,7 +90,7 @@ type NetworkDeviceSpec struct {
 	SkipIPAllocation *bool `json:"skipIPAllocation,omitempty"`
 }
 
-// DHCPOverrides tune the guest's DHCP client, in the words of netplan.
+// DHCPOverrides configure the guest's DHCP client, in the terms of netplan.
 type DHCPOverrides struct {
 	// hostname to send instead of the machine's.
 	// +optional

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// V1Beta2Status is the conditions that v1beta2 shows.
+// V1Beta2Status holds the v1beta2 conditions.
 type V1Beta2Status struct {
 	// conditions of the object, in the format of v1beta2.
 	// +optional

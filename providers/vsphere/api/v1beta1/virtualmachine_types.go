@@ -7,8 +7,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// CloneMode is how a virtual machine is cloned from its template: fullClone or
-// linkedClone.
+// CloneMode is the mode in which a virtual machine is cloned from its template: fullClone or linkedClone.
 type CloneMode string
 
 // VirtualMachineCloneSpec defines the template, placement and hardware of a virtual machine. Fields that name an inventory
@@ -19,8 +18,7 @@ type VirtualMachineCloneSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	Template string `json:"template"`
 
-	// cloneMode is how to clone. Unless it is fullClone a linked clone is made
-	// when the template has a snapshot.
+	// cloneMode is the clone mode. Unless it is fullClone, a linked clone is created if the template has a snapshot.
 	// +optional
 	CloneMode CloneMode `json:"cloneMode,omitempty"`
 
@@ -32,8 +30,7 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	Server string `json:"server,omitempty"`
 
-	// thumbprint is the SHA-1 or SHA-256 fingerprint of the vCenter's
-	// certificate, hexadecimal pairs separated by colons.
+	// thumbprint is the SHA-1 or SHA-256 fingerprint of the vCenter's certificate, as hexadecimal pairs separated by colons.
 	// +optional
 	Thumbprint string `json:"thumbprint,omitempty"`
 
@@ -66,8 +63,7 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	NumCPUs int32 `json:"numCPUs,omitempty"`
 
-	// numCoresPerSocket is over how many cores a socket the processors are
-	// spread.
+	// numCoresPerSocket is the number of cores per socket.
 	// +optional
 	NumCoresPerSocket *int32 `json:"numCoresPerSocket,omitempty"`
 
@@ -75,7 +71,7 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	Resources infrav1.VirtualMachineResources `json:"resources,omitempty,omitzero"`
 
-	// memoryMiB is the size of the memory.
+	// memoryMiB is the memory size in MiB.
 	// +optional
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
 
@@ -84,8 +80,7 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	DiskGiB int32 `json:"diskGiB,omitempty"`
 
-	// additionalDisksGiB are the sizes of the template's further disks, in
-	// the template's order.
+	// additionalDisksGiB are the sizes of the template's other disks in GiB, in the template's order.
 	// +optional
 	AdditionalDisksGiB []int32 `json:"additionalDisksGiB,omitempty"`
 
@@ -128,7 +123,7 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	MigrateEncryption infrav1.MigrateEncryption `json:"migrateEncryption,omitempty"`
 
-	// cryptoKeyID is the key that the machine's files are encrypted with.
+	// cryptoKeyID is the encryption key of the machine's files.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128

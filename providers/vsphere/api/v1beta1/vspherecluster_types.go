@@ -14,8 +14,7 @@ type VSphereClusterSpec struct {
 	// +optional
 	Server string `json:"server,omitempty"`
 
-	// thumbprint is the SHA-1 or SHA-256 fingerprint of the vCenter's
-	// certificate, hexadecimal pairs separated by colons.
+	// thumbprint is the SHA-1 or SHA-256 fingerprint of the vCenter's certificate, as hexadecimal pairs separated by colons.
 	// +optional
 	Thumbprint string `json:"thumbprint,omitempty"`
 
@@ -27,18 +26,16 @@ type VSphereClusterSpec struct {
 	// +optional
 	IdentityRef *VSphereIdentityReference `json:"identityRef,omitempty"`
 
-	// clusterModules are vCenter cluster modules that keep machines on
-	// different hosts.
+	// clusterModules are vCenter cluster modules that keep machines on different hosts.
 	// +optional
 	ClusterModules []ClusterModule `json:"clusterModules,omitempty"`
 
-	// disableClusterModule turns cluster modules off.
+	// disableClusterModule disables cluster modules.
 	// +optional
 	DisableClusterModule *bool `json:"disableClusterModule,omitempty"`
 
-	// failureDomainSelector selects the VSphereDeploymentZones, by their
-	// labels, that machines may be put in. An empty one selects all. Without it
-	// there are no failure domains.
+	// failureDomainSelector selects the VSphereDeploymentZones in which machines may be placed, by their labels. An empty
+	// selector selects all of them. If omitted, the cluster has no failure domains.
 	// +optional
 	FailureDomainSelector *metav1.LabelSelector `json:"failureDomainSelector,omitempty"`
 }
@@ -79,7 +76,7 @@ type VSphereClusterStatus struct {
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"` //nolint:staticcheck // v1beta2 has them as deprecated
 
-	// failureDomains that machines may be put in, by name.
+	// failureDomains in which machines may be placed, by name.
 	// +optional
 	FailureDomains map[string]FailureDomainStatus `json:"failureDomains,omitempty"`
 
@@ -87,14 +84,14 @@ type VSphereClusterStatus struct {
 	// +optional
 	VCenterVersion string `json:"vCenterVersion,omitempty"`
 
-	// v1beta2 is what v1beta2 shows in its status.
+	// v1beta2 holds the status fields that v1beta2 has.
 	// +optional
 	V1Beta2 *V1Beta2Status `json:"v1beta2,omitempty"`
 }
 
-// FailureDomainStatus is a failure domain that machines may be put in.
+// FailureDomainStatus is a failure domain in which machines may be placed.
 type FailureDomainStatus struct {
-	// controlPlane tells whether control-plane machines may be put there.
+	// controlPlane is true if control-plane machines may be placed in the failure domain.
 	// +optional
 	ControlPlane bool `json:"controlPlane,omitempty"`
 

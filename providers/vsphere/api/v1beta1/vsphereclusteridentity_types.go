@@ -52,7 +52,7 @@ type VSphereClusterIdentityStatus struct {
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"` //nolint:staticcheck // v1beta2 has them as deprecated
 
-	// v1beta2 is what v1beta2 shows in its status.
+	// v1beta2 holds the status fields that v1beta2 has.
 	// +optional
 	V1Beta2 *V1Beta2Status `json:"v1beta2,omitempty"`
 }

@@ -14,7 +14,7 @@ type VSphereClusterTemplateSpec struct {
 	Template VSphereClusterTemplateResource `json:"template"`
 }
 
-// VSphereClusterTemplateResource is the spec of a VSphereCluster to be.
+// VSphereClusterTemplateResource holds the spec of the VSphereClusters.
 type VSphereClusterTemplateResource struct {
 	// spec of the VSphereCluster.
 	// +required

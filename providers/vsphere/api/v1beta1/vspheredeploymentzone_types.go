@@ -40,7 +40,7 @@ type PlacementConstraint struct {
 
 // VSphereDeploymentZoneStatus defines the observed state of VSphereDeploymentZone.
 type VSphereDeploymentZoneStatus struct {
-	// ready tells whether machines can be put in the zone.
+	// ready is true if machines can be placed in the zone.
 	// +optional
 	Ready *bool `json:"ready,omitempty"`
 
@@ -48,7 +48,7 @@ type VSphereDeploymentZoneStatus struct {
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"` //nolint:staticcheck // v1beta2 has them as deprecated
 
-	// v1beta2 is what v1beta2 shows in its status.
+	// v1beta2 holds the status fields that v1beta2 has.
 	// +optional
 	V1Beta2 *V1Beta2Status `json:"v1beta2,omitempty"`
 }

@@ -40,8 +40,8 @@ type FailureDomain struct {
 	// +required
 	TagCategory string `json:"tagCategory"`
 
-	// autoConfigure has category, tag and attachments made in vCenter where they
-	// are missing. Without it they are only verified.
+	// autoConfigure creates the category, the tag and its attachments in vCenter if they are missing. If omitted, they are only
+	// verified.
 	// +optional
 	AutoConfigure *bool `json:"autoConfigure,omitempty"`
 }
@@ -106,29 +106,27 @@ type NetworkConfiguration struct {
 	// +optional
 	DHCP6Overrides *DHCPOverrides `json:"dhcp6Overrides,omitempty"`
 
-	// addressesFromPools are pools that an IPAM provider takes addresses of
-	// the card from.
+	// addressesFromPools are the pools from which an IPAM provider allocates addresses for this card.
 	// +optional
 	AddressesFromPools []corev1.TypedLocalObjectReference `json:"addressesFromPools,omitempty"`
 }
 
 // FailureDomainHosts are the groups that tie machines to hosts.
 type FailureDomainHosts struct {
-	// vmGroupName is the group that machines join.
+	// vmGroupName is the VM group that machines join.
 	// +required
 	VMGroupName string `json:"vmGroupName"`
 
-	// hostGroupName is the group of the hosts.
+	// hostGroupName is the host group.
 	// +required
 	HostGroupName string `json:"hostGroupName"`
 
-	// autoConfigure has the VM group and the rule made in vCenter where they
-	// are missing. Without it they are only verified.
+	// autoConfigure creates the VM group and the rule in vCenter if they are missing. If omitted, they are only verified.
 	// +optional
 	AutoConfigure *bool `json:"autoConfigure,omitempty"`
 }
 
-// VSphereFailureDomain is a part of a vCenter that fails together.
+// VSphereFailureDomain is a part of a vCenter that fails as a unit.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=vspherefailuredomains,scope=Cluster,categories=cluster-api
@@ -140,7 +138,7 @@ type VSphereFailureDomain struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what part of a vCenter fails together.
+	// spec is the desired state of VSphereFailureDomain.
 	// +optional
 	Spec VSphereFailureDomainSpec `json:"spec,omitempty,omitzero"`
 }

@@ -10,7 +10,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// VSphereMachineSpec is the virtual machine that a Machine wants.
+// VSphereMachineSpec defines the desired state of VSphereMachine.
 type VSphereMachineSpec struct {
 	VirtualMachineCloneSpec `json:",inline"`
 
@@ -18,28 +18,26 @@ type VSphereMachineSpec struct {
 	// +optional
 	ProviderID *string `json:"providerID,omitempty"`
 
-	// failureDomain was a copy of the Machine's. Nothing acts on it, and v1beta2
-	// does not have it.
+	// failureDomain was a copy of the Machine's. It is ignored, and v1beta2 does not have it.
 	// +optional
 	FailureDomain *string `json:"failureDomain,omitempty"`
 
-	// powerOffMode is how the machine is powered off before it is deleted.
+	// powerOffMode is the mode in which the machine is powered off before it is deleted.
 	// +optional
 	// +kubebuilder:default=hard
 	PowerOffMode infrav1.VirtualMachinePowerOpMode `json:"powerOffMode,omitempty"`
 
-	// guestSoftPowerOffTimeout is how long powerOffMode trySoft waits for the
-	// guest, in whole seconds. Defaults to five minutes.
+	// guestSoftPowerOffTimeout is how long powerOffMode trySoft waits for the guest, in whole seconds. Defaults to five
+	// minutes.
 	// +optional
 	GuestSoftPowerOffTimeout *metav1.Duration `json:"guestSoftPowerOffTimeout,omitempty"`
 
-	// namingStrategy is how the VSphereVM is named.
+	// namingStrategy defines the name of the VSphereVM.
 	// +optional
 	NamingStrategy *VSphereVMNamingStrategy `json:"namingStrategy,omitempty"`
 }
 
-// VSphereVMNamingStrategy is how a VSphereVM, and with it the virtual machine,
-// is named.
+// VSphereVMNamingStrategy defines the name of a VSphereVM and of its virtual machine.
 type VSphereVMNamingStrategy struct {
 	// template of the name. It is a Go text template with the variable .machine.name, the name of the Machine, and the
 	// functions trimSuffix and trunc. Defaults to {{ .machine.name }}. The result must be a valid object name; it is truncated
@@ -62,7 +60,7 @@ type VSphereMachineStatus struct {
 	// +optional
 	Network []NetworkStatus `json:"network,omitempty"`
 
-	// failureReason names a terminal problem in one word.
+	// failureReason is a one-word reason for a terminal problem.
 	// +optional
 	FailureReason *string `json:"failureReason,omitempty"`
 
@@ -74,7 +72,7 @@ type VSphereMachineStatus struct {
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"` //nolint:staticcheck // v1beta2 has them as deprecated
 
-	// v1beta2 is what v1beta2 shows in its status.
+	// v1beta2 holds the status fields that v1beta2 has.
 	// +optional
 	V1Beta2 *V1Beta2Status `json:"v1beta2,omitempty"`
 }
@@ -97,7 +95,7 @@ type VSphereMachine struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the desired state of VSphereVM.
+	// spec is the desired state of VSphereMachine.
 	// +optional
 	Spec VSphereMachineSpec `json:"spec,omitempty,omitzero"`
 

@@ -25,7 +25,7 @@ type VSphereMachineTemplateResource struct {
 	Spec VSphereMachineSpec `json:"spec"`
 }
 
-// ObjectMeta is metadata of objects that are made from a template.
+// ObjectMeta holds the metadata of objects created from a template.
 type ObjectMeta struct {
 	// labels to set.
 	// +optional
@@ -36,7 +36,7 @@ type ObjectMeta struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// VSphereMachineTemplate is what VSphereMachines are made from.
+// VSphereMachineTemplate is the template for VSphereMachines.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=vspheremachinetemplates,scope=Namespaced,categories=cluster-api

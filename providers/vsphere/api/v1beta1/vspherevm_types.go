@@ -11,12 +11,11 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// VSphereVMSpec is the virtual machine that is wanted.
+// VSphereVMSpec defines the desired state of VSphereVM.
 type VSphereVMSpec struct {
 	VirtualMachineCloneSpec `json:",inline"`
 
-	// bootstrapRef names the Secret, in the same namespace, with the data that
-	// the guest boots with.
+	// bootstrapRef references the Secret with the bootstrap data, in the same namespace.
 	// +optional
 	BootstrapRef *corev1.ObjectReference `json:"bootstrapRef,omitempty"`
 
@@ -24,13 +23,13 @@ type VSphereVMSpec struct {
 	// +optional
 	BiosUUID string `json:"biosUUID,omitempty"`
 
-	// powerOffMode is how the machine is powered off before it is deleted.
+	// powerOffMode is the mode in which the machine is powered off before it is deleted.
 	// +optional
 	// +kubebuilder:default=hard
 	PowerOffMode infrav1.VirtualMachinePowerOpMode `json:"powerOffMode,omitempty"`
 
-	// guestSoftPowerOffTimeout is how long powerOffMode trySoft waits for the
-	// guest, in whole seconds. Defaults to five minutes.
+	// guestSoftPowerOffTimeout is how long powerOffMode trySoft waits for the guest, in whole seconds. Defaults to five
+	// minutes.
 	// +optional
 	GuestSoftPowerOffTimeout *metav1.Duration `json:"guestSoftPowerOffTimeout,omitempty"`
 }
@@ -69,7 +68,7 @@ type VSphereVMStatus struct {
 	// +optional
 	Network []NetworkStatus `json:"network,omitempty"`
 
-	// failureReason names a terminal problem in one word.
+	// failureReason is a one-word reason for a terminal problem.
 	// +optional
 	FailureReason *string `json:"failureReason,omitempty"`
 
@@ -89,12 +88,12 @@ type VSphereVMStatus struct {
 	// +optional
 	VMRef string `json:"vmRef,omitempty"`
 
-	// v1beta2 is what v1beta2 shows in its status.
+	// v1beta2 holds the status fields that v1beta2 has.
 	// +optional
 	V1Beta2 *V1Beta2Status `json:"v1beta2,omitempty"`
 }
 
-// VSphereVM is one virtual machine in a vCenter.
+// VSphereVM is a virtual machine in a vCenter.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=vspherevms,scope=Namespaced,categories=cluster-api
