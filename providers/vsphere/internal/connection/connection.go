@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connection returns the vCenter session for an object, and reports in a condition why there is none.
+// Package connection returns the vCenter session for an object, and reports in a condition why no session is available.
 package connection
 
 import (
@@ -92,7 +92,7 @@ func (d *Dialer) accountFor(ctx context.Context, cluster *infrav1.VSphereCluster
 	return account, server, err
 }
 
-// zoneOf returns the deployment zone in which a virtual machine was placed, or nil if there is none or it was deleted.
+// zoneOf returns the deployment zone in which a virtual machine was placed, or nil if it has no zone or the zone was deleted.
 func (d *Dialer) zoneOf(ctx context.Context, vm *infrav1.VSphereVM) (*infrav1.VSphereDeploymentZone, error) {
 	name := vm.Spec.Placement.FailureDomain
 	if name == "" {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// users tracks which objects requested the session of which account, so that only those are notified when it ends. It is
+// users tracks the accounts whose sessions each object requested, so that only those are notified when it ends. It is
 // rebuilt after a restart, because a controller reconciles every object once when it starts. The zero value is ready to use.
 type users struct {
 	mu sync.Mutex

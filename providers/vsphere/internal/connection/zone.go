@@ -93,7 +93,7 @@ func (d *Dialer) judge(zone *infrav1.VSphereDeploymentZone, whose infrav1.ZoneAc
 	return d.Sessions.Session(own)
 }
 
-// passesOn reports whether the manager's account does not apply to this zone: there is none, or the vCenter rejects it.
+// passesOn reports whether the manager's account does not apply to this zone: it is not configured, or the vCenter rejects it.
 func passesOn(err error, zone *infrav1.VSphereDeploymentZone) bool {
 	if zone.Status.CheckedBy == infrav1.ManagerAccount {
 		return errors.Is(err, fs.ErrNotExist)

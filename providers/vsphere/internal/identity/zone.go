@@ -28,8 +28,8 @@ func (r *Resolver) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZ
 	return r.accountOf(ctx, identity)
 }
 
-// ForMachines returns the account of the zone's identityRef for machines of clusters in a namespace, or false if there is none.
-// Unlike ForZone it checks allowedNamespaces: naming a zone must not give a user access to its account.
+// ForMachines returns the account of the zone's identityRef for machines of clusters in a namespace, or false if the zone has
+// none for them. Unlike ForZone it checks allowedNamespaces: naming a zone must not give a user access to its account.
 func (r *Resolver) ForMachines(ctx context.Context, zone *infrav1.VSphereDeploymentZone, namespace string) (Account, bool, error) {
 	ref := zone.Spec.IdentityRef
 	if ref == nil || ref.Kind != infrav1.VSphereClusterIdentityKind {

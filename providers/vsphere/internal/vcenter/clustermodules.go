@@ -75,7 +75,7 @@ func (m *clusterModules) set(uuid, compute string) {
 	}
 }
 
-// Create creates a cluster module. The module has no name by which it could be found again.
+// Create creates a cluster module. Modules have no names, so it cannot be found again by name.
 func (m *clusterModules) Create(ctx context.Context, clusterRef string) (uuid string, err error) {
 	r := inventory.ParseRef("ClusterComputeResource", clusterRef)
 	err = m.rest.Run(ctx, "making a cluster module in "+r.Value, func(ctx context.Context) (err error) {

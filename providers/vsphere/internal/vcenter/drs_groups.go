@@ -112,7 +112,7 @@ func (g *drsGroups) reconfigure(ctx context.Context, cluster inventory.Ref, spec
 	})
 }
 
-// vcenter returns an identifier of the vCenter that does not depend on the name by which it is reached.
+// vcenter returns an identifier of the vCenter that does not depend on the configured server name.
 func (g *drsGroups) vcenter() string {
 	return cmp.Or(g.api.ServiceContent.About.InstanceUuid, g.server)
 }

@@ -30,7 +30,7 @@ func (s *Session) ListModules(ctx context.Context) (map[string]string, error) {
 	return s.modules.List(ctx)
 }
 
-// CreateModule creates a cluster module. The module has no name by which it could be found again.
+// CreateModule creates a cluster module. Modules have no names, so it cannot be found again by name.
 func (s *Session) CreateModule(ctx context.Context, clusterRef string) (uuid string, err error) {
 	return s.modules.Create(ctx, clusterRef)
 }

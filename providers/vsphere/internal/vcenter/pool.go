@@ -158,7 +158,7 @@ func NewPool(opts Options) *Pool {
 	return &Pool{opts: opts, entries: map[string]*entry{}}
 }
 
-// Session returns the live session of an endpoint and never waits for the network. If there is none it starts to connect, and
+// Session returns the live session of an endpoint and never waits for the network. Without a live session it starts to connect, and
 // returns ErrConnecting until the inventory has been read, or the classified error of the last attempt (ErrUnreachable,
 // ErrUnauthorized, ErrThumbprint, ErrUntrusted) while it retries. A SessionUp event follows. Call it for each use: a lost
 // session is replaced by a new one. An account that vCenter rejected is retried after a minute at the earliest, and only if its

@@ -61,7 +61,7 @@ func (n *tagNames) identify(ctx context.Context, manager *tags.Manager, want inv
 	return "", nil
 }
 
-// tag reads the tag with a name from vCenter, or returns nil if there is none. A cached tag may have been deleted, and another
+// tag reads the tag with a name from vCenter, or returns nil if it does not exist. A cached tag may have been deleted, and another
 // one may have its name.
 func (n *tagNames) tag(ctx context.Context, manager *tags.Manager, want inventory.TagName) (*tags.Tag, error) {
 	for {

@@ -108,7 +108,7 @@ func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, distr
 }
 
 // expected returns the cluster. If it has a selector but has not published anything yet, it returns a copy with failure
-// domains, of which a machine must name one.
+// domains, and the machine must name one of them.
 func expected(cluster *infrav1.VSphereCluster) *infrav1.VSphereCluster {
 	if cluster.Spec.FailureDomainSelector == nil || len(cluster.Status.Distribution.FailureDomains) > 0 {
 		return cluster

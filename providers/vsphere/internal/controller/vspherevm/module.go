@@ -77,7 +77,7 @@ func (s *scope) module(ctx context.Context, target clustermodule.Target) (uuid s
 	return uuid, there, nil
 }
 
-// awaitModule waits for the event that the VSphereCluster has a module for the machine, or reports why not. There is none for a
+// awaitModule waits for the event that the VSphereCluster has a module for the machine, or reports why not. No module is created for a
 // deleted MachineDeployment, whose name the machines of an orphaned MachineSet still carry.
 func (r *Reconciler) awaitModule(ctx context.Context, s *scope, target clustermodule.Target) (reconcile.Progress, error) {
 	runs := s.observed.Power == vcenter.PoweredOn
