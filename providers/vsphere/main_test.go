@@ -26,14 +26,14 @@ import (
 
 const (
 	namespace = metav1.NamespaceDefault
-	// patience is for a machine that does other things too; it is only waited out by a test that fails.
+	// patience is long enough for a busy machine; only failing tests wait that long.
 	patience = 3 * time.Minute
 )
 
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
-// TestManager runs the manager as it is installed: with its flags, its webhooks and no more rights than config/rbac gives
-// it. A machine that comes and goes, and its account, need every one of them.
+// TestManager runs the manager as installed: with its flags, its webhooks and only the RBAC of config/rbac. Provisioning and
+// deleting a machine with its account needs all of those permissions.
 func TestManager(t *testing.T) {
 	audit := runsAsInstalled(t, testenv.RunManager)
 	NewWithT(t).Expect(usedElsewhere()).To(ContainElements(audit.Unused(t)), "a right that nothing needs")
@@ -76,7 +76,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	return audit
 }
 
-// usedElsewhere are the rights that the manager needs for what TestManager leaves out, or does on a slow machine only.
+// usedElsewhere returns the permissions that the manager needs only for features outside of TestManager, or on a slow machine.
 func usedElsewhere() []string {
 	return []string{
 		"create ipam.cluster.x-k8s.io/ipaddressclaims",                  // a network has a pool
@@ -85,14 +85,14 @@ func usedElsewhere() []string {
 		"patch apiextensions.k8s.io/customresourcedefinitions/status",   // objects of an earlier version are migrated
 		"patch cluster.x-k8s.io/clusters",                               // a move of control-plane machines
 		"patch controlplane.cluster.x-k8s.io/kubeadmcontrolplanes",      // a move of control-plane machines
-		"patch events.k8s.io/events",                                    // an event that comes again
+		"patch events.k8s.io/events",                                    // a repeated event
 		"patch infrastructure.cluster.x-k8s.io/vsphereclustertemplates", // objects of an earlier version are migrated
 		"patch infrastructure.cluster.x-k8s.io/vspheremachinetemplates", // as above
 		"patch ipam.cluster.x-k8s.io/ipaddressclaims",                   // a network has a pool
 	}
 }
 
-// startAPIServer starts one with all CRDs and the configurations of our webhooks. The client may do anything.
+// startAPIServer starts an API server with all CRDs and our webhook configurations. The client has all permissions.
 func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envtest.Environment, client.Client) {
 	t.Helper()
 	g, scheme := NewWithT(t), runtime.NewScheme()
@@ -105,7 +105,7 @@ func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envte
 	return env, c
 }
 
-// newIdentity makes an account that clusters of all namespaces may use.
+// newIdentity creates an account that clusters of all namespaces may use.
 func newIdentity(t *testing.T, c client.Client, vc *simulator.Server, own string) *infrav1.VSphereClusterIdentity {
 	t.Helper()
 	u := testworld.NewUser(t, c, patience)
@@ -120,7 +120,7 @@ func newIdentity(t *testing.T, c client.Client, vc *simulator.Server, own string
 	return identity
 }
 
-// newZone makes a deployment zone and its failure domain.
+// newZone creates a deployment zone and its failure domain.
 func newZone(t *testing.T, c client.Client, vc *simulator.Server) *infrav1.VSphereDeploymentZone {
 	t.Helper()
 	g := NewWithT(t)
@@ -139,7 +139,7 @@ func newZone(t *testing.T, c client.Client, vc *simulator.Server) *infrav1.VSphe
 	return zone
 }
 
-// newCluster makes a Cluster and its VSphereCluster.
+// newCluster creates a Cluster and its VSphereCluster.
 func newCluster(t *testing.T, c client.Client, vc *simulator.Server, identity *infrav1.VSphereClusterIdentity) *infrav1.VSphereCluster {
 	t.Helper()
 	u := testworld.NewUser(t, c, patience)
@@ -156,7 +156,7 @@ func newCluster(t *testing.T, c client.Client, vc *simulator.Server, identity *i
 	return infra
 }
 
-// newMachine makes a Machine with bootstrap data and its VSphereMachine.
+// newMachine creates a Machine with bootstrap data and its VSphereMachine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.VSphereMachine {
 	t.Helper()
 	u := testworld.NewUser(t, c, patience)

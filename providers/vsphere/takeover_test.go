@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// upstreamArgs are the flags of upstream's manager with their defaults, and what its Deployment gives.
+// upstreamArgs are the flags of upstream's manager with their defaults, and those that its Deployment sets.
 const upstreamArgs = `--leader-election-id=capv-controller-manager-runtime --clustercache-concurrency=100 --vspherecluster-concurrency=50
 --vspheremachine-concurrency=100 --vspheremachinetemplate-concurrency=10 --providerserviceaccount-concurrency=50 --servicediscovery-concurrency=50
 --vspherevm-concurrency=100 --vsphereclusteridentity-concurrency=10 --vspheredeploymentzone-concurrency=10 --virtualmachinegroup-concurrency=50
@@ -28,7 +28,8 @@ const upstreamArgs = `--leader-election-id=capv-controller-manager-runtime --clu
 --webhook-cert-name=tls.crt --webhook-key-name=tls.key --health-addr=:9440 --diagnostics-address=:8443 --insecure-diagnostics=false
 --feature-gates=PriorityQueue=true,ReconcilerRateLimiting=true,NodeAntiAffinity=false --logging-format=text --v=4 --tls-min-version=VersionTLS12 --kubeconfig=`
 
-// upstreamGates are what the Deployments of its releases 1.3 to 1.17 have given to --feature-gates, and what its managers know besides.
+// upstreamGates are the values of --feature-gates in the Deployments of upstream's releases 1.3 to 1.17, and the other gates of
+// its managers.
 var upstreamGates = []string{
 	"NodeAntiAffinity=false,NodeLabeling=true",
 	"MultiNetworks=true,NodeAntiAffinity=true,NamespaceScopedZones=true,PriorityQueue=true",
@@ -45,7 +46,7 @@ func TestEveryFlagOfUpstreamIsAccepted(t *testing.T) {
 	}
 }
 
-// parsed returns what the manager makes of arguments.
+// parsed returns the options for command-line arguments.
 func parsed(t *testing.T, args []string) (*manager.Options, *setup.Options) {
 	t.Helper()
 	fs, opts, controllers := pflag.NewFlagSet("manager", pflag.ContinueOnError), &manager.Options{}, &setup.Options{}
@@ -56,7 +57,8 @@ func parsed(t *testing.T, args []string) (*manager.Options, *setup.Options) {
 	return opts, controllers
 }
 
-// TestVariablesOfUpstreamsComponentsReachTheManager fills in what clusterctl fills in. Those whose gates have no effect are not among them.
+// TestVariablesOfUpstreamsComponentsReachTheManager replaces the variables that clusterctl replaces, except those of feature
+// gates without effect.
 func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
 	for name, tc := range map[string]struct {
 		variables map[string]string
@@ -80,10 +82,10 @@ func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
 	}
 }
 
-// What clusterctl needs of metadata.yaml to offer an upgrade from a release is its series, with the contract that it was made for.
+// To offer an upgrade from a release, clusterctl needs its series in metadata.yaml, with the contract of that series.
 func TestMetadataHasEveryReleaseSeriesOfUpstream(t *testing.T) {
 	testenv.CheckMetadata(t, testenv.Series{Major: 1, First: 0, Minors: 18, V1Beta2: 16})
 }
 
-// polling is short enough to see something while it is under way.
+// polling is short enough to observe intermediate states.
 const polling = 10 * time.Millisecond

@@ -27,7 +27,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// tenancy is a management cluster whose API server calls no webhooks, so that the manager alone keeps tenants apart.
+// tenancy is a management cluster whose API server calls no webhooks, so that only the manager keeps tenants apart.
 type tenancy struct {
 	*WithT
 	t      *testing.T
@@ -37,8 +37,9 @@ type tenancy struct {
 	tenant testenv.Tenant
 }
 
-// TestRightsInOneNamespaceReachNothingOfOthers has a tenant try what uses the rights of the manager, which runs as it is installed, but for its
-// webhooks. An account of a vCenter is in the namespace of another tenant, and in an identity that only this one may use.
+// TestRightsInOneNamespaceReachNothingOfOthers has a tenant try everything that uses the manager's permissions. The manager
+// runs as installed, except for its webhooks. A vCenter account is in the namespace of another tenant, and in an identity that
+// only the other tenant may use.
 func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 	g := NewWithT(t)
 	components, err := testenv.Render(t.Context(), "config", nil)
@@ -84,7 +85,7 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 	}
 }
 
-// cluster makes one with an identity.
+// cluster creates a VSphereCluster with an identity.
 func (w *tenancy) cluster(of infrav1.VSphereIdentityReference) *infrav1.VSphereCluster {
 	w.t.Helper()
 	infra := &infrav1.VSphereCluster{ObjectMeta: w.tenant.Meta("c"), Spec: infrav1.VSphereClusterSpec{
@@ -95,7 +96,7 @@ func (w *tenancy) cluster(of infrav1.VSphereIdentityReference) *infrav1.VSphereC
 	return infra
 }
 
-// refused waits until the cluster says why it has no account.
+// refused waits until the cluster reports why it has no account.
 func (w *tenancy) refused(infra *infrav1.VSphereCluster, why string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -123,7 +124,7 @@ func (w *tenancy) usesTheIdentity() {
 	w.refused(w.cluster(infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: "account"}), "does not select namespace "+w.tenant.Namespace)
 }
 
-// sendsTheAccount has the manager log in, with its own account, to a server that the tenant vouches for.
+// sendsTheAccount makes the manager log in with its own account to a server for which the tenant vouches.
 func (w *tenancy) sendsTheAccount() {
 	thief := testenv.NewThief(w.t)
 	infra := &infrav1.VSphereCluster{ObjectMeta: w.tenant.Meta("c"), Spec: infrav1.VSphereClusterSpec{
@@ -134,7 +135,7 @@ func (w *tenancy) sendsTheAccount() {
 	w.Expect(thief.Asked()).To(BeFalse(), "it was not even asked who it is")
 }
 
-// drawsTheToken has the manager read a kubeconfig that names a file of the manager's.
+// drawsTheToken makes the manager read a kubeconfig that names a file of the manager.
 func (w *tenancy) drawsTheToken() {
 	thief, u := testenv.NewThief(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
 	for _, name := range []string{"first", "second"} {
@@ -152,7 +153,7 @@ func (w *tenancy) drawsTheToken() {
 	thief.IsRefused(w.t, w.tenant.Client, client.ObjectKey{Namespace: w.tenant.Namespace, Name: "first"})
 }
 
-// floods has the manager connect with a workload cluster, and with a vCenter, whose answers are longer than it may read.
+// floods makes the manager connect to a workload cluster and to a vCenter whose responses exceed the size limit.
 func (w *tenancy) floods() {
 	workload, vc, u := testenv.NewFlood(w.t), testenv.NewFlood(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
 	u.Kubeconfig(w.tenant.Namespace, "flood", workload.Kubeconfig())

@@ -26,9 +26,9 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// TestManagerInPlaceOfUpstreams is kubectl apply of the components over upstream's: its pod still runs while this one starts, and
-// objects are stored in v1beta1. A machine runs meanwhile. The manager ends before it has the lease, when it has it, and amid the
-// migration of what is stored; the one after it goes on.
+// TestManagerInPlaceOfUpstreams applies the components over upstream's with kubectl: upstream's pod is still running while this
+// manager starts, and objects are stored in v1beta1. A machine runs meanwhile. The manager is killed before it has the lease,
+// right after it got the lease, and during the storage migration; the next one continues each time.
 func TestManagerInPlaceOfUpstreams(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	g.SetDefaultEventuallyTimeout(patience)
@@ -53,12 +53,12 @@ func TestManagerInPlaceOfUpstreams(t *testing.T) {
 		g.Expect(c.Get(ctx, client.ObjectKeyFromObject(lease), lease)).To(Succeed())
 		g.Expect(lease.Spec.HolderIdentity).NotTo(HaveValue(Equal("upstream")))
 	}).WithPolling(polling).Should(Succeed())
-	kill() // when it has just got it
+	kill() // right after it got the lease
 
 	upgrade.expire(t, lease)
 	kill = upgrade.manager(t)
 	g.Eventually(func() (int, error) { return upgrade.migrated(ctx) }).WithPolling(polling).Should(BeNumerically(">", 0))
-	kill() // amid the migration
+	kill() // during the migration
 
 	upgrade.expire(t, lease)
 	upgrade.manager(t)
@@ -73,7 +73,7 @@ func TestManagerInPlaceOfUpstreams(t *testing.T) {
 	g.Expect(upgrade.vc.VMs()).To(BeEmpty())
 }
 
-// upgrade is an installation that is being changed over.
+// upgrade is an installation during the upgrade.
 type upgrade struct {
 	*WithT
 	client.Client
@@ -85,7 +85,8 @@ type upgrade struct {
 	written *infrav1.VSphereVM
 }
 
-// runningMachine makes a machine, by a manager that is gone when it runs, and has not noted that there is nothing to migrate.
+// runningMachine creates a running machine with a manager that then stops, and that has not recorded that there is nothing to
+// migrate.
 func (u *upgrade) runningMachine(t *testing.T) *infrav1.VSphereMachine {
 	t.Helper()
 	kill := testenv.RunManager(t, u.env, u.components, "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields")
@@ -106,7 +107,7 @@ func (u *upgrade) runningMachine(t *testing.T) *infrav1.VSphereMachine {
 	return machine
 }
 
-// untouched compares a machine with what it was before.
+// untouched checks that a machine did not change.
 func (u *upgrade) untouched(t *testing.T, machine *infrav1.VSphereMachine) {
 	t.Helper()
 	u.Eventually(u.vc.Calls).Should(HaveKey("CreateFilter"), "the manager has looked at vCenter")
@@ -121,7 +122,7 @@ func (u *upgrade) untouched(t *testing.T, machine *infrav1.VSphereMachine) {
 	u.Expect(vm.Spec).To(Equal(u.written.Spec))
 }
 
-// leaseOf makes the lease that both managers ask for.
+// leaseOf returns the lease that both managers request.
 func (u *upgrade) leaseOf(t *testing.T, holder string) *coordinationv1.Lease {
 	t.Helper()
 	lease := &coordinationv1.Lease{
@@ -134,20 +135,20 @@ func (u *upgrade) leaseOf(t *testing.T, holder string) *coordinationv1.Lease {
 	return lease
 }
 
-// expire takes the lease of a manager that was killed away, which would run out in 15 seconds.
+// expire deletes the lease of a killed manager, which would expire after 15 seconds.
 func (u *upgrade) expire(t *testing.T, lease *coordinationv1.Lease) {
 	t.Helper()
 	u.Expect(u.Delete(t.Context(), lease)).To(Succeed())
 }
 
-// manager runs one that asks for the lease.
+// manager runs a manager that requests the lease.
 func (u *upgrade) manager(t *testing.T) (kill func()) {
 	t.Helper()
 	return testenv.RunManager(t, u.env, u.components, append(strings.Fields("--leader-elect=true --leader-elect-retry-period=100ms"),
 		"--feature-gates=PriorityQueue=true,ReconcilerRateLimiting=true,NodeAntiAffinity=true", "--pod-name=capv-controller-manager")...)
 }
 
-// migrated is the number of CRDs whose objects are all stored in v1beta2.
+// migrated returns the number of CRDs whose objects are all stored in v1beta2.
 func (u *upgrade) migrated(ctx context.Context) (count int, err error) {
 	crds := &apiextensionsv1.CustomResourceDefinitionList{}
 	if err := u.List(ctx, crds); err != nil {
@@ -162,7 +163,7 @@ func (u *upgrade) migrated(ctx context.Context) (count int, err error) {
 	return count, nil
 }
 
-// createInV1beta1 makes objects of several kinds, as soon as webhooks are served. None but the identity gets a finalizer.
+// createInV1beta1 creates objects of several kinds once the webhooks are served. Only the identity gets a finalizer.
 func (u *upgrade) createInV1beta1(t *testing.T) *v1beta1.VSphereClusterIdentity {
 	t.Helper()
 	identity := &v1beta1.VSphereClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "older"}, Spec: v1beta1.VSphereClusterIdentitySpec{SecretName: "missing"}}

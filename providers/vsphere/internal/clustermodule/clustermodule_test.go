@@ -17,7 +17,7 @@ const here, there, single = "ClusterComputeResource:domain-c1", "ClusterComputeR
 
 var (
 	plane   = clustermodule.Target{ControlPlane: true, Name: "one"}
-	workers = clustermodule.Target{Name: "one"} // of the same name
+	workers = clustermodule.Target{Name: "one"} // with the same name
 )
 
 func TestTargetOf(t *testing.T) {

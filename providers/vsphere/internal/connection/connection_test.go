@@ -27,7 +27,7 @@ import (
 
 const server = "vcenter.example.com"
 
-// sessions notes what is asked for, and refuses some accounts.
+// sessions records the requested endpoints, and rejects some accounts.
 type sessions struct {
 	asked   []vcenter.Endpoint
 	refused map[string]error
@@ -49,8 +49,8 @@ func (s *sessions) users() []string {
 	return users
 }
 
-// newDialer has the clusters, each with an account of its own name, the manager's account "manager", and VSphereClusterIdentity
-// "zones" with an account of that name.
+// newDialer returns a dialer for the clusters, each with an account with its own name, the manager's account "manager", and
+// VSphereClusterIdentity "zones" with an account of that name.
 func newDialer(t *testing.T, clusters ...*infrav1.VSphereCluster) (*connection.Dialer, *sessions) {
 	t.Helper()
 	g := NewWithT(t)
@@ -81,7 +81,7 @@ func newDialer(t *testing.T, clusters ...*infrav1.VSphereCluster) (*connection.D
 	}, opened
 }
 
-// newCluster selects zones of a tenant; the older it is, the earlier it is asked.
+// newCluster returns a cluster that selects zones of a tenant. Older clusters take precedence.
 func newCluster(name, tenant string, age time.Duration) *infrav1.VSphereCluster {
 	cluster := &infrav1.VSphereCluster{Spec: infrav1.VSphereClusterSpec{Server: server, Thumbprint: "of " + name}}
 	cluster.Name = name
@@ -98,7 +98,7 @@ func newZone(tenant string) *infrav1.VSphereDeploymentZone {
 	return zone
 }
 
-// What is waited for must end by an event; a failure of the API server has none.
+// A wait must end by an event; there is none for a failure of the API server.
 func TestFailureOfTheAPIServerIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	NewWithT(t).Expect(connection.Waits(errors.New("reading Secret default/account: etcd is full"))).To(BeFalse())
@@ -143,8 +143,8 @@ func TestConditionSaysWhyThereIsNoSession(t *testing.T) {
 	}
 }
 
-// The account of a zone is for machines where the cluster's is not, and only where its identity lets the cluster have it: who may name a
-// zone must not get an account by that.
+// A machine uses the account of its zone if the cluster's does not apply, and only if the identity allows the cluster's
+// namespace: naming a zone must not give a user access to its account.
 func TestAccountOfAMachine(t *testing.T) {
 	t.Parallel()
 	const other = "other.example.com"

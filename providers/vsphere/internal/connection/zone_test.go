@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// tenants are clusters that select zones of tenant one, and others that do not.
+// tenants returns clusters that select zones of tenant one, and others that do not.
 func tenants() []*infrav1.VSphereCluster {
 	return []*infrav1.VSphereCluster{
 		newCluster("oldest-of-another-tenant", "two", 4*time.Hour), newCluster("oldest-without-selector", "", 3*time.Hour),
@@ -69,7 +69,7 @@ func TestZoneIsJudgedWithTheAccountOfTheOldestClusterWhereTheManagerHasNone(t *t
 	g.Expect(opened.asked).To(Equal([]vcenter.Endpoint{{Server: server, Thumbprint: "of z-old", Username: "z-old", Password: "x", Tenant: "default"}}))
 }
 
-// Another account may see less, and would take a zone from all clusters that is as good as ever.
+// Another account may see less, and would withdraw a healthy zone from all clusters.
 func TestNobodyElseJudgesAZoneWhileItsAccountCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -114,7 +114,7 @@ func TestManagersAccountThatTheVCenterDoesNotKnowIsNoneForTheZone(t *testing.T) 
 	g.Expect(opened.users()).To(Equal([]string{"manager", "z-old"}))
 }
 
-// Everybody may read zones.
+// Every user can read zones.
 func TestZoneDoesNotNameTheTenantWhoseAccountCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// An older client that changes one field changes that, and nothing that it cannot see.
+// An older client that changes one field changes only that field, and nothing that its version does not have.
 func TestWhatOnlyTheHubHasSurvivesAnOlderWriter(t *testing.T) {
 	t.Run("cluster", func(t *testing.T) {
 		g := NewWithT(t)
@@ -64,7 +64,7 @@ func TestWhatOnlyTheHubHasSurvivesAnOlderWriter(t *testing.T) {
 		older, got := &v1beta1.VSphereVM{}, &infrav1.VSphereVM{}
 		from, to := conversion.Keeping(vmFromHub, vmToHub)
 		g.Expect(from(t.Context(), stored.DeepCopy(), older)).To(Succeed())
-		older.Spec.PowerOffMode = infrav1.VirtualMachinePowerOpModeHard // The API server fills it in.
+		older.Spec.PowerOffMode = infrav1.VirtualMachinePowerOpModeHard // set by the API server's defaulting
 		older.Spec.Network.Devices[0].MACAddr, older.Status.Host = "00:50:56:00:00:01", "esx-1"
 		g.Expect(to(t.Context(), older.DeepCopy(), got)).To(Succeed())
 		stored.Spec.Network.Devices[0].MACAddr, stored.Status.Host = "00:50:56:00:00:01", "esx-1"

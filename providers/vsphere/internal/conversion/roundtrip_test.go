@@ -39,7 +39,7 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	t.Run("VSphereVM", rulestest.Keeping(scheme, vmFromHub, vmToHub, normal...))
 }
 
-// normalHub leaves out what the schema of v1beta2 does not let in, and structs that say nothing.
+// normalHub leaves out values that the schema of v1beta2 rejects, and empty structs.
 func normalHub() []any {
 	return []any{
 		func(status **infrav1.DeprecatedStatus, c randfill.Continue) {
@@ -92,7 +92,8 @@ func deprecatedConditions(c randfill.Continue) clusterv1.Conditions { //nolint:s
 	return conditions
 }
 
-// normalSpoke leaves out what v1beta2 does not have, and what means nothing: empty structs and texts behind pointers.
+// normalSpoke leaves out values that v1beta2 does not have, and values without meaning: empty structs and pointers to empty
+// strings.
 func normalSpoke() []any {
 	return []any{
 		func(spec *v1beta1.NetworkSpec, c randfill.Continue) {
@@ -140,7 +141,7 @@ func normalSpoke() []any {
 	}
 }
 
-// normalShared does it for structs that several kinds of v1beta1 have.
+// normalShared does the same for structs that several v1beta1 kinds share.
 func normalShared() []any {
 	return []any{
 		func(reference *corev1.TypedLocalObjectReference, c randfill.Continue) {
@@ -162,7 +163,7 @@ func normalShared() []any {
 	}
 }
 
-// meant returns nil for a text that is empty.
+// meant returns nil for an empty string.
 func meant(text *string) *string {
 	if text == nil || *text == "" {
 		return nil

@@ -28,7 +28,7 @@ func newQueue(t *testing.T) queue {
 	return q
 }
 
-// byName makes an event concern the object of its virtual machine's name.
+// byName maps an event to the object with the name of its virtual machine.
 func byName(_ context.Context, e vcenter.Event) []reconcile.Request {
 	return []reconcile.Request{named(e.Name)}
 }
@@ -69,8 +69,8 @@ func TestEveryControllerGetsEveryEvent(t *testing.T) {
 	g.Expect(next(t, second)).To(Equal("a"))
 }
 
-// An event whose objects take long to find holds up neither the stream, nor the other controllers, nor the controller's
-// own other events; and what happens again and again meanwhile is handled once more.
+// An event that is slow to map must block neither the stream, nor other controllers, nor other events of the same controller.
+// Equal events that arrive meanwhile are handled once more.
 func TestEventThatIsSlowToMapHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -90,7 +90,7 @@ func TestEventThatIsSlowToMapHoldsUpNoOther(t *testing.T) {
 	hub.Publish(changed("slow"))
 	<-busy
 	for range 1000 {
-		hub.Publish(changed("slow")) // would not return if it waited for the first
+		hub.Publish(changed("slow")) // would block if it waited for the first
 	}
 	hub.Publish(changed("quick"))
 	g.Expect(next(t, own)).To(Equal("quick"))
@@ -103,7 +103,7 @@ func TestEventThatIsSlowToMapHoldsUpNoOther(t *testing.T) {
 	g.Expect(busy).To(BeEmpty(), "a thousand equal events were one")
 }
 
-// An event that comes while an equal one is being handled is not lost: what was looked up may be old.
+// An event that arrives while an equal one is being handled is not lost, because the handler may have read older data.
 func TestEventDuringItsOwnHandlingIsHandledAgain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -144,7 +144,7 @@ func TestStoppedControllerGetsNothing(t *testing.T) {
 	g.Expect(next(t, stopped)).To(Equal("before"))
 	g.Expect(next(t, running)).To(Equal("before"))
 	cancel()
-	// The subscription ends a moment after the context: publish until one event has passed it by.
+	// The subscription ends shortly after the context: publish until an event is no longer received.
 	g.Eventually(func() int {
 		hub.Publish(changed("after"))
 		g.Expect(next(t, running)).To(Equal("after"))

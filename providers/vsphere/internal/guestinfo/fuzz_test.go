@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Bootstrap data come from a Secret that others write.
+// Bootstrap data come from a Secret that other controllers write.
 func FuzzBootstrap(f *testing.F) {
 	f.Add("", []byte("#cloud-config\n"))
 	f.Add("ignition", []byte(base64.StdEncoding.EncodeToString([]byte(`{"ignition":{}}`))))

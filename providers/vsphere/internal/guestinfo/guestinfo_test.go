@@ -34,7 +34,7 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
-// A guest decodes once. What some bootstrap providers have encoded already would be gibberish to it.
+// A guest decodes once, so it could not read data that a bootstrap provider has already encoded.
 func TestBootstrapDataThatIsBase64AlreadyIsNotEncodedTwice(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -59,7 +59,7 @@ func TestBootstrapThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A hash that changed for nothing would reconfigure every machine.
+// A hash that changes without need would reconfigure every machine.
 func TestHashFollowsTheSpec(t *testing.T) {
 	t.Parallel()
 	spec := func(change func(*infrav1.NetworkSpec)) infrav1.NetworkSpec {

@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// The golden files are what cloud-init gets to see; review every change of them against its documentation.
+// The golden files contain what cloud-init reads; review every change to them against its documentation.
 func TestMetadata(t *testing.T) {
 	t.Parallel()
 	const first, second, third = "00:50:56:00:00:01", "00:50:56:00:00:02", "00:50:56:00:00:03"
@@ -82,7 +82,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// Metadata that is written again after a crash must be the same bytes.
+// Metadata written again after a crash must be byte-identical.
 func TestMetadataIsDeterministic(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -97,7 +97,7 @@ func TestMetadataIsDeterministic(t *testing.T) {
 	}
 }
 
-// An address must never go to another card than it was meant for.
+// An address must never be assigned to the wrong card.
 func TestMetadataNeedsOneAddressForEachCard(t *testing.T) {
 	t.Parallel()
 	network := infrav1.NetworkSpec{Devices: make([]infrav1.NetworkDeviceSpec, 2)}

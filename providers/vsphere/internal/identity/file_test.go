@@ -88,7 +88,7 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A Secret behind a volume is a link to a folder that is exchanged as a whole; the file itself is never written.
+// A Secret volume is a symlink to a directory that is replaced as a whole; the file itself is never written.
 func TestRotationOfAProjectedSecretIsNoticed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -106,7 +106,7 @@ func TestRotationOfAProjectedSecretIsNoticed(t *testing.T) {
 	changes := make(chan struct{}, 100)
 	file := &identity.File{Path: filepath.Join(mount, "credentials.yaml"), OnChange: func() { changes <- struct{}{} }}
 	stop := start(t, file)
-	// Nothing tells when the watch has begun: touch the folder until it reports.
+	// The start of the watch cannot be observed: touch the directory until it reports an event.
 	g.Eventually(func() chan struct{} {
 		write(g, filepath.Join(mount, "unrelated"), "")
 		return changes
@@ -120,7 +120,7 @@ func TestRotationOfAProjectedSecretIsNoticed(t *testing.T) {
 	g.Expect(stop()).To(Succeed())
 }
 
-// A manager whose clusters all name an identity needs no file, nor its folder.
+// A manager whose clusters all have an identityRef needs neither the file nor its directory.
 func TestMissingFolderDoesNotStopTheManager(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -132,7 +132,7 @@ func TestMissingFolderDoesNotStopTheManager(t *testing.T) {
 
 const patience = time.Minute
 
-// start watches the file until the function is called that it returns.
+// start watches the file until stop is called.
 func start(t *testing.T, file *identity.File) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -23,7 +23,7 @@ import (
 
 const managerNamespace = "capv-system"
 
-// counted counts how often the content of Secrets is read.
+// counted counts the reads of Secret contents.
 type counted struct {
 	client.Reader
 	reads atomic.Int32
@@ -34,7 +34,8 @@ func (c *counted) Get(ctx context.Context, key client.ObjectKey, obj client.Obje
 	return c.Reader.Get(ctx, key, obj, opts...)
 }
 
-// newResolver has a store with the objects and the namespaces tenant-one and tenant-two, each labelled with its name.
+// newResolver returns a resolver and a store with the objects and the namespaces tenant-one and tenant-two, each labelled with
+// its name.
 func newResolver(t *testing.T, objects ...client.Object) (*identity.Resolver, client.Client, *counted) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -166,7 +167,8 @@ func TestVSphereClusterIdentity(t *testing.T) {
 	}
 }
 
-// The Secret of an identity is the manager's; a Secret of that name in the tenant's namespace must not stand in for it.
+// The Secret of an identity is in the manager's namespace; a Secret with that name in the tenant's namespace must not replace
+// it.
 func TestSecretOfAnIdentityIsTheManagers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -237,7 +239,7 @@ func TestAccountIsForItsServersOnly(t *testing.T) {
 	}
 }
 
-// A Secret that is made anew has another version, which is read anyway. So this one comes back as it was.
+// A recreated Secret has another resourceVersion and is read anyway. Therefore this one is restored unchanged.
 func TestPasswordOfADeletedSecretIsForgotten(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

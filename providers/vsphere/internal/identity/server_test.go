@@ -66,7 +66,8 @@ func TestWhatIsNoServerIsTheSameAsNone(t *testing.T) {
 	}
 }
 
-// TestSpellingsOfServersThatReachDifferentHostsAreDifferent tries some thousand spellings, and compares five of each server with each other.
+// TestSpellingsOfServersThatReachDifferentHostsAreDifferent tries some thousand spellings, and compares five of each server
+// with each other.
 func TestSpellingsOfServersThatReachDifferentHostsAreDifferent(t *testing.T) {
 	t.Parallel()
 	some, times := map[string]string{}, map[string]int{}
@@ -96,7 +97,7 @@ func TestSpellingsOfServersThatReachDifferentHostsAreDifferent(t *testing.T) {
 	}
 }
 
-// FuzzServer compares servers that users name.
+// FuzzServer compares servers from user input.
 func FuzzServer(f *testing.F) {
 	f.Add("vc", "https://VC:443/sdk")
 	f.Add("https://http://vc", "http://vc")
@@ -114,7 +115,7 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// reachesWhatItNames wants the one spelling of a server to be one, and to lead where the server itself leads a client.
+// reachesWhatItNames verifies that the canonical form of a server is stable and reaches the same host as the original.
 func reachesWhatItNames(t *testing.T, server string) {
 	t.Helper()
 	address := infrav1.ServerAddress(server)
@@ -132,12 +133,12 @@ func reachesWhatItNames(t *testing.T, server string) {
 	}
 }
 
-// reached is the host and port that govmomi connects to.
+// reached returns the host and port to which govmomi connects.
 func reached(t *testing.T, server string) string {
 	t.Helper()
 	host := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(server), "https://"), "/"), "/sdk")
 	if ip, err := netip.ParseAddr(host); err == nil && ip.Is6() {
-		server = "[" + host + "]" // which the client adds
+		server = "[" + host + "]" // added by the client
 	}
 	u, err := soap.ParseURL(server)
 	if err != nil {

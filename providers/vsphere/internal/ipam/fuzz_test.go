@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/ipam"
 )
 
-// FuzzNetwork gives a card two addresses of IPAM providers of others.
+// FuzzNetwork gives a card two addresses from third-party IPAM providers.
 func FuzzNetwork(f *testing.F) {
 	f.Add("10.0.0.9/24", "10.0.0.5", int32(24), "10.0.0.1", "fd00::5", int32(64), "fd00::1")
 	f.Add("", "::ffff:10.0.0.5", int32(120), "10.0.0.1", "10.0.0.5", int32(24), "")
@@ -33,7 +33,7 @@ func FuzzNetwork(f *testing.F) {
 		for i, text := range card.IPAddrs {
 			parsed, err := netip.ParsePrefix(text)
 			if err != nil && i == 0 {
-				continue // that is the user's
+				continue // set by the user
 			}
 			if err != nil || addresses[parsed.Addr()] || strings.Contains(text, "%") {
 				t.Fatalf("the card has %q: %v", card.IPAddrs, err)

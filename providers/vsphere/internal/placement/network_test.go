@@ -70,7 +70,7 @@ func networkCases() map[string]networkCase {
 	}
 }
 
-// The networks of a failure domain lie over the machine's cards, one by one.
+// The networks of a failure domain are merged into the machine's cards, one by one.
 func TestNetworksOfAZone(t *testing.T) {
 	t.Parallel()
 	for name, tc := range networkCases() {

@@ -24,7 +24,7 @@ func newCluster(changes ...func(*infrav1.VSphereCluster)) *infrav1.VSphereCluste
 	return cluster
 }
 
-// newZone is a zone of one compute cluster that says no more than it has to.
+// newZone returns a zone of one compute cluster with only the required fields.
 func newZone(name string, changes ...func(*placement.Zone)) *placement.Zone {
 	zone := &placement.Zone{
 		VSphereDeploymentZone: infrav1.VSphereDeploymentZone{
@@ -46,7 +46,7 @@ func newZone(name string, changes ...func(*placement.Zone)) *placement.Zone {
 	return zone
 }
 
-// newMachine has a value of its own for everything that a zone may give.
+// newMachine returns a machine with a distinct value for every field that a zone can set.
 func newMachine() *infrav1.VSphereMachine {
 	return &infrav1.VSphereMachine{Spec: infrav1.VSphereMachineSpec{
 		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
@@ -112,12 +112,12 @@ func TestZoneComesBeforeMachineAndCluster(t *testing.T) {
 	g.Expect(spec.NumCPUs).To(BeEquivalentTo(4), "a zone says nothing about size")
 }
 
-// A template is older than a certificate that was renewed since, and its machines cannot be made with the old one, nor deleted.
+// A template can be older than a renewed certificate; with the old thumbprint its machines can be neither created nor deleted.
 func TestThumbprintIsOfWhoKnowsTheServer(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		server        string
-		cluster, zone string // their thumbprints
+		cluster, zone string // thumbprints
 		zoneServer    string
 		want          string
 	}{

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// saysOfDeletion waits until the VSphereVM, which is being deleted, says something.
+// saysOfDeletion waits until the condition of a VSphereVM in deletion contains text.
 func (w *world) saysOfDeletion(vm *infrav1.VSphereVM, text string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -24,7 +24,7 @@ func (w *world) saysOfDeletion(vm *infrav1.VSphereVM, text string) {
 	}).Should(Succeed())
 }
 
-// The end of a power-off says nothing about whether the machine is there.
+// The end of a power-off does not prove that the machine still exists.
 func TestMachineThatLeavesSightWhileItIsPoweredOffIsNotTakenForDeleted(t *testing.T) {
 	t.Parallel()
 	w, machine := withNode(t)
@@ -71,7 +71,7 @@ func TestMachineDestroyedBySomebodyElseWhileItIsPoweredOffIsLetGo(t *testing.T) 
 	w.gone(machine)
 }
 
-// A VSphereVM that somebody deletes takes its virtual machine along; the bootstrap data is used up.
+// Deleting a VSphereVM deletes its virtual machine, and the bootstrap data was consumed.
 func TestProvisionedMachineWhoseVSphereVMWasDeletedIsNotMadeAgain(t *testing.T) {
 	t.Parallel()
 	w, machine := withNode(t)
@@ -90,7 +90,7 @@ func TestProvisionedMachineWhoseVSphereVMWasDeletedIsNotMadeAgain(t *testing.T) 
 	w.remove(machine)
 }
 
-// As when a backup of the management cluster is restored in parts.
+// This happens when a backup of the management cluster is restored in parts.
 func TestMachineGoesOnWhenItsVSphereVMIsRestored(t *testing.T) {
 	t.Parallel()
 	w, machine := withNode(t)
@@ -103,7 +103,7 @@ func TestMachineGoesOnWhenItsVSphereVMIsRestored(t *testing.T) {
 	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(Equal(1))
 }
 
-// What a clone has made may be invisible to the account: its role may not reach into the folder.
+// A clone may be invisible to the account, whose role may not include the folder.
 func TestCloneThatTheAccountDoesNotSeeIsNotMadeAgain(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -139,7 +139,7 @@ func TestDeletionWaitsForACloneThatTheAccountDoesNotSee(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-// A clone that somebody removes before it ever ran has used up nothing.
+// A clone that another client removes before it ever ran has consumed nothing.
 func TestCloneThatIsRemovedAtOnceIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -163,7 +163,7 @@ func TestMachineInAVAppIsReportedOutOfSightAndStaysReady(t *testing.T) {
 	w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
 }
 
-// vCenter shows a new machine before it knows its UUIDs.
+// vCenter shows a new machine before it has its UUIDs.
 func TestDeletionOfALostCloneWaitsForItsUUIDs(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -201,7 +201,7 @@ func TestCloneWithoutUUIDsIsWaitedFor(t *testing.T) {
 	w.Expect(w.vms()).To(HaveLen(1))
 }
 
-// Pipelines replace a template under its name while it is being cloned.
+// Pipelines replace a template with the same name while it is being cloned.
 func TestDeletionWaitsForALostCloneOfATemplateThatWasReplaced(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -221,7 +221,7 @@ func TestDeletionWaitsForALostCloneOfATemplateThatWasReplaced(t *testing.T) {
 	w.Eventually(w.vms).Should(BeEmpty())
 }
 
-// A clone that vCenter refused leaves nothing to wait for, whoever else clones the template.
+// After a rejected clone there is nothing to wait for, even if other clients clone the template.
 func TestDeletionAfterARefusedCloneDoesNotWaitForOthers(t *testing.T) {
 	t.Parallel()
 	w := workshop(t, simulator.Template{Name: diskTemplate, DiskGiB: 30})

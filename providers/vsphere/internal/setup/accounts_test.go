@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// identity makes a VSphereClusterIdentity of the test, with a Secret of its own in the manager's namespace.
+// identity creates a VSphereClusterIdentity for the test, with its own Secret in the manager's namespace.
 func (w *world) identity(name string, allowed *infrav1.AllowedNamespaces, changes ...func(*infrav1.VSphereClusterIdentity)) *infrav1.VSphereClusterIdentity {
 	w.t.Helper()
 	w.account("identity-" + name)
@@ -119,7 +119,8 @@ func TestIdentityIsForTheNamespacesItSelects(t *testing.T) {
 	w.available(cluster)
 }
 
-// Whoever may create a cluster chooses its server; the account that he may use must not reach a server of his own.
+// A user who may create a cluster chooses its server; an account that the user may use must not be sent to a server of the
+// user's own.
 func TestAccountBoundToAServerIsSentToNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
@@ -153,7 +154,7 @@ func TestSecretOfAnIdentityIsItsOwn(t *testing.T) {
 	w.condition(missing, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
 }
 
-// A Secret that a cluster has given up must not be kept by it.
+// A cluster must not keep a Secret that it no longer uses.
 func TestSecretThatIsNoLongerNamedIsReleased(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
@@ -178,11 +179,11 @@ func TestSecretThatIsNoLongerNamedIsReleased(t *testing.T) {
 	w.available(cluster)
 }
 
-// A zone whose cluster gets a usable account is checked even if a session of that account is open already.
+// A zone whose cluster gets a usable account is checked even if a session of that account is already open.
 func TestZoneIsCheckedWhenItsClusterGetsAnAccount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
-	w.writeAccount(`""`) // the manager's account would do
+	w.writeAccount(`""`) // otherwise the manager's account would be used
 	w.available(w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil }))
 	w.cluster("two", func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "later" })
 	zone := w.threeZones()[0]
@@ -191,7 +192,7 @@ func TestZoneIsCheckedWhenItsClusterGetsAnAccount(t *testing.T) {
 	w.condition(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VSphereDeploymentZoneVCenterAvailableReason)
 }
 
-// A zone's own identity need not be for any namespace, and nobody else's password concerns the zone.
+// A zone's own identity need not allow any namespace, and passwords of other accounts do not affect the zone.
 func TestZoneIsCheckedWithItsOwnIdentity(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
@@ -256,7 +257,7 @@ func TestPasswordRotatedInTheManagersFile(t *testing.T) {
 	w.available(cluster)
 }
 
-// With no account there is no session, so no event of a vCenter makes anything look again.
+// Without an account there is no session, so no event of a vCenter triggers a reconcile.
 func TestManagersFileBecomesUsable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
@@ -269,7 +270,7 @@ func TestManagersFileBecomesUsable(t *testing.T) {
 	w.available(cluster)
 }
 
-// rotate changes the password in vCenter, then where the manager reads it, and ends the sessions of the old one.
+// rotate changes the password in vCenter, then where the manager reads it, and ends the sessions of the old password.
 func (w *world) rotate(write func(password string)) {
 	w.t.Helper()
 	w.vc.SetPassword("rotated")
@@ -277,7 +278,7 @@ func (w *world) rotate(write func(password string)) {
 	w.vc.ExpireSessions()
 }
 
-// writeAccount replaces the manager's file as a whole, as a projected Secret is.
+// writeAccount replaces the manager's file as a whole, as for a projected Secret.
 func (w *world) writeAccount(password string) {
 	w.t.Helper()
 	w.writeFile("username: %s\npassword: %s\nservers: [%q]\n", w.vc.Username(), password, w.vc.Host())

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// impatient makes failures cost more time than a test has.
+// impatient returns a world in which the delay after a failure exceeds the test's timeout.
 func impatient(t *testing.T, templates ...simulator.Template) *world {
 	t.Helper()
 	w := workshop(t, templates...)
@@ -24,7 +24,7 @@ func impatient(t *testing.T, templates ...simulator.Template) *world {
 	return w
 }
 
-// An administrator, or vSphere HA, was faster: what the task was to do is done, and its failure is none.
+// An administrator or vSphere HA was faster: the task's operation is already done, and its failure does not count.
 func TestMachineThatSomebodyElseHasPoweredOffIsDeletedWithoutAPause(t *testing.T) {
 	t.Parallel()
 	w := impatient(t)
@@ -58,7 +58,7 @@ func TestMachineWhoseHardwareSomebodyElseHasUpgradedIsProvisionedWithoutAPause(t
 	w.provisioned(w.worker("node", hardware("vmx-13")))
 }
 
-// What a task does not find may be something else than the machine.
+// A NotFound error of a task may refer to an object other than the machine.
 func TestMachineIsNotTakenForDestroyedBecauseSomethingWasNotFound(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// drifts are what a person may do to what was made, and what the condition then says of it.
+// drifts returns changes by another client to what was created, and the resulting condition message.
 func drifts() map[string]struct {
 	do   func(*simulator.Server) error
 	want string

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// pending waits until something is on record that has not been seen yet.
+// pending waits until an item is recorded as pending.
 func (w *world) pending(zone *infrav1.VSphereDeploymentZone, kind infrav1.ConfiguredKind) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -29,8 +29,8 @@ func (w *world) pending(zone *infrav1.VSphereDeploymentZone, kind infrav1.Config
 	}).Should(Succeed())
 }
 
-// The manager dies after it has noted what it is about to make: before vCenter is asked, while it is at it, and after it was
-// done. In each case it is made once, and is ours: it goes with the zone.
+// The manager dies after it has recorded what it is about to create: before, during and after the call to vCenter. In each case
+// the item is created once, belongs to the zone, and is deleted with it.
 func TestRestartWhileAZoneIsBeingConfigured(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ before, meanwhile func(*simulator.Server) }{
@@ -107,7 +107,7 @@ func TestRestartWhileWhatWasMadeIsBeingRemoved(t *testing.T) {
 	}
 }
 
-// A call without an answer may have been carried out: what it has made is found, and is ours.
+// A call without a response may have been executed: what it created is found, and belongs to the zone.
 func TestAnswersThatGetLostLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{

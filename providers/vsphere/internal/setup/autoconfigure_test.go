@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// bareHosts is simulator.HostGroups before anybody has made a group, a rule or a tag.
+// bareHosts returns simulator.HostGroups without groups, rules and tags.
 func bareHosts() simulator.Layout {
 	layout := simulator.HostGroups()
 	layout.Tags = nil
@@ -34,7 +34,7 @@ func bareHosts() simulator.Layout {
 	return layout
 }
 
-// autoRack is a zone of the hosts of a rack, for which everything is to be made.
+// autoRack creates a zone of the hosts of a rack, for which everything must be created.
 func (w *world) autoRack(letter string, changes ...func(*infrav1.VSphereFailureDomain)) *infrav1.VSphereDeploymentZone {
 	w.t.Helper()
 	return w.zone(letter, infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "cluster-1", Datastore: simulator.SharedDatastore},
@@ -50,7 +50,7 @@ func (w *world) autoRack(letter string, changes ...func(*infrav1.VSphereFailureD
 		})
 }
 
-// named gives the groups of a rack names of the user's.
+// named sets the names of a rack's groups.
 func named(letter string) func(*infrav1.VSphereFailureDomain) {
 	return func(d *infrav1.VSphereFailureDomain) {
 		d.Spec.Topology.Hosts.VMGroupName, d.Spec.Topology.Hosts.HostGroupName = "rack-"+letter+"-vms", "rack-"+letter+"-hosts"
@@ -65,14 +65,14 @@ func (w *world) autoConfigured(zone *infrav1.VSphereDeploymentZone, reason strin
 	return w.condition(zone, infrav1.VSphereDeploymentZoneAutoConfiguredCondition, reason)
 }
 
-// made waits until all is made that the zone asks for, and the zone is ready.
+// made waits until everything that the zone requests is created, and the zone is ready.
 func (w *world) made(zone *infrav1.VSphereDeploymentZone) {
 	w.t.Helper()
 	w.autoConfigured(zone, infrav1.VSphereDeploymentZoneAutoConfiguredReason)
 	w.condition(zone, clusterv1.ReadyCondition, clusterv1.ReadyReason)
 }
 
-// configuration is what vCenter has of groups, rules, categories and tags, one line each.
+// configuration returns the groups, rules, categories and tags of the vCenter, one line each.
 func (w *world) configuration() []string {
 	w.t.Helper()
 	lines := []string{}
@@ -106,7 +106,7 @@ func (w *world) configuration() []string {
 
 const onCluster = "/dc-1/host/cluster-1"
 
-// racked is the configuration of racks whose groups have names.
+// racked returns the configuration of racks with named groups.
 func racked(letters ...string) []string {
 	lines := []string{
 		"category k8s-region: SINGLE ClusterComputeResource", "category k8s-zone: SINGLE HostSystem", "tag k8s-region:region-1 on " + onCluster,
@@ -199,7 +199,7 @@ func TestZonesThatGoAtTheSameTimeLeaveNothing(t *testing.T) {
 	w.Expect(w.configuration()).To(BeEmpty())
 }
 
-// What an administrator has made is used, verified and otherwise left alone, whatever becomes of it.
+// Objects created by an administrator are used and verified, and never changed or removed.
 func TestWhatOthersHaveMadeIsNeitherChangedNorRemoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.HostGroups())
@@ -316,12 +316,13 @@ func TestObjectThatCarriesAnotherTagOfTheCategoryIsNotGivenASecond(t *testing.T)
 		`host-a-1 carries tag "zone-b" of category "k8s-zone" already: detach it`))
 	w.Expect(w.configuration()).To(ContainElement("tag k8s-zone:zone-a on " + onCluster + "/host-a-2"))
 	w.Expect(w.vc.DetachTag("k8s-zone/zone-b", onCluster+"/host-a-1")).To(Succeed())
-	w.stop() // what is attached is known for a minute
+	w.stop() // attachments are cached for a minute
 	w.start()
 	w.made(zone)
 }
 
-// An object that carries two tags of a category is in two zones: such a category is told of before that happens, whoever has made it.
+// An object with two tags of a category would be in two zones. Such a category is reported before that happens, regardless of
+// its owner.
 func TestCategoryThatAllowsSeveralTagsOnAnObjectIsReported(t *testing.T) {
 	t.Parallel()
 	layout := bareHosts()
@@ -334,7 +335,7 @@ func TestCategoryThatAllowsSeveralTagsOnAnObjectIsReported(t *testing.T) {
 		ContainSubstring(says, simulator.ZoneCategory), Not(ContainSubstring(says, simulator.RegionCategory))))
 
 	w.Expect(w.vc.AllowSeveralTags(simulator.RegionCategory)).To(Succeed())
-	w.stop() // what a category is like is known for some minutes
+	w.stop() // categories are cached for some minutes
 	w.start()
 	w.Eventually(func() string {
 		return w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationRefusedReason)
@@ -411,7 +412,7 @@ func TestGroupsThatAreToBeMadeAreNamedWhenTheFailureDomainIsWritten(t *testing.T
 	w.Expect(domain.Spec.Topology.Hosts.HostGroupName).To(Equal(zone.Name + "-" + here + "-hosts"))
 }
 
-// toldOf waits for an event about a zone. Events about what is in no namespace are in the default one.
+// toldOf waits for an event about a zone. Events about cluster-scoped objects are in the default namespace.
 func (w *world) toldOf(zone *infrav1.VSphereDeploymentZone, reason string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -423,7 +424,7 @@ func (w *world) toldOf(zone *infrav1.VSphereDeploymentZone, reason string) {
 	}).Should(Succeed())
 }
 
-// missing is vCenter's word for a privilege that the account lacks.
+// missing returns vCenter's fault for a privilege that the account lacks.
 func missing(privilege string) *types.NoPermission {
 	return &types.NoPermission{Object: &types.ManagedObjectReference{Type: "ClusterComputeResource", Value: "domain-c1"}, PrivilegeId: privilege}
 }

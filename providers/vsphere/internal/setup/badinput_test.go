@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// Each wrong name is reported with its own reason, creates nothing, and is not tried over and over.
+// Each wrong name is reported with its own reason, creates nothing, and is not retried repeatedly.
 func TestWrongNamesCreateNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
@@ -59,7 +59,7 @@ func TestForeignVirtualMachineOfTheSameName(t *testing.T) {
 	w := newWorld(t, simulator.ThreeZones())
 	w.cluster("one")
 	zone := w.threeZones()[0]
-	// Another management cluster's machine, in the same folder.
+	// A machine of another management cluster, in the same folder.
 	first := w.machine("one", "cp-a", zone.Name)
 	w.provisioned(first)
 	foreign := w.vms()["cp-a"]

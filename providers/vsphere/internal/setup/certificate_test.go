@@ -12,12 +12,12 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// pinning gives a machine a thumbprint of its own, as its template has it.
+// pinning sets a thumbprint on a machine, as its template may.
 func pinning(thumbprint string) func(*infrav1.VSphereMachine) {
 	return func(m *infrav1.VSphereMachine) { m.Spec.Thumbprint = thumbprint }
 }
 
-// corrected has the VSphereCluster name the certificate that its vCenter shows now.
+// corrected sets the VSphereCluster's thumbprint to the current certificate of its vCenter.
 func (w *world) corrected(cluster *infrav1.VSphereCluster) {
 	w.t.Helper()
 	w.condition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.ThumbprintMismatchReason)
@@ -25,7 +25,7 @@ func (w *world) corrected(cluster *infrav1.VSphereCluster) {
 	w.available(cluster)
 }
 
-// mismatched waits until a VSphereVM that is being deleted is kept from it by its vCenter's certificate.
+// mismatched waits until the deletion of a VSphereVM is blocked by its vCenter's certificate.
 func (w *world) mismatched(name string) *infrav1.VSphereVM {
 	w.t.Helper()
 	vm := w.vsphereVM(name)
@@ -78,7 +78,7 @@ func TestThumbprintOfTheZoneIsCorrectedWhileAMachineIsDeleted(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-// Nothing but the machine names the certificate of a server that is not its cluster's.
+// Only the machine has a thumbprint for a server that is not its cluster's.
 func TestThumbprintOfAMachineOnAnotherServerCanBeCorrected(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

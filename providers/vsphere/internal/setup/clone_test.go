@@ -23,7 +23,7 @@ const (
 	diskTemplate  = "disk"  // has a disk of 30 GiB
 )
 
-// workshop is a world without failure domains, with templates on top of the common one.
+// workshop returns a world without failure domains, with additional templates.
 func workshop(t *testing.T, templates ...simulator.Template) *world {
 	t.Helper()
 	layout := simulator.ThreeZones()
@@ -36,7 +36,7 @@ func workshop(t *testing.T, templates ...simulator.Template) *world {
 	return w
 }
 
-// withNode is a workshop in which machine "node" is ready.
+// withNode returns a workshop in which machine "node" is ready.
 func withNode(t *testing.T) (*world, *infrav1.VSphereMachine) {
 	t.Helper()
 	w := workshop(t)
@@ -45,7 +45,7 @@ func withNode(t *testing.T) (*world, *infrav1.VSphereMachine) {
 	return w, machine
 }
 
-// worker makes a machine that names no failure domain.
+// worker creates a machine without a failure domain.
 func (w *world) worker(name string, changes ...func(*infrav1.VSphereMachine)) *infrav1.VSphereMachine {
 	w.t.Helper()
 	return w.machine("one", name, "", append([]func(*infrav1.VSphereMachine){func(m *infrav1.VSphereMachine) {
@@ -219,7 +219,7 @@ func TestStaticAddressesReachTheGuestAndAreReported(t *testing.T) {
 	w.Expect(machine.Status.Network[0].NetworkName).To(Equal(simulator.NetworkName))
 }
 
-// guestMetadata is the part of the guest's metadata that tests look at.
+// guestMetadata is the part of the guest's metadata that tests check.
 type guestMetadata struct {
 	Hostname string `json:"local-hostname"`
 	Network  struct {
@@ -265,7 +265,7 @@ func TestNamingTemplate(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-// localTemplate is on datastore-a, which hosts of zone-a alone mount, and has a snapshot.
+// localTemplate is on datastore-a, which only the hosts of zone-a mount, and has a snapshot.
 const localTemplate = "local"
 
 // A linked clone would read its parent's disk from a datastore that no host of its zone mounts.

@@ -19,8 +19,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// apart is a world without failure domains in which cluster "one" has cluster modules, a control plane "plane" and a MachineDeployment
-// "workers".
+// apart returns a world without failure domains in which cluster "one" has cluster modules, a control plane "plane" and a
+// MachineDeployment "workers".
 func apart(t *testing.T, changes ...func(*infrav1.VSphereCluster)) (*world, *infrav1.VSphereCluster) {
 	t.Helper()
 	w := newWorld(t, simulator.ThreeZones(), simulator.WithVersion("8.0.3"))
@@ -92,7 +92,7 @@ func TestMachinesOfOneOwnerAreInAModuleOfTheirComputeClusterBeforeTheyStart(t *t
 	w.Expect(w.vc.Modules()).To(BeEmpty())
 }
 
-// A module has no name: one that was made and not recorded is found by what was not there before.
+// A module has no name: one that was created but not recorded is identified by comparison with the modules that existed before.
 func TestModuleIsMadeOnceAlthoughTheAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	w, infra := apart(t)
@@ -110,7 +110,7 @@ func TestModuleIsMadeOnceAlthoughTheAnswerIsLost(t *testing.T) {
 	w.Expect(infra.Annotations).NotTo(HaveKey(ContainSubstring("creating")))
 }
 
-// poke has an object be looked at again, as it would be in time.
+// poke triggers a reconcile of an object.
 func (w *world) poke(infra *infrav1.VSphereCluster) {
 	w.t.Helper()
 	update(w, infra, func(c *infrav1.VSphereCluster) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, "poked", "yes") })
@@ -129,7 +129,7 @@ func TestMachinesDoNotWaitForModulesThatCannotBe(t *testing.T) {
 	w.condition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesReadyReason)
 }
 
-// No module is ever made for these.
+// No module is ever created for these.
 func TestMachinesThatHaveNoModuleDoNotWaitForOne(t *testing.T) {
 	t.Parallel()
 	w, _ := apart(t)
@@ -161,7 +161,7 @@ func TestModulesThatUpstreamHasRecordedAreUsedAndMadeAnewWhenTheyAreGone(t *test
 	w.Expect(infra.Spec.ClusterModules).To(ConsistOf(HaveField("ModuleUUID", w.vc.Modules()[0].UUID)))
 }
 
-// Upstream labels the VSphereVMs of workers with their cluster alone.
+// Upstream labels the VSphereVMs of workers only with their cluster.
 func TestAWorkerThatUpstreamMadeJoinsTheModuleOfItsMachineDeployment(t *testing.T) {
 	t.Parallel()
 	w, infra := apart(t)
@@ -236,7 +236,7 @@ func TestVCenterThatIsTooOldForModulesHoldsNothingUp(t *testing.T) {
 	w.Expect(message).To(And(ContainSubstring("6.7.3"), ContainSubstring("spec.disableClusterModule")))
 }
 
-// A VSphereCluster that was made of another's YAML has the modules of that one in its spec.
+// A VSphereCluster that was copied from another's YAML has the modules of that one in its spec.
 func TestACopyOfAClusterLeavesTheModulesOfTheFirstAlone(t *testing.T) {
 	t.Parallel()
 	w, infra := apart(t)
@@ -266,7 +266,7 @@ func TestACopyOfAClusterLeavesTheModulesOfTheFirstAlone(t *testing.T) {
 	w.Expect(infra.Spec.ClusterModules).To(HaveLen(2))
 }
 
-// The first may be in another management cluster.
+// The first one may be in another management cluster.
 func TestAModuleWithMachinesOfOthersIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	w, infra := apart(t)

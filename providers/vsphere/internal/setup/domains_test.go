@@ -25,7 +25,7 @@ func intent(state faultlinev1.DomainState, zones ...*infrav1.VSphereDeploymentZo
 	}
 }
 
-// domain returns what the cluster publishes of a failure domain, and what it knows about it.
+// domain returns what the cluster publishes about a failure domain, and its status.
 func domain(cluster *infrav1.VSphereCluster, name string) (published clusterv1.FailureDomain, known faultlinev1.DomainStatus) {
 	for _, d := range cluster.Status.FailureDomains {
 		if d.Name == name {
@@ -72,7 +72,7 @@ func TestCordonedDomainReceivesNothingUntilItIsActiveAgain(t *testing.T) {
 	}
 }
 
-// A machine that is created in the moment in which its domain is cordoned must not slip in.
+// A machine that is created at the moment at which its domain is cordoned must not be placed in it.
 func TestCordonCountsFromTheMomentItIsWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
@@ -95,8 +95,7 @@ func TestLastControlPlaneDomainIsKept(t *testing.T) {
 	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	update(w, cluster, intent(faultlinev1.DomainCordoned, zones...))
 	w.condition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, faultlinev1.ReasonLastControlPlaneDomain)
-	// Which one is kept depends on how long each has been healthy, in seconds: not
-	// something that a test can foresee.
+	// The domain that is kept depends on how long each has been healthy, in seconds, which a test cannot predict.
 	var kept []string
 	for _, known := range cluster.Status.Distribution.FailureDomains {
 		w.Expect(known.State).To(Equal(faultlinev1.DomainCordoned), known.Name)
@@ -111,7 +110,7 @@ func TestLastControlPlaneDomainIsKept(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-// When most domains break at once, it is more likely the view that is sick.
+// If most domains break at once, the cause is more likely the manager's view of vCenter.
 func TestTooManyDomainsUnhealthyChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
@@ -133,7 +132,7 @@ func TestTooManyDomainsUnhealthyChangesNothing(t *testing.T) {
 	w.publishes(cluster, all[1:]...)
 }
 
-// A zone that was broken is not trusted at once, although nothing is wrong with it any more.
+// A zone that was broken is not used immediately after it has recovered.
 func TestMendedDomainReceivesNothingDuringTheHoldPeriod(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
@@ -203,7 +202,7 @@ func TestTemplateOfTheZone(t *testing.T) {
 	w.Expect(w.vsphereVM("cp-a").Spec.Template).To(Equal(diskTemplate))
 }
 
-// A machine that was moved by hand is reported where it is, and a machine's place is never changed after it was decided.
+// A machine that was moved by hand is reported where it is. The placement of a machine never changes after it was decided.
 func TestZoneThatChangesMovesNoMachine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
@@ -222,7 +221,8 @@ func TestZoneThatChangesMovesNoMachine(t *testing.T) {
 	}).Should(BeEquivalentTo(1), "it is still counted there")
 }
 
-// Cluster API does not hand labels down to all Machines, so a watch filter must not keep a zone from noticing that they go.
+// Cluster API does not propagate labels to all Machines, so a watch filter must not prevent a zone from noticing their
+// deletion.
 func TestZoneGoesWithItsLastMachineWhateverTheMachinesLabels(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
@@ -240,7 +240,7 @@ func TestZoneGoesWithItsLastMachineWhateverTheMachinesLabels(t *testing.T) {
 	w.gone(zone)
 }
 
-// A pool has limits and shares, and is perhaps the only one that the account may use.
+// A pool has limits and shares, and may be the only one that the account can use.
 func TestResourcePoolOfTheTemplateIsKeptWhereTheZoneHasIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())

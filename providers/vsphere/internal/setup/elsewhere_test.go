@@ -27,7 +27,7 @@ func TestAMachineThatVMotionTakesToAnotherZoneIsSaidToBeElsewhereUntilItIsBack(t
 	isIn(a.Name)
 	w.user().InPlace(w.metrics, cluster)
 
-	w.Expect(w.vc.SetDRS("cluster-1", simulator.DRSOff)).To(Succeed()) // which would take it back
+	w.Expect(w.vc.SetDRS("cluster-1", simulator.DRSOff)).To(Succeed()) // DRS would move it back
 	w.Expect(w.vc.MoveVMToHost("cp-0", "host-b-1")).To(Succeed())
 	isIn(b.Name)
 	w.user().Elsewhere(w.metrics, cluster, "cp-0")

@@ -38,7 +38,7 @@ func TestAFailureDomainIsItsZonesAndGoesWithTheLast(t *testing.T) {
 	w.Expect(w.client.Create(ctx, second)).To(Succeed())
 	w.Eventually(func() []metav1.OwnerReference { return w.owners(domain) }).Should(ConsistOf(ownedBy(first), ownedBy(second)))
 
-	// References that somebody took away come back; those that upstream set in its version, or that a restore left, are put right.
+	// Removed references are restored; references with upstream's version, or from a restored backup, are corrected.
 	object := &infrav1.VSphereFailureDomain{}
 	w.Eventually(func() error {
 		if err := w.client.Get(ctx, client.ObjectKey{Name: domain}, object); err != nil {

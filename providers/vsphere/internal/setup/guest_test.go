@@ -14,7 +14,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// run is n addresses that follow each other.
+// run returns n consecutive addresses.
 func run(first string, n int) []netip.Prefix {
 	addresses := make([]netip.Prefix, 0, n)
 	for address := netip.MustParseAddr(first); len(addresses) < n; address = address.Next() {
@@ -35,7 +35,7 @@ func TestInterfacesOfKubernetesAreNotTheMachinesAddresses(t *testing.T) {
 	w.Expect(w.vc.SetGuestInterface("node", "kube-ipvs0", run("10.96.0.1", 300)...)).To(Succeed())
 	w.Expect(w.vc.SetGuestInterface("node", "kube-ipvs0", run("10.96.0.1", 301)...)).To(Succeed())
 	w.Expect(w.vms()["node"].IPs).To(ContainElement("10.96.1.44"), "the guest does report them")
-	// A change that follows is shown, so those before it have been seen.
+	// A later change is visible, so the earlier ones were processed.
 	for _, host := range []string{"zone-a-host-1", "zone-a-host-2"} {
 		w.Expect(w.vc.MoveVMToHost("node", host)).To(Succeed())
 		w.Eventually(func() string { return w.vsphereVM("node").Status.Host }).Should(Equal(host))
@@ -60,7 +60,7 @@ func TestBridgeOfTheGuestDoesNotEndTheWaitForAnAddress(t *testing.T) {
 	w.Consistently(func() *bool { w.get(machine); return machine.Status.Initialization.Provisioned }, moment).Should(BeNil())
 }
 
-// The API takes so many addresses and no more, and refuses the whole status otherwise.
+// The API limits the number of addresses, and rejects the whole status if there are more.
 func TestMachineWithMoreAddressesThanTheAPITakesIsReported(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)

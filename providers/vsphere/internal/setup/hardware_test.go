@@ -16,13 +16,13 @@ import (
 
 const oldTemplate = "old" // has virtual hardware of an older version than the hosts support
 
-// yard is a workshop with a template of hardware version 10, on hosts that support up to 21.
+// yard returns a workshop with a template of hardware version 10, on hosts that support up to 21.
 func yard(t *testing.T) *world {
 	t.Helper()
 	return workshop(t, simulator.Template{Name: oldTemplate, HardwareVersion: "vmx-10"})
 }
 
-// hardware has a machine be made of the old template with a version of virtual hardware.
+// hardware creates a machine from the old template with a version of virtual hardware.
 func hardware(version string) func(*infrav1.VSphereMachine) {
 	return func(m *infrav1.VSphereMachine) { m.Spec.Template, m.Spec.HardwareVersion = oldTemplate, version }
 }
@@ -97,10 +97,10 @@ func TestWindowsMachineHasANameThatWindowsTakes(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-// The numbers of a graphics card.
+// The PCI IDs of a graphics card.
 const nvidia, t4 = 0x10de, 0x1eb8
 
-// devices has a machine be given host devices.
+// devices adds host devices to a machine.
 func devices(specs ...infrav1.PCIDeviceSpec) func(*infrav1.VSphereMachine) {
 	return func(m *infrav1.VSphereMachine) { m.Spec.PciDevices = specs }
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// rack makes the zone of a rack of simulator.HostGroups.
+// rack creates the zone of a rack of simulator.HostGroups.
 func (w *world) rack(letter string, rule infrav1.HostGroupRule) *infrav1.VSphereDeploymentZone {
 	w.t.Helper()
 	return w.zone(letter, infrav1.Topology{
@@ -44,7 +44,8 @@ func (w *world) tells(o client.Object, reason string) {
 	}).Should(Succeed())
 }
 
-// Without DRS that places and keeps to the rules, vCenter starts a machine on the host that it was cloned to: any host.
+// Without DRS to place machines and enforce the rules, vCenter starts a machine on the host to which it was cloned, which can
+// be any host.
 func TestMachineIsPutOnItsHostGroupWhereDRSDoesNotDoIt(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{simulator.DRSOff, "manual", "partiallyAutomated"} {
@@ -86,7 +87,7 @@ func TestZoneWithARuleThatIsNotMandatoryIsNotReadyUnlessItIsAskedFor(t *testing.
 	w.onHosts("cp-0", "host-b-1", "host-b-2")
 }
 
-// DRS gives way where the hosts of the group are full. The machine runs, and nobody must take it for one of its zone.
+// DRS violates the rule if the hosts of the group are full. The machine runs, and must not be counted in its zone.
 func TestMachineThatRunsOutsideItsHostGroupSaysSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.HostGroups())
@@ -110,7 +111,7 @@ func TestMachineThatRunsOutsideItsHostGroupSaysSo(t *testing.T) {
 	w.Eventually(func() *string { return w.get(machine).(*infrav1.VSphereMachine).Status.FailureDomain }).Should(HaveValue(Equal(b.Name)))
 }
 
-// Once it runs outside of its failure domain, that is too late to repair.
+// Once it runs outside of its failure domain, this cannot be corrected.
 func TestMachineIsNotPoweredOnOutsideItsHostGroup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.HostGroups())

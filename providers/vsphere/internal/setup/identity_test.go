@@ -28,7 +28,7 @@ func (w *world) copies(of string) []string {
 	return names
 }
 
-// touched says what was done to virtual machines since the last ResetCalls.
+// touched counts the operations on virtual machines since the last ResetCalls.
 func (w *world) touched() map[string]int {
 	calls := map[string]int{}
 	for _, method := range []string{"PowerOnVM_Task", "PowerOffVM_Task", "ReconfigVM_Task", "Destroy_Task", "CloneVM_Task", "UnregisterVM", "ShutdownGuest"} {
@@ -39,7 +39,7 @@ func (w *world) touched() map[string]int {
 	return calls
 }
 
-// poked makes the VSphereVM be reconciled, and waits until that has written the object's condition.
+// poked triggers a reconcile of the VSphereVM, and waits until it has written the object's condition.
 func (w *world) poked(vm *infrav1.VSphereVM) {
 	w.t.Helper()
 	update(w, vm, func(vm *infrav1.VSphereVM) {
@@ -47,8 +47,8 @@ func (w *world) poked(vm *infrav1.VSphereVM) {
 	})
 }
 
-// takenAway removes the VSphereVM without its virtual machine, and returns what clusterctl move would make of it: same name
-// and specification, another UID and no status. The manager is stopped.
+// takenAway removes the VSphereVM without its virtual machine, and returns the object that clusterctl move would create: same
+// name and spec, another UID and no status. The manager is stopped.
 func (w *world) takenAway(name string) *infrav1.VSphereVM {
 	w.t.Helper()
 	w.stop()
@@ -62,7 +62,7 @@ func (w *world) takenAway(name string) *infrav1.VSphereVM {
 	return again
 }
 
-// moved is takenAway and brought back.
+// moved is takenAway followed by creating the returned object.
 func (w *world) moved(name string) *infrav1.VSphereVM {
 	w.t.Helper()
 	vm := w.takenAway(name)
@@ -70,8 +70,8 @@ func (w *world) moved(name string) *infrav1.VSphereVM {
 	return vm
 }
 
-// A copy that was registered from a snapshot of the storage, or restored from a backup beside the original, has its BIOS
-// UUID and its notes.
+// A copy that was registered from a storage snapshot, or restored from a backup next to the original, has its BIOS UUID and its
+// notes.
 func TestCopyOfAMachineIsNeitherPoweredOnNorDestroyed(t *testing.T) {
 	t.Parallel()
 	w, machine := withNode(t)
@@ -102,7 +102,7 @@ func TestMachineThatIsGoneIsNotReplacedByItsCopy(t *testing.T) {
 	w.Expect(w.vms()).To(HaveLen(len(copies)))
 }
 
-// A manager that was restarted does not know what it has started itself.
+// A restarted manager has no record of what it started.
 func TestDeletionThatWasInterruptedDoesNotTurnToACopy(t *testing.T) {
 	t.Parallel()
 	w, machine := withNode(t)
@@ -176,7 +176,7 @@ func TestMovedMachineWithACopyIsAmbiguousUntilTheCopyIsGone(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-// Who may create VSphereVMs must not get hold of machines by naming their BIOS UUIDs.
+// A user who may create VSphereVMs must not get access to machines by setting their BIOS UUIDs.
 func TestVSphereVMWithAForeignBIOSUUIDReachesNothing(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -199,7 +199,7 @@ func TestVSphereVMWithAForeignBIOSUUIDReachesNothing(t *testing.T) {
 	w.Expect(w.vms()).To(And(HaveKey("victim"), HaveKey("database")))
 }
 
-// Whoever may write notes in vCenter says whose a machine is.
+// A user who may write notes in vCenter can declare the owner of a machine.
 func TestMachineThatNothingIdentifiesIsFoundWhenItsNotesSayWhoseItIs(t *testing.T) {
 	t.Parallel()
 	w, machine := withNode(t)

@@ -23,14 +23,15 @@ import (
 
 const (
 	e2eModule = "../../../../e2e"
-	// inClusterModule pins the IPAM provider of Cluster API, which is a module of its own: it is built with another version of Cluster API.
+	// inClusterModule pins the IPAM provider of Cluster API. It is a separate module because it needs another version of
+	// Cluster API.
 	inClusterModule = e2eModule + "/build/ipam"
-	// inClusterProgram is where it is once it is made. On a machine on which nothing was built that takes longer than all tests here, so
-	// make has it made before.
+	// inClusterProgram is the path of the built provider. If nothing is cached, building it takes longer than all tests here,
+	// so make builds it before.
 	inClusterProgram = "../../../../.cache/bin/in-cluster-ipam"
 )
 
-// inCluster runs that provider for the namespace until the test ends. Where it cannot be had, the test is left out.
+// inCluster runs that provider for the namespace until the test ends. If the provider is unavailable, the test is skipped.
 func (w *world) inCluster() {
 	w.t.Helper()
 	const module = "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"
@@ -43,7 +44,7 @@ func (w *world) inCluster() {
 		return out
 	}
 	run(exec.CommandContext(w.t.Context(), "go", "run", "-C", e2eModule, "./cmd/binaries", filepath.Base(inClusterProgram)), "CGO_ENABLED=0")
-	// The program may be another clone's, and the module not here.
+	// The program may come from another clone, and its module may be missing here.
 	data := run(exec.CommandContext(w.t.Context(), "go", "mod", "download", "-C", inClusterModule, "-json", module), "GOWORK=off")
 	found := struct{ Dir string }{}
 	w.Expect(json.Unmarshal(data, &found)).To(Succeed())

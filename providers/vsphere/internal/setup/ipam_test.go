@@ -19,13 +19,14 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// The tests of this file play the IPAM provider themselves: it answers late, wrongly or not at all. incluster_test.go has one that is real.
+// The tests of this file play the IPAM provider: it responds late, incorrectly or not at all. incluster_test.go uses a real
+// one.
 
 func poolRef(name string) infrav1.IPPoolReference {
 	return infrav1.IPPoolReference{APIGroup: "ipam.example.com", Kind: "Pool", Name: name}
 }
 
-// fromPools gives a card of a machine addresses of these pools, and of nothing else.
+// fromPools gives a card of a machine addresses from these pools only.
 func fromPools(names ...string) func(*infrav1.VSphereMachine) {
 	return func(m *infrav1.VSphereMachine) {
 		card := &m.Spec.Network.Devices[0]
@@ -44,7 +45,7 @@ func (w *world) addressClaim(name string) *ipamclusterv1.IPAddressClaim {
 	return claim
 }
 
-// addressClaims are the names of those that there are.
+// addressClaims returns the names of the existing claims.
 func (w *world) addressClaims() []string {
 	claims := &ipamclusterv1.IPAddressClaimList{}
 	w.Expect(w.client.List(w.t.Context(), claims, client.InNamespace(w.name))).To(Succeed())
@@ -55,7 +56,7 @@ func (w *world) addressClaims() []string {
 	return names
 }
 
-// address is what a provider makes for a claim.
+// address returns the address that a provider creates for a claim.
 func (w *world) address(claim, address string, prefix int32, gateway string) *ipamclusterv1.IPAddress {
 	return &ipamclusterv1.IPAddress{ObjectMeta: w.meta(claim), Spec: ipamclusterv1.IPAddressSpec{
 		ClaimRef: ipamclusterv1.IPAddressClaimReference{Name: claim}, PoolRef: w.addressClaim(claim).Spec.PoolRef,
@@ -63,7 +64,7 @@ func (w *world) address(claim, address string, prefix int32, gateway string) *ip
 	}}
 }
 
-// gives answers a claim as a provider does: first the address, then the claim.
+// gives fulfils a claim as a provider does: first it creates the address, then it updates the claim.
 func (w *world) gives(address *ipamclusterv1.IPAddress) {
 	w.t.Helper()
 	w.create(address)
@@ -77,7 +78,7 @@ func (w *world) answers(claim string, change func(*ipamclusterv1.IPAddressClaimS
 	updateStatus(w, w.addressClaim(claim), func(c *ipamclusterv1.IPAddressClaim) { change(&c.Status) })
 }
 
-// card is what a guest is told of its first network card.
+// card returns the configuration of the guest's first network card.
 func (w *world) card(vm simulator.VM) (card struct {
 	Addresses          []string
 	Gateway4, Gateway6 string
@@ -96,7 +97,7 @@ func (w *world) card(vm simulator.VM) (card struct {
 	return card
 }
 
-// waitsForAddress is what machine and virtual machine say of what the addresses wait for.
+// waitsForAddress waits until the conditions of the machine and its virtual machine report why addresses are missing.
 func (w *world) waitsForAddress(machine *infrav1.VSphereMachine, text string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -218,7 +219,7 @@ func TestAnAddressThatAPoolGivesTwiceIsTheFirstMachines(t *testing.T) {
 	w.provisioned(elsewhere)
 }
 
-// addressClaim0 is a claim that need not be there.
+// addressClaim0 returns a claim that need not exist.
 func (w *world) addressClaim0(name string) *ipamclusterv1.IPAddressClaim {
 	return &ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta(name)}
 }

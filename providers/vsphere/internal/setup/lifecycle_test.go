@@ -19,7 +19,7 @@ import (
 
 func keyOf(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }
 
-// moment is how long something that must not happen is given to happen. It follows a sign that there was an occasion.
+// moment is how long to wait for something that must not happen, after a sign that it could have.
 const moment = "300ms"
 
 func powerOff(mode infrav1.VirtualMachinePowerOpMode, seconds int32) func(*infrav1.VSphereMachine) {
@@ -76,7 +76,7 @@ func TestSoftWaitsForAGuestThatDoesNotShutDown(t *testing.T) {
 	w.Expect(w.vc.Calls()["PowerOffVM_Task"]).To(BeZero())
 }
 
-// A guest whose tools never came up cannot be asked.
+// A guest whose VMware Tools never started cannot be shut down.
 func TestPowerOffModesOfAGuestWithoutTools(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -112,7 +112,7 @@ func TestMachineDestroyedBehindOurBackIsNotMadeAgain(t *testing.T) {
 	w.remove(machine)
 }
 
-// The inventory shows what the account may see, which is not all there is.
+// The inventory shows only what the account can see.
 func TestMachineOutOfSightIsNotTakenForDeleted(t *testing.T) {
 	t.Parallel()
 	w, machine := withNode(t)
@@ -154,7 +154,7 @@ func TestMachineMovedToAnotherHostIsFollowed(t *testing.T) {
 	}
 }
 
-// A guest that restarts reports no address for a while; the machine keeps the one it is known by.
+// A guest that restarts reports no address for a while; the machine keeps the last known one.
 func TestAddressesStayWhileAGuestRestarts(t *testing.T) {
 	t.Parallel()
 	w, machine := withNode(t)
@@ -238,8 +238,8 @@ func TestPausedObjectsAreLeftAloneUntilTheyGoOn(t *testing.T) {
 	w.paused(identity, clusterv1.NotPausedReason)
 }
 
-// A manager with a watch filter leaves all objects without its label alone, also when an event of another object or of
-// vCenter names them.
+// A manager with a watch filter ignores all objects without its label, even if an event of another object or of vCenter refers
+// to them.
 func TestWatchFilter(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -249,7 +249,7 @@ func TestWatchFilter(t *testing.T) {
 	cluster := w.cluster("other", func(c *infrav1.VSphereCluster) { others(c) })
 	identity := w.identity("other", &infrav1.AllowedNamespaces{}, func(i *infrav1.VSphereClusterIdentity) { others(i) })
 
-	// Things happen that concern them.
+	// Trigger events that concern them.
 	w.provisioned(w.worker("ours"))
 	update(w, &clusterv1.Machine{ObjectMeta: w.meta("other")}, func(m *clusterv1.Machine) { m.Spec.FailureDomain = zone.Name })
 	update(w, &corev1.Secret{ObjectMeta: w.meta("account")}, func(s *corev1.Secret) { s.Labels["test"] = "changed" })

@@ -25,13 +25,13 @@ func TestControlPlaneMachineOfALostHostMakesRoom(t *testing.T) {
 	w.Expect(w.client.Delete(t.Context(), worker)).To(Succeed())
 	w.remove(machine)
 
-	// What is left of both is one VSphereVM each, which says what it waits for.
+	// What remains of each is a VSphereVM that reports what it waits for.
 	for _, name := range []string{"plane", "worker"} {
 		vm := w.vsphereVM(name)
 		message := w.condition(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
 		w.Expect(message).To(And(ContainSubstring("zone-a-host-"), ContainSubstring("destroyed when the host is back")))
 	}
-	// Before vCenter says that the host is lost, switching off may have been tried.
+	// Before vCenter reports the host as disconnected, powering off may have been tried.
 	w.Eventually(func() string {
 		return w.condition(worker, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
 	}).Should(ContainSubstring("vCenter has lost host"), "whether a worker runs on is not known")
@@ -43,7 +43,7 @@ func TestControlPlaneMachineOfALostHostMakesRoom(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-// The cluster's account is needed until the last virtual machine is gone.
+// The cluster's account is needed until the last virtual machine is deleted.
 func TestClusterWaitsForAMachineOfALostHost(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -60,7 +60,7 @@ func TestClusterWaitsForAMachineOfALostHost(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-// A machine that lost power with its host is switched on when the host is back, and nothing is tried before.
+// A machine that lost power with its host is powered on when the host returns, and nothing is tried before.
 func TestMachineOfALostHostIsPoweredOnWithIt(t *testing.T) {
 	t.Parallel()
 	w, machine := withNode(t)

@@ -23,7 +23,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// labelNodes starts the manager anew, with connections to workload clusters: the API server is the only one, and has their Nodes.
+// labelNodes restarts the manager with connections to workload clusters. The API server plays the only one, and holds its
+// Nodes.
 func (w *world) labelNodes() {
 	w.t.Helper()
 	w.stop()
@@ -36,7 +37,7 @@ func (w *world) labelNodes() {
 	})
 }
 
-// The labels are the tags of the failure domain, which are what vSphere's cloud provider would set.
+// The labels are the tags of the failure domain, as vSphere's cloud provider would set them.
 func TestNodeHasTheTagsOfItsZoneAsLabels(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())

@@ -15,7 +15,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// Who loses sight of its machines must not report them as lost: Cluster API counts what is not ready as unavailable.
+// A manager that cannot reach vCenter must not report its machines as lost: Cluster API counts machines that are not ready as
+// unavailable.
 func TestRunningMachinesStayReadyWhileVCenterIsDown(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -45,7 +46,7 @@ func TestRunningMachinesStayReadyWhileVCenterIsDown(t *testing.T) {
 	w.provisioned(waiting)
 }
 
-// TestOutageRewritesNoMachineThatRuns stands for ten thousand of them: an outage takes nothing from them but the view.
+// TestOutageRewritesNoMachineThatRuns represents ten thousand machines, for each of which an outage must not cause a write.
 func TestOutageRewritesNoMachineThatRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())

@@ -14,12 +14,12 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-// What only a real API server shows of patches: it refuses a list that was read too early, and takes a status.
+// This tests what only a real API server does with patches: it rejects a list that is outdated, and accepts a status.
 func TestPatchesMeetAnotherWriter(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
 	vm := &infrav1.VSphereVM{ObjectMeta: w.meta("node")}
-	vm.Labels = nil // no manager's
+	vm.Labels = nil // not filtered by any manager
 	vm.Spec.Template, vm.Spec.Server, vm.Spec.Datacenter = "template", w.vc.Host(), "dc-1"
 	w.create(vm)
 	read := func() (*infrav1.VSphereVM, patch.Patch) {
@@ -49,7 +49,7 @@ func TestPatchesMeetAnotherWriter(t *testing.T) {
 	w.Expect(vm.Finalizers).To(HaveLen(2))
 	w.Expect(mine.ResourceVersion).To(Equal(vm.ResourceVersion))
 
-	// Somebody writes between the two requests of one Apply.
+	// Another client writes between the two requests of one Apply.
 	mine, p = read()
 	mine.Spec.BiosUUID, mine.Status.Host = "42", "other host"
 	between := &meddler{Client: w.client, meddle: func() { other("example.com/third") }}
@@ -61,7 +61,7 @@ func TestPatchesMeetAnotherWriter(t *testing.T) {
 	update(w, vm, func(vm *infrav1.VSphereVM) { vm.Finalizers = nil })
 }
 
-// meddler is a client during whose status requests something else happens first.
+// meddler is a client that runs a function before its status requests.
 type meddler struct {
 	client.Client
 	meddle func()

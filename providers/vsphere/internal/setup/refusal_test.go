@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// warnings counts what was said of an object for a reason.
+// warnings counts the warning events of an object with a reason.
 func (w *world) warnings(name, reason string) int {
 	w.t.Helper()
 	list := &eventsv1.EventList{}
@@ -37,7 +37,7 @@ func (w *world) warnings(name, reason string) int {
 	return count
 }
 
-// A tag that vCenter does not attach for a missing privilege or the rules of its category is named, with the way out.
+// A tag that vCenter does not attach, because of a missing privilege or the rules of its category, is reported with its fix.
 func TestTagThatVCenterRefusesIsNamedWithTheWayOut(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -60,7 +60,7 @@ func TestTagThatVCenterRefusesIsNamedWithTheWayOut(t *testing.T) {
 	w.remove(both)
 }
 
-// A datastore that is full fails a thousand machines at once, over and over.
+// A full datastore fails a thousand machines at once, repeatedly.
 func TestFailureThatLastsIsTriedLessAndLessAndSaidOnce(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -79,13 +79,13 @@ func TestFailureThatLastsIsTriedLessAndLessAndSaidOnce(t *testing.T) {
 		}
 		return len(clones)
 	}, patience, "20ms").Should(Equal(5))
-	// Pauses are at least 1, 2, 4 and 8 s, less the part of a second that a status does not hold.
+	// The delays are at least 1, 2, 4 and 8 s, less the fraction of a second that a status does not store.
 	w.Expect(clones[4].Sub(clones[0])).To(BeNumerically(">", 10*time.Second))
 	w.Expect(seen).To(HaveLen(1), "the status reads the same while it is tried again: %v", seen)
 	w.Expect(w.warnings("node", infrav1.VSphereVMVirtualMachineTaskFailedReason)).To(Equal(1))
 }
 
-// puttingOff is a world whose pauses nobody waits out.
+// puttingOff returns a world with delays that exceed the test's timeout.
 func puttingOff(t *testing.T) *world {
 	t.Helper()
 	w := workshop(t)
@@ -95,7 +95,7 @@ func puttingOff(t *testing.T) *world {
 	return w
 }
 
-// Whoever repairs what is wrong does not wait for the pause to end where vCenter shows that something has changed.
+// The delay ends early if vCenter shows that the user has changed something.
 func TestPauseAfterAFailureEndsWithAChangeOfTheHosts(t *testing.T) {
 	t.Parallel()
 	w := puttingOff(t)
@@ -140,7 +140,7 @@ func TestDeletionDoesNotWaitForThePauseAfterAFailure(t *testing.T) {
 	}
 }
 
-// What is in service is looked at, whatever else goes wrong with it.
+// A running machine is observed even while another step fails.
 func TestMachineThatRunsIsObservedDuringThePauseAfterAFailure(t *testing.T) {
 	t.Parallel()
 	w := puttingOff(t)
@@ -156,7 +156,7 @@ func TestMachineThatRunsIsObservedDuringThePauseAfterAFailure(t *testing.T) {
 	w.Expect(w.vc.Calls()["ReconfigVM_Task"]).To(Equal(2), "it is put off")
 }
 
-// Whatever vCenter says about a privilege is what the user has to know.
+// A message from vCenter about a privilege must reach the user.
 func TestMissingPrivilegeIsNamed(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -177,7 +177,7 @@ func TestMissingPrivilegeIsNamed(t *testing.T) {
 	w.provisioned(machine)
 }
 
-// The name may be a folder's, or a virtual machine's that the account cannot see.
+// The name may belong to a folder, or to a virtual machine that the account cannot see.
 func TestNameThatVCenterRefusesIsAConflict(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -188,7 +188,7 @@ func TestNameThatVCenterRefusesIsAConflict(t *testing.T) {
 	w.provisioned(machine)
 }
 
-// During a backup vCenter is busy with a machine for minutes, and no event says when it is not any more.
+// During a backup vCenter is busy with a machine for minutes, and no event reports the end.
 func TestCallThatVCenterHasNoTimeForIsRepeatedSoon(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -203,7 +203,7 @@ func TestCallThatVCenterHasNoTimeForIsRepeatedSoon(t *testing.T) {
 	w.Expect(w.vc.Calls()["PowerOnVM_Task"]).To(Equal(7))
 }
 
-// trySoft means that the guest is asked, not that it is cut off because vCenter was busy for a moment.
+// With trySoft the guest must be shut down, not powered off because vCenter was busy for a moment.
 func TestTrySoftAsksAgainWhenVCenterIsBusy(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -215,7 +215,7 @@ func TestTrySoftAsksAgainWhenVCenterIsBusy(t *testing.T) {
 	w.Expect(w.vc.Calls()["PowerOffVM_Task"]).To(BeZero())
 }
 
-// An administrator deletes the VM group of a zone in which machines run.
+// An administrator deletes the VM group of a zone with running machines.
 func TestMachinesThatRunAreObservedWithoutTheirVMGroup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.HostGroups())

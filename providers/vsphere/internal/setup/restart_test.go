@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// cloning is a world in which the clone of machine "cp-a" is under way, and held.
+// cloning returns a world in which the clone of machine "cp-a" is running and blocked.
 func cloning(t *testing.T) (*world, *infrav1.VSphereMachine, *infrav1.VSphereVM) {
 	t.Helper()
 	w := newWorld(t, simulator.ThreeZones())
@@ -40,7 +40,7 @@ func TestRestartInTheMiddleOfAClone(t *testing.T) {
 	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(Equal(1), "the clone of before the restart is found again")
 }
 
-// A manager that dies between the call and its record clones again, which vCenter refuses for the name.
+// A manager that dies between the call and its record clones again, which vCenter rejects because of the name.
 func TestRestartBeforeACloneIsRecorded(t *testing.T) {
 	t.Parallel()
 	w, machine, vm := cloning(t)
@@ -53,7 +53,7 @@ func TestRestartBeforeACloneIsRecorded(t *testing.T) {
 	w.Expect(w.vms()).To(HaveLen(1))
 }
 
-// A deletion must not let go of a virtual machine that a lost clone is still making.
+// A deletion must not release a virtual machine that a lost clone is still creating.
 func TestDeleteBeforeACloneIsRecorded(t *testing.T) {
 	t.Parallel()
 	w, machine, vm := cloning(t)
@@ -64,7 +64,7 @@ func TestDeleteBeforeACloneIsRecorded(t *testing.T) {
 	w.condition(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
-		// For the clone of before the restart, or for a second one that vCenter will refuse.
+		// For the clone from before the restart, or for a second one that vCenter will reject.
 		g.Expect(testworld.Describe(vm)).To(ContainSubstring("Waiting for"))
 	}).Should(Succeed())
 	w.vc.ReleaseTasks("CloneVM_Task")
@@ -72,8 +72,8 @@ func TestDeleteBeforeACloneIsRecorded(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-// A manager that dies between the call that destroys a virtual machine and its record knows of the clone only, which has ended
-// well and of which nothing is left.
+// A manager that dies between the call that destroys a virtual machine and its record has only a record of the clone, which has
+// succeeded and left nothing.
 func TestRestartBeforeADestroyIsRecorded(t *testing.T) {
 	t.Parallel()
 	w, machine, _ := cloning(t)
@@ -171,7 +171,7 @@ func TestIdleMachinesCostNoCall(t *testing.T) {
 	}
 	calls := func() map[string]int {
 		calls := w.vc.Calls()
-		delete(calls, "WaitForUpdatesEx") // the stream's own, one for many minutes
+		delete(calls, "WaitForUpdatesEx") // from the stream, one in many minutes
 		return calls
 	}
 	w.Eventually(func() map[string]int {

@@ -34,7 +34,7 @@ func TestMoreZonesThanCanBePublishedAreSaid(t *testing.T) {
 	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 }
 
-// A vCenter that hardly answers holds up only its own machines.
+// A vCenter that hardly responds delays only its own machines.
 func TestSlowNeighbourDelaysNobodyElse(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// zoneOn makes the zone of compute cluster zone-a on another vCenter than the cluster's, judged with an identity.
+// zoneOn creates the zone of compute cluster zone-a on another vCenter than the cluster's, checked with an identity.
 func (w *world) zoneOn(other *simulator.Server, letter string, identity *infrav1.VSphereClusterIdentity) *infrav1.VSphereDeploymentZone {
 	w.t.Helper()
 	topology := infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: "datastore-a", Networks: []string{"network-a"}}
@@ -23,7 +23,7 @@ func (w *world) zoneOn(other *simulator.Server, letter string, identity *infrav1
 	})
 }
 
-// The cluster's account is of its own vCenter alone; the zone's identity opens the other one.
+// The cluster's account is valid for its own vCenter only; the zone's identity is for the other one.
 func TestWorkerGoesToAZoneOnAnotherVCenterAndAControlPlaneDoesNot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())

@@ -21,7 +21,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// spreads has a cluster spread its workers.
+// spreads enables spreading the workers of a cluster.
 func spreads(change func(*faultlinev1.WorkersDistribution)) func(*infrav1.VSphereCluster) {
 	return func(cluster *infrav1.VSphereCluster) {
 		cluster.Spec.Distribution.Workers.Enabled = ptr.To(true)
@@ -29,7 +29,7 @@ func spreads(change func(*faultlinev1.WorkersDistribution)) func(*infrav1.VSpher
 	}
 }
 
-// workers makes machines of the MachineDeployment md, which name no zone. Their Machines have the label before they are seen.
+// workers creates machines of the MachineDeployment md without a zone. Their Machines have the label from the start.
 func (w *world) workers(from, to int) []*infrav1.VSphereMachine {
 	w.t.Helper()
 	var machines []*infrav1.VSphereMachine
@@ -42,7 +42,7 @@ func (w *world) workers(from, to int) []*infrav1.VSphereMachine {
 	return machines
 }
 
-// perZone counts the virtual machines by the compute cluster that vCenter has them in.
+// perZone counts the virtual machines per compute cluster in vCenter.
 func (w *world) perZone() map[string]int {
 	counts := map[string]int{}
 	for _, vm := range w.vms() {

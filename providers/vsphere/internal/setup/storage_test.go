@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// depot is a world without failure domains, with storage policies.
+// depot returns a world without failure domains, with storage policies.
 func depot(t *testing.T) *world {
 	t.Helper()
 	layout := simulator.ThreeZones()
@@ -33,7 +33,7 @@ func depot(t *testing.T) *world {
 	return w
 }
 
-// stored makes a machine that names no datastore.
+// stored creates a machine without a datastore.
 func (w *world) stored(name string, change func(*infrav1.VSphereMachineSpec)) *infrav1.VSphereMachine {
 	w.t.Helper()
 	return w.worker(name, func(m *infrav1.VSphereMachine) {
@@ -80,7 +80,7 @@ func TestMachineIsStoredAsItsSpecSays(t *testing.T) {
 	w.Expect(w.vms()["one-datastore"].Datastore).To(Equal("datastore-a"))
 }
 
-// Each is said with the field and the way out, disturbs no machine that runs, and ends by itself when it is repaired.
+// Each problem is reported with its field and fix, does not affect running machines, and clears when it is fixed.
 func TestStorageThatVCenterDoesNotHaveIsNamedUntilItIsThere(t *testing.T) {
 	t.Parallel()
 	w := depot(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// relaxed has the API server store conditions without reason and message, as one does that has an older CRD.
+// relaxed makes the API server store conditions without reason and message, as with an older CRD.
 func (w *world) relaxed(crd string, store func(conditionType string, opts ...client.SubResourcePatchOption) error) {
 	w.t.Helper()
 	installed := &apiextensionsv1.CustomResourceDefinition{}
@@ -41,8 +41,8 @@ func (w *world) relaxed(crd string, store func(conditionType string, opts ...cli
 	w.Eventually(func() error { return store("example.com/Probe", client.DryRunAll) }).ShouldNot(Succeed(), "the schema is in force again")
 }
 
-// Upstream's release 1.16 served VSphereClusterIdentity in two versions without a conversion, and its migration of stored objects has
-// written conditions of v1beta1, which have no reason, as those of v1beta2. The test changes a CRD, so it runs alone.
+// Upstream's release 1.16 served VSphereClusterIdentity in two versions without a conversion. Its storage migration wrote
+// v1beta1 conditions, which have no reason, as v1beta2 conditions. The test changes a CRD, so it does not run in parallel.
 func TestIdentityThatUpstreamHasStoredWithoutReasonsIsAvailableAgain(t *testing.T) { //nolint:paralleltest // see above
 	w := newWorld(t, simulator.ThreeZones())
 	w.stop()

@@ -100,7 +100,7 @@ func TestStory4ClustersWithDifferentPlacementConstraints(t *testing.T) {
 	w.Expect(second.Status.FailureDomain).To(HaveValue(Equal(zoneTwo.Name)))
 }
 
-// account makes one more Secret with the vCenter's account.
+// account creates another Secret with the vCenter's account.
 func (w *world) account(name string) {
 	w.t.Helper()
 	secret := w.secret(name, w.vc.Username(), w.vc.Password())

@@ -24,13 +24,13 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// The API server is real and shared by all tests, with our CRDs and webhooks; every test has its own namespace, manager
-// and vCenter.
+// The API server is real and shared by all tests, with our CRDs and webhooks. Every test has its own namespace, manager and
+// vCenter.
 var (
 	apiServer  *rest.Config
 	kubeconfig []byte
 	scheme     = runtime.NewScheme()
-	user       client.Client // plays everybody but the managers
+	user       client.Client // plays every client except the managers
 )
 
 func TestMain(m *testing.M) {

@@ -20,10 +20,10 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// interrupted lets something happen in the middle of a reconcile.
+// interrupted runs functions in the middle of a reconcile.
 type interrupted struct {
 	client.Client
-	zoneRead, vmMade func() // each nil for nothing
+	zoneRead, vmMade func() // nil does nothing
 }
 
 func (i *interrupted) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// Upstream writes the networks of a failure domain into the VSphereVM, and nothing about where they are from.
+// Upstream writes the networks of a failure domain into the VSphereVM without recording where they come from.
 func TestAMachineThatUpstreamPutIntoAFailureDomainKeepsItsNetworks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())

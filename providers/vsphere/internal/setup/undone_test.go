@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// kept waits until nothing of the object is told to be removed.
+// kept waits until all of the machine's objects have their finalizers.
 func (w *world) kept(machine *infrav1.VSphereMachine) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -30,7 +30,7 @@ func (w *world) kept(machine *infrav1.VSphereMachine) {
 }
 
 func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNothing(t *testing.T) {
-	// Not beside other tests, whose objects wake its controller.
+	// Not in parallel with other tests, whose objects trigger its controller.
 	w := idleWorld(t)
 	machine := w.worker("node")
 	keep := w.user().Strip(machine, infrav1.MachineFinalizer)
@@ -47,7 +47,7 @@ func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndG
 }
 
 func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
-	// Not beside other tests, whose objects wake its controller.
+	// Not in parallel with other tests, whose objects trigger its controller.
 	w := idleWorld(t)
 	machine := w.worker("node")
 	writes, config := w.user().Writes(apiServer)
@@ -59,7 +59,7 @@ func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
 	w.provisioned(machine)
 }
 
-// idleWorld has a cluster, and no manager any more.
+// idleWorld returns a world with a cluster, whose manager has stopped.
 func idleWorld(t *testing.T) *world {
 	t.Helper()
 	w := workshop(t)
@@ -67,9 +67,10 @@ func idleWorld(t *testing.T) *world {
 	return w
 }
 
-// Of each kind of object that the manager writes.
+// This covers each kind of object that the manager writes.
 func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *testing.T) {
-	// Not beside other tests, whose objects wake its controllers, and whose zones and identities the policies change.
+	// Not in parallel with other tests, whose objects trigger its controllers, and whose zones and identities the policies
+	// change.
 	w := newWorld(t, simulator.ThreeZones())
 	w.stop()
 	quarrel, config := w.user().Quarrel(apiServer, "")

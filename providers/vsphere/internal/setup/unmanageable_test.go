@@ -26,7 +26,7 @@ func TestMachineThatVCenterCannotManageIsUnregisteredWhenItIsDeleted(t *testing.
 			machine := w.worker("node")
 			w.provisioned(machine)
 			w.Expect(w.vc.SetConnectionState("node", state)).To(Succeed())
-			if state == types.VirtualMachineConnectionStateOrphaned { // which counts as off
+			if state == types.VirtualMachineConnectionStateOrphaned { // counts as powered off
 				w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineUnmanageableReason)
 			}
 			w.vc.ResetCalls()
@@ -39,7 +39,7 @@ func TestMachineThatVCenterCannotManageIsUnregisteredWhenItIsDeleted(t *testing.
 	}
 }
 
-// Behind a lost host it cannot even be unregistered.
+// If its host is disconnected, the machine cannot even be unregistered.
 func TestInaccessibleMachineOfALostHostWaitsForTheHost(t *testing.T) {
 	t.Parallel()
 	w, machine := withNode(t)
@@ -65,7 +65,7 @@ func TestMachineThatCannotBeUnregisteredSaysWhatToDo(t *testing.T) {
 	w.gone(machine)
 }
 
-// No control plane gets a replacement while one of its machines is being deleted.
+// A control plane gets no replacement while one of its machines is being deleted.
 func TestControlPlaneMachineThatCannotBeUnregisteredMakesRoom(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)
@@ -80,7 +80,7 @@ func TestControlPlaneMachineThatCannotBeUnregisteredMakesRoom(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-// An orphaned machine that runs for nobody is not powered on, and says why.
+// An orphaned machine that is powered off is not powered on, and reports why.
 func TestOrphanedMachineThatIsOffSaysSo(t *testing.T) {
 	t.Parallel()
 	w, machine := withNode(t)

@@ -17,7 +17,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// Who reads v1beta1, or status.deprecated, sees what is so today and nothing that upstream's manager has left behind.
+// A client that reads v1beta1, or status.deprecated, must see the current state, and nothing that upstream's manager has left
+// behind.
 func TestConditionsOfV1Beta1AreShownAndUpstreamsAreCleared(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())

@@ -16,12 +16,12 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// vcsim reads its whole inventory again for each change that it reports, and stands still for good when a list of tasks
-// changes while it is being reported.
+// vcsim reads its whole inventory again for each change that it reports, and deadlocks when a list of tasks changes while it is
+// being reported.
 func TestMachinesOnAVCenterThatIsSlowToTellOfChanges(t *testing.T) {
 	t.Parallel()
-	// Three tasks a machine, each awaited by five calls at most; how many tasks share an answer is vCenter's choice, so there
-	// may be as many answers as tasks. The rest is what a machine itself takes.
+	// Three tasks per machine, each awaited by five calls at most. vCenter chooses how many tasks share a response, so there
+	// may be as many responses as tasks. The rest is what a machine itself needs.
 	const count, callsEach = 30, 20
 	w := newWorld(t, simulator.ThreeZones(), simulator.WithStockCollector())
 	cluster := w.cluster("one")
@@ -51,7 +51,7 @@ func TestMachinesOnAVCenterThatIsSlowToTellOfChanges(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-// Without a word about recent tasks, a lost clone is known from the history alone.
+// Without reports of recent tasks, a lost clone can be found only in the task history.
 func TestDeleteBeforeACloneIsRecordedOnAVCenterThatIsSilentAboutTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones(), simulator.WithSilentRecentTasks())

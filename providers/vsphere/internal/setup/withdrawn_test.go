@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// forControlPlanes are the domains that the cluster publishes for control planes, and how many it publishes at all.
+// forControlPlanes returns the domains that the cluster publishes for control planes, and the number of all published domains.
 func forControlPlanes(cluster *infrav1.VSphereCluster) (names []string, all int) {
 	for _, domain := range cluster.Status.FailureDomains {
 		if ptr.Deref(domain.ControlPlane, false) {
@@ -28,7 +28,7 @@ func forControlPlanes(cluster *infrav1.VSphereCluster) (names []string, all int)
 	return names, len(cluster.Status.FailureDomains)
 }
 
-// deselections are ways to take all failure domains away from a cluster, and to give them back.
+// deselections returns ways to remove all failure domains from a cluster, and to restore them.
 func deselections() map[string]func(*world, *infrav1.VSphereCluster, []*infrav1.VSphereDeploymentZone) (giveBack func()) {
 	selector := func(w *world, cluster *infrav1.VSphereCluster, value *metav1.LabelSelector) func() {
 		before := cluster.Spec.FailureDomainSelector
@@ -77,7 +77,7 @@ func deselections() map[string]func(*world, *infrav1.VSphereCluster, []*infrav1.
 	}
 }
 
-// Without any domain Cluster API would make control-plane machines that name none, and they would be put anywhere.
+// Without any domain, Cluster API would create control-plane machines that name none, and they could be placed anywhere.
 func TestLastDomainsStayPublishedWhateverTakesThemAway(t *testing.T) {
 	t.Parallel()
 	for name, deselect := range deselections() {
@@ -119,7 +119,7 @@ func TestLastDomainsStayPublishedWhateverTakesThemAway(t *testing.T) {
 	}
 }
 
-// Workers may be spread by a MachineDeployment for each domain, or not at all.
+// Workers may be spread by a MachineDeployment per domain, or not at all.
 func TestWorkerWithoutADomainNeedNotWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
@@ -149,7 +149,7 @@ func TestZonesForWorkersOnlyLetControlPlanesBeAnywhere(t *testing.T) {
 	}))
 }
 
-// A zone in deletion waits for its machines. Published as Active, it would get new ones, which would wait for it.
+// A zone in deletion waits for its machines. If it were published as Active, it would get new ones and wait for them.
 func TestZoneInDeletionIsNoPlaceForNewControlPlaneMachines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
@@ -171,7 +171,7 @@ func TestZoneInDeletionIsNoPlaceForNewControlPlaneMachines(t *testing.T) {
 	w.Eventually(func() int { _, all := forControlPlanes(w.get(cluster).(*infrav1.VSphereCluster)); return all }).Should(Equal(2))
 }
 
-// A zone that is added to a running cluster is Cordoned until it has been checked, and that is all.
+// A zone that is added to a running cluster is only Cordoned until it has been checked.
 func TestAddedZoneDoesNotMakeARunningClusterNotReady(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())

@@ -36,28 +36,27 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// patience is for a machine that does other things too; it is only waited out by a test that fails.
+// patience is long enough for a busy machine; only failing tests wait that long.
 const patience = 3 * time.Minute
 
-// glance is how often a test looks whether something has come. Each look is a request, which on a busy machine takes the time
-// of what is waited for.
+// glance is the polling interval of the tests. Each poll is a request, which on a busy machine delays what the test waits for.
 const glance = 50 * time.Millisecond
 
-// world is one test's share of the API server, a vCenter of its own and a manager that sees nothing else.
+// world is a test's part of the API server, with its own vCenter and a manager that sees nothing else.
 type world struct {
 	*WithT
 	t      *testing.T
 	client client.Client
 	vc     *simulator.Server
-	name   string        // namespace, prefix of everything cluster-scoped, and watch filter
+	name   string        // namespace, prefix of all cluster-scoped objects, and watch filter
 	file   string        // with the manager's own account
 	pause  time.Duration // after a failure; 0 is a second
 	stop   func()
-	// metrics are those of the manager that was started last.
+	// metrics are the metrics of the manager that was started last.
 	metrics *prometheus.Registry
 
-	config  *rest.Config // of the manager, if it is not that of the tests
-	modules bool         // the manager makes cluster modules
+	config  *rest.Config // of the manager, if it differs from the tests'
+	modules bool         // whether the manager creates cluster modules
 }
 
 func newWorld(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *world {
@@ -75,7 +74,7 @@ func newWorld(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *
 	return w
 }
 
-// in is the same world for a subtest.
+// in returns the same world for a subtest.
 func (w *world) in(t *testing.T) *world {
 	t.Helper()
 	inner := *w
@@ -92,12 +91,12 @@ func newGomega(t *testing.T) *WithT {
 	return g
 }
 
-// leave removes what is in no namespace. Every later manager would read it again with each event.
+// leave deletes the cluster-scoped objects, which every later manager would otherwise read with each event.
 func (w *world) leave() {
 	ctx := context.WithoutCancel(w.t.Context())
 	zones, identities, domains := &infrav1.VSphereDeploymentZoneList{}, &infrav1.VSphereClusterIdentityList{}, &infrav1.VSphereFailureDomainList{}
 	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	for _, list := range []client.ObjectList{zones, identities, domains} { // a zone holds its failure domain
+	for _, list := range []client.ObjectList{zones, identities, domains} { // zones first: a zone protects its failure domain
 		w.Expect(w.client.List(ctx, list)).To(Succeed())
 		w.Expect(meta.EachListItem(list, func(item runtime.Object) error {
 			o := item.(client.Object)
@@ -112,8 +111,8 @@ func (w *world) leave() {
 	}
 }
 
-// start runs a manager until stop or the end of the test. It follows the test's namespace, as with --namespace; the others
-// are full of what earlier tests left.
+// start runs a manager until stop or the end of the test. It watches only the test's namespace, as with --namespace; the others
+// contain what earlier tests left.
 func (w *world) start() {
 	w.t.Helper()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
@@ -148,7 +147,7 @@ func (w *world) get(o client.Object) client.Object {
 	return o
 }
 
-// update changes an object until no conflict is in the way.
+// update changes an object, retrying on conflict.
 func update[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
 	testworld.Update(w.user(), o, testworld.Whole, change)
@@ -160,7 +159,7 @@ func updateStatus[T client.Object](w *world, o T, change func(T)) {
 	testworld.Update(w.user(), o, testworld.Status, change)
 }
 
-// cluster makes a Cluster with its VSphereCluster, whose failure domains are the zones of this test.
+// cluster creates a Cluster with its VSphereCluster, whose failure domains are the zones of this test.
 func (w *world) cluster(name string, changes ...func(*infrav1.VSphereCluster)) *infrav1.VSphereCluster {
 	w.t.Helper()
 	infra := &infrav1.VSphereCluster{ObjectMeta: w.meta(name), Spec: w.clusterSpec()}
@@ -171,7 +170,7 @@ func (w *world) cluster(name string, changes ...func(*infrav1.VSphereCluster)) *
 	return infra
 }
 
-// clusterSpec is that of a cluster whose failure domains are the zones of this test.
+// clusterSpec returns the spec of a cluster whose failure domains are the zones of this test.
 func (w *world) clusterSpec() infrav1.VSphereClusterSpec {
 	return infrav1.VSphereClusterSpec{
 		Server: w.vc.Host(), Thumbprint: w.vc.Thumbprint(),
@@ -181,7 +180,7 @@ func (w *world) clusterSpec() infrav1.VSphereClusterSpec {
 	}
 }
 
-// zone makes a deployment zone and its failure domain, both named after the test and letter.
+// zone creates a deployment zone and its failure domain, both named after the test and letter.
 func (w *world) zone(letter string, topology infrav1.Topology, change func(*infrav1.VSphereDeploymentZone, *infrav1.VSphereFailureDomain)) *infrav1.VSphereDeploymentZone {
 	w.t.Helper()
 	meta := w.meta(w.name + "-" + letter)
@@ -212,7 +211,7 @@ func (w *world) zone(letter string, topology infrav1.Topology, change func(*infr
 	return zone
 }
 
-// threeZones makes the zones a, b and c of simulator.ThreeZones.
+// threeZones creates the zones a, b and c of simulator.ThreeZones.
 func (w *world) threeZones() []*infrav1.VSphereDeploymentZone {
 	w.t.Helper()
 	var zones []*infrav1.VSphereDeploymentZone
@@ -224,7 +223,7 @@ func (w *world) threeZones() []*infrav1.VSphereDeploymentZone {
 	return zones
 }
 
-// machineSpec is that of a machine which any of the zones can have.
+// machineSpec returns the spec of a machine that can be placed in any of the zones.
 func machineSpec() infrav1.VSphereMachineSpec {
 	return infrav1.VSphereMachineSpec{VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
 		Template: simulator.TemplateName, Folder: "workload",
@@ -232,7 +231,7 @@ func machineSpec() infrav1.VSphereMachineSpec {
 	}}
 }
 
-// machine makes a Machine with bootstrap data and its VSphereMachine.
+// machine creates a Machine with bootstrap data and its VSphereMachine.
 func (w *world) machine(cluster, name, domain string, changes ...func(*infrav1.VSphereMachine)) *infrav1.VSphereMachine {
 	w.t.Helper()
 	vsphere := &infrav1.VSphereMachine{ObjectMeta: w.meta(name), Spec: machineSpec()}
@@ -243,7 +242,7 @@ func (w *world) machine(cluster, name, domain string, changes ...func(*infrav1.V
 	return vsphere
 }
 
-// provisioned waits until the VSphereMachine reports that its virtual machine runs.
+// provisioned waits until the VSphereMachine reports that its virtual machine is running.
 func (w *world) provisioned(machine *infrav1.VSphereMachine) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -258,12 +257,12 @@ func (w *world) condition(o testworld.Conditioned, conditionType, reason string)
 	return w.user().Condition(o, conditionType, reason)
 }
 
-// user is who changes objects in the management cluster.
+// user returns the user who changes objects in the management cluster.
 func (w *world) user() testworld.User {
 	return testworld.User{T: w.t, G: w.WithT, Client: w.client}
 }
 
-// vms returns the virtual machines of the vCenter by name, templates left out.
+// vms returns the virtual machines of the vCenter by name, without templates.
 func (w *world) vms() map[string]simulator.VM {
 	byName := map[string]simulator.VM{}
 	for _, vm := range w.vc.VMs() {
@@ -277,7 +276,7 @@ func (w *world) vms() map[string]simulator.VM {
 	return byName
 }
 
-// remove deletes a VSphereMachine with its Machine, as Cluster API would, and waits until both are gone.
+// remove deletes a VSphereMachine with its Machine, as Cluster API would, and waits until neither exists.
 func (w *world) remove(machine *infrav1.VSphereMachine) {
 	w.t.Helper()
 	w.user().Remove(machine)
@@ -288,7 +287,8 @@ func (w *world) gone(o client.Object) {
 	w.user().Gone(o)
 }
 
-// inFlight waits until the VSphereVM has recorded a task of vCenter's method, the only one so far, and returns it.
+// inFlight waits until the VSphereVM has recorded a task started by a method of vCenter, the only one so far, and returns the
+// VSphereVM.
 func (w *world) inFlight(name string, calls string) *infrav1.VSphereVM {
 	w.t.Helper()
 	vm := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
@@ -306,13 +306,13 @@ func (w *world) forgetTask(vm *infrav1.VSphereVM) {
 	updateStatus(w, vm, func(vm *infrav1.VSphereVM) { vm.Status.TaskRef = "" })
 }
 
-// waitsForDeletion marks a VSphereVM as deleted while no manager does it, so that none clones again first.
+// waitsForDeletion deletes a VSphereVM while no manager runs, so that no manager clones again first.
 func (w *world) waitsForDeletion(vm *infrav1.VSphereVM) {
 	w.t.Helper()
 	w.Expect(w.client.Delete(w.t.Context(), vm)).To(Succeed())
 }
 
-// operations are what the tasks of a virtual machine are recorded as.
+// operations maps the methods of vCenter to the recorded operations.
 var operations = map[string]infrav1.TaskOperation{
 	"CloneVM_Task": infrav1.CloneOperation, "PowerOnVM_Task": infrav1.PowerOnOperation, "ReconfigVM_Task": infrav1.ConfigureOperation,
 	"PowerOffVM_Task": infrav1.PowerOffOperation, "Destroy_Task": infrav1.DestroyOperation, "UpgradeVM_Task": infrav1.UpgradeHardwareOperation,

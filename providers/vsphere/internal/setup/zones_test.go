@@ -21,7 +21,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// zoneFault makes a good zone bad in one way.
+// zoneFault breaks a zone in one way.
 type zoneFault struct {
 	change    func(*infrav1.VSphereDeploymentZone, *infrav1.VSphereFailureDomain)
 	condition string
@@ -227,7 +227,7 @@ func TestDeletionNeedsNeitherZoneNorFailureDomain(t *testing.T) {
 	zone := w.threeZones()[0]
 	machine := w.machine("one", "cp-a", zone.Name)
 	w.provisioned(machine)
-	// Gone behind everybody's back, as after a move that forgot them.
+	// Deleted without the manager, as by a move that left them out.
 	update(w, zone, func(z *infrav1.VSphereDeploymentZone) {})
 	w.stop()
 	update(w, zone, func(z *infrav1.VSphereDeploymentZone) { z.Finalizers = nil })
@@ -255,8 +255,8 @@ func TestEventsTellOfEveryDecision(t *testing.T) {
 	}).Should(Succeed())
 }
 
-// TestGroupThatAnotherClientOverwritesIsRepaired stands for a second management cluster, which has read the group before a
-// machine joined it.
+// TestGroupThatAnotherClientOverwritesIsRepaired simulates a second management cluster that has read the group before a machine
+// joined it.
 func TestGroupThatAnotherClientOverwritesIsRepaired(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.HostGroups())

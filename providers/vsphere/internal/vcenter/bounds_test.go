@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// TestAVCenterThatNeverStopsAnsweringIsEnded has a server before the vCenter answer what begins with a path for as long as it is read.
+// TestAVCenterThatNeverStopsAnsweringIsEnded puts a proxy in front of the vCenter that sends an endless response to one path.
 func TestAVCenterThatNeverStopsAnsweringIsEnded(t *testing.T) {
 	t.Parallel()
 	const (

@@ -12,19 +12,19 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// vCenters is how many there are at a time: tests wait for them more than they compute.
+// vCenters is how many vCenters run in parallel: tests mostly wait for them.
 const vCenters = 8
 
 const stock = "vcsim's own collector"
 
-// collector is the property collector that the vCenters of the tests have.
+// collector is a kind of property collector for the tests' vCenters.
 type collector struct {
 	name string
 	opt  simulator.Option
 }
 
-// TestMain runs the tests against vCenters with vcsim's own property collector. In `make test-full` they have the simulator's, which the
-// race detector can watch, and which bundles changes and reports no recent tasks, as vCenter may.
+// TestMain runs the tests against vCenters with vcsim's own property collector. `make test-full` uses the simulator's property
+// collector, which is safe under the race detector, coalesces changes, and reports no recent tasks, as vCenter may.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(vCenters)); err != nil { // unless the command line sets it
 		panic(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// bareRack is a zone of the HostGroups layout without groups and tags, for which everything is to be made.
+// bareRack returns a zone of the HostGroups layout without groups and tags, for which everything must be created.
 func bareRack() (simulator.Layout, vcenter.ZoneSpec) {
 	layout := simulator.HostGroups()
 	layout.Tags = nil
@@ -25,7 +25,7 @@ func bareRack() (simulator.Layout, vcenter.ZoneSpec) {
 	return layout, zone
 }
 
-// manager is a management cluster: what it has on record, and its mark.
+// manager plays a management cluster with its records and mark.
 type manager struct {
 	t       *testing.T
 	session *vcenter.Session
@@ -43,7 +43,7 @@ func (m *manager) plan(zone vcenter.ZoneSpec) vcenter.ZonePlan {
 	return plan
 }
 
-// take takes the steps of a plan and returns what came of it.
+// take executes the steps of a plan and returns the outcome.
 func (m *manager) take(plan vcenter.ZonePlan) vcenter.Outcome {
 	m.t.Helper()
 	var outcome vcenter.Outcome
@@ -59,7 +59,7 @@ func (m *manager) take(plan vcenter.ZonePlan) vcenter.Outcome {
 	return outcome
 }
 
-// settle goes on until there is nothing to be done.
+// settle plans and executes until there is nothing left to do.
 func (m *manager) settle(zone vcenter.ZoneSpec) {
 	m.t.Helper()
 	for range 5 {
@@ -85,7 +85,7 @@ func (m *manager) release() {
 	})
 }
 
-// Two management clusters have failure domains that give the same names.
+// Two management clusters have failure domains with the same names.
 func TestTwoManagementClustersOnOneVCenter(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -116,7 +116,7 @@ func TestTwoManagementClustersOnOneVCenter(t *testing.T) {
 	g.Expect(r.server.Rules("cluster-1")).To(BeEmpty())
 }
 
-// What names are called is known for some minutes: a tag that was removed is not taken for the one that is made in its place.
+// Names are cached for some minutes: a deleted tag must not be mistaken for the tag that replaces it.
 func TestWhatWasRemovedIsMadeAgainUnderItsName(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -135,7 +135,7 @@ func TestWhatWasRemovedIsMadeAgainUnderItsName(t *testing.T) {
 	}
 }
 
-// Both have found nothing, and make it in the same moment.
+// Both management clusters find nothing, and create the items at the same time.
 func TestWhoComesSecondOwnsNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

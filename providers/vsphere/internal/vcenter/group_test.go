@@ -42,7 +42,7 @@ func grouped(t *testing.T, s *vcenter.Session, n int) []vcenter.VM {
 	return vms
 }
 
-// join calls until the virtual machine is in, or it failed.
+// join retries until the virtual machine is a member or the join has failed.
 func join(t *testing.T, s *vcenter.Session, group string, vm vcenter.VM) error {
 	t.Helper()
 	var failed error
@@ -94,7 +94,7 @@ func TestJoinKeepsWhoIsInTheGroup(t *testing.T) {
 
 	other := newRig(t, simulator.Layout{})
 	other.server = r.server
-	another := other.session() // another client writes the group as well
+	another := other.session() // another client, which writes the group as well
 	g.Expect(join(t, another, "rack-a-vms", vms[1])).To(Succeed())
 	g.Expect(join(t, s, "rack-a-vms", vms[2])).To(Succeed())
 	for _, vm := range r.server.VMs() {
@@ -102,7 +102,7 @@ func TestJoinKeepsWhoIsInTheGroup(t *testing.T) {
 	}
 }
 
-// TestTwoAccountsJoinOneGroupAtOnce would lose the first to join if both read the group before either wrote it.
+// TestTwoAccountsJoinOneGroupAtOnce would lose the first join if both accounts read the group before either wrote it.
 func TestTwoAccountsJoinOneGroupAtOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// rackPlacement puts a virtual machine into a rack of the HostGroups layout.
+// rackPlacement returns the placement of a virtual machine in a rack of the HostGroups layout.
 func rackPlacement(letter, name string) vcenter.Placement {
 	p := rackZone(letter).Placement
 	p.Folder, p.Datastore, p.Networks, p.Name = "workload", simulator.SharedDatastore, []string{simulator.NetworkName}, name
@@ -37,7 +37,7 @@ func rackSpec(t *testing.T, s *vcenter.Session, letter string) vcenter.CloneSpec
 	}
 }
 
-// disturbances leave a host group that vSphere itself does not keep machines in.
+// disturbances make vSphere no longer keep machines in their host group.
 func disturbances() map[string]func(*simulator.Server) error {
 	return map[string]func(*simulator.Server) error{
 		"DRS is off":                func(v *simulator.Server) error { return v.SetDRS("cluster-1", simulator.DRSOff) },
@@ -114,7 +114,7 @@ func TestHostThatCannotTakeTheMachineIsNotChosen(t *testing.T) {
 	})
 }
 
-// A rule that gives way must be asked for, and is said.
+// A rule that is not mandatory must be requested, and is reported.
 func TestZoneWithARuleThatIsNotMandatory(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

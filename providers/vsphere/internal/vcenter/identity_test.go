@@ -83,7 +83,7 @@ func TestMachineOutOfSightExists(t *testing.T) {
 	s := r.session()
 	vm := clone(t, s, cloneSpec(t, s, 1))
 	g.Expect(r.server.HideVM("vm-1")).To(Succeed())
-	later := &rig{recorder: &recorder{}, t: t, server: r.server} // vcsim's own collector does not tell that it left
+	later := &rig{recorder: &recorder{}, t: t, server: r.server} // vcsim's own collector does not report that it left
 	later.pool = newPool(t, later.recorder, time.Hour)
 	s = later.session()
 	_, seen := s.VMByRef(vm.Ref)

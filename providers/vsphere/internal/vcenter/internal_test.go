@@ -19,10 +19,10 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// patience is for a machine that does other things too; it is only waited out by a test that fails.
+// patience is long enough for a busy machine; only failing tests wait that long.
 const patience = time.Minute
 
-// TestAttemptThatFailsLikeTheOneBeforeWakesNobody stands for an outage of hours.
+// TestAttemptThatFailsLikeTheOneBeforeWakesNobody simulates an outage of hours.
 func TestAttemptThatFailsLikeTheOneBeforeWakesNobody(t *testing.T) {
 	g := NewWithT(t)
 	var events []Event
@@ -42,7 +42,7 @@ func TestAttemptThatFailsLikeTheOneBeforeWakesNobody(t *testing.T) {
 	g.Expect(events).To(Equal([]Event{down, down, up, down}))
 }
 
-// TestChangesOfAShortTimeAreOne stands for two hosts that go: one event of the inventory.
+// TestChangesOfAShortTimeAreOne simulates the failure of two hosts, which must emit a single InventoryChanged event.
 func TestChangesOfAShortTimeAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
@@ -77,7 +77,7 @@ func TestBackoff(t *testing.T) {
 	g.Expect(new(backoff).next(fmt.Errorf("%w", vcerrors.ErrUnauthorized))).To(Equal(time.Minute))
 }
 
-// dialled opens a session that no entry looks after: nobody reads its stream.
+// dialled opens a session without an entry, so that its stream is not read.
 func dialled(t *testing.T, server *simulator.Server, onEvent func(Event)) *Session {
 	t.Helper()
 	opts := NewPool(Options{OnEvent: onEvent}).opts
@@ -103,7 +103,7 @@ func TestExpiredRESTSessionLogsInAgain(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 
 	g.Expect(s.AttachTags(t.Context(), template.Ref, []string{id})).To(Succeed())
-	g.Expect(s.rest.Client.Logout(t.Context())).To(Succeed()) // as if it had expired
+	g.Expect(s.rest.Client.Logout(t.Context())).To(Succeed()) // simulates expiry
 	g.Expect(s.AttachTags(t.Context(), template.Ref, []string{id})).To(Succeed())
 	g.Expect(server.Calls()).To(HaveKeyWithValue("REST POST /rest/com/vmware/cis/session", 2))
 }
@@ -118,7 +118,7 @@ func TestAZoneWhoseTagWasDeletedAndMadeAnewIsWellAgain(t *testing.T) {
 		Zone:      inventory.ZoneTag{Name: "zone-a", Category: simulator.ZoneCategory, Type: "ComputeCluster"},
 	}
 	problems := func() []inventory.ZoneProblem {
-		s.tags.Forget() // as after a minute
+		s.tags.Forget() // simulates a minute passing
 		report, err := s.CheckZone(t.Context(), zone)
 		g.Expect(err).NotTo(HaveOccurred())
 		return report.Problems
@@ -146,7 +146,7 @@ func TestHalfFinishedMachineIsUnfinished(t *testing.T) {
 func TestLostCloneThatTheStreamDoesNotShowYetCounts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := dialled(t, StartVCenter(t, simulator.ThreeZones()), nil) // nobody reads its stream
+	s := dialled(t, StartVCenter(t, simulator.ThreeZones()), nil) // its stream is not read
 	template, err := s.Template("dc-1", simulator.TemplateName)
 	g.Expect(err).NotTo(HaveOccurred())
 	placement, err := s.Resolve(inventory.Placement{

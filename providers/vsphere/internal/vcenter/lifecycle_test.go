@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// placement is where tests put their virtual machines.
+// placement returns the placement of the tests' virtual machines.
 func placement() vcenter.Placement {
 	return vcenter.Placement{
 		Datacenter: "dc-1", ComputeCluster: "zone-a", Folder: "workload", Datastore: "datastore-a",
@@ -27,7 +27,7 @@ func placement() vcenter.Placement {
 
 func uuid(i int) string { return fmt.Sprintf("11111111-2222-4333-8444-%012d", i) }
 
-// cloneSpec fills in what the tests do not care about.
+// cloneSpec returns a specification with all fields that the tests need.
 func cloneSpec(t *testing.T, s *vcenter.Session, i int) vcenter.CloneSpec {
 	t.Helper()
 	resolved, err := s.Resolve(placement())
@@ -71,7 +71,7 @@ func clone(t *testing.T, s *vcenter.Session, spec vcenter.CloneSpec) vcenter.VM 
 	return present(t, s, spec.InstanceUUID)
 }
 
-// inTurn makes a call again that was not sent, because too many others were in flight. A busy machine takes seconds for them.
+// inTurn retries a call that was not sent because too many others were in flight, which may take seconds on a busy machine.
 func inTurn[T any](call func() (T, error)) (T, error) {
 	for {
 		if result, err := call(); !errors.Is(err, vcenter.ErrUnavailable) {
@@ -98,7 +98,7 @@ func present(t *testing.T, s *vcenter.Session, instance string) vcenter.VM {
 	return vm
 }
 
-// bring takes a virtual machine from nothing to an address, as a controller would.
+// bring provisions a virtual machine until it has an address, as a controller would.
 func bring(t *testing.T, s *vcenter.Session, i int) {
 	t.Helper()
 	vm := clone(t, s, cloneSpec(t, s, i))
@@ -123,14 +123,13 @@ func bring(t *testing.T, s *vcenter.Session, i int) {
 	})
 }
 
-// ofStream are the calls that the stream itself makes, and those that look at a task again of which it is late to report: how many
-// depends on how fast everything is.
+// ofStream are the calls that the stream itself makes, and the reads of tasks on which it lags. Their number depends on timing.
 var ofStream = []string{
 	"WaitForUpdatesEx", "CancelWaitForUpdates", "CreateFilter", "CreatePropertyCollector", "DestroyPropertyCollector", "ModifyListView",
 	"RetrievePropertiesEx",
 }
 
-// total counts calls, but not the stream's own.
+// total counts calls, except those of the stream.
 func total(calls map[string]int) (n int) {
 	for method, count := range calls {
 		if !slices.Contains(ofStream, method) {
@@ -140,7 +139,7 @@ func total(calls map[string]int) (n int) {
 	return n
 }
 
-// What a machine costs in calls of every kind, the benchmark shows.
+// The benchmark shows the number of calls of each kind per machine.
 func TestFromCloneToReadyEachThingIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	for _, vms := range []int{1, 40} {
@@ -149,7 +148,7 @@ func TestFromCloneToReadyEachThingIsDoneOnce(t *testing.T) {
 			g := NewWithT(t)
 			r := newRig(t, simulator.ThreeZones())
 			s := r.session()
-			clone(t, s, cloneSpec(t, s, 0)) // reads the template
+			clone(t, s, cloneSpec(t, s, 0)) // caches the template
 			r.server.ResetCalls()
 
 			var all sync.WaitGroup

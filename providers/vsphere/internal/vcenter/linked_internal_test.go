@@ -14,7 +14,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// TestTemplateOnVSANIsClonedInFullElsewhereUnlessASnapshotIsNamed: what vCenter would refuse is not asked of it.
+// TestTemplateOnVSANIsClonedInFullElsewhereUnlessASnapshotIsNamed checks that no linked clone is requested that vCenter would
+// reject.
 func TestTemplateOnVSANIsClonedInFullElsewhereUnlessASnapshotIsNamed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

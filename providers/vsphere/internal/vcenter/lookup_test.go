@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// maze has two of everything that can be named twice.
+// maze returns a layout with two of everything whose name can be ambiguous.
 func maze() simulator.Layout {
 	layout := simulator.ThreeZones()
 	dc := &layout.Datacenters[0]
@@ -202,7 +202,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// A plain virtual machine can serve as template, and comes and goes without any other change of the inventory.
+// A plain virtual machine can serve as a template, and is created and deleted without any other change of the inventory.
 func TestWhoMissesAVirtualMachineIsToldOfIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// TestLostCloneIsFoundInTheHistoryOfTasks stands for a call whose answer was lost: the session that looks for the clone, and
-// was there before it, knows nothing of its task.
+// TestLostCloneIsFoundInTheHistoryOfTasks simulates a call whose response was lost: the session that looks for the clone was
+// opened before the clone and has no record of its task.
 func TestLostCloneIsFoundInTheHistoryOfTasks(t *testing.T) {
 	t.Parallel()
 	const template = "/dc-1/vm/templates/" + simulator.TemplateName

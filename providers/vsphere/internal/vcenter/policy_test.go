@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// anywhere is the placement of tests without a datastore.
+// anywhere returns the placement of the tests without a datastore.
 func anywhere() vcenter.Placement {
 	p := placement()
 	p.Datastore = ""
@@ -28,7 +28,7 @@ func kept(policy string, machine int) vcenter.Kept {
 	return vcenter.Kept{Policy: policy, Machine: uuid(machine), SizeGiB: 10}
 }
 
-// named returns what a datastore is called.
+// named returns the name of a datastore.
 func (r *rig) named(s *vcenter.Session, ref string) string {
 	r.t.Helper()
 	p := placement()
@@ -232,7 +232,7 @@ func TestPolicyServiceThatDoesNotWork(t *testing.T) {
 			g.Expect(err).To(MatchError(test.err))
 			g.Expect(err).To(MatchError(ContainSubstring(test.text)))
 			g.Expect(vcenter.NoSession(err)).To(BeFalse())
-			clone(t, s, cloneSpec(t, s, 1)) // nobody else's matter
+			clone(t, s, cloneSpec(t, s, 1)) // not affected
 		})
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// recorder keeps what a pool reports.
+// recorder records the events and calls of a pool.
 type recorder struct {
 	mu     sync.Mutex
 	events []vcenter.Event
@@ -73,7 +73,7 @@ func (r *recorder) forget() {
 	r.events, r.calls = nil, nil
 }
 
-// rig is a pool and a simulated vCenter.
+// rig holds a pool and a simulated vCenter.
 type rig struct {
 	*recorder
 	t      *testing.T
@@ -122,7 +122,7 @@ func (r *rig) sessionOf(ep vcenter.Endpoint) *vcenter.Session {
 	return s
 }
 
-// patience is for a machine that does other things too; it is only waited out by a test that fails.
+// patience is long enough for a busy machine; only failing tests wait that long.
 const patience = time.Minute
 
 func eventually(t *testing.T, f func() error) {
@@ -219,7 +219,7 @@ func TestAServerMayBeAURL(t *testing.T) {
 	}
 }
 
-// TestOtherSpellingsOfAThumbprintAreTheSameSession: each session reads the whole inventory and keeps it.
+// TestOtherSpellingsOfAThumbprintAreTheSameSession matters because each session reads and keeps the whole inventory.
 func TestOtherSpellingsOfAThumbprintAreTheSameSession(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// refusing is a pool whose vCenters refuse every account.
+// refusing returns a pool whose vCenters reject every account.
 func refusing(attempts *atomic.Int32, gone *[]string) *Pool {
 	return NewPool(Options{
 		OnServerGone: func(server string) { *gone = append(*gone, server) },

@@ -111,7 +111,7 @@ func TestStreamGoesOnAfterAnOutageWithoutReadingTheInventoryAgain(t *testing.T) 
 	clone(t, after, cloneSpec(t, after, 3))
 }
 
-// TestLostAnswersOfTheStreamAreAskedForAgain has the connection reset, and the proxy in front of vCenter at its limits.
+// TestLostAnswersOfTheStreamAreAskedForAgain covers connection resets and an overloaded proxy in front of vCenter.
 func TestLostAnswersOfTheStreamAreAskedForAgain(t *testing.T) {
 	vcenter.SkipWithStock(t, "does not keep what it has sent")
 	for name, disturb := range map[string]func(*simulator.Server, int){
@@ -154,7 +154,8 @@ func TestCallWhoseAnswerIsLostIsFollowedByAnEventAndKeepsTheSession(t *testing.T
 	g.Expect(r.called("Login")).To(Equal(1))
 }
 
-// TestSessionsDoNotPileUpOnAVCenterThatRefusesTheStream: vCenter has a limit for them, and for the idle ones half an hour.
+// TestSessionsDoNotPileUpOnAVCenterThatRefusesTheStream matters because vCenter limits the number of sessions and keeps idle
+// ones for half an hour.
 func TestSessionsDoNotPileUpOnAVCenterThatRefusesTheStream(t *testing.T) {
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
@@ -200,7 +201,7 @@ func TestIdleSessionLogsOut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
-	r.pool = newPool(t, r.recorder, 10*time.Second) // what is done before must not take longer
+	r.pool = newPool(t, r.recorder, 10*time.Second) // the steps before must not take longer
 	s := r.session()
 	id, err := r.server.TagID("zone-a")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -274,7 +275,8 @@ func TestServerMustBeNamed(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(vcenter.ErrInvalid))
 }
 
-// TestServerThatIsNoVCenter is not parallel: two of vcsim's inventories cannot be made at the same time, and here nobody else sees to it.
+// TestServerThatIsNoVCenter is not parallel: two of vcsim's inventories cannot be created concurrently, and this test does not
+// use the lock for that.
 func TestServerThatIsNoVCenter(t *testing.T) {
 	g := NewWithT(t)
 	host := vcsim.ESX()

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// warehouse has policies, datastores to choose from in zone-a, and templates of several disks.
+// warehouse returns a layout with policies, several datastores in zone-a, and templates with several disks.
 func warehouse() simulator.Layout {
 	layout := simulator.ThreeZones()
 	dc := &layout.Datacenters[0]

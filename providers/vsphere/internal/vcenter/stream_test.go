@@ -184,7 +184,7 @@ func TestManyTasksAreAllFollowed(t *testing.T) {
 	g := NewWithT(t)
 	s := newRig(t, simulator.ThreeZones()).session()
 	vm := clone(t, s, cloneSpec(t, s, 1))
-	for i := range 30 { // vCenter's list of recent tasks moves on
+	for i := range 30 { // push it out of vCenter's list of recent tasks
 		task, err := s.SetExtraConfig(t.Context(), vm.Ref, map[string]string{"guestinfo.round": fmt.Sprint(i)})
 		g.Expect(finish(t, s, task, err).Err).NotTo(HaveOccurred())
 	}

@@ -279,7 +279,7 @@ func TestTagDetachedIsNoticed(t *testing.T) {
 	g.Expect(report.Problems[0].Message).NotTo(ContainSubstring("host-a-1"))
 }
 
-// The inventory's stream has no tags, but vCenter writes an event of each that is attached or taken off.
+// The inventory's stream does not contain tags, but vCenter writes an event for each tag that is attached or detached.
 func TestTagThatIsTakenOffIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -301,7 +301,7 @@ func TestTagThatIsTakenOffIsToldAtOnce(t *testing.T) {
 	g.Expect(problems()).To(BeEmpty())
 }
 
-// Whole departments attach tags all day long.
+// Large installations attach tags all day long.
 func TestTagThatNoZoneAsksForCostsNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -332,7 +332,7 @@ func TestTagThatNoZoneAsksForCostsNothing(t *testing.T) {
 	g.Expect(calls).To(BeEmpty())
 }
 
-// An account that may not read events does without, and so does one that has too many collectors of them.
+// This covers an account that may not read events, and one that has too many event collectors.
 func TestVCenterThatTellsNobodyOfTagsIsAskedWithTheZone(t *testing.T) {
 	t.Parallel()
 	for _, refused := range []string{"CreateCollectorForEvents", "CreateFilter"} {

@@ -12,7 +12,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
-// Without a role on the distributed switch its UUID is not to be had, and vCenter refuses every clone onto its port groups.
+// Without a role on the distributed switch the account cannot read its UUID, and vCenter rejects every clone onto its port
+// groups.
 func TestPortGroupOfASwitchThatTheAccountMayNotRead(t *testing.T) {
 	dc, cluster, host := inventory.Ref{Type: "Datacenter", Value: "dc"}, inventory.Ref{Type: "ClusterComputeResource", Value: "c"}, inventory.Ref{Type: "HostSystem", Value: "h"}
 	group, dvs := inventory.Ref{Type: "DistributedVirtualPortgroup", Value: "pg"}, inventory.Ref{Type: "VmwareDistributedVirtualSwitch", Value: "dvs"}

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// FuzzAddresses lists the addresses that a guest reports. The API server takes each of them.
+// FuzzAddresses lists the addresses that a guest reports. The API server must accept each of them.
 func FuzzAddresses(f *testing.F) {
 	f.Add("10.0.0.1", "fd00::1%eth0")
 	f.Add("::ffff:10.0.0.1", "fe80::1")

@@ -18,8 +18,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// TestAdmission proves that the API server sends every kind through its
-// webhooks. The rules have tests of their own.
+// TestAdmission verifies that the API server sends every kind through its webhooks. The validation rules have their own tests.
 func TestAdmission(t *testing.T) {
 	api := startAPIServer(t)
 	t.Run("VSphereCluster", func(t *testing.T) { testClusterAdmission(t, api) })
@@ -40,7 +39,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("templates", func(t *testing.T) { testTemplates(t, api) })
 }
 
-// wire is the folder of the objects that have every field.
+// wire is the folder of objects with every field set.
 var wire = filepath.Join("..", "..", "api", "v1beta2", "testdata")
 
 func startAPIServer(t *testing.T) *rulestest.APIServer {

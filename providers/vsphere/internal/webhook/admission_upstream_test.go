@@ -14,14 +14,14 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// refusedOfUpstream are the fields for which documents of upstream's templates, documentation and end-to-end tests are refused. The list may
-// only become shorter.
+// refusedOfUpstream lists the fields for which documents of upstream's templates, documentation and end-to-end tests are
+// rejected. The list may only shrink.
 func refusedOfUpstream() []string {
 	return nil
 }
 
-// testUpstreamManifests wants every manifest of upstream's to be accepted and kept in the version that it is written in, but for fields
-// that nothing acts on yet.
+// testUpstreamManifests verifies that every manifest of upstream is accepted and preserved in its version, except for
+// unsupported fields.
 func testUpstreamManifests(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "..", "shared", "upstream", "vsphere", "v1beta*", "*.yaml"))

@@ -21,11 +21,11 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// sha1Pairs is a fingerprint of a certificate.
+// sha1Pairs is a certificate fingerprint.
 const sha1Pairs = "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33"
 
-// testOlderVersion proves that the API server has every kind converted, and what becomes of an object that clients of both
-// versions write.
+// testOlderVersion verifies that the API server converts every kind, and how objects behave that clients of both versions
+// write.
 func testOlderVersion(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	t.Run("created in v1beta1, read in v1beta2 and back", func(t *testing.T) { testReadInBoth(t, api) })
@@ -39,7 +39,7 @@ func testOlderVersion(t *testing.T, api *rulestest.APIServer) {
 	t.Run("CRDs of today are installed over those that store v1beta1", func(t *testing.T) { testStoredVersions(t, api) })
 }
 
-// testReadInBoth stores an object of each kind with every field that v1beta1 has, wants the same back, and the same again after
+// testReadInBoth stores an object of each kind with all v1beta1 fields, and verifies that it reads back unchanged, even after
 // it was written as v1beta2.
 func testReadInBoth(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
@@ -125,7 +125,7 @@ func testOlderStatus(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Delete(ctx, vm)).To(Succeed())
 }
 
-// testApplierGoesOn is what a ClusterClass controller, Flux or Argo CD does when its manifests are raised to v1beta2.
+// testApplierGoesOn does what a ClusterClass controller, Flux or Argo CD does when its manifests are upgraded to v1beta2.
 func testApplierGoesOn(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -198,7 +198,7 @@ func testRulesHold(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Warnings()).To(ContainElement(ContainSubstring("infrastructure.cluster.x-k8s.io/v1beta1 VSphereMachine is deprecated")))
 }
 
-// testOneProcessor has v1beta1, which knows no least size, carry one to objects of v1beta2.
+// testOneProcessor uses v1beta1, which has no minimum, to write one processor to v1beta2 objects.
 func testOneProcessor(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -236,8 +236,8 @@ func testEditedAnnotation(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Update(ctx, older)).To(Succeed())
 }
 
-// testStoredVersions is kubectl apply of CRDs where objects of v1beta1 may be stored still. The API server refuses CRDs without a
-// version that is among those.
+// testStoredVersions applies CRDs while objects may still be stored in v1beta1. The API server rejects CRDs that lack a stored
+// version.
 func testStoredVersions(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()

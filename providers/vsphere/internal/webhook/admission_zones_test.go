@@ -29,8 +29,7 @@ func newZone(name, failureDomain string) *infrav1.VSphereDeploymentZone {
 	}}
 }
 
-// newMachine is a Machine of the given infrastructure in a zone. It has a
-// finalizer, so that deleting it takes time.
+// newMachine returns a Machine with the given infrastructure kind in a zone. Its finalizer delays its deletion.
 func newMachine(name, zone, infrastructure string) *clusterv1.Machine {
 	machine := &clusterv1.Machine{ObjectMeta: rulestest.Named(name), Spec: clusterv1.MachineSpec{
 		ClusterName:   "cluster",
@@ -43,7 +42,7 @@ func newMachine(name, zone, infrastructure string) *clusterv1.Machine {
 	return machine
 }
 
-// release takes the finalizer off a machine, and deletes it.
+// release deletes a machine and removes its finalizer.
 func release(t *testing.T, api *rulestest.APIServer, machine *clusterv1.Machine) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -69,7 +68,7 @@ func testFailureDomainAdmission(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Create(ctx, newZone("domain-1", domain.Name))).To(Succeed())
 	g.Expect(api.Create(ctx, newZone("domain-2", domain.Name))).To(Succeed())
 
-	// A machine of another provider is in a domain of its own, whatever it is called.
+	// A machine of another provider is in a failure domain of that provider, even if the name is the same.
 	other := newMachine("domain-docker", "domain-2", "DockerMachine")
 	g.Expect(api.Create(ctx, other)).To(Succeed())
 	domain.Spec.Topology.Datastore = "ssd"
@@ -85,7 +84,7 @@ func testFailureDomainAdmission(t *testing.T, api *rulestest.APIServer) {
 	domain.Labels = map[string]string{"a": "b"}
 	g.Expect(api.Update(ctx, domain)).To(Succeed(), "labels may always change")
 
-	// Until it is gone, a machine needs the place it is in.
+	// A machine needs its zone until it is deleted.
 	g.Expect(api.Delete(ctx, machine)).To(Succeed())
 	edited.ResourceVersion = domain.ResourceVersion
 	rulestest.Refused(g, api.Update(ctx, edited.DeepCopy()), "spec.topology.datastore: Forbidden", "spec.zone.name: Forbidden")
@@ -100,7 +99,7 @@ func testFailureDomainAdmission(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Delete(ctx, newZone("domain-1", ""))).To(Succeed())
 	g.Expect(api.Delete(ctx, again)).To(Succeed())
 	release(t, api, again)
-	// The order of upstream's manifests.
+	// The deletion order of upstream's manifests.
 	g.Expect(api.Delete(ctx, edited)).To(Succeed())
 	g.Expect(api.Delete(ctx, newZone("domain-2", ""))).To(Succeed())
 }

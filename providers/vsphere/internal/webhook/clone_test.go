@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// validCloneSpec uses all that is acted on.
+// validCloneSpec sets all supported fields.
 func validCloneSpec() infrav1.VirtualMachineCloneSpec {
 	return infrav1.VirtualMachineCloneSpec{
 		Template:          "ubuntu-2404",

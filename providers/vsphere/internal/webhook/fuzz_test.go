@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What is accepted as a fingerprint is the hash of a certificate, in whatever case it is written.
+// An accepted fingerprint has the length of a certificate hash, in upper or lower case.
 func FuzzThumbprint(f *testing.F) {
 	f.Add(strings.TrimSuffix(strings.Repeat("0a:", sha1Bytes), ":"))
 	f.Add(strings.TrimSuffix(strings.Repeat("FF:", sha256Bytes), ":"))

@@ -99,7 +99,7 @@ func TestValidateVM(t *testing.T) {
 	})
 }
 
-// validFailureDomain is a host group in a compute cluster.
+// validFailureDomain returns a host group in a compute cluster.
 func validFailureDomain() infrav1.VSphereFailureDomainSpec {
 	return infrav1.VSphereFailureDomainSpec{
 		Region: infrav1.FailureDomain{Name: "west", Type: infrav1.ComputeClusterFailureDomain, TagCategory: "k8s-region"},

@@ -14,13 +14,13 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// byClusterAPI stands for the test of a field that Cluster API reads.
+// byClusterAPI replaces the test of a field that only Cluster API reads.
 const byClusterAPI = "by Cluster API"
 
-// sources are those of the provider without its webhooks and conversions, which know all fields and act on none.
+// sources holds the source code of the provider without webhooks and conversions, which reference all fields.
 type sources struct {
 	code  strings.Builder
-	tests map[string]string // the file of each
+	tests map[string]string // file of each test
 }
 
 func readSources(t *testing.T) *sources {
@@ -52,7 +52,7 @@ func readSources(t *testing.T) *sources {
 	return s
 }
 
-// expect fails where nothing reads a field of that name, or the test that is to show it is gone or is about other things.
+// expect fails if no code reads a field with that name, or if the test for it does not exist or does not use the field.
 func (s *sources) expect(g *WithT, name, test string) {
 	if test == byClusterAPI {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// storedCloneSpec uses all that is acted on of disks, resources and encryption.
+// storedCloneSpec sets all supported fields of disks, resources and encryption.
 func storedCloneSpec() infrav1.VirtualMachineCloneSpec {
 	spec := validCloneSpec()
 	spec.StoragePolicyName, spec.CryptoProfile, spec.CryptoKeyID = "gold", "secret", "vault"
@@ -60,7 +60,7 @@ func TestWarnStorage(t *testing.T) {
 	))
 }
 
-// testStorageAdmission proves what the schema says of disks, shares and modes.
+// testStorageAdmission verifies the schema of disks, shares and modes.
 func testStorageAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	type spec = infrav1.VSphereMachineSpec

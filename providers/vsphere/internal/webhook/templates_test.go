@@ -18,8 +18,8 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// ofUpstream are the variables of upstream's getting started, and of its flavors, with values of the same form. Variables of a cluster's
-// own are clusterctl's.
+// ofUpstream returns the variables of upstream's getting-started guide and of its flavors, with similar values. clusterctl sets
+// the variables of the cluster itself.
 func ofUpstream() map[string]string {
 	return map[string]string{
 		"CLUSTER_NAME": "demo", "NAMESPACE": metav1.NamespaceDefault, "KUBERNETES_VERSION": "v1.36.3",
@@ -37,7 +37,7 @@ func ofUpstream() map[string]string {
 
 var variable = regexp.MustCompile(`\$\{(\w+)(:=([^}]*))?\}`)
 
-// rendered is a template with these variables, as clusterctl has it.
+// rendered returns a template with these variables replaced, as by clusterctl.
 func rendered(t *testing.T, flavor string, variables map[string]string) []*unstructured.Unstructured {
 	t.Helper()
 	g := NewWithT(t)
@@ -59,7 +59,7 @@ func rendered(t *testing.T, flavor string, variables map[string]string) []*unstr
 	return rulestest.Manifests(t, file)
 }
 
-// testTemplates makes the objects of each template with the variables that upstream's takes.
+// testTemplates creates the objects of each template with upstream's variables.
 func testTemplates(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	for _, flavor := range []string{
@@ -71,8 +71,8 @@ func testTemplates(t *testing.T, api *rulestest.APIServer) {
 			for _, object := range rendered(t, flavor, ofUpstream()) {
 				switch object.GetKind() {
 				case "KubeadmConfigTemplate":
-					continue // which is part of what a KubeadmControlPlane has
-				case "MachineDeployment": // to which Cluster API's webhook adds the selector
+					continue // part of a KubeadmControlPlane
+				case "MachineDeployment": // Cluster API's webhook adds its selector
 					g.Expect(unstructured.SetNestedStringMap(object.Object, map[string]string{"a": "b"}, "spec", "selector", "matchLabels")).To(Succeed())
 				}
 				g.Expect(api.Create(t.Context(), object, client.FieldValidation("Strict"))).To(Succeed(), "%s %s", object.GetKind(), object.GetName())

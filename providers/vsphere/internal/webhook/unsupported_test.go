@@ -18,7 +18,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// acts are fields that are acted on, each with a test that shows it.
+// acts maps the supported fields to the tests that cover them.
 type acts map[string]string
 
 func (a acts) and(more acts) acts {
@@ -27,9 +27,9 @@ func (a acts) and(more acts) acts {
 	return all
 }
 
-// TestEveryFieldIsActedOnOrRefused lists the fields that are acted on, each with a test that shows it. Every other field of the schema
-// must be forbidden when it is set, and none of the listed ones. A field that is listed is read by something that is neither a webhook nor a
-// conversion, and the test is there and has to do with it.
+// TestEveryFieldIsActedOnOrRefused lists the supported fields, each with a test that covers it. Every other field of the schema
+// must be rejected when it is set, and none of the listed ones. A listed field must be read by code other than a webhook or a
+// conversion, and its test must exist and use it.
 func TestEveryFieldIsActedOnOrRefused(t *testing.T) {
 	const (
 		asSpecified, stored, modes, told = "TestMachineIsMadeAsItsSpecSays", "TestMachineIsStoredAsItsSpecSays", "TestCloneModes", "TestMetadata"
@@ -85,7 +85,7 @@ func TestEveryFieldIsActedOnOrRefused(t *testing.T) {
 	})
 }
 
-// testFields sets one field of T after the other.
+// testFields sets the fields of T one by one.
 func testFields[T any](t *testing.T, actedOn acts, validate func(T, *field.Path) field.ErrorList) {
 	t.Helper()
 	var spec T
@@ -130,7 +130,7 @@ func fieldsOf(typ reflect.Type) map[string][]int {
 	return fields
 }
 
-// fill gives a value something that is not its zero value.
+// fill sets a value to something other than its zero value.
 func fill(value reflect.Value) {
 	switch value.Kind() {
 	case reflect.Bool:

@@ -37,7 +37,7 @@ func TestOnlySecretsThatAClusterKeepsAreItsToRelease(t *testing.T) {
 	g.Expect(keptBy(secret)).To(Equal([]string{"one"}))
 }
 
-// forgotten is a VCenters that are told of clusters that are gone.
+// forgotten is a VCenters that is notified of deleted clusters.
 type forgotten struct{ VCenters }
 
 func (forgotten) ForgetCluster(client.ObjectKey) {}

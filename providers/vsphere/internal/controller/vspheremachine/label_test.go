@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// The API server refuses a Machine with any other value, and with it everything else that is reported.
+// The API server would reject a Machine with any other value, and thereby everything else that is reported.
 func TestEveryNameOfAHostMakesALabel(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 40)

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 )
 
-// A zone that was ready before it was changed may be anything now.
+// The readiness of a zone is unknown after the zone was changed.
 func TestVerdictAboutAnOlderZoneDoesNotCount(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -20,7 +20,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// Cluster API takes the machine for gone with its VSphereMachine, whose VSphereVM would go on without it.
+// Cluster API considers the machine deleted when its VSphereMachine is deleted, but its VSphereVM would remain.
 func TestMachineIsHeldByAVSphereVMThatTheCacheDoesNotShowYet(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

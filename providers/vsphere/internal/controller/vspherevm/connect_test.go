@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// shut opens no session.
+// shut returns no session.
 type shut struct{ why error }
 
 func (s shut) ForVM(context.Context, *infrav1.VSphereCluster, *infrav1.VSphereVM) (*vcenter.Session, error) {
@@ -25,7 +25,8 @@ func (s shut) ForVM(context.Context, *infrav1.VSphereCluster, *infrav1.VSphereVM
 
 func (shut) ClustersOf(string) []client.ObjectKey { return nil }
 
-// Its cluster may be on another server, or reach this one with another thumbprint: nobody else asks for the machine's session.
+// Its cluster may be on another server, or connect to this one with another thumbprint, so no other object requests the
+// machine's session.
 func TestMachineAsksAgainForASessionThatItsAccountWasRefused(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Two vCenters give the same names to their tasks: whoever started one must be woken by its own only.
+// Two vCenters use the same task references: an object must be enqueued only by its own task.
 func TestTasksOfTwoVCentersAreKeptApart(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -30,7 +30,7 @@ import (
 
 const server, elsewhere = "vcenter-1", "vcenter-2"
 
-// reads is a manager's client that counts what is read from its cache.
+// reads is a manager's client that counts the objects read from its cache.
 type reads struct {
 	client.Client
 	from client.Reader
@@ -52,7 +52,7 @@ func (r *reads) List(ctx context.Context, list client.ObjectList, opts ...client
 	return err
 }
 
-// accounts says which VSphereClusters use an account.
+// accounts maps accounts to the VSphereClusters that use them.
 type accounts map[string][]client.ObjectKey
 
 func (accounts) ForVM(context.Context, *infrav1.VSphereCluster, *infrav1.VSphereVM) (*vcenter.Session, error) {
@@ -61,13 +61,13 @@ func (accounts) ForVM(context.Context, *infrav1.VSphereCluster, *infrav1.VSphere
 
 func (a accounts) ClustersOf(account string) []client.ObjectKey { return a[account] }
 
-// lister answers a list, which is all that a cache without an API server needs.
+// lister serves a list, which is all that a cache without an API server needs.
 type lister struct{ *toolscache.ListWatch }
 
 // IsWatchListSemanticsUnSupported makes the cache list first.
 func (lister) IsWatchListSemanticsUnSupported() bool { return true }
 
-// cached returns a manager's cache with objects that come from no API server.
+// cached returns a manager's cache with the given objects, without an API server.
 func cached(tb testing.TB, vms []infrav1.VSphereVM, clusters ...infrav1.VSphereCluster) *reads {
 	tb.Helper()
 	g := NewWithT(tb)
@@ -99,7 +99,7 @@ func cached(tb testing.TB, vms []infrav1.VSphereVM, clusters ...infrav1.VSphereC
 	return &reads{from: objects}
 }
 
-// fleet makes machines that run, half of them on another vCenter, in clusters of a hundred.
+// fleet returns running machines, half of them on another vCenter, in clusters of a hundred.
 func fleet(n int) []infrav1.VSphereVM {
 	vms := make([]infrav1.VSphereVM, n)
 	for i := range vms {
@@ -148,13 +148,13 @@ func TestEndOfAForeignTaskReadsNoObjectOfThousands(t *testing.T) {
 func TestEventWakesOnlyWhomItConcerns(t *testing.T) {
 	vms := fleet(400)
 	vms[0].Status.TaskRef = "task-7"
-	vms[1].Status.TaskRef = "task-7" // of the other vCenter
+	vms[1].Status.TaskRef = "task-7" // on the other vCenter
 	status.False(&vms[2], infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTemplateNotFoundReason, "")
 	status.False(&vms[3], infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTemplateNotFoundReason, "")
 	for _, i := range []int{4, 5, 6, 8} {
 		vms[i].DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	}
-	for _, i := range []int{4, 5} { // a clone that may have been lost
+	for _, i := range []int{4, 5} { // possibly lost clones
 		vms[i].Spec.BiosUUID, vms[i].Status.VMRef, vms[i].Status.CloneMode = "", "", infrav1.FullClone
 	}
 	c := cached(t, vms, infraCluster("cluster-0"), infraCluster("cluster-1"))

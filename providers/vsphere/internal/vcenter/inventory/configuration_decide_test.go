@@ -22,7 +22,7 @@ var (
 	onHost   = inventory.ConfiguredItem{Kind: inventory.TagAttachment, Name: "a", Category: "k8s-zone", Object: "HostSystem:host-1"}
 )
 
-// all is a zone that has everything made.
+// all returns a zone for which everything is created.
 func all() []inventory.ConfiguredWanted {
 	return []inventory.ConfiguredWanted{
 		{ConfiguredItem: hosts, ConfiguredShape: inventory.ConfiguredShape{Hosts: []string{"host-1", "host-2"}}},
@@ -34,7 +34,7 @@ func all() []inventory.ConfiguredWanted {
 	}
 }
 
-// sound is vCenter when all has been made.
+// sound returns the state of vCenter after everything was created.
 func sound() map[inventory.ConfiguredItem]inventory.ConfiguredFound {
 	found := map[inventory.ConfiguredItem]inventory.ConfiguredFound{}
 	for _, w := range all() {
@@ -43,7 +43,7 @@ func sound() map[inventory.ConfiguredItem]inventory.ConfiguredFound {
 	return found
 }
 
-// made records all.
+// made returns the records after everything was created.
 func made() map[inventory.ConfiguredItem]inventory.ConfiguredRecord {
 	records := map[inventory.ConfiguredItem]inventory.ConfiguredRecord{}
 	for _, w := range all() {
@@ -61,7 +61,7 @@ type decideCase struct {
 	steps    []string
 	drift    []string
 	problems []string
-	dropped  []inventory.ConfiguredItem // of the records
+	dropped  []inventory.ConfiguredItem // from the records
 	pending  []inventory.ConfiguredItem
 }
 

@@ -42,7 +42,7 @@ func TestLinkedCloneStaysOnADatastoreThatKeepsDisksTogether(t *testing.T) {
 	}
 }
 
-// A linked clone reads its parent's disk, so a host must mount the datastores of both.
+// A linked clone reads its parent's disk, so a host must mount both datastores.
 func TestLinkedCloneNeedsAHostThatMountsBothDatastores(t *testing.T) {
 	t.Parallel()
 	own, other := Ref{Type: "Datastore", Value: "datastore-1"}, Ref{Type: "Datastore", Value: "datastore-2"}

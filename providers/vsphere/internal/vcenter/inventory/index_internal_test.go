@@ -101,7 +101,7 @@ func TestReadingEverythingAgainDropsWhatIsGone(t *testing.T) {
 	g.Expect(ix.Entities).To(BeEmpty())
 }
 
-// crowd is the index of a vCenter with so many virtual machines, all of them in one group, and two templates.
+// crowd returns the index of a vCenter with n virtual machines, all in one group, and two templates.
 func crowd(n int) (*Index, *types.UpdateSet) {
 	ix := NewIndex(NewRecords(nil))
 	folder, cluster := Ref{Type: "Folder", Value: "group-v1"}, Ref{Type: "ClusterComputeResource", Value: "domain-c1"}

@@ -13,7 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// foreignVM is a virtual machine of somebody else as the stream reports it: no two updates share a string.
+// foreignVM returns an update of a virtual machine of another owner. No two updates share a string.
 func foreignVM(i int) types.ObjectUpdate {
 	fresh := strings.Clone
 	at := func(kind, value string) Ref { return Ref{Type: fresh(kind), Value: fresh(value)} }
@@ -45,7 +45,7 @@ func foreignVM(i int) types.ObjectUpdate {
 	return update
 }
 
-// heap is what is in use after everything that can be has been freed.
+// heap returns the bytes in use after garbage collection.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -54,7 +54,8 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestForeignVirtualMachineCostsLittleMemory reads twenty thousand of them with two accounts. The bounds are for 64 bits.
+// TestForeignVirtualMachineCostsLittleMemory reads twenty thousand virtual machines with two accounts. The limits apply to
+// 64-bit systems.
 func TestForeignVirtualMachineCostsLittleMemory(t *testing.T) {
 	const vms, firstAccount, otherAccount = 20000, 1200, 500
 	g := NewWithT(t)
@@ -81,7 +82,7 @@ func TestForeignVirtualMachineCostsLittleMemory(t *testing.T) {
 	g.Expect(one.VMs).To(HaveLen(vms), "who has the session of an account that logged out sees what it has shown")
 }
 
-// TestAccountSeesOnlyWhatItsOwnStreamShows has an account that may see one virtual machine of two, and not whose it is.
+// TestAccountSeesOnlyWhatItsOwnStreamShows has an account that may see one of two virtual machines.
 func TestAccountSeesOnlyWhatItsOwnStreamShows(t *testing.T) {
 	g := NewWithT(t)
 	shared := NewRecords(nil)

@@ -25,10 +25,10 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// patience is for a machine that does other things too; it is only waited out by a test that fails.
+// patience is long enough for a busy machine; only failing tests wait that long.
 const patience = time.Minute
 
-// opened is a stream that nobody reads.
+// opened returns a stream that is not read.
 func opened(t *testing.T, server *simulator.Server, report func(inventory.Changes)) *Stream {
 	t.Helper()
 	u, err := soap.ParseURL(server.Host())

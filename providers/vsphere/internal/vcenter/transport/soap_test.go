@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// TestHangingVCenterHoldsFewOfItsCallers has a caller for each of a thousand machines, of two accounts.
+// TestHangingVCenterHoldsFewOfItsCallers has a caller for each of a thousand machines, with two accounts.
 func TestHangingVCenterHoldsFewOfItsCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
