@@ -98,7 +98,7 @@ func newZone(tenant string) *infrav1.VSphereDeploymentZone {
 	return zone
 }
 
-// A wait must end by an event; there is none for a failure of the API server.
+// A wait must end by an event; a failure of the API server has none.
 func TestFailureOfTheAPIServerIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	NewWithT(t).Expect(connection.Waits(errors.New("reading Secret default/account: etcd is full"))).To(BeFalse())

@@ -46,7 +46,7 @@ func TestRunningMachinesStayReadyWhileVCenterIsDown(t *testing.T) {
 	w.provisioned(waiting)
 }
 
-// TestOutageRewritesNoMachineThatRuns represents ten thousand machines, for each of which an outage must not cause a write.
+// TestOutageRewritesNoMachineThatRuns represents ten thousand machines: an outage must not cause a write for each.
 func TestOutageRewritesNoMachineThatRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())

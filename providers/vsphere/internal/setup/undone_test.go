@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// kept waits until all of the machine's objects have their finalizers.
+// kept waits until the machine has its finalizer and condition MetadataKept is removed.
 func (w *world) kept(machine *infrav1.VSphereMachine) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {

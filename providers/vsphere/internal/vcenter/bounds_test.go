@@ -20,7 +20,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// TestAVCenterThatNeverStopsAnsweringIsEnded puts a proxy in front of the vCenter that sends an endless response to one path.
+// TestAVCenterThatNeverStopsAnsweringIsEnded puts a proxy in front of the vCenter that sends endless responses to
+// requests whose path has a given prefix.
 func TestAVCenterThatNeverStopsAnsweringIsEnded(t *testing.T) {
 	t.Parallel()
 	const (

@@ -61,7 +61,7 @@ func finish(t *testing.T, s *vcenter.Session, task string, err error) vcenter.Ta
 	return done
 }
 
-// clone makes a virtual machine and waits for it.
+// clone creates a virtual machine and waits for it.
 func clone(t *testing.T, s *vcenter.Session, spec vcenter.CloneSpec) vcenter.VM {
 	t.Helper()
 	task, err := inTurn(func() (string, error) { return s.CloneVM(t.Context(), spec) })

@@ -22,7 +22,7 @@ func tag(category, name, kind string) vcenter.ZoneTag {
 	return vcenter.ZoneTag{Category: category, Name: name, Type: kind}
 }
 
-// clusterZone is a zone of the ThreeZones layout.
+// clusterZone returns a zone of the ThreeZones layout.
 func clusterZone(letter string) vcenter.ZoneSpec {
 	return vcenter.ZoneSpec{
 		Placement: vcenter.Placement{
@@ -34,7 +34,7 @@ func clusterZone(letter string) vcenter.ZoneSpec {
 	}
 }
 
-// rackZone is a zone of the HostGroups layout.
+// rackZone returns a zone of the HostGroups layout.
 func rackZone(letter string) vcenter.ZoneSpec {
 	return vcenter.ZoneSpec{
 		Placement: vcenter.Placement{
@@ -45,7 +45,7 @@ func rackZone(letter string) vcenter.ZoneSpec {
 	}
 }
 
-// datacenterZone is a zone of the ThreeDatacenters layout.
+// datacenterZone returns a zone of the ThreeDatacenters layout.
 func datacenterZone(letter string) vcenter.ZoneSpec {
 	return vcenter.ZoneSpec{
 		Placement: vcenter.Placement{Datacenter: "dc-" + letter},

@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// validNetworkSpec has a card with static addresses and one with DHCP.
+// validNetworkSpec returns a card with static addresses and one with DHCP.
 func validNetworkSpec() infrav1.NetworkSpec {
 	return infrav1.NetworkSpec{
 		Devices: []infrav1.NetworkDeviceSpec{{

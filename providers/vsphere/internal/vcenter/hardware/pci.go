@@ -14,7 +14,7 @@ import (
 // graphics card (vGPU).
 type PCIDevice struct {
 	VendorID, DeviceID int32
-	Label              string // "": of any hardware label
+	Label              string // "": any hardware label
 	VGPUProfile        string // instead of the others
 }
 

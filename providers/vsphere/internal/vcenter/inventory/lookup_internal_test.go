@@ -11,7 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// templatesAmong returns the index of a vCenter with n virtual machines, two of which are templates.
+// templatesAmong returns the index of a vCenter with n virtual machines, including two templates.
 func templatesAmong(n int) *Index {
 	ix := NewIndex(NewRecords(nil))
 	folder := Ref{Type: "Folder", Value: "group-v1"}
