@@ -86,7 +86,7 @@ func showTask(s *scope) {
 }
 
 // failed handles a task that failed while the machine is still in the inventory, which may lag behind vCenter. A destroy task
-// may report NotFound for an object other than the machine, so vCenter is asked whether the machine exists.
+// may report NotFound for an object other than the machine, so the existence of the machine is checked in vCenter.
 func (r *Reconciler) failed(ctx context.Context, s *scope, task vcenter.Task) (reconcile.Progress, error) {
 	if s.doing == destroy && virtualmachine.Already(destroy, task.Err) {
 		exists, err := s.session.Exists(ctx, s.observed.Ref)
