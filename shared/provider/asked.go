@@ -16,18 +16,19 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// soon is how long a new machine is expected to be assigned its failure domain in, also when hundreds are made at once and the API
-// server has much to do. The condition of the cluster says at once which machines cannot be assigned any.
+// soon is the time within which a new machine is normally assigned its failure domain, even when hundreds of machines are created
+// at once and the API server is loaded. The cluster's WorkersBalanced condition reports immediately which machines cannot be
+// assigned one.
 const soon = 20 * time.Second
 
-// Asked is the failure domain that a machine belongs to: the one that its Machine names, else the one that its infrastructure
-// machine was assigned; "" when it belongs to none. Place is where the machine is. Every provider asks before it gives a machine a
-// place, and gives it none as long as wait has a reason.
+// Asked returns the failure domain that a machine belongs to: the one set in its Machine's spec.failureDomain, otherwise the one
+// assigned to its infrastructure machine, or "" if it has neither. place is the current placement of the machine. Every provider
+// calls Asked before it places a machine, and must not place it while wait has a reason.
 //
-// A machine that belongs to no domain waits if it would be put anywhere, next to another one perhaps: if it is a control plane's and
-// its cluster has, or had, domains for control planes; or if it is a MachineDeployment's and its cluster spreads workers, until it
-// is assigned one, and a logical one too where there are such. A worker that may exist already waits for nothing: it is assigned
-// nothing any more.
+// A machine without a failure domain waits if it would otherwise be placed anywhere, possibly next to another one. A
+// control-plane machine waits if its cluster has, or had, failure domains for control planes. A MachineDeployment's machine waits
+// if its cluster spreads workers, until it is assigned a failure domain and, if the cluster has logical failure domains, one of
+// these too. A worker that may already exist in the infrastructure does not wait, because it is no longer assigned a domain.
 func Asked(cluster Cluster, machine *clusterv1.Machine, infra client.Object, place Place) (domain string, wait distribution.Refusal) {
 	domain = Belongs(machine, infra)
 	_, known := cluster.Distribution()
@@ -49,30 +50,32 @@ func Asked(cluster Cluster, machine *clusterv1.Machine, infra client.Object, pla
 	}
 }
 
-// Belongs is the failure domain that a machine belongs to, whether it waits or is there already: see Asked.
+// Belongs returns the failure domain that a machine belongs to, whether it waits or already exists; "" if it has none. See Asked.
 func Belongs(machine *clusterv1.Machine, infra client.Object) string {
 	return cmp.Or(machine.Spec.FailureDomain, infra.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation])
 }
 
-// AssignedSoon is how long an infrastructure machine is to be left as it is, because it has just been made and only waits to be
-// assigned a failure domain: wait is Asked's answer. The assignment is the next write to come, and would be refused if it lost against
-// one that says no more than that. When the time is over, it is to be shown that the machine waits.
+// AssignedSoon returns how long a controller should leave a new infrastructure machine untouched because it only waits to be
+// assigned a failure domain; 0 if it should not wait. wait is the result of Asked. Another controller writes the assignment next,
+// and a status write that only reports the wait could make that write fail with a conflict. Once the time is over, the controller
+// should report the wait in the machine's status.
 func AssignedSoon(wait distribution.Refusal, infra client.Object, now time.Time) time.Duration {
 	age := now.Sub(infra.GetCreationTimestamp().Time)
-	if wait.Reason != faultlinev1.ReasonFailureDomainNotAssigned || age > soon || age < -soon { // the clock of the API server is another
+	if wait.Reason != faultlinev1.ReasonFailureDomainNotAssigned || age > soon || age < -soon { // the API server's clock differs
 		return 0
 	}
 	return min(soon, soon-age)
 }
 
-// Spread reports whether the machine is one of those that the cluster spreads: a MachineDeployment's. Those of MachinePools, and
-// those that nobody makes anew, are not.
+// Spread reports whether the cluster spreads the machine, which requires that it belongs to a MachineDeployment. Machines of
+// MachinePools and standalone Machines, which no controller replaces, are not spread.
 func Spread(cluster Cluster, machine *clusterv1.Machine) bool {
 	wanted, _ := cluster.Distribution()
 	return wanted.SpreadsWorkers() && machine.Labels[clusterv1.MachineDeploymentNameLabel] != "" && !util.IsControlPlaneMachine(machine)
 }
 
-// assigned reports whether an infrastructure machine has all that it is to be given.
+// assigned reports whether an infrastructure machine has been assigned a failure domain and, if the cluster has logical failure
+// domains, a key.
 func assigned(cluster Cluster, infra client.Object) bool {
 	wanted, _ := cluster.Distribution()
 	return infra.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation] != "" &&

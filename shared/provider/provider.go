@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider is the seam between what Faultline does for every infrastructure and what one infrastructure is. The
-// controllers that work for all of them know an infrastructure by this package alone; a provider implements it once.
+// Package provider defines the interface between Faultline's shared controllers and an infrastructure. The shared controllers use
+// an infrastructure only through this package; each provider implements it once.
 package provider
 
 import (
@@ -16,53 +16,58 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// Cluster is an infrastructure cluster: an object with conditions and the fields that every provider's kind has.
+// Cluster is an infrastructure cluster: an object with conditions and the fields that the kinds of all providers have.
 type Cluster interface {
 	status.Object
-	// Distribution points to spec.distribution and status.distribution.
+	// Distribution returns pointers to spec.distribution and status.distribution.
 	Distribution() (*faultlinev1.Distribution, *faultlinev1.DistributionStatus)
-	// FailureDomains points to status.failureDomains, from where Cluster API takes them.
+	// FailureDomains returns a pointer to status.failureDomains, which Cluster API reads.
 	FailureDomains() *[]clusterv1.FailureDomain
 }
 
-// Provider is what is to be known of an infrastructure. It keeps nothing between two calls.
+// Provider is implemented once by each infrastructure provider. Implementations keep no state between calls.
 type Provider interface {
-	// Name is clusterctl's, such as vsphere.
+	// Name returns the name that clusterctl uses for the provider, such as vsphere.
 	Name() string
-	// NewCluster and NewMachine make empty objects of the provider's kinds, to read, list and watch.
+	// NewCluster and NewMachine return empty objects of the provider's kinds, used to read, list and watch.
 	NewCluster() Cluster
 	NewMachine() client.Object
-	// Domains is what is seen now of each failure domain of the cluster: its health, its room, and whether it is meant for
-	// control planes. A domain that could not be looked at is Unknown, not left out; an error says that nothing is known of any.
+	// Domains returns the current observation of each failure domain of the cluster: its health, its capacity, and whether it is
+	// meant for control planes. It returns a domain that could not be checked as Unknown and never leaves it out. It returns an
+	// error only if the state of all domains is unknown.
 	Domains(ctx context.Context, cluster Cluster) ([]distribution.Observation, error)
-	// Place says where an infrastructure machine is, as its status has it.
+	// Place returns the placement of an infrastructure machine according to its status.
 	Place(machine client.Object) Place
-	// Capabilities returns what else the provider answers; the zero value is that of one whose machines suit every host of a domain.
+	// Capabilities returns the optional functions of the provider. Return the zero value if every machine can use every host of a
+	// domain.
 	Capabilities() Capabilities
 }
 
-// Capabilities are the questions that only some providers answer. A function that is nil is not answered. All of them read a cache.
+// Capabilities holds functions that only some providers implement. A nil function is not supported. All of them read from a
+// cache.
 type Capabilities struct {
-	// Unsuited returns why none of the capacity that the domain has now suits a machine that is made as the infrastructure machine was, "" when some
-	// does. Set it where machines have requirements of their own, such as a selector of hosts.
+	// Unsuited returns why none of the capacity that is currently available in the domain suits a machine created from the same
+	// template as the infrastructure machine, and "" if some does. Set it if machines have requirements of their own, such as a
+	// host selector.
 	Unsuited func(ctx context.Context, machine client.Object, domain string) (why string, err error)
-	// Requirements names what an infrastructure machine requires of a host: those of one name suit the same hosts. It is "" for a machine that suits
-	// every host. It is set where Capacity is.
+	// Requirements returns a key for what an infrastructure machine requires of a host: machines with the same key suit the same
+	// hosts. It returns "" for a machine that suits every host. Set it if Capacity is set.
 	Requirements func(machine client.Object) string
-	// Capacity returns how many more machines with the requirements of this one each domain takes now; one that is not in the answer takes none.
-	// Without it controllers plan with the whole capacity of a domain.
+	// Capacity returns how many more machines with the requirements of this one each domain can take now. A domain that is not in
+	// the map takes none. If it is nil, controllers plan with the whole capacity of a domain.
 	Capacity func(ctx context.Context, machine client.Object) (map[string]int, error)
-	// SeparatesWithin returns whether the infrastructure keeps the logical failure domains of the cluster apart within one failure domain, such as
-	// by host, because spec.distribution.workers.topologyKey asks for that: then several may be in one failure domain, and nothing that is reported
-	// shows whether they share a host.
+	// SeparatesWithin reports whether the infrastructure keeps the cluster's logical failure domains apart within one failure
+	// domain, for example on different hosts, because spec.distribution.workers.topologyKey requests it. Then one failure domain
+	// may hold several logical ones, and no reported state shows whether they share a host.
 	SeparatesWithin func(cluster Cluster) bool
 }
 
-// Place is where a machine is. A provider's cache shows it, so it may be a moment old: who acts on it writes with the machine's
-// resource version, and takes Domain for the truth whatever was asked.
+// Place is the placement of a machine. It is read from the cache and may be stale: a caller that acts on it must write with the
+// machine's resourceVersion, and must trust Domain even if another domain was requested.
 type Place struct {
-	// Domain is the failure domain that the infrastructure reports; "" when it has not reported one.
+	// Domain is the failure domain reported by the infrastructure; "" if it has not reported one.
 	Domain string
-	// Exists says that something of the machine exists in the infrastructure, or may: its place cannot be chosen anew.
+	// Exists reports whether the infrastructure has, or may have, something of the machine, so that its failure domain can no
+	// longer be chosen.
 	Exists bool
 }

@@ -132,7 +132,8 @@ func TestAMachineThatWillBeAssignedADomainSoonIsLeftAsItIsUntilThen(t *testing.T
 	}
 }
 
-// What tests of shared controllers rely on: the infrastructure of a test can be stored, read and asked.
+// Tests of shared controllers rely on this: the test provider's objects can be stored and read, and its Provider answers as any
+// other does.
 func TestTheInfrastructureOfATestIsStoredAndAskedAsAnyOther(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

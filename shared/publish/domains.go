@@ -23,20 +23,20 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Domains are the failure domains of one cluster during one reconcile.
+// Domains holds the failure domains of one cluster during one reconcile. Create it with Publisher.Of.
 type Domains struct {
 	publisher *Publisher
 	object    provider.Cluster
-	// cluster is the key of the Cluster, under which metrics are.
+	// cluster is the key of the Cluster, which labels the metrics.
 	cluster client.ObjectKey
-	// former are the domains as they were stored.
+	// former holds the domains as they were stored before this reconcile.
 	former []faultlinev1.DomainStatus
-	// inPlace is what was said before of machines that are elsewhere.
+	// inPlace is the previous message about machines in another failure domain than requested.
 	inPlace string
 	ready   bool
 }
 
-// Of begins a reconcile of the failure domains of an infrastructure cluster; cluster is the name of its Cluster.
+// Of starts a reconcile of the failure domains of an infrastructure cluster. cluster is the name of its Cluster.
 func (p *Publisher) Of(object provider.Cluster, cluster string) *Domains {
 	_, known := object.Distribution()
 	return &Domains{
@@ -46,13 +46,14 @@ func (p *Publisher) Of(object provider.Cluster, cluster string) *Domains {
 	}
 }
 
-// Keep reports whether a domain is published for control planes. Such a cluster goes on to be published, with no observations if
-// it has no domains any more: the last ones stay.
+// Keep reports whether a domain is published for control planes. Continue to publish such a cluster, with no observations if it
+// has no domains any more: its last domains are kept.
 func (d *Domains) Keep() bool {
 	return slices.ContainsFunc(*d.object.FailureDomains(), func(d clusterv1.FailureDomain) bool { return d.ControlPlane != nil && *d.ControlPlane })
 }
 
-// None is for a cluster that has no failure domains and had none for control planes: machines can be anywhere.
+// None clears the published domains and their conditions. Call it for a cluster that has no failure domains and never had one for
+// control planes: its machines can be anywhere.
 func (d *Domains) None() {
 	d.Withdraw()
 	conditions.Delete(d.object, faultlinev1.FailureDomainsReadyCondition)
@@ -60,16 +61,17 @@ func (d *Domains) None() {
 	d.ready = true
 }
 
-// Withdraw is for a cluster that goes.
+// Withdraw clears the published domains and deletes the metrics. Call it for a cluster that is being deleted.
 func (d *Domains) Withdraw() {
 	_, known := d.object.Distribution()
 	*d.object.FailureDomains(), *known = nil, faultlinev1.DistributionStatus{}
 	d.publisher.Forget(client.ObjectKeyFromObject(d.object))
 }
 
-// Publish evaluates the observations and writes the outcome into the status, with where machines are and how many wait for a place. The empty
-// object is one of the provider's machines; why returns the reason for which one waits, "" when it does not. The caller reports Result.Condition, or
-// what is more telling, and comes again after Result.NextCheck.
+// Publish evaluates the observations and writes the result to the status, together with the placement of the machines and the
+// number of machines that wait. empty is an empty object of the provider's infrastructure machine kind. why returns the reason
+// for which a machine waits, "" if it does not. The caller must then call Report with Result.Condition or a more specific
+// condition, and requeue after Result.NextCheck.
 func Publish[T client.Object](
 	ctx context.Context, d *Domains, seen []distribution.Observation, empty T, why func(T) string,
 ) (distribution.Result, error) {
@@ -91,7 +93,7 @@ func (d *Domains) publish(seen []distribution.Observation, machines []distributi
 	now := p.Clock.Now()
 	wanted, known := d.object.Distribution()
 	previous := known.FailureDomains
-	if len(previous) == 0 { // it was run by another provider, which publishes domains without a status
+	if len(previous) == 0 { // taken over from another provider, which publishes domains without a status
 		previous = distribution.Adopt(*d.object.FailureDomains(), now)
 	}
 	result := distribution.Evaluate(distribution.Input{Spec: *wanted, Previous: previous, Observations: seen, Now: now})
@@ -103,20 +105,20 @@ func (d *Domains) publish(seen []distribution.Observation, machines []distributi
 	return result
 }
 
-// Report sets the condition FailureDomainsReady, whatever the type of the one that is given, and whether machines may be
-// created. It is called once: a condition that is set twice has changed each time.
+// Report sets the FailureDomainsReady condition from the given one, whatever its type, and records whether machines may be
+// created. Call it once per reconcile: setting a condition twice counts as two changes.
 func (d *Domains) Report(condition metav1.Condition, ready bool) {
 	condition.Type = faultlinev1.FailureDomainsReadyCondition
 	conditions.Set(d.object, condition)
 	d.ready = ready
 }
 
-// Ready reports whether nothing about the failure domains keeps machines from being created.
+// Ready reports whether machines may be created, as far as failure domains are concerned.
 func (d *Domains) Ready() bool { return d.ready }
 
-// Summarize sums the conditions up: those of these types, which may be none, and that of the failure domains. A failure domain that is
-// down does not make the cluster not ready as long as machines can be created: Cluster API would report the whole cluster as not
-// available, which it is not.
+// Summarize sets the Ready condition from the conditions of the given types, which may be empty, and from FailureDomainsReady. A
+// failure domain that is down does not make the cluster not ready as long as machines can be created. Otherwise Cluster API would
+// report the whole cluster as not available.
 func (d *Domains) Summarize(types ...string) error {
 	switch {
 	case !d.ready && (len(types) == 0 || conditions.Has(d.object, faultlinev1.FailureDomainsReadyCondition)):
@@ -128,8 +130,9 @@ func (d *Domains) Summarize(types ...string) error {
 	return status.Summarize(d.object, types...)
 }
 
-// Announce tells of every change of state since the reconcile began, and of machines that are elsewhere now. It is called when the new states are stored: before that, a
-// change that cannot be stored would be told again and again.
+// Announce records events for every change of state since the reconcile began, and for machines that are now in another failure
+// domain than requested. Call it after the new states are stored. If it were called earlier, a change that fails to be stored
+// would be recorded repeatedly.
 func (d *Domains) Announce() {
 	if said := conditions.GetMessage(d.object, faultlinev1.MachinesInPlaceCondition); said != "" && said != d.inPlace {
 		d.publisher.Recorder.Eventf(d.object, nil, corev1.EventTypeWarning, faultlinev1.ReasonMachinesElsewhere, "Publish", "%s", said)
@@ -156,7 +159,7 @@ func (d *Domains) Announce() {
 	}
 }
 
-// counted are the Machines of a cluster as they are counted.
+// counted converts the Machines of a cluster to the form that distribution.Evaluate counts.
 func counted(all machines.Snapshot) []distribution.Machine {
 	counted := make([]distribution.Machine, 0, len(all.Machines))
 	for i := range all.Machines {

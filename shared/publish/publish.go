@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package publish writes what package distribution decides to where Cluster API and people look: the status of the
+// Package publish writes the results of package distribution to where Cluster API and users read them: the status of the
 // infrastructure cluster, events and metrics.
 package publish
 
@@ -18,24 +18,25 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// Publisher evaluates the failure domains of clusters and reports them: see Of.
+// Publisher evaluates the failure domains of clusters and publishes them. One Publisher serves all clusters of a provider; see
+// Of.
 type Publisher struct {
 	Client   client.Client
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Metrics  *distribution.Metrics
 
-	known sync.Map // key of the infrastructure cluster -> key of its Cluster, under which metrics are
+	known sync.Map // key of the infrastructure cluster -> key of its Cluster, which labels the metrics
 }
 
-// Forget ends the metrics of an infrastructure cluster, which has gone.
+// Forget deletes the metrics of an infrastructure cluster. Call it when the cluster no longer exists.
 func (p *Publisher) Forget(object client.ObjectKey) {
 	if cluster, known := p.known.LoadAndDelete(object); known {
 		p.Metrics.Forget(cluster.(client.ObjectKey))
 	}
 }
 
-// domainOf is where the machine is, or was asked to be as long as that is not known.
+// domainOf returns the failure domain in which the machine runs, or the requested one while that is unknown.
 func domainOf(machine *clusterv1.Machine) string {
 	if machine.Status.FailureDomain != "" {
 		return machine.Status.FailureDomain
@@ -43,7 +44,7 @@ func domainOf(machine *clusterv1.Machine) string {
 	return machine.Spec.FailureDomain
 }
 
-// MachineMoved passes Machines that change the number of machines in a failure domain.
+// MachineMoved returns a predicate that passes Machines whose change affects the number of machines in a failure domain.
 func MachineMoved() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -53,7 +54,8 @@ func MachineMoved() predicate.Predicate {
 	}
 }
 
-// WaitChanged passes infrastructure machines that begin or cease to wait for a place, or that have gone. why is that of Publish.
+// WaitChanged returns a predicate that passes infrastructure machines that start or stop waiting for placement, and deleted ones.
+// why is the function given to Publish.
 func WaitChanged[T client.Object](why func(T) string) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

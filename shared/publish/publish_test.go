@@ -150,7 +150,7 @@ func TestPublishTellsOfChangesOnce(t *testing.T) {
 	g.Expect(<-recorder.Events).To(ContainSubstring("FailureDomainActive"))
 }
 
-// A cluster taken over from another provider keeps its domains although none has been looked at yet.
+// A cluster taken over from another provider keeps its domains although none has been checked yet.
 func TestPublishAdoptsWhatIsPublished(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -210,7 +210,7 @@ func TestWaitingCountsTheMachinesOfOneClusterByReason(t *testing.T) {
 	infra := func(name, cluster, reason string) client.Object {
 		return &providertest.Machine{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}},
-			Status:     provider.Place{Domain: reason}, // which stands for a reason here
+			Status:     provider.Place{Domain: reason}, // stands for a reason here
 		}
 	}
 	p, _ := publisher(t, infra("one", "c", "NoCapacity"), infra("two", "c", "NoCapacity"), infra("three", "c", ""), infra("other", "d", "NoCapacity"))
@@ -223,7 +223,7 @@ capi_failure_domain_waiting_machines{cluster="c",namespace="ns",reason="NoCapaci
 `), "capi_failure_domain_waiting_machines")).To(Succeed())
 }
 
-// The infrastructure cluster may have another name than the Cluster, under which the metrics are.
+// The infrastructure cluster may have another name than the Cluster, which labels the metrics.
 func TestMetricsOfAClusterGoWithIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Find reads an object, and returns nil when there is none.
+// Find reads an object into the given one and returns it, or nil if it does not exist.
 func Find[T client.Object](ctx context.Context, reader client.Reader, key client.ObjectKey, into T) (T, error) {
 	var none T
 	if err := reader.Get(ctx, key, into); err != nil {
@@ -35,8 +35,9 @@ func Find[T client.Object](ctx context.Context, reader client.Reader, key client
 	return into, nil
 }
 
-// OwnerCluster finds the Cluster that owns an infrastructure cluster. It returns nil as long as there is none, for which the Cluster
-// controller has to come first, and an empty Cluster for an object that is being deleted and has none any more.
+// OwnerCluster returns the Cluster that owns an infrastructure cluster. It returns nil while there is none: wait until the
+// Cluster controller sets the owner reference. It returns an empty Cluster for an object that is being deleted and has no Cluster
+// any more.
 func OwnerCluster(ctx context.Context, reader client.Reader, obj client.Object) (*clusterv1.Cluster, error) {
 	for _, ref := range obj.GetOwnerReferences() {
 		if ref.Kind == "Cluster" && schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group == clusterv1.GroupVersion.Group {
@@ -52,13 +53,13 @@ func OwnerCluster(ctx context.Context, reader client.Reader, obj client.Object) 
 	return nil, nil
 }
 
-// OwnerMachine finds the Machine that owns an object, nil when there is none.
+// OwnerMachine returns the Machine that owns an object, or nil if there is none.
 func OwnerMachine(ctx context.Context, reader client.Client, obj client.Object) (*clusterv1.Machine, error) {
 	owner, err := util.GetOwnerMachine(ctx, reader, metav1.ObjectMeta{Namespace: obj.GetNamespace(), OwnerReferences: obj.GetOwnerReferences()})
 	return owner, client.IgnoreNotFound(err)
 }
 
-// ClusterOf finds the Cluster that the label of an object names, nil when there is none.
+// ClusterOf returns the Cluster that an object's cluster name label names, or nil if there is none.
 func ClusterOf(ctx context.Context, reader client.Reader, obj client.Object) (*clusterv1.Cluster, error) {
 	name := obj.GetLabels()[clusterv1.ClusterNameLabel]
 	if name == "" {
@@ -67,7 +68,8 @@ func ClusterOf(ctx context.Context, reader client.Reader, obj client.Object) (*c
 	return Find(ctx, reader, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}, &clusterv1.Cluster{})
 }
 
-// InfraCluster maps a Cluster, and what belongs to one, by the label that all of it carries, to its infrastructure cluster, if that is of the kind.
+// InfraCluster returns a map function that maps a Cluster, or any object with the cluster name label, to its infrastructure
+// cluster if that is of the given kind.
 func InfraCluster(reader client.Reader, kind schema.GroupKind) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []ctrl.Request {
 		cluster, is := o.(*clusterv1.Cluster)
@@ -84,16 +86,17 @@ func InfraCluster(reader client.Reader, kind schema.GroupKind) handler.MapFunc {
 	}
 }
 
-// Owners are what an infrastructure machine belongs to. Each is nil when it does not exist.
+// Owners holds the objects that an infrastructure machine belongs to. Each is nil if it does not exist.
 type Owners[T client.Object] struct {
 	Machine *clusterv1.Machine
 	Cluster *clusterv1.Cluster
-	// InfraCluster is what the Cluster has for its infrastructure.
+	// InfraCluster is the Cluster's infrastructure cluster.
 	InfraCluster T
 }
 
-// OwnersOf finds what an infrastructure machine belongs to; into is an empty infrastructure cluster. The machine is to be left alone as
-// long as it has no Machine or no Cluster, for which Cluster API has to come first. One that is being deleted needs neither.
+// OwnersOf returns the owners of an infrastructure machine; into is an empty infrastructure cluster. leave reports that the
+// caller must not act yet, because Cluster API has not set the Machine or the Cluster. A machine that is being deleted needs
+// neither.
 func OwnersOf[T client.Object](ctx context.Context, reader client.Client, infra client.Object, into T) (of Owners[T], leave bool, err error) {
 	if of.Machine, err = OwnerMachine(ctx, reader, infra); err != nil {
 		return of, false, err
@@ -108,8 +111,9 @@ func OwnersOf[T client.Object](ctx context.Context, reader client.Client, infra 
 	return of, (of.Machine == nil || of.Cluster == nil) && infra.GetDeletionTimestamp().IsZero(), err
 }
 
-// Orphaned finds the infrastructure cluster of an object that is being deleted and whose Cluster is gone, by the name of that, which both have;
-// nil when that is not clear. The list is an empty one of the infrastructure clusters.
+// Orphaned returns the infrastructure cluster of an object that is being deleted and whose Cluster no longer exists. It matches
+// the cluster name label that both carry, and returns nil if the result is ambiguous. list is an empty list of infrastructure
+// clusters.
 func Orphaned[T client.Object](ctx context.Context, reader client.Reader, obj client.Object, list client.ObjectList) (T, error) {
 	var none T
 	name := obj.GetLabels()[clusterv1.ClusterNameLabel]
@@ -120,7 +124,7 @@ func Orphaned[T client.Object](ctx context.Context, reader client.Reader, obj cl
 		return none, fmt.Errorf("looking for the infrastructure of Cluster %s: %w", name, err)
 	}
 	var found []T
-	_ = meta.EachListItem(list, func(o runtime.Object) error { // it fails only for what is no list
+	_ = meta.EachListItem(list, func(o runtime.Object) error { // it fails only if list is not a list
 		if infra := o.(T); watch.ClusterName(infra) == name {
 			found = append(found, infra)
 		}
@@ -132,8 +136,8 @@ func Orphaned[T client.Object](ctx context.Context, reader client.Reader, obj cl
 	return found[0], nil
 }
 
-// Remaining names what of these kinds still belongs to the Cluster of an infrastructure cluster that is being deleted, by kind and name.
-// The lists are empty ones of the kinds.
+// Remaining lists, as "kind name", the objects that still belong to the Cluster of an infrastructure cluster that is being
+// deleted. lists maps each kind to an empty list of it.
 func Remaining(ctx context.Context, reader client.Reader, infra client.Object, lists map[string]client.ObjectList) ([]string, error) {
 	ours := watch.OfInfrastructure(infra)
 	if ours.Name == "" {
@@ -141,10 +145,10 @@ func Remaining(ctx context.Context, reader client.Reader, infra client.Object, l
 	}
 	var names []string
 	for _, kind := range slices.Sorted(maps.Keys(lists)) {
-		if err := reader.List(ctx, lists[kind], ours, client.UnsafeDisableDeepCopy); err != nil { // they are only named
+		if err := reader.List(ctx, lists[kind], ours, client.UnsafeDisableDeepCopy); err != nil { // only names are read
 			return nil, fmt.Errorf("listing %ss: %w", kind, err)
 		}
-		_ = meta.EachListItem(lists[kind], func(o runtime.Object) error { // it fails only for what is no list
+		_ = meta.EachListItem(lists[kind], func(o runtime.Object) error { // it fails only if the value is not a list
 			names = append(names, kind+" "+o.(client.Object).GetName())
 			return nil
 		})

@@ -1,9 +1,10 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reconcile is what comes before and after the work of every reconciler. A controller that changes objects of its own kind
-// has a Loop for it; one that only reads its objects, and changes others', needs none. A machine's life cycle is a list of steps in it. A
-// request that the API server refuses until its user does something is a RefusedError.
+// Package reconcile provides the steps before and after the work of a reconciler. A controller that changes objects of its own
+// kind runs them with a Loop. A controller that only reads its own objects and changes others does not need one. The life cycle
+// of a machine is a list of Steps run inside a Loop. A request that the API server rejects until a user acts results in a
+// RefusedError.
 package reconcile
 
 import (
@@ -29,71 +30,74 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Scope is what one reconcile knows. Its zero value means that there is nothing to be done.
+// Scope holds the state of one reconcile. The zero value means that there is nothing to reconcile.
 type Scope interface {
 	comparable
-	// Owner is the Cluster whose pause is the object's too; nil when there is none.
+	// Owner returns the Cluster whose spec.paused also applies to the object; nil if there is none.
 	Owner() *clusterv1.Cluster
 }
 
-// Loop says what one kind's reconciles are made of. In this order, Run
+// Loop configures the reconciler of one kind. Run performs these steps in order:
 //
-//   - reads the object, and leaves alone what is another manager's;
-//   - stands back as long as the cache shows the object as it was before the loop's own last write;
-//   - gathers what the work depends on;
-//   - waits in silence while another's write is to come first;
-//   - does nothing but say so while the object or its Cluster is paused;
-//   - deletes, or adds the finalizer and does the normal work;
-//   - sums up, and writes everything that has changed in as few requests as there can be, also when the work has failed; conditions that
-//     are about to change again it may write later.
+//   - reads the object, and ignores it if another manager is responsible for it;
+//   - requeues as long as the cache shows the object as it was before the loop's own last write;
+//   - calls Gather to read the objects that the work depends on;
+//   - waits without writing while another controller should write first (Quiet);
+//   - if the object or its Cluster is paused, only sets the Paused condition;
+//   - calls Delete, or adds the finalizer and calls Normal;
+//   - calls Summarize and writes all changes in as few requests as possible, even if the work failed. Conditions that are about to
+//     change again may be written later (Settle).
 //
-// Work, or a write, that has lost against another's is no error: the loop comes again when the cache has had time to show it, and later each
-// time that it loses again.
+// A conflict, in the work or in a write, is not an error: the object is requeued once the cache has had time to catch up, with a
+// backoff that grows on each further conflict.
 type Loop[T client.Object, S Scope] struct {
 	Client client.Client
 	Filter watch.Filter
-	// Written remembers the loop's writes from one reconcile to the next.
+	// Written tracks the loop's writes between reconciles. Share one per controller.
 	Written *patch.Written
-	// Finalizer is on the object before Normal runs; "" for a kind that adds its own when there is something to hold.
+	// Finalizer is added to the object before Normal runs; "" for a kind that adds its own once there is something to protect.
 	Finalizer string
-	// PausedOnlyWhenTrue leaves the condition Paused out until it has been true once. Other kinds that have conditions show it from
-	// the beginning, as Cluster API asks of its contract's kinds.
+	// PausedOnlyWhenTrue omits the Paused condition until it has been true once. Other kinds with conditions show it from the
+	// beginning, as the Cluster API contract requires.
 	PausedOnlyWhenTrue bool
-	// SharedConditions says that other controllers set conditions of the kind too.
+	// SharedConditions reports that other controllers also set conditions on the kind.
 	SharedConditions bool
 
-	// Recorder tells of writes that somebody undoes; it may be nil.
+	// Recorder records an event when another writer reverts the loop's writes. It may be nil.
 	Recorder events.EventRecorder
 
-	// V1Beta1 is what is shown of the conditions to those who read v1beta1.
+	// V1Beta1 configures the conditions shown in the deprecated v1beta1 status.
 	V1Beta1 status.V1Beta1
 
-	// Gather reads what the work depends on. The patch writes the object before the work is over.
+	// Gather reads the objects that the work depends on. The patch may be used to write the object before the work is finished.
 	Gather func(ctx context.Context, obj T, p *patch.Patch) (S, error)
 	Normal func(context.Context, S) (ctrl.Result, error)
-	// Delete is the work for an object that is being deleted; it removes the finalizer. nil when there is none.
+	// Delete is the work for an object that is being deleted; it removes the finalizer. It may be nil.
 	Delete func(context.Context, S) (ctrl.Result, error)
-	// Paused is the work for a paused object, which then sets the condition itself. nil for the condition alone.
+	// Paused is the work for a paused object; it must set the Paused condition itself. If it is nil, the loop only sets the
+	// condition.
 	Paused func(context.Context, S) (ctrl.Result, error)
 
-	// Quiet is how long an object that is neither paused nor being deleted is to be left as it is, not even its finalizer written, because
-	// another's write is to come first. It may be nil.
+	// Quiet returns how long an object that is neither paused nor being deleted should be left untouched, without even adding the
+	// finalizer, because another controller should write first. It may be nil.
 	Quiet func(S) time.Duration
-	// Settle is how long conditions of an object that is neither paused nor being deleted, and whose work has not failed, may be left unwritten
-	// since the last write of the object, or since the loop has first seen it. It is for those that are about to change again, and does not
-	// put off what else has changed: then conditions are written too. It may be nil.
+	// Settle returns how long condition changes of an object may stay unwritten, counted from the last write of the object or
+	// from when the loop first saw it. Use it for conditions that are about to change again. It does not apply to an object that
+	// is paused or being deleted, or whose work failed, and it does not delay other changes: conditions are then written along
+	// with them. It may be nil.
 	Settle func(S) time.Duration
-	// Summarize completes the status before it is written. It may be nil, as may what follows.
+	// Summarize completes the status before it is written. It may be nil, as may the functions below.
 	Summarize func(context.Context, S) error
-	// Stored is told that everything has been written.
+	// Stored is called after everything has been written.
 	Stored func(S)
-	// Forget is told of an object that is gone, or another manager's.
+	// Forget is called for an object that no longer exists or that another manager is responsible for.
 	Forget func(client.ObjectKey)
-	// Absent is the work for an object that does not exist.
+	// Absent is the work for an object that does not exist. It runs after Forget.
 	Absent func(context.Context, client.ObjectKey) (ctrl.Result, error)
 }
 
-// Run reconciles the object of the request, which it reads into obj.
+// Run reconciles the object of the request, which it reads into obj. Errors that are expected to resolve, such as conflicts, are
+// returned as a requeue.
 func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ctrl.Result, reterr error) {
 	switch err := l.Client.Get(ctx, req.NamespacedName, obj); {
 	case apierrors.IsNotFound(err):
@@ -132,9 +136,10 @@ func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ct
 	return work(ctx, s)
 }
 
-// finish writes what has changed after the work. It returns the errors of both, and when to write what has not been written yet.
+// finish writes the changes made by the work. It returns the errors of both, and the time after which deferred changes must be
+// written.
 func (l Loop[T, S]) finish(ctx context.Context, p *patch.Patch, obj T, s S, failed error) (time.Duration, []error) {
-	var without error // what somebody undoes, and the work has gone on without
+	var without error // the error of a write that another writer reverts, which the work continued without
 	if p.Undone != nil {
 		without = p.Undone
 	}
@@ -159,7 +164,7 @@ func (l Loop[T, S]) quiet(obj T, s S) time.Duration {
 	return l.Quiet(s)
 }
 
-// work chooses what is to be done, nil for nothing, and shows whether the object is paused.
+// work returns the work for the object, or nil if there is none, and sets the Paused condition.
 func (l Loop[T, S]) work(obj T, s S) func(context.Context, S) (ctrl.Result, error) {
 	if paused(s.Owner(), obj) {
 		if l.Paused == nil {
@@ -192,9 +197,9 @@ func (l Loop[T, S]) showPaused(obj T, is bool) {
 	status.Paused(o, is)
 }
 
-// save writes what has changed, or returns when it is to be looked at again because it has not been written yet.
+// save writes the changes, or returns the time after which to reconcile again because it deferred the write.
 func (l Loop[T, S]) save(ctx context.Context, p *patch.Patch, obj T, s S, failed bool) (time.Duration, error) {
-	idle := l.Paused == nil && paused(s.Owner(), obj) // nothing has been looked at that could be summed up
+	idle := l.Paused == nil && paused(s.Owner(), obj) // the work did not run, so there is nothing to summarize
 	if l.Summarize != nil && !idle {
 		if err := l.Summarize(ctx, s); err != nil {
 			return 0, ignoreGone(obj, err)
@@ -210,7 +215,7 @@ func (l Loop[T, S]) save(ctx context.Context, p *patch.Patch, obj T, s S, failed
 	return l.apply(ctx, p, obj, s, l.Stored != nil && !idle)
 }
 
-// apply writes what has changed. It returns when a condition of what somebody undoes is to go.
+// apply writes the changes. It returns when the condition about reverted writes should be removed.
 func (l Loop[T, S]) apply(ctx context.Context, p *patch.Patch, obj T, s S, tell bool) (again time.Duration, _ error) {
 	told := undone(obj)
 	err := p.Apply(ctx, l.Client, obj)
@@ -232,7 +237,7 @@ func (l Loop[T, S]) apply(ctx context.Context, p *patch.Patch, obj T, s S, tell 
 	return again, nil
 }
 
-// undone is what an object has been told to lose.
+// undone returns the MetadataKept condition, which reports metadata that another writer removes; nil if there is none.
 func undone(obj client.Object) *metav1.Condition {
 	o, ok := obj.(status.Object)
 	if !ok {
@@ -241,7 +246,8 @@ func undone(obj client.Object) *metav1.Condition {
 	return conditions.Get(o, faultlinev1.MetadataKeptCondition).DeepCopy()
 }
 
-// tellUndone tells of what somebody has begun to undo, and each time of that of a kind without conditions.
+// tellUndone records an event when another writer begins to revert the loop's writes. For a kind without conditions, it records
+// every reported removal.
 func (l Loop[T, S]) tellUndone(obj client.Object, before *metav1.Condition, removed *patch.RemovedError) {
 	_, shows := obj.(status.Object)
 	now := undone(obj)
@@ -254,7 +260,7 @@ func (l Loop[T, S]) tellUndone(obj client.Object, before *metav1.Condition, remo
 	}
 }
 
-// settles is how long what has changed is still left unwritten.
+// settles returns how much longer the changes may stay unwritten.
 func (l Loop[T, S]) settles(p *patch.Patch, obj T, s S) (time.Duration, error) {
 	if l.Settle == nil || paused(s.Owner(), obj) || !obj.GetDeletionTimestamp().IsZero() {
 		return 0, nil
@@ -270,7 +276,7 @@ func (l Loop[T, S]) settles(p *patch.Patch, obj T, s S) (time.Duration, error) {
 	return wait, err
 }
 
-// sooner is the result, or an earlier one after so long; 0 is never.
+// sooner returns the result with RequeueAfter lowered to after; 0 means never.
 func sooner(result ctrl.Result, after time.Duration) ctrl.Result {
 	if after > 0 && (result.RequeueAfter <= 0 || after < result.RequeueAfter) {
 		result.RequeueAfter = after
@@ -278,7 +284,7 @@ func sooner(result ctrl.Result, after time.Duration) ctrl.Result {
 	return result
 }
 
-// ignoreGone is no error when the object has gone with its finalizer.
+// ignoreGone ignores a not-found error for an object that was deleted because its finalizer was removed.
 func ignoreGone(obj client.Object, err error) error {
 	if obj.GetDeletionTimestamp().IsZero() {
 		return err
@@ -286,8 +292,9 @@ func ignoreGone(obj client.Object, err error) error {
 	return client.IgnoreNotFound(err)
 }
 
-// Outcome is that of a reconcile whose parts have ended so. What has lost against another's write is no error: it comes again when the
-// cache has had time to show that. What is not written because somebody undoes it comes again when it may be.
+// Outcome merges the errors of the parts of a reconcile into its result. A conflict, or a cache that lags behind, is not an
+// error: the object is requeued once the cache has had time to catch up. A write that is paused because another writer reverts it
+// is retried when it may be.
 func Outcome(result ctrl.Result, errs ...error) (ctrl.Result, error) {
 	var failed []error
 	lost := false
@@ -311,7 +318,7 @@ func Outcome(result ctrl.Result, errs ...error) (ctrl.Result, error) {
 	return result, nil
 }
 
-// parts takes errors apart that only list others: one of them may be a conflict, and the others not.
+// parts splits errors that only join others, because one of them may be a conflict and the others not.
 func parts(errs ...error) (all []error) {
 	for _, err := range errs {
 		var listed []error
@@ -334,8 +341,8 @@ func parts(errs ...error) (all []error) {
 	return all
 }
 
-// Again is the result of a reconcile that is repeated after the next pause of its object in the queue, as after an error, but is none. The queue
-// counts: a fixed pause would have it forget, and writes that lose each time would never be fewer.
+// Again returns the result for a reconcile that must be repeated with the queue's rate limit, as after an error, without being an
+// error. Unlike a fixed delay, the rate limiter counts the attempts, so writes that keep conflicting become less frequent.
 func Again() ctrl.Result {
 	return ctrl.Result{Requeue: true} //nolint:staticcheck // An error would be logged, and counted as such, whenever two write at the same time.
 }

@@ -44,7 +44,7 @@ type scope struct {
 
 func (s *scope) Owner() *clusterv1.Cluster { return s.owner }
 
-// world is a loop for clusters, with notes of what it called.
+// world is a loop for clusters that records its calls.
 type world struct {
 	*WithT
 	t       *testing.T
@@ -52,9 +52,9 @@ type world struct {
 	written patch.Written
 	owner   *clusterv1.Cluster
 	filter  watch.Filter
-	idle    bool  // there is nothing to be done
-	fails   error // the work
-	get     error // reads
+	idle    bool  // the scope is zero
+	fails   error // returned by the work
+	get     error // returned by reads
 	patched int
 	called  []string
 	change  func(*reconcile.Loop[*providertest.Cluster, *scope])
@@ -337,7 +337,7 @@ func TestConditionsThatAreAboutToChangeAreWrittenLaterAndWithWhateverElseChanges
 			_, err = w.run()
 			w.Expect(err).NotTo(HaveOccurred())
 			if tc.is == paused {
-				stage = "One" // it is left alone
+				stage = "One" // the object is ignored
 			}
 			w.Expect(conditions.GetReason(w.stored(), "Stage")).To(Equal(stage), "nothing is lost")
 		})
@@ -585,7 +585,7 @@ func TestAPolicyThatStripsTheFinalizerIsToldAndTheObjectIsWrittenAgainAfterGrowi
 	})
 }
 
-// plain is a scope of a kind that has no conditions.
+// plain is the scope of a kind without conditions.
 type plain struct{}
 
 func (*plain) Owner() *clusterv1.Cluster { return nil }

@@ -18,16 +18,17 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// RefusedPause is how often a refused request is made again. Nothing tells when a quota, a policy, a webhook or a right changes.
+// RefusedPause is the interval at which a rejected request is retried. No event reports that a quota, a policy, a webhook or an
+// RBAC rule has changed.
 const RefusedPause = time.Minute
 
-// restart is how often a request is made again for which a webhook has not answered. The program that serves it is back in seconds when it
-// is only being restarted.
+// restart is the interval at which a request is retried when a webhook did not respond. A webhook server that is only being
+// restarted is available again within seconds.
 const restart = 5 * time.Second
 
-// IsRefused reports whether somebody has to do something before the request can succeed. A webhook that cannot be called at all, because
-// its service is gone or its certificate is not trusted, counts: it keeps objects out until it is repaired. One that only does not
-// answer does not count: nothing has been refused.
+// IsRefused reports whether a user must act before the request can succeed. This includes a webhook that cannot be called at all,
+// because its Service does not exist or its certificate is not trusted: it blocks objects until it is repaired. A webhook that
+// merely does not respond is not included, because it has not rejected anything; see Unanswered.
 func IsRefused(err error) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
@@ -43,8 +44,8 @@ func IsRefused(err error) bool {
 	}
 }
 
-// Unanswered reports whether a webhook has not answered, as one does not whose program is started, stopped or busy. The same request can
-// succeed soon.
+// Unanswered reports whether the request failed because a webhook did not respond, for example while its server starts, stops or
+// is overloaded. The same request can succeed soon.
 func Unanswered(err error) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) || answer.Status().Code != http.StatusInternalServerError || !webhookFailed(answer) {
@@ -61,23 +62,23 @@ func Unanswered(err error) bool {
 	return false
 }
 
-// webhookFailed reports whether the API server could not call a webhook, or got no answer that it understands.
+// webhookFailed reports whether the API server could not call a webhook or could not parse its response.
 func webhookFailed(answer apierrors.APIStatus) bool {
 	return strings.Contains(answer.Status().Message, "failed calling webhook")
 }
 
-// RefusedError is the error of a request that was refused, or for which a webhook has not answered. Its text is for the user.
+// RefusedError is the error of a request that was rejected, or for which a webhook did not respond. Its text is shown to users.
 type RefusedError struct {
-	// Kind and Name are those of the object that was refused.
+	// Kind and Name identify the rejected object.
 	Kind, Name string
-	// Answer is the API server's.
+	// Answer is the error returned by the API server.
 	Answer error
 }
 
-// Error is RefusedMessage.
+// Error returns RefusedMessage.
 func (e *RefusedError) Error() string { return RefusedMessage(e.Kind, e.Name, e.Answer) }
 
-// Again is how long to wait before the request is made again.
+// Again returns how long to wait before the request is retried.
 func (e *RefusedError) Again() time.Duration {
 	if Unanswered(e.Answer) {
 		return restart
@@ -85,10 +86,11 @@ func (e *RefusedError) Again() time.Duration {
 	return RefusedPause
 }
 
-// Unwrap returns the answer.
+// Unwrap returns the API server's error.
 func (e *RefusedError) Unwrap() error { return e.Answer }
 
-// Create creates an object that may be there already. An error is a RefusedError where the user has to do something.
+// Create creates an object and ignores that it already exists. It returns a RefusedError if a user must act or a webhook did not
+// respond.
 func Create(ctx context.Context, c client.Client, o client.Object, kind string) error {
 	switch err := c.Create(ctx, o); {
 	case client.IgnoreAlreadyExists(err) == nil:
@@ -100,7 +102,7 @@ func Create(ctx context.Context, c client.Client, o client.Object, kind string) 
 	}
 }
 
-// RefusedMessage names the object, the API server's words, and what to do.
+// RefusedMessage returns a message with the object, the API server's error, and how to fix it.
 func RefusedMessage(kind, name string, err error) string {
 	if Unanswered(err) {
 		return fmt.Sprintf("the API server cannot ask about %s %s: %s: it is asked again; if that lasts, start what serves the webhook, or remove the webhook",

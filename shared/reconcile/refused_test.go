@@ -28,7 +28,7 @@ func TestARequestIsRefusedWhenSomebodyHasToDoSomethingFirst(t *testing.T) {
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	for name, tc := range map[string]struct {
 		err    error
-		wayOut string // "" for what is not refused
+		wayOut string // "" for what is not rejected
 	}{
 		"quota":                   {apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: q, limited: count/secrets=1")), "raise the ResourceQuota"},
 		"right":                   {apierrors.NewForbidden(secrets, "s", errors.New(`User "u" cannot create resource "secrets"`)), "give the service account that right"},
@@ -83,7 +83,7 @@ func TestCreateTellsARefusalFromAFailureAndFromWhatIsThere(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("creating Secret s: ")))
 }
 
-// Each of these was the answer of an API server whose webhook was stopped, started or busy.
+// These are responses of an API server whose webhook was stopped, starting or overloaded.
 func TestAWebhookThatDoesNotAnswerHasRefusedNothing(t *testing.T) {
 	t.Parallel()
 	for _, why := range []string{

@@ -14,24 +14,25 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// Step is one phase of a life cycle. It looks, does what is missing, and returns whether the next may follow. All of them run again in
-// every reconcile, so that nothing has to be remembered between two. S is what a reconcile knows.
+// Step is one phase of a life cycle. It checks the state, does what is missing, and returns whether the next step may run. All
+// steps run in every reconcile, so no state has to be kept between two reconciles. S is the scope of the reconcile.
 type Step[S any] func(ctx context.Context, scope S) (Progress, error)
 
-// Progress is what a step has led to: Proceed, Wait or Retry.
+// Progress is the result of a step: Proceed, Wait or Retry.
 type Progress time.Duration
 
 const (
-	// Wait stops the steps behind until an event of a watched object, or of the infrastructure, ends the wait.
+	// Wait stops the following steps until an event of a watched object, or of the infrastructure, triggers another reconcile.
 	Wait Progress = 0
-	// Proceed lets the next step follow.
+	// Proceed runs the next step.
 	Proceed Progress = -1
 )
 
-// Retry stops the steps behind for a while. It is for what no event ends.
+// Retry stops the following steps and requeues the object after the given time. Use it when no event ends the wait.
 func Retry(after time.Duration) Progress { return Progress(max(after, 0)) }
 
-// RunSteps runs steps up to the first that fails or does not proceed, and returns what that has led to. It logs which one that was at level 4.
+// RunSteps runs steps up to the first that fails or does not return Proceed, and returns its result. It logs that step at level
+// 4.
 func RunSteps[S any](ctx context.Context, scope S, steps ...Step[S]) (Progress, error) {
 	for _, next := range steps {
 		if p, err := next(ctx, scope); err != nil || p != Proceed {
@@ -44,13 +45,13 @@ func RunSteps[S any](ctx context.Context, scope S, steps ...Step[S]) (Progress, 
 	return Proceed, nil
 }
 
-// name is the step's function with its package, such as "vspherevm.(*Reconciler).clone".
+// name returns the step's function with its package, such as "vspherevm.(*Reconciler).clone".
 func name[S any](step Step[S]) string {
 	return strings.TrimSuffix(path.Base(runtime.FuncForPC(reflect.ValueOf(step).Pointer()).Name()), "-fm")
 }
 
-// After is when the steps are to run again although nothing has happened; 0 means never.
+// After returns when to run the steps again although no event arrived; 0 means never.
 func (p Progress) After() time.Duration { return max(time.Duration(p), 0) }
 
-// Result is After for a reconciler.
+// Result returns After as a ctrl.Result.
 func (p Progress) Result() ctrl.Result { return ctrl.Result{RequeueAfter: p.After()} }

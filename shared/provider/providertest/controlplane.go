@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/shared/provider"
 )
 
-// ControlPlane is that of the Cluster with the key, and has the Cluster's name.
+// ControlPlane simulates the KubeadmControlPlane of a Cluster. Cluster is the Cluster's key; the control plane has the same name.
 type ControlPlane struct {
 	Client  client.Client
 	Cluster client.ObjectKey
@@ -28,7 +28,8 @@ func (p ControlPlane) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: p.Cluster.Namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: p.Cluster.Name}}
 }
 
-// Create makes it, as the Cluster's, with machines cloned from the template.
+// Create creates the KubeadmControlPlane, sets it as the Cluster's controlPlaneRef, and reports it healthy and up to date. Its
+// machines are cloned from the template.
 func (p ControlPlane) Create(ctx context.Context, replicas int32, template clusterv1.ContractVersionedObjectReference) error {
 	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: p.meta(p.Cluster.Name)}
 	kcp.Spec.Replicas, kcp.Spec.Version = ptr.To(replicas), "v1.36.0"
@@ -47,7 +48,7 @@ func (p ControlPlane) Create(ctx context.Context, replicas int32, template clust
 	return p.Report(ctx, true)
 }
 
-// Report says that all is well, and that all machines are up to date or not.
+// Report sets the control plane's conditions to healthy, and to up to date or rolling out.
 func (p ControlPlane) Report(ctx context.Context, upToDate bool) error {
 	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: p.meta(p.Cluster.Name)}
 	return p.status(ctx, kcp, func() {
@@ -59,7 +60,7 @@ func (p ControlPlane) Report(ctx context.Context, upToDate bool) error {
 	})
 }
 
-// Joined says that a Machine has a Node and is Ready.
+// Joined sets a Machine's nodeRef and reports it Ready and up to date.
 func (p ControlPlane) Joined(ctx context.Context, name string) error {
 	machine := &clusterv1.Machine{ObjectMeta: p.meta(name)}
 	return p.status(ctx, machine, func() {
@@ -69,7 +70,7 @@ func (p ControlPlane) Joined(ctx context.Context, name string) error {
 	})
 }
 
-// Notice says that a Machine is not up to date.
+// Notice reports a Machine, and with it the control plane, as not up to date.
 func (p ControlPlane) Notice(ctx context.Context, name string) error {
 	machine := &clusterv1.Machine{ObjectMeta: p.meta(name)}
 	if err := p.status(ctx, machine, func() { set(machine, clusterv1.MachineUpToDateCondition, false) }); err != nil {
@@ -78,7 +79,7 @@ func (p ControlPlane) Notice(ctx context.Context, name string) error {
 	return p.Report(ctx, false)
 }
 
-// CopyDomains copies what an infrastructure cluster publishes to the Cluster.
+// CopyDomains copies the failure domains that an infrastructure cluster publishes to the Cluster.
 func (p ControlPlane) CopyDomains(ctx context.Context, from provider.Cluster) error {
 	cluster := &clusterv1.Cluster{ObjectMeta: p.meta(p.Cluster.Name)}
 	return p.status(ctx, cluster, func() { cluster.Status.FailureDomains = *from.FailureDomains() })

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package providertest is an infrastructure for tests of what works for all of them: its failure domains are what the test says
-// they are, and its machines are where the test puts them. Its ControlPlane plays a KubeadmControlPlane.
+// Package providertest implements an infrastructure for tests of shared code. A test sets the state of its failure domains and
+// the placement of its machines. ControlPlane simulates a KubeadmControlPlane.
 package providertest
 
 import (
@@ -19,22 +19,22 @@ import (
 	"github.com/faultline-io/faultline/shared/provider"
 )
 
-// GroupVersion is that of the kinds.
+// GroupVersion is the group and version of the test kinds.
 var GroupVersion = schema.GroupVersion{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2"} //nolint:gochecknoglobals // a constant
 
-// Provider is the infrastructure. Seen is what it reports of its domains, for every cluster, unless Err is set.
+// Provider implements provider.Provider. Domains returns Seen for every cluster, unless Err is set.
 type Provider struct {
 	Seen []distribution.Observation
 	Err  error
 }
 
-// Name is the provider's.
+// Name returns "test".
 func (Provider) Name() string { return "test" }
 
-// NewCluster makes an empty Cluster.
+// NewCluster returns an empty Cluster.
 func (Provider) NewCluster() provider.Cluster { return &Cluster{} }
 
-// NewMachine makes an empty Machine.
+// NewMachine returns an empty Machine.
 func (Provider) NewMachine() client.Object { return &Machine{} }
 
 // Domains returns Seen, or Err.
@@ -42,13 +42,13 @@ func (p Provider) Domains(context.Context, provider.Cluster) ([]distribution.Obs
 	return p.Seen, p.Err
 }
 
-// Capabilities are none; a test that needs some embeds Provider.
+// Capabilities returns none. A test that needs some embeds Provider.
 func (Provider) Capabilities() provider.Capabilities { return provider.Capabilities{} }
 
 // Place returns the status of a Machine.
 func (Provider) Place(machine client.Object) provider.Place { return machine.(*Machine).Status }
 
-// AddToScheme adds the kinds, which a fake client can store then, and an API server that has the CRDs.
+// AddToScheme registers the test kinds, so that a fake client or an API server with the CRDs can store them.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &Cluster{}, &ClusterList{}, &Machine{}, &MachineList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
@@ -76,12 +76,12 @@ type Cluster struct {
 	Status            ClusterStatus `json:"status,omitempty"`
 }
 
-// ClusterSpec is what is wanted of a Cluster.
+// ClusterSpec is the desired state of a Cluster.
 type ClusterSpec struct {
 	Distribution faultlinev1.Distribution `json:"distribution,omitempty"`
 }
 
-// ClusterStatus is what is known of a Cluster.
+// ClusterStatus is the observed state of a Cluster.
 type ClusterStatus struct {
 	Conditions     []metav1.Condition             `json:"conditions,omitempty"`
 	FailureDomains []clusterv1.FailureDomain      `json:"failureDomains,omitempty"`
@@ -94,12 +94,12 @@ func (c *Cluster) GetConditions() []metav1.Condition { return c.Status.Condition
 // SetConditions replaces the conditions.
 func (c *Cluster) SetConditions(conditions []metav1.Condition) { c.Status.Conditions = conditions }
 
-// Distribution points to the two fields.
+// Distribution returns pointers to spec.distribution and status.distribution.
 func (c *Cluster) Distribution() (*faultlinev1.Distribution, *faultlinev1.DistributionStatus) {
 	return &c.Spec.Distribution, &c.Status.Distribution
 }
 
-// FailureDomains points to the published domains.
+// FailureDomains returns a pointer to the published failure domains.
 func (c *Cluster) FailureDomains() *[]clusterv1.FailureDomain { return &c.Status.FailureDomains }
 
 // DeepCopyObject copies the cluster.

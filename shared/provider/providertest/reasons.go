@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// ReasonsNamed lists the reasons of API packages that Go files name; in a function alone, if one is given.
+// ReasonsNamed lists the API reasons used in the Go files that match the pattern, or only in the given function if it is not "".
 func ReasonsNamed(pattern, function string) ([]string, error) {
 	within := `(?s).*`
 	if function != "" {
@@ -20,12 +20,12 @@ func ReasonsNamed(pattern, function string) ([]string, error) {
 	return reasons(pattern, within, `v1\.(\w*Reason\w*)`)
 }
 
-// ReasonsBeside lists the reasons that a Go file declares in one block with another.
+// ReasonsBeside lists the reasons that a Go file declares in the same const block as the given one.
 func ReasonsBeside(pattern, reason string) ([]string, error) {
 	return reasons(pattern, `(?m)^const \(\n(\t.*\n|\n)*?\t`+reason+` = .*\n(\t.*\n|\n)*?\)$`, `(?m)^\t(\w*Reason\w*) =`)
 }
 
-// reasons finds them in the part of each file that matches.
+// reasons returns the matches of what within the first part of each file that matches within.
 func reasons(pattern, within, what string) (found []string, _ error) {
 	files, err := filepath.Glob(pattern)
 	for _, file := range slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") }) {

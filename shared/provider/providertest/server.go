@@ -14,12 +14,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// CRDs are those of the kinds, for a real API server. They take any content.
+// CRDs returns the CRDs of the test kinds for a real API server. They accept any content.
 func CRDs() []*apiextensionsv1.CustomResourceDefinition {
 	return []*apiextensionsv1.CustomResourceDefinition{CRD(GroupVersion.WithKind("Cluster")), CRD(GroupVersion.WithKind("Machine"))}
 }
 
-// CRD is that of a kind in namespaces, which takes any content, and has a status.
+// CRD returns the CRD of a namespaced kind that accepts any content and has a status subresource.
 func CRD(gvk schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
 	kind := gvk.Kind
 	plural := strings.ToLower(kind) + "s"
