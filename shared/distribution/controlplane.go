@@ -14,12 +14,10 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Adopt makes the statuses that a cluster would have whose domains were published
-// by something that keeps no status.distribution, such as another version of the
-// provider: domains that take control-plane machines count as healthy until they
-// have been unhealthy for the grace period. Without it they would all be new, and
-// withdrawn until each has been looked at. The others are left to be judged as
-// new ones, which changes nothing of what is published for them.
+// Adopt returns the statuses for a cluster whose domains were published without status.distribution, for example by another
+// provider. Domains published for control planes count as healthy until they have been unhealthy for the grace period. Without
+// Adopt they would be new domains, and withdrawn until each was checked. The other domains are evaluated as new ones, which does
+// not change what is published for them.
 func Adopt(published []clusterv1.FailureDomain, now time.Time) []faultlinev1.DomainStatus {
 	at := metav1.NewTime(now.UTC().Truncate(time.Second))
 	var adopted []faultlinev1.DomainStatus
@@ -40,13 +38,13 @@ func Adopt(published []clusterv1.FailureDomain, now time.Time) []faultlinev1.Dom
 	return adopted
 }
 
-// mayTakeControlPlane reports whether the domain is meant for control planes. One that no longer is stays a candidate, the
+// mayTakeControlPlane reports whether the domain is meant for control planes. A domain that no longer is remains a candidate, the
 // last one, while it is published as such.
 func (d *domain) mayTakeControlPlane() bool { return d.seen.ControlPlane || d.wasPublished }
 
-// lastForControlPlanes are the domains that were the last to be published for control planes and are none of the cluster's
-// any more: their labels were lost, the selector has a typing error, or they were deleted. They stay, Cordoned, until there
-// is another that may take control planes.
+// lastForControlPlanes returns the domains that were the last to be published for control planes and have been removed from the
+// cluster: they were deleted or lost their labels, or a selector has a typo. They are kept as Cordoned until another domain may
+// take control planes.
 func lastForControlPlanes(in Input) []*domain {
 	var kept []*domain
 	for _, previous := range in.Previous {
@@ -64,8 +62,8 @@ func lastForControlPlanes(in Input) []*domain {
 	return kept
 }
 
-// chooseControlPlane decides which domains are published for control planes. If
-// that would be none although there was one, it keeps one and returns its name.
+// chooseControlPlane decides which domains are published for control planes. If none would be left although one was published, it
+// keeps one and returns its name.
 func (e *evaluation) chooseControlPlane(published bool) string {
 	var candidates []*domain
 	active := 0
@@ -88,7 +86,7 @@ func (e *evaluation) chooseControlPlane(published bool) string {
 	return kept.status.Name
 }
 
-// fitterForControlPlane sorts domains due for withdrawal, least harmful to keep first.
+// fitterForControlPlane sorts the domains due for withdrawal, the one that is least harmful to keep first.
 func fitterForControlPlane(a, b *domain) int {
 	return cmp.Or(
 		falseFirst(!a.seen.ControlPlane, !b.seen.ControlPlane),
@@ -102,7 +100,7 @@ func fitterForControlPlane(a, b *domain) int {
 	)
 }
 
-// withdrawal ranks what the user wants by how far it withdraws a domain.
+// withdrawal ranks the user's intent by how far it withdraws a domain.
 func withdrawal(intent faultlinev1.DomainState) int {
 	switch intent {
 	case faultlinev1.DomainEvicting:

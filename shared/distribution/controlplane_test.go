@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// A cluster that has had no control-plane domain yet has none to keep.
+// A cluster that has never had a control-plane domain has none to keep.
 func TestNoControlPlaneDomainYet(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
@@ -31,7 +31,7 @@ func TestNoControlPlaneDomainYet(t *testing.T) {
 	}
 }
 
-// Nor has one without domains meant for control planes, and that is no fault.
+// Neither has a cluster without domains meant for control planes, and that is not an error.
 func TestNoDomainMeantForControlPlanes(t *testing.T) {
 	t.Parallel()
 	result := newTimeline(t).at(0, distribution.Observation{Name: "w", Health: distribution.Good})
@@ -40,16 +40,16 @@ func TestNoDomainMeantForControlPlanes(t *testing.T) {
 	}
 }
 
-// allGood sees three good domains.
+// allGood observes three healthy domains.
 var allGood = []distribution.Observation{good("a"), good("b"), good("c")}
 
-// forWorkers is an observation of a domain not meant for control planes.
+// forWorkers returns the observation as one of a domain not meant for control planes.
 func forWorkers(seen distribution.Observation) distribution.Observation {
 	seen.ControlPlane = false
 	return seen
 }
 
-// lastDomainTests are ways to lose all control-plane domains, or nearly.
+// lastDomainTests lists ways to lose all, or nearly all, control-plane domains.
 var lastDomainTests = map[string]struct {
 	spec  faultlinev1.Distribution // from the second step on
 	steps [][]distribution.Observation
@@ -128,7 +128,7 @@ func TestLastControlPlaneDomain(t *testing.T) {
 				if i > 0 {
 					l.spec = test.spec
 				}
-				// Each is seen twice, a grace period apart, so that it counts.
+				// Each is seen twice, a grace period apart, to take effect.
 				l.at(time.Duration(i)*3*grace, seen...)
 				result = l.at(time.Duration(i)*3*grace+grace, seen...)
 			}
@@ -151,7 +151,7 @@ func TestLastControlPlaneDomain(t *testing.T) {
 	}
 }
 
-// Labels are lost, a selector gets a typing error, the zones are deleted: whatever took the last domains away.
+// The last domains are removed by a lost label, a typo in a selector or a deletion.
 func TestRemovedDomainsStayPublishedWhileNoOtherTakesControlPlanes(t *testing.T) {
 	t.Parallel()
 	for name, left := range map[string][]distribution.Observation{
@@ -196,7 +196,7 @@ func TestRemovedDomainsStayPublishedWhileNoOtherTakesControlPlanes(t *testing.T)
 	}
 }
 
-// The last that takes control planes is cordoned for its health, and then removed as well.
+// The last domain for control planes is cordoned for its health and then removed.
 func TestKeptDomainThatIsRemovedStays(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
@@ -253,7 +253,7 @@ func TestDomainInDeletionReceivesNothing(t *testing.T) {
 	}
 }
 
-// A kept domain is let go as soon as another is Active.
+// A kept domain is dropped as soon as another is Active.
 func TestKeptDomainIsLetGo(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
@@ -269,8 +269,7 @@ func TestKeptDomainIsLetGo(t *testing.T) {
 	}
 }
 
-// Domains published before there was a status stay published while they are
-// looked at for the first time.
+// Domains published without a status stay published while they are checked for the first time.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false

@@ -10,9 +10,9 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// DeletionPhase returns how far the deletion of a Machine has come, from the reason of its condition Deleting: MoveDeleting until it may be
-// drained, MoveDrainable while it is, MoveDrained while volumes or a hook still hold it, MoveTerminable from the moment that its
-// infrastructure may go. It returns "" for a Machine that is not being deleted.
+// DeletionPhase returns the phase of a Machine's deletion from the reason of its Deleting condition: MoveDeleting until it may be
+// drained, MoveDrainable while it is drained, MoveDrained while volumes or a hook still hold it, and MoveTerminable once its
+// infrastructure may be deleted. It returns "" for a Machine that is not being deleted.
 func DeletionPhase(machine *clusterv1.Machine) faultlinev1.MovePhase {
 	if machine.DeletionTimestamp.IsZero() {
 		return ""
@@ -31,8 +31,8 @@ func DeletionPhase(machine *clusterv1.Machine) faultlinev1.MovePhase {
 	return begun(machine.Status.Deletion)
 }
 
-// begun returns the last phase that is known to have begun. It stands while the condition has no reason of its own: the controller
-// has not come to the Machine yet, or met an error.
+// begun returns the last phase that is known to have begun. It is used while the condition has no reason of its own, because the
+// controller has not reconciled the Machine yet or met an error.
 func begun(status *clusterv1.MachineDeletionStatus) faultlinev1.MovePhase {
 	switch {
 	case status == nil:

@@ -1,43 +1,34 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package distribution decides what the failure domains of a cluster are used
-// for, from three things: what the user wants (spec.distribution), what the
-// provider sees now (observations), and what was known before (the domain
-// statuses of the previous evaluation). It is pure: it reads no clock and talks
-// to nothing, so all that has to survive a restart is in the status it returns.
+// Package distribution decides how the failure domains of a cluster are used. It has three inputs: the user's intent
+// (spec.distribution), the current observations of the provider, and the domain statuses of the previous evaluation. It is pure:
+// it reads no clock and makes no calls, so all state that must survive a restart is in the status it returns.
 //
 // # States
 //
-// Intent and health are judged apart, and the more restrictive wins:
+// Intent and health are evaluated separately, and the more restrictive one wins:
 //
-//   - a domain the user wants Cordoned or Evicting is that, however healthy;
-//   - a domain that is being deleted is Cordoned at least;
-//   - a domain that counts as unhealthy is Cordoned, even if the user asks for
-//     Active;
-//   - a new domain is Pending and Cordoned until it is seen Good for the first
-//     time; then it is Active at once;
+//   - a domain that the user wants Cordoned or Evicting has that state, however healthy it is;
+//   - a domain that is being deleted is at least Cordoned;
+//   - a domain that counts as unhealthy is Cordoned, even if the user requests Active;
+//   - a new domain is Pending and Cordoned until it is seen Good for the first time; then it becomes Active immediately;
 //   - every other domain is Active.
 //
-// Health is debounced. A Healthy domain counts as Unhealthy when it has been Bad
-// for the grace period, in one piece or, if it is never Good for the hold period in
-// between, in several: one that is Good for a moment now and then is cordoned in the
-// end. An Unhealthy domain counts as Healthy when it has been Good for the hold
-// period, which a Bad answer starts again. Unknown is
-// not an answer: the last one stands, no verdict changes, and the time until the
-// next answer counts for neither period.
+// Health is debounced. A Healthy domain counts as Unhealthy once it has been Bad for the grace period. The Bad periods are added
+// up unless the domain is Good for the hold period in between, so a domain that is only Good for a moment now and then is
+// cordoned in the end. An Unhealthy domain counts as Healthy once it has been Good for the hold period without interruption; a
+// Bad observation restarts that period. Unknown is not an observation: the last one remains, health does not change, and the time
+// until the next observation counts for neither period.
 //
 // # Too many at once
 //
-// Domains that are Bad and still count as Healthy have turned. While more than
-// half of the domains that the user leaves Active have turned at once, that is
-// within one grace period of each other, no further domain counts as Unhealthy
-// (Result.TooManyUnhealthy): it is more likely the view that is sick. A domain
-// that is Good is judged as ever, so one that was repaired, or is new, becomes
-// Active meanwhile. A user who knows better withdraws the domains that are down.
-// Domains that were cordoned for their health before are among all domains, but
-// not among the turned. Those that the user has withdrawn take no part, because
-// switching one off afterwards is no surprise. With few domains this means:
+// Domains that are Bad and still count as Healthy have turned. While more than half of the domains that the user leaves Active
+// have turned within one grace period of each other, no further domain counts as Unhealthy (Result.TooManyUnhealthy), because the
+// observation is more likely at fault than the domains. A domain that is Good is evaluated as usual, so a repaired or new domain
+// becomes Active meanwhile. If the domains really are down, the user cordons them. Domains that were already cordoned for their
+// health count among all domains, but not among the turned ones. Domains that the user has withdrawn do not count at all, because
+// switching one off afterwards is expected. With few domains this means:
 //
 //	1 of 1  is more than half: it stays Active
 //	1 of 2  is half: it is cordoned after the grace period
@@ -46,12 +37,10 @@
 //
 // # The last control-plane domain
 //
-// A domain is published with controlPlane: true while it is Active and meant for
-// control planes. Without any such domain Cluster API would create control-plane
-// machines that name no domain at all, so once one has been published, one always
-// is: see Result.Kept. That holds whatever takes the last one away: health, intent,
-// or that it is removed, by a lost label, a typing error in a selector or a deletion.
-// Domains that were published for control planes and are removed stay listed, as
-// Cordoned, until another domain may take control planes. Before the first is Active, none is published as such, and
-// the provider must not report the cluster's infrastructure as provisioned.
+// A domain is published with controlPlane: true while it is Active and meant for control planes. Without any such domain Cluster
+// API would create control-plane Machines without a failure domain. Therefore, once a domain has been published for control
+// planes, at least one always is; see Result.Kept. This holds whether the last one is lost to its health, to the user's intent or
+// to its removal by a lost label, a typo in a selector or a deletion. Removed domains that were published for control planes stay
+// listed as Cordoned until another domain may take control planes. Before the first one is Active, none is published for control
+// planes, and the provider must not report the cluster's infrastructure as provisioned.
 package distribution

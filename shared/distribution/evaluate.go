@@ -23,8 +23,8 @@ const (
 	ReasonAttribute = "reason"
 )
 
-// Evaluate decides the state of every observed domain and what is published of
-// it. The package comment has the rules. It does not modify its input.
+// Evaluate decides the state of every observed domain and what is published for it, by the rules in the package comment. It does
+// not modify its input.
 func Evaluate(in Input) Result {
 	e := newEvaluation(in)
 	e.frozen = e.tooManyTurned()
@@ -62,18 +62,18 @@ type evaluation struct {
 	frozen      bool
 }
 
-// domain is one observed domain with its status in the making.
+// domain is an observed domain with the status that is being computed.
 type domain struct {
 	seen         Observation
 	intent       faultlinev1.DomainState
 	wasPublished bool
-	removed      bool // none of the cluster's, but kept: see lastForControlPlanes
+	removed      bool // removed from the cluster, but kept: see lastForControlPlanes
 	status       faultlinev1.DomainStatus
 }
 
 func newEvaluation(in Input) *evaluation {
-	// The status keeps whole seconds. Cutting the clock to them here makes a
-	// decision the same before and after the status has been stored.
+	// The status stores whole seconds. Truncating the clock here yields the same decision before and after the status has been
+	// stored.
 	e := &evaluation{
 		now:   metav1.NewTime(in.Now.UTC().Truncate(time.Second)),
 		grace: in.Spec.GracePeriod(),
@@ -109,8 +109,7 @@ func newDomain(seen Observation, previous faultlinev1.DomainStatus, intent fault
 	return d
 }
 
-// remembered is what counts of a domain's previous status: its past, not what
-// was said about it.
+// remembered returns the history in a domain's previous status, without its reason and message.
 func remembered(previous faultlinev1.DomainStatus) faultlinev1.DomainStatus {
 	return faultlinev1.DomainStatus{
 		State:            previous.State,
@@ -152,8 +151,9 @@ func (e *evaluation) record(d *domain) {
 	}
 }
 
-// carry keeps how long a domain was Bad over the moments in which it is Good, until it has been Good for the hold period.
-// A domain that has been Bad for the grace period and is Healthy all the same was not judged, and begins anew.
+// carry keeps the accumulated Bad time across moments in which the domain is Good, until it has been Good for the hold period. If
+// a domain has been Bad for the grace period and still counts as Healthy, because evaluation was frozen, the time restarts from
+// zero.
 func (e *evaluation) carry(s *faultlinev1.DomainStatus, now Health) {
 	if now == Good && !s.UnhealthySince.IsZero() && s.Health == faultlinev1.DomainHealthy {
 		bad := e.unhealthyFor(s)
@@ -168,7 +168,8 @@ func (e *evaluation) carry(s *faultlinev1.DomainStatus, now Health) {
 	}
 }
 
-// judge changes what a domain's health counts as, if its time has come. While too many have turned it changes nothing for the worse.
+// judge changes a domain's health once its grace or hold period has passed. While too many domains have turned, it changes none
+// for the worse.
 func (e *evaluation) judge(d *domain) {
 	s := &d.status
 	switch {
@@ -195,8 +196,8 @@ func (e *evaluation) settle(d *domain) {
 	}
 }
 
-// tooManyTurned says whether more than half of the domains that the user leaves
-// Active have turned Bad within one grace period.
+// tooManyTurned reports whether more than half of the domains that the user leaves Active have turned Bad within one grace
+// period.
 func (e *evaluation) tooManyTurned() bool {
 	var turned []time.Time
 	voting := 0
@@ -219,7 +220,7 @@ func (e *evaluation) tooManyTurned() bool {
 	return false
 }
 
-// nextCheck is the time until the first running grace or hold period ends.
+// nextCheck returns the time until the first running grace or hold period ends.
 func (e *evaluation) nextCheck() time.Duration {
 	var next time.Duration
 	for _, d := range e.domains {
@@ -238,7 +239,7 @@ func (e *evaluation) nextCheck() time.Duration {
 	return next
 }
 
-// undeclared are the names in the spec that no domain has.
+// undeclared lists the names in the spec that match no domain.
 func (e *evaluation) undeclared(spec faultlinev1.Distribution) []string {
 	var names []string
 	for _, intent := range spec.FailureDomains {
@@ -250,18 +251,17 @@ func (e *evaluation) undeclared(spec faultlinev1.Distribution) []string {
 	return slices.Compact(names)
 }
 
-// elapsed is the time since t, never negative: the clock of the manager that
-// wrote t may have been ahead.
+// elapsed returns the time since t, never negative: the clock of the manager that wrote t may have been ahead.
 func (e *evaluation) elapsed(t metav1.Time) time.Duration {
 	return max(0, e.now.Sub(t.Time))
 }
 
-// unhealthyFor is for how long the domain has been Bad, as far as it counts for the grace period.
+// unhealthyFor returns how long the domain has been Bad, as counted for the grace period.
 func (e *evaluation) unhealthyFor(s *faultlinev1.DomainStatus) time.Duration {
 	return carried(s) + e.elapsed(s.UnhealthySince)
 }
 
-// carried is for how long the domain was Bad before it was Good for a moment.
+// carried returns how long the domain was Bad before it was Good for a moment.
 func carried(s *faultlinev1.DomainStatus) time.Duration {
 	if s.UnhealthySeconds == nil {
 		return 0
@@ -269,15 +269,15 @@ func carried(s *faultlinev1.DomainStatus) time.Duration {
 	return time.Duration(*s.UnhealthySeconds) * time.Second
 }
 
-// stale says that the domain could not be looked at this time.
+// stale reports whether the domain could not be checked this time.
 func (d *domain) stale() bool { return !d.status.StaleSince.IsZero() }
 
-// turned says that the domain was last seen Bad and still counts as Healthy.
+// turned reports whether the domain was last seen Bad and still counts as Healthy.
 func (d *domain) turned() bool {
 	return d.status.Health == faultlinev1.DomainHealthy && !d.status.UnhealthySince.IsZero()
 }
 
-// holding says that the domain was last seen Good and still counts as Unhealthy.
+// holding reports whether the domain was last seen Good and still counts as Unhealthy.
 func (d *domain) holding() bool {
 	return d.status.Health == faultlinev1.DomainUnhealthy && !d.status.HealthySince.IsZero()
 }
@@ -293,8 +293,7 @@ func (d *domain) published() clusterv1.FailureDomain {
 	return clusterv1.FailureDomain{Name: d.status.Name, ControlPlane: &controlPlane, Attributes: attributes}
 }
 
-// room is a copy of capacity that is not negative: an overcommitted domain has
-// no room.
+// room returns a non-negative copy of capacity: an overcommitted domain has no capacity left.
 func room(capacity *int32) *int32 {
 	if capacity == nil {
 		return nil
@@ -303,7 +302,7 @@ func room(capacity *int32) *int32 {
 	return &left
 }
 
-// later is t put off by d, and stays zero when it is.
+// later returns t delayed by d, or zero if t is zero.
 func later(t metav1.Time, d time.Duration) metav1.Time {
 	if t.IsZero() {
 		return t

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// one is what is expected of a domain at one moment.
+// one is the expected state of a domain at one moment.
 type one struct {
 	after  time.Duration
 	seen   distribution.Health
@@ -24,7 +24,7 @@ type one struct {
 	next   time.Duration
 }
 
-// Short words for the stories.
+// Short names for the test cases.
 const (
 	up, down, unseen = distribution.Good, distribution.Bad, distribution.Unknown
 	active, cordoned = faultlinev1.DomainActive, faultlinev1.DomainCordoned
@@ -32,7 +32,7 @@ const (
 	holding          = faultlinev1.ReasonHoldPeriod
 )
 
-// healthStories are what happens to one domain.
+// healthStories are sequences of observations of one domain.
 var healthStories = map[string]struct {
 	spec  faultlinev1.Distribution
 	story []one
@@ -154,8 +154,7 @@ var healthStories = map[string]struct {
 	},
 }
 
-// Two domains that stay good beside it keep this one from being the last or the
-// majority, so that its own story shows.
+// Two further domains stay healthy, so that this one is neither the last nor part of a majority.
 func TestHealthOfOneDomain(t *testing.T) {
 	t.Parallel()
 	for name, test := range healthStories {
@@ -177,8 +176,8 @@ func TestHealthOfOneDomain(t *testing.T) {
 	}
 }
 
-// A domain that was cordoned by hand and has been good all the while is Active as
-// soon as the user says so: the hold period is for domains that were bad.
+// A domain that was cordoned by the user and stayed healthy is Active as soon as the user requests it: the hold period only
+// applies to domains that were unhealthy.
 func TestActivatingByHand(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
@@ -193,7 +192,7 @@ func TestActivatingByHand(t *testing.T) {
 	}
 }
 
-// While a domain is cordoned by hand its health is judged all the same.
+// The health of a domain cordoned by the user is still evaluated.
 func TestActivatingByHandABadDomain(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
@@ -257,8 +256,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Reasons stand in where the provider gives none, and no message is longer than
-// the API takes.
+// Default reasons apply if the provider gives none, and no message exceeds the limit of the API.
 func TestReasonsWithoutTheProviders(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
@@ -333,8 +331,8 @@ func TestCapacityIsPassedOn(t *testing.T) {
 	}
 }
 
-// The names in the spec that no domain has are told; a removed domain is
-// forgotten; of two observations of one name the first counts.
+// Names in the spec that match no domain are reported, a removed domain is dropped, and of two observations with the same name
+// the first counts.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)

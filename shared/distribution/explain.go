@@ -15,11 +15,10 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// maxMessage is the length the API allows a domain's message.
+// maxMessage is the maximum length of a domain's message in the API.
 const maxMessage = 10240
 
-// explain sets reason and message of a domain: what the user asked for, followed
-// by what there is to say about its health.
+// explain sets reason and message of a domain: the user's request, followed by the state of its health.
 func (e *evaluation) explain(d *domain) {
 	reason, message := e.health(d)
 	switch {
@@ -36,8 +35,7 @@ func (e *evaluation) explain(d *domain) {
 	d.status.Reason, d.status.Message = reason, clip(message)
 }
 
-// health says in one reason and a message what is wrong with a domain's health.
-// Both are empty when nothing is.
+// health returns the reason and message for a domain's health; both are empty if it is healthy.
 func (e *evaluation) health(d *domain) (reason, message string) {
 	s := d.status
 	switch {
@@ -67,13 +65,13 @@ func (d *domain) unhealthyReason() string {
 	return cmp.Or(d.seen.Reason, faultlinev1.ReasonUnhealthy)
 }
 
-// explainKept puts before a domain's message that it is kept for control planes.
+// explainKept prefixes a domain's message with the reason for which it is kept for control planes.
 func explainKept(d *domain) {
 	d.status.Reason = faultlinev1.ReasonLastControlPlaneDomain
 	d.status.Message = clip(join("stays published for control planes because no other domain can take them", d.status.Message))
 }
 
-// join puts parts of a message together, without the empty ones.
+// join joins the non-empty parts of a message.
 func join(parts ...string) string {
 	var said []string
 	for _, part := range parts {

@@ -10,8 +10,8 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// WrongIntents says what is wrong with spec.distribution.failureDomains, and what to do; "" when nothing is. Whoever has misspelt a
-// name may have meant any other failure domain, so that no machine is moved until it is corrected.
+// WrongIntents returns what is wrong with spec.distribution.failureDomains and how to fix it; "" if it is valid. A misspelt name
+// could mean any other failure domain, so callers must not move machines until it is corrected.
 func WrongIntents(intents []faultlinev1.FailureDomainIntent, isDomain func(name string) bool) string {
 	states := map[string]faultlinev1.DomainState{}
 	var wrong []string
@@ -30,7 +30,7 @@ func WrongIntents(intents []faultlinev1.FailureDomainIntent, isDomain func(name 
 
 func noDomain(name string) string { return name + " is no failure domain of this cluster" }
 
-// correct adds to what is wrong with entries where they are, and the way out; "" when nothing is wrong.
+// correct adds the field and the fix to errors about its entries; "" if there are none.
 func correct(wrong []string) string {
 	if len(wrong) == 0 {
 		return ""
@@ -38,7 +38,7 @@ func correct(wrong []string) string {
 	return fmt.Sprintf("spec.distribution.failureDomains: %s: correct the entry, or remove it", strings.Join(wrong, "; "))
 }
 
-// NoRoom is why machines find no room, with the way out.
+// NoRoom appends the fix to the reason for which there is no capacity for machines.
 func NoRoom(why string) string {
 	return why + ": add room or a failure domain, or set the state of one to Active in spec.distribution.failureDomains"
 }

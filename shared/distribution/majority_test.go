@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// observe sees total domains, a, b, c and so on, of which the first turned are bad.
+// observe observes total domains, named a, b, c and so on; the first turned of them are unhealthy.
 func observe(total, turned int) []distribution.Observation {
 	var seen []distribution.Observation
 	for i := range total {
@@ -28,7 +28,7 @@ func observe(total, turned int) []distribution.Observation {
 	return seen
 }
 
-// More than half at once changes nothing; half or less is cordoned.
+// If more than half turn at once nothing changes; half or less are cordoned.
 func TestTooManyAtOnce(t *testing.T) {
 	t.Parallel()
 	for total := 1; total <= 6; total++ {
@@ -60,8 +60,7 @@ func TestTooManyAtOnce(t *testing.T) {
 	}
 }
 
-// At once means within one grace period: a domain that was cordoned before is not
-// among those that turn.
+// At once means within one grace period: a domain that was cordoned before does not count among those that turn.
 func TestOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
@@ -74,7 +73,7 @@ func TestOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// Without a grace period at once means at the same time.
+// Without a grace period, at once means at the same time.
 func TestTooManyWithoutGracePeriod(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -97,7 +96,8 @@ func TestTooManyWithoutGracePeriod(t *testing.T) {
 	}
 }
 
-// While too many have turned nothing is cordoned for its health. When they have come back, those whose time has come are cordoned at once.
+// While too many have turned, none is cordoned for its health. Once enough have recovered, the remaining ones are cordoned
+// immediately if their grace period has passed.
 func TestFreezeAndThaw(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
@@ -131,8 +131,8 @@ func TestFreezeAndThaw(t *testing.T) {
 	}
 }
 
-// A domain that was cordoned for its health and is repaired takes machines again, however many others have turned meanwhile. These
-// stay published: a control plane that loses its domains goes where it should not.
+// A domain that was cordoned for its health takes machines again once it is repaired, however many others have turned meanwhile.
+// These stay published, because a control plane without domains would place its machines anywhere.
 func TestARepairedDomainIsActiveAgainWhileTooManyOthersAreDown(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
@@ -172,7 +172,7 @@ func TestANewDomainIsActiveWhileTooManyOthersAreDown(t *testing.T) {
 	}
 }
 
-// The user's word counts while the view is sick.
+// The user's intent applies while too many have turned.
 func TestFreezeLeavesIntentAlone(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
@@ -184,8 +184,8 @@ func TestFreezeLeavesIntentAlone(t *testing.T) {
 	}
 }
 
-// A domain that is switched off after it was cordoned is no surprise: it does not
-// vote, so the next one to go is cordoned as it would be without it.
+// Switching off a domain after it was cordoned is expected: it does not count, so the next domain that fails is cordoned as
+// usual.
 func TestWithdrawnDomainsDoNotVote(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
@@ -198,7 +198,7 @@ func TestWithdrawnDomainsDoNotVote(t *testing.T) {
 	}
 }
 
-// A view that is lost altogether is Unknown, not Bad: nothing has turned.
+// If nothing can be observed, the health is Unknown, not Bad: nothing has turned.
 func TestUnknownDoesNotTurn(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)

@@ -14,18 +14,18 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Metrics exports the failure domains of clusters as gauges:
+// Metrics exports the failure domains of clusters as Prometheus metrics:
 //
 //	capi_failure_domain_state{namespace,cluster,domain,state}    1 for the state the domain is in, 0 for the others
 //	capi_failure_domain_machines{namespace,cluster,domain,role}  role is control-plane or worker
 //	capi_failure_domain_skew{namespace,cluster}                  absent while no domain takes control-plane machines
 //	capi_failure_domain_worker_skew{namespace,cluster,machine_deployment} absent where another program chooses the machines
 //	capi_failure_domain_waiting_machines{namespace,cluster,reason}
-//	capi_failure_domain_misplaced_machines{namespace,cluster}    that are elsewhere than they were asked to be
+//	capi_failure_domain_misplaced_machines{namespace,cluster}    machines in another domain than requested
 //	capi_failure_domain_moves_total{namespace,cluster,role,outcome} a counter from 0; outcome is Completed or Aborted
 //
-// A scrape sees each cluster as of one Set: series that no longer apply are gone
-// with it. Metrics is safe for concurrent use.
+// A scrape returns a consistent state of each cluster from one call of Set; series that no longer apply are removed. Metrics is
+// safe for concurrent use.
 type Metrics struct {
 	state, machines, skew, workerSkew, waiting, misplaced, moves *prometheus.Desc
 
@@ -33,22 +33,22 @@ type Metrics struct {
 	clusters map[types.NamespacedName]snapshot
 }
 
-// snapshot is what is exported of one cluster.
+// snapshot holds the exported state of one cluster.
 type snapshot struct {
 	status  faultlinev1.DistributionStatus
 	counts  map[string]faultlinev1.MachineCounts
 	waiting map[string]int
-	// workers is the skew of each MachineDeployment.
+	// workers maps each MachineDeployment to its skew.
 	workers map[string]int
-	// elsewhere is the number of misplaced machines.
+	// elsewhere is the number of machines in another domain than requested.
 	elsewhere int
 	moves     map[moved]int
 }
 
-// moved is a kind of moves that is counted.
+// moved holds the labels by which moves are counted.
 type moved struct{ role, outcome string }
 
-// NewMetrics returns Metrics that are registered with registerer.
+// NewMetrics returns Metrics registered with registerer.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("capi_failure_domain_"+name, help, append([]string{"namespace", "cluster"}, labels...), nil)
@@ -70,8 +70,8 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// Set replaces what is exported of a cluster's domains and machines. Machines
-// that name an undeclared domain, or none, are counted under that name.
+// Set replaces the exported domains and machines of a cluster. Machines in an undeclared domain, or in none, are counted under
+// that name.
 func (m *Metrics) Set(cluster types.NamespacedName, status faultlinev1.DistributionStatus, machines []Machine) {
 	counts := CountByDomain(machines)
 	for _, domain := range status.FailureDomains {
@@ -92,8 +92,7 @@ func (m *Metrics) Set(cluster types.NamespacedName, status faultlinev1.Distribut
 	m.clusters[cluster] = current
 }
 
-// SetWaiting replaces what is exported of a cluster's waiting machines: how many
-// wait for each reason.
+// SetWaiting replaces the exported number of a cluster's waiting machines by reason.
 func (m *Metrics) SetWaiting(cluster types.NamespacedName, byReason map[string]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,7 +101,7 @@ func (m *Metrics) SetWaiting(cluster types.NamespacedName, byReason map[string]i
 	m.clusters[cluster] = current
 }
 
-// SetWorkers replaces what is exported of the skew of a cluster's MachineDeployments, by their names.
+// SetWorkers replaces the exported skew of a cluster's MachineDeployments by name.
 func (m *Metrics) SetWorkers(cluster types.NamespacedName, skew map[string]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,13 +110,13 @@ func (m *Metrics) SetWorkers(cluster types.NamespacedName, skew map[string]int) 
 	m.clusters[cluster] = current
 }
 
-// Roles of machines in metrics.
+// Values of the role label.
 const (
 	RoleControlPlane = "control-plane"
 	RoleWorker       = "worker"
 )
 
-// CountMove counts a move that has ended. The outcome is Completed or Aborted.
+// CountMove counts a move that has ended. outcome is Completed or Aborted.
 func (m *Metrics) CountMove(cluster types.NamespacedName, role, outcome string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,7 +130,7 @@ func (m *Metrics) CountMove(cluster types.NamespacedName, role, outcome string) 
 	m.clusters[cluster] = current
 }
 
-// Forget ends the export of a cluster.
+// Forget removes the series of a cluster.
 func (m *Metrics) Forget(cluster types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,7 +146,7 @@ func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
-	// Metrics are sent after the lock is gone: the receiver sets the pace.
+	// Metrics are sent after the lock is released, because the receiver may be slow.
 	for _, metric := range m.gather() {
 		metrics <- metric
 	}
@@ -198,7 +197,7 @@ func (m *Metrics) gatherCluster(cluster types.NamespacedName, current snapshot) 
 		gauge(m.waiting, float64(count), reason)
 	}
 	for _, of := range moves() {
-		// A counter that begins with 1 is no increase to Prometheus: a move that is to be seen needs the 0 before it.
+		// Prometheus does not see an increase in a counter that starts at 1, so a 0 is exported first.
 		if count := current.moves[of]; count > 0 || len(current.status.FailureDomains) > 0 {
 			export(m.moves, prometheus.CounterValue, float64(count), of.role, of.outcome)
 		}
@@ -206,7 +205,7 @@ func (m *Metrics) gatherCluster(cluster types.NamespacedName, current snapshot) 
 	return all
 }
 
-// one is 1 for what is true, else 0.
+// one returns 1 for true and 0 for false.
 func one(is bool) float64 {
 	if is {
 		return 1
@@ -214,7 +213,7 @@ func one(is bool) float64 {
 	return 0
 }
 
-// moves are the kinds of moves there are.
+// moves lists all label combinations of the moves counter.
 func moves() []moved {
 	var all []moved
 	for _, role := range []string{RoleControlPlane, RoleWorker} {

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// gathered are the series of a registry, as name{label values} value.
+// gathered lists the series of a registry as name{label values} value.
 func gathered(t *testing.T, registry *prometheus.Registry) []string {
 	t.Helper()
 	families, err := registry.Gather()
@@ -76,8 +76,7 @@ func TestMetrics(t *testing.T) {
 		"capi_failure_domain_worker_skew{cluster=c1,machine_deployment=md-0,namespace=ns} 2",
 	})
 
-	// What no longer is, is no longer exported: here the domains, the machines
-	// and the reason, later the cluster.
+	// State that no longer exists is no longer exported: here the domains, the machines and the reason, later the cluster.
 	other := types.NamespacedName{Namespace: "ns", Name: "c2"}
 	metrics.Set(cluster, newTimeline(t).at(0).Status(faultlinev1.DistributionStatus{}, nil, start()), nil)
 	metrics.SetWaiting(cluster, map[string]int{"FailureDomainNotReady": 1})

@@ -16,15 +16,14 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// drawObservations draws what is seen of up to four domains, some of which come
-// and go.
+// drawObservations draws observations of up to four domains, some of which appear and disappear.
 func drawObservations(t *rapid.T) []distribution.Observation {
 	var seen []distribution.Observation
 	for _, name := range []string{"a", "b", "c", "d"} {
 		if rapid.IntRange(0, 9).Draw(t, "removed") == 0 {
 			continue
 		}
-		// More often good than not, as in life.
+		// Healthy is more frequent, as in practice.
 		healths := []distribution.Health{distribution.Good, distribution.Good, distribution.Bad, distribution.Bad, distribution.Unknown}
 		o := see(name, rapid.SampledFrom(healths).Draw(t, name))
 		o.ControlPlane = rapid.IntRange(0, 4).Draw(t, "controlPlane") > 0
@@ -34,7 +33,7 @@ func drawObservations(t *rapid.T) []distribution.Observation {
 	return seen
 }
 
-// drawSpec draws what the user wants of the same domains.
+// drawSpec draws the user's intent for the same domains.
 func drawSpec(t *rapid.T) faultlinev1.Distribution {
 	states := []string{"Active", "Active", "Active", "Cordoned", "Evicting"}
 	var pairs []string
@@ -44,9 +43,8 @@ func drawSpec(t *rapid.T) faultlinev1.Distribution {
 	return wants(pairs...)
 }
 
-// run is for how long a domain has been giving the same answer, counted apart
-// from the code under test: only time that follows an answer counts. before is for
-// how long it was bad before it was good for less than the hold period.
+// run tracks how long a domain has had the same health, independently of the code under test: only time after an observation
+// counts. before is how long it was unhealthy before it was healthy for less than the hold period.
 type run struct {
 	answer, last   distribution.Health
 	length, before time.Duration
@@ -63,7 +61,7 @@ func (r run) next(seen distribution.Health, passed time.Duration) run {
 		if r.answer == distribution.Bad {
 			r.before += r.length
 		}
-		if r.before >= grace { // it was not judged then
+		if r.before >= grace { // evaluation was frozen then
 			r.before = 0
 		}
 		r.answer, r.length = seen, 0
@@ -72,7 +70,7 @@ func (r run) next(seen distribution.Health, passed time.Duration) run {
 	return r
 }
 
-// A random life of a cluster. What it checks is said in the functions called.
+// TestLives evaluates random sequences; the functions it calls document the invariants.
 func TestLives(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -88,7 +86,7 @@ func TestLives(t *testing.T) {
 			before, seen := l.domains, drawObservations(t)
 			result := l.at(now, seen...)
 			current := map[string]run{}
-			for _, domain := range result.Domains { // those that are removed but kept are not seen
+			for _, domain := range result.Domains { // removed domains that are kept are not observed
 				r := runs[domain.Name].next(healthOf(seen, domain.Name), passed)
 				if healthIn(before, domain.Name) != faultlinev1.DomainHealthy {
 					r.before = 0
@@ -107,7 +105,7 @@ func TestLives(t *testing.T) {
 	})
 }
 
-// healthOf is what is seen of a domain, Unknown when it is not seen at all.
+// healthOf returns the observed health of a domain, Unknown if it is not observed.
 func healthOf(seen []distribution.Observation, name string) distribution.Health {
 	for _, o := range seen {
 		if o.Name == name {
@@ -117,7 +115,7 @@ func healthOf(seen []distribution.Observation, name string) distribution.Health 
 	return distribution.Unknown
 }
 
-// checkControlPlane: once a control-plane domain was published, one is.
+// checkControlPlane checks that once a control-plane domain was published, one always is.
 func checkControlPlane(t *rapid.T, before []faultlinev1.DomainStatus, seen []distribution.Observation, result distribution.Result) {
 	published := map[string]bool{}
 	for _, domain := range before {
@@ -140,8 +138,8 @@ func checkControlPlane(t *rapid.T, before []faultlinev1.DomainStatus, seen []dis
 	}
 }
 
-// checkVerdict: health does not flap within grace or hold period, changes when
-// they have passed, and does not change for the worse while too many domains have turned.
+// checkVerdict checks that health does not flap within the grace or hold period, changes when they have passed, and does not
+// change for the worse while too many domains have turned.
 func checkVerdict(t *rapid.T, before faultlinev1.DomainHealth, domain faultlinev1.DomainStatus, r run, frozen bool) {
 	after := domain.Health
 	isGood, isBad := r.last == distribution.Good, r.last == distribution.Bad
@@ -165,7 +163,7 @@ func checkVerdict(t *rapid.T, before faultlinev1.DomainHealth, domain faultlinev
 	}
 }
 
-// healthIn is what a domain's health counted as, Pending for a new one.
+// healthIn returns the previous health of a domain, Pending for a new one.
 func healthIn(domains []faultlinev1.DomainStatus, name string) faultlinev1.DomainHealth {
 	for _, domain := range domains {
 		if domain.Name == name {
@@ -175,8 +173,8 @@ func healthIn(domains []faultlinev1.DomainStatus, name string) faultlinev1.Domai
 	return faultlinev1.DomainPending
 }
 
-// checkState: intent and health, the more restrictive wins, and a domain that is
-// not simply Active has a reason and a message.
+// checkState checks that the more restrictive of intent and health wins, and that a domain that is not simply Active has a reason
+// and a message.
 func checkState(t *rapid.T, intent faultlinev1.DomainState, domain faultlinev1.DomainStatus, seen []distribution.Observation) {
 	want := intent
 	listed := slices.IndexFunc(seen, func(o distribution.Observation) bool { return o.Name == domain.Name })
@@ -194,8 +192,8 @@ func checkState(t *rapid.T, intent faultlinev1.DomainState, domain faultlinev1.D
 	}
 }
 
-// checkNextCheck: as long as the same is seen nothing changes before the next
-// check, and nothing at all when there is none.
+// checkNextCheck checks that with unchanged observations nothing changes before the next check, and nothing at all if there is
+// none.
 func checkNextCheck(t *rapid.T, spec faultlinev1.Distribution, seen []distribution.Observation, result distribution.Result, now time.Duration) {
 	wait := 100 * time.Hour
 	if result.NextCheck > 0 {
@@ -207,15 +205,14 @@ func checkNextCheck(t *rapid.T, spec faultlinev1.Distribution, seen []distributi
 	}
 }
 
-// The result depends neither on the order of the input nor on whether the status
-// has been stored, and the input is not modified.
+// The result depends neither on the order of the input nor on whether the status has been stored, and the input is not modified.
 func TestEvaluateIsDeterministic(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t)
 		var now time.Time
 		var previous []faultlinev1.DomainStatus
-		// The past: good, then anything, so that there are periods running.
+		// First healthy, then random observations, so that periods are running.
 		for i, seen := range [][]distribution.Observation{allGood, drawObservations(t)} {
 			now = start().Add(time.Duration(i)*time.Minute + 700*time.Millisecond)
 			previous = distribution.Evaluate(distribution.Input{Spec: spec, Previous: previous, Observations: seen, Now: now}).Domains

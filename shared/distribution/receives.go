@@ -12,32 +12,33 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Pending is what a provider does with a machine whose domain has never been seen healthy.
+// Pending configures what a provider does with a machine whose domain has never been seen healthy.
 type Pending bool
 
 const (
-	// PendingRefuses keeps machines out until the domain has been seen healthy once. It is right wherever a machine that is put
-	// into a domain is built there at once, from what the domain is said to consist of: nothing has shown yet that it is there.
+	// PendingRefuses keeps machines out until the domain has been seen healthy once. Use it if a machine's infrastructure is
+	// created as soon as the machine is placed, because a domain that was never healthy may not exist.
 	PendingRefuses Pending = false
-	// PendingWaits lets machines in. It is right only where the provider lets a machine wait inside its domain, without anything
-	// being built, until the domain has what it needs. A domain of bare-metal hosts is such a one: it has never been healthy because
-	// none of its hosts was ever ready, and a machine that waits there gets the first that is. Kept out it would wait for the
-	// same host, and be told of the domain rather than of its hosts.
+	// PendingWaits accepts machines. Use it only if the provider can let a machine wait inside its domain, without creating anything,
+	// until the domain has the required resources. A domain of bare-metal hosts is an example: it was never healthy because none of
+	// its hosts was ever ready, and a waiting machine gets the first host that is. If the machine were refused, it would wait for
+	// the same host, but its condition would report the domain instead of the hosts.
 	PendingWaits Pending = true
 )
 
-// Refusal is why nothing is made of a machine now, as a condition of it shows; the zero value refuses nothing. The provider's Waits are those
-// that end when there is a place for the machine.
+// Refusal is the reason and message, for a condition, of why a machine must not be created now; the zero value refuses nothing. A
+// provider's Waits list the reasons that end when there is capacity for the machine.
 type Refusal struct{ Reason, Message string }
 
-// Waits are the reasons with which a condition of a provider's machines, while it is False, shows that they wait for a place: such machines are
-// counted, and their cluster is reconciled when that begins and ends. No reasons are all: the condition is about nothing else.
+// Waits lists the reasons with which a condition of the provider's machines, while it is False, reports that a machine waits for
+// placement. Such machines are counted, and their cluster is reconciled when the wait begins and ends. Nil Reasons match every
+// reason: use it if the condition reports nothing else.
 type Waits struct {
 	Condition string
 	Reasons   []string
 }
 
-// For returns the reason for which the machine waits for a place; "" when it does not.
+// For returns the reason for which the machine waits for placement; "" if it does not wait.
 func (w Waits) For(machine conditions.Getter) string {
 	reason := conditions.GetReason(machine, w.Condition)
 	if !conditions.IsFalse(machine, w.Condition) || w.Reasons != nil && !slices.Contains(w.Reasons, reason) {
@@ -46,13 +47,14 @@ func (w Waits) For(machine conditions.Getter) string {
 	return reason
 }
 
-// Receives is the answer to whether a cluster may put a machine into a domain now: it may if the state is Active. Otherwise the refusal has the
-// reason that the provider has observed, such as FailureDomainWithoutHosts, if that is why the domain is Cordoned, else FailureDomainNotReady.
+// Receives returns the state of a domain and whether a machine may be placed in it now: it may if the state is Active. Otherwise
+// the refusal has the reason that the provider observed, such as FailureDomainWithoutHosts, if the domain is Cordoned for that
+// reason, and FailureDomainNotReady otherwise.
 //
-// What the user wants counts before the status says so, as far as it withdraws the domain: an evaluation may be behind it. What
-// the status says counts until an evaluation has changed it. A domain that the status does not list is what the user wants it to
-// be; whether it exists is for the provider to say. That a domain is published for control planes because it is the last does not
-// make it receive machines.
+// A withdrawal in the spec takes effect before the status reports it, because the evaluation may lag behind. A state in the
+// status remains in effect until an evaluation changes it. A domain that the status does not list has the state of the spec; the
+// provider must check whether it exists. A domain that is only published for control planes because it is the last one does not
+// receive machines.
 func Receives(
 	wanted faultlinev1.Distribution, known faultlinev1.DistributionStatus, domain string, pending Pending,
 ) (faultlinev1.DomainState, Refusal) {
@@ -73,8 +75,8 @@ func Receives(
 		"failure domain %s is to be %s and receives no machines: spec.distribution asks for it%s", domain, state, wayOut(state, faultlinev1.ReasonCordonRequested))}
 }
 
-// refusalOf keeps the reason that a provider has observed. What package distribution has decided, or could not look at, is not a reason of the
-// domain's hosts.
+// refusalOf returns the reason that a provider has observed. Reasons that package distribution sets, and failed lookups, do not
+// concern the domain's hosts and become FailureDomainNotReady.
 func refusalOf(seen *faultlinev1.DomainStatus) string {
 	switch seen.Reason {
 	case "", faultlinev1.ReasonUnhealthy, faultlinev1.ReasonNotYetHealthy, faultlinev1.ReasonLookupFailed, faultlinev1.ReasonHoldPeriod,
@@ -88,8 +90,8 @@ func refusalOf(seen *faultlinev1.DomainStatus) string {
 	return seen.Reason
 }
 
-// wayOut is for a machine that is asked to be in a domain which is being emptied, or is cordoned because somebody wants it: nobody asks a
-// second time where the machine is to be. A domain that is cordoned for its health may come back by itself.
+// wayOut returns the fix for a machine whose requested domain is being emptied, or is cordoned by the user: its failure domain is
+// not chosen again. A domain that is cordoned for its health may recover by itself.
 func wayOut(state faultlinev1.DomainState, reason string) string {
 	if state != faultlinev1.DomainEvicting && reason != faultlinev1.ReasonCordonRequested {
 		return ""

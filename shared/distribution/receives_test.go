@@ -99,7 +99,8 @@ func TestADomainReceivesMachinesOnlyWhenNeitherUserNorStatusKeepsThemOut(t *test
 	}
 }
 
-// A reason that package distribution gives a domain, and this does not know, would be a machine's: no provider counts that as a wait for a place.
+// A reason that package distribution sets for a domain must be mapped by refusalOf. Otherwise it would become a machine's reason
+// that no provider counts as a wait for placement.
 func TestARefusalHasNoReasonThatIsOfTheDomainAlone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

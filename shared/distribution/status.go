@@ -14,25 +14,25 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Machine is one machine of the cluster, as far as counting goes.
+// Machine is one machine of the cluster, as it is counted.
 type Machine struct {
-	// Name is the Machine's.
+	// Name is the name of the Machine.
 	Name string
-	// Domain is where the machine is, or was asked to be; "" means nowhere.
+	// Domain is the domain in which the machine is, or the requested one while that is unknown; "" if there is neither.
 	Domain string
-	// Asked is where it was asked to be; "" when that was nowhere.
+	// Asked is the requested domain; "" if none was requested.
 	Asked string
-	// Assigned says that it was assigned Asked, which its Machine does not name.
+	// Assigned is true if Asked was assigned by Faultline, and not set in the Machine.
 	Assigned bool
-	// ControlPlane says whether it is a control-plane machine.
+	// ControlPlane reports whether it is a control-plane machine.
 	ControlPlane bool
 }
 
-// Elsewhere reports whether the machine is in another domain than it was asked to be in: somebody has moved it, or its domain has
-// been changed under it.
+// Elsewhere reports whether the machine is in another domain than requested, because it was moved outside Faultline or its domain
+// was changed.
 func (m Machine) Elsewhere() bool { return m.Asked != "" && m.Domain != "" && m.Domain != m.Asked }
 
-// InPlace is the condition MachinesInPlace: False while a machine is elsewhere.
+// InPlace returns the MachinesInPlace condition: False while a machine is in another domain than requested.
 func InPlace(machines []Machine) metav1.Condition {
 	condition := metav1.Condition{
 		Type: faultlinev1.MachinesInPlaceCondition, Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonMachinesInPlace,
@@ -56,7 +56,7 @@ func InPlace(machines []Machine) metav1.Condition {
 	return condition
 }
 
-// CountByDomain counts machines by the domain they name, "" included.
+// CountByDomain counts machines by their domain, including "".
 func CountByDomain(machines []Machine) map[string]faultlinev1.MachineCounts {
 	counts := map[string]faultlinev1.MachineCounts{}
 	for _, machine := range machines {
@@ -71,10 +71,9 @@ func CountByDomain(machines []Machine) map[string]faultlinev1.MachineCounts {
 	return counts
 }
 
-// Skew is the difference between the most and the fewest control-plane machines
-// in a domain that takes them, nil when no domain does. Domains that are not
-// Active do not count: one that is being emptied, or is kept only because it is
-// the last, is not meant to be level with the others.
+// Skew returns the difference between the highest and the lowest number of control-plane machines in the domains that take them;
+// nil if no domain does. Domains that are not Active do not count: a domain that is being emptied, or kept only because it is the
+// last, is not expected to match the others.
 func Skew(domains []faultlinev1.DomainStatus) *int32 {
 	var counts []int32
 	for _, domain := range domains {
@@ -94,9 +93,8 @@ func Skew(domains []faultlinev1.DomainStatus) *int32 {
 	return &skew
 }
 
-// Status is the result as status.distribution, with the cluster's machines
-// counted in. Machines outside of every domain are not part of it. What others
-// have decided from the result before, which known has, stays.
+// Status returns the result as status.distribution, with the numbers of the cluster's machines. Machines outside all domains are
+// omitted. Fields that other controllers derived from the previous result are copied from known.
 func (r Result) Status(known faultlinev1.DistributionStatus, machines []Machine, now time.Time) faultlinev1.DistributionStatus {
 	counts := CountByDomain(machines)
 	status := faultlinev1.DistributionStatus{
@@ -118,22 +116,21 @@ func (r Result) Status(known faultlinev1.DistributionStatus, machines []Machine,
 	return status
 }
 
-// sameUse reports whether the domains, which are sorted by name, are the same ones and are used for the same.
+// sameUse reports whether both lists, sorted by name, have the same domains with the same use.
 func sameUse(before, after []faultlinev1.DomainStatus) bool {
 	return slices.EqualFunc(before, after, func(a, b faultlinev1.DomainStatus) bool {
 		return a.Name == b.Name && a.State == b.State && isTrue(a.ControlPlane) == isTrue(b.ControlPlane)
 	})
 }
 
-// Condition is the result as the condition FailureDomainsReady. It is
+// Condition returns the FailureDomainsReady condition. It is
 //
-//   - False while too many domains turned unhealthy at once, no domain takes
-//     control-plane machines although one is meant to, one takes them only
-//     because it is the last, or a domain is Cordoned for its health;
-//   - Unknown while a domain could not be looked up, and nothing else is wrong;
-//   - True otherwise. Domains that the user has withdrawn, or deletes, do not make it False.
+//   - False while too many domains turned unhealthy at once, no domain takes control-plane machines although one is meant to, one
+//     takes them only because it is the last, or a domain is Cordoned for its health;
+//   - Unknown while a domain could not be looked up and nothing else is wrong;
+//   - True otherwise. Domains that the user has withdrawn or deletes do not make it False.
 //
-// Names in the spec that are no domain are in the message, whatever the status.
+// The message lists names in the spec that match no domain, whatever the status is.
 func (r Result) Condition() metav1.Condition {
 	condition := metav1.Condition{Type: faultlinev1.FailureDomainsReadyCondition, Status: metav1.ConditionFalse}
 	inactive := r.describe(func(d faultlinev1.DomainStatus) bool {
@@ -174,7 +171,7 @@ func (r Result) Condition() metav1.Condition {
 	return condition
 }
 
-// describe lists the domains that match with what is said about them.
+// describe lists the matching domains with their messages.
 func (r Result) describe(match func(faultlinev1.DomainStatus) bool) string {
 	var said []string
 	for _, domain := range r.Domains {

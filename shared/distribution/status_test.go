@@ -15,8 +15,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// machines makes control-plane machines in domains with a trailing *, workers in
-// the others.
+// machines returns control-plane machines in domains with a trailing *, and workers in the others.
 func machines(domains ...string) []distribution.Machine {
 	var all []distribution.Machine
 	for _, domain := range domains {
@@ -83,7 +82,7 @@ func TestCondition(t *testing.T) {
 	tests := map[string]struct {
 		spec   faultlinev1.Distribution
 		first  []distribution.Observation
-		then   []distribution.Observation // seen again after the grace period
+		then   []distribution.Observation // observed after the grace period
 		status metav1.ConditionStatus
 		reason string
 		says   string

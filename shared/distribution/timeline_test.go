@@ -20,11 +20,10 @@ const (
 	hold  = 10 * time.Minute
 )
 
-// start is when every timeline begins.
+// start is the time at which every timeline begins.
 func start() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
-// timeline evaluates one cluster again and again, storing the status in between
-// as a provider does.
+// timeline evaluates one cluster repeatedly and stores the status in between, as a provider does.
 type timeline struct {
 	t       rapid.TB
 	spec    faultlinev1.Distribution
@@ -36,7 +35,7 @@ func newTimeline(tb testing.TB) *timeline {
 	return &timeline{t: tb}
 }
 
-// at evaluates what is seen at a time after the start.
+// at evaluates observations at a time after the start.
 func (l *timeline) at(after time.Duration, seen ...distribution.Observation) distribution.Result {
 	l.t.Helper()
 	result := distribution.Evaluate(distribution.Input{
@@ -46,7 +45,7 @@ func (l *timeline) at(after time.Duration, seen ...distribution.Observation) dis
 	return result
 }
 
-// stored is a status after it has been written to the API server and read back.
+// stored returns a status after it was written to the API server and read back.
 func stored(t rapid.TB, domains []faultlinev1.DomainStatus) []faultlinev1.DomainStatus {
 	t.Helper()
 	content, err := json.Marshal(domains)
@@ -60,7 +59,7 @@ func stored(t rapid.TB, domains []faultlinev1.DomainStatus) []faultlinev1.Domain
 	return back
 }
 
-// see is an observation of a domain meant for control planes.
+// see returns an observation of a domain meant for control planes.
 func see(name string, health distribution.Health) distribution.Observation {
 	seen := distribution.Observation{Name: name, ControlPlane: true, Health: health}
 	switch health {
@@ -76,7 +75,7 @@ func good(name string) distribution.Observation    { return see(name, distributi
 func bad(name string) distribution.Observation     { return see(name, distribution.Bad) }
 func unknown(name string) distribution.Observation { return see(name, distribution.Unknown) }
 
-// wants is a spec in which the user wants domains to be in states, given as pairs.
+// wants returns a spec with the intents given as pairs of domain and state.
 func wants(pairs ...string) faultlinev1.Distribution {
 	spec := faultlinev1.Distribution{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -87,7 +86,7 @@ func wants(pairs ...string) faultlinev1.Distribution {
 	return spec
 }
 
-// status is the status of the named domain.
+// status returns the status of the named domain.
 func status(t rapid.TB, result distribution.Result, name string) faultlinev1.DomainStatus {
 	t.Helper()
 	for _, domain := range result.Domains {
@@ -99,7 +98,7 @@ func status(t rapid.TB, result distribution.Result, name string) faultlinev1.Dom
 	return faultlinev1.DomainStatus{}
 }
 
-// publishedAs is what is published of the named domain.
+// publishedAs returns what is published for the named domain.
 func publishedAs(t rapid.TB, result distribution.Result, name string) clusterv1.FailureDomain {
 	t.Helper()
 	for _, domain := range result.Published {
@@ -111,7 +110,7 @@ func publishedAs(t rapid.TB, result distribution.Result, name string) clusterv1.
 	return clusterv1.FailureDomain{}
 }
 
-// states are the states of all domains, by name.
+// states returns the states of all domains by name.
 func states(result distribution.Result) map[string]faultlinev1.DomainState {
 	all := map[string]faultlinev1.DomainState{}
 	for _, domain := range result.Domains {
@@ -120,7 +119,7 @@ func states(result distribution.Result) map[string]faultlinev1.DomainState {
 	return all
 }
 
-// controlPlanes are the domains published for control planes, in order.
+// controlPlanes lists the domains published for control planes, in order.
 func controlPlanes(result distribution.Result) []string {
 	var names []string
 	for _, domain := range result.Published {

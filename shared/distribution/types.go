@@ -11,85 +11,77 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Health is what a provider sees of a domain at one moment.
+// Health is a provider's momentary view of a domain.
 type Health string
 
 const (
 	// Good means that the domain can run machines.
 	Good Health = "Good"
-	// Bad means that the domain was looked at and cannot run machines.
+	// Bad means that the domain was checked and cannot run machines.
 	Bad Health = "Bad"
-	// Unknown means that the domain could not be looked at. The zero Health
-	// means the same.
+	// Unknown means that the domain could not be checked. The zero value means the same.
 	Unknown Health = "Unknown"
 )
 
-// Observation is what a provider sees of one domain.
+// Observation is a provider's view of one domain at one moment.
 type Observation struct {
-	// Name is the domain's name, as Machine.spec.failureDomain carries it.
+	// Name is the name of the domain, as used in Machine.spec.failureDomain.
 	Name string
-	// ControlPlane says whether the domain is meant for control-plane machines.
+	// ControlPlane reports whether the domain is meant for control-plane machines.
 	ControlPlane bool
-	// Deleting says that the domain is being deleted: it keeps its machines until
-	// they go and receives none.
+	// Deleting reports whether the domain is being deleted: it keeps its machines and receives none.
 	Deleting bool
-	// Health is what was seen.
+	// Health is the observed health.
 	Health Health
 	// Reason and Message explain a Health other than Good.
 	Reason, Message string
 	// Attributes are published with the domain, such as region and zone.
 	Attributes map[string]string
-	// Capacity is how many more machines the domain can take; nil when no limit
-	// is known.
+	// Capacity is how many more machines the domain can take; nil if no limit is known.
 	Capacity *int32
 }
 
-// Input is all that Evaluate decides from.
+// Input holds everything that Evaluate needs.
 type Input struct {
-	// Spec is what the user wants.
+	// Spec is the user's intent.
 	Spec faultlinev1.Distribution
-	// Previous is Result.Domains of the evaluation before, as stored in the
-	// status. For a cluster that has published domains without such a status,
-	// take Adopt.
+	// Previous is Result.Domains of the previous evaluation, as stored in the status. For a cluster whose domains were published
+	// without that status, use Adopt.
 	Previous []faultlinev1.DomainStatus
-	// Observations has one entry for each domain of the cluster, by any order. A
-	// domain that is missing is one that has been removed, and stays only as the
-	// last for control planes: a domain whose look-up failed is listed as Unknown. Of two entries of one name the first counts.
+	// Observations has one entry for each domain of the cluster, in any order. List a domain whose lookup failed as Unknown: a
+	// missing domain counts as removed, and is only kept if it is the last for control planes. If two entries have the same name,
+	// the first one counts.
 	Observations []Observation
 	// Now is the time of the observations.
 	Now time.Time
 }
 
-// Result is what Evaluate decides.
+// Result is the result of Evaluate.
 type Result struct {
-	// Domains is to be stored in status.distribution.failureDomains, by name.
-	// Status adds the counts of machines.
+	// Domains should be stored in status.distribution.failureDomains; it is sorted by name. Status adds the numbers of machines.
 	Domains []faultlinev1.DomainStatus
-	// Published is to be stored in status.failureDomains of the infrastructure
-	// cluster, by name. Its attributes are those of the observation, plus state
-	// and, where there is one, reason.
+	// Published should be stored in status.failureDomains of the infrastructure cluster; it is sorted by name. Its attributes are
+	// those of the observation, plus state and, if set, reason.
 	Published []clusterv1.FailureDomain
 	// ControlPlaneDomains is the number of domains published for control planes.
 	ControlPlaneDomains int
-	// NoControlPlaneDomain is true while domains are meant for control planes and
-	// none has been published as such yet. The provider must not report the
-	// cluster's infrastructure as provisioned then.
+	// NoControlPlaneDomain is true while domains are meant for control planes and none has been published for them yet. The
+	// provider must not report the cluster's infrastructure as provisioned then.
 	NoControlPlaneDomain bool
-	// ControlPlaneNeedsDomain is true while a control-plane machine that names no
-	// domain must wait: a domain is meant for control planes, or was.
+	// ControlPlaneNeedsDomain is true if a control-plane machine without a failure domain must wait: a domain is, or was, meant
+	// for control planes.
 	ControlPlaneNeedsDomain bool
-	// TooManyUnhealthy is true while more than half of the domains have turned
-	// unhealthy at once, so that no health verdict changes for the worse.
+	// TooManyUnhealthy is true while more than half of the domains have turned unhealthy at once, so that no health changes for
+	// the worse.
 	TooManyUnhealthy bool
-	// Kept names the domain that is published for control planes only because no
-	// other can be. It is chosen among the domains meant for control planes: one
-	// that is not being deleted; one that the user leaves Active rather than one cordoned rather than one
-	// evicted; one that has ever been healthy; one healthy now, the longest
-	// first; the one unhealthy for the shortest time; by name.
+	// Kept names the domain that is published for control planes only because no other can be; "" if there is none. It is chosen
+	// among the domains meant for control planes, in this order of preference: not being deleted; left Active by the user, then
+	// cordoned, then evicted; has ever been healthy; is healthy now, the longest first; is unhealthy for the shortest time; by
+	// name.
 	Kept string
-	// Undeclared are the names in Spec that no observation has, by name.
+	// Undeclared lists the names in Spec that have no observation, sorted.
 	Undeclared []string
-	// NextCheck is the time until the next grace or hold period ends, 0 when none
-	// is running. Evaluate again then, if nothing happens before.
+	// NextCheck is the time until the next grace or hold period ends, 0 if none is running. Evaluate again then, if nothing
+	// triggers it before.
 	NextCheck time.Duration
 }

@@ -14,8 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// logConditions logs each condition whose status, reason or message has changed between before and after, at the default level. The keys
-// "object", "Cluster" and "owner" are the same in the log of every controller; a Cluster or owner that the object does not name is left out.
+// logConditions logs, at the default level, each condition whose status, reason or message differs between before and after. All
+// controllers use the same log keys, "object", "Cluster" and "owner"; Cluster or owner is omitted if the object does not name
+// one.
 func logConditions(ctx context.Context, before, after client.Object) {
 	was, ok := before.(conditions.Getter)
 	if !ok {
@@ -41,7 +42,7 @@ func logConditions(ctx context.Context, before, after client.Object) {
 	}
 }
 
-// keys identify an object in a line of the log.
+// keys returns the key-value pairs that identify an object in a log line.
 func keys(obj client.Object) []any {
 	pairs := []any{"object", klog.KObj(obj)}
 	if owner := metav1.GetControllerOf(obj); owner != nil {

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package patch writes what a reconcile changed on an object in as few requests as the API allows: none, one for
-// metadata and spec, one for status.
+// Package patch writes the changes that a reconcile made to an object in as few requests as the API allows: none, one for
+// metadata and spec, and one for status.
 package patch
 
 import (
@@ -22,29 +22,32 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// longest is how long the message of a condition may be.
+// longest is the maximum length of a condition message in bytes.
 const longest = 4096
 
-// Patch remembers an object as it was read.
+// Patch holds an object as it was read, to compute what changed. Create it with From.
 type Patch struct {
-	// SharedConditions says that other controllers set conditions of the object too. They are a list, which a merge patch sends
-	// whole, so they go with the resource version that they were read at.
+	// SharedConditions reports that other controllers also set conditions on the object. A merge patch replaces the whole list of
+	// conditions, so they are then sent with the resourceVersion at which they were read.
 	SharedConditions bool
-	// Repeats pauses what somebody undoes, which Apply then shows in the condition MetadataKept. It may be nil.
+	// Repeats backs off writes that another writer keeps reverting; Apply reports them in the MetadataKept condition. It may be
+	// nil.
 	Repeats *Repeats
-	// Undone is what somebody undoes of another object that is written for this one, to be shown in the same condition. It may be nil.
+	// Undone is the error of a reverted write to another object that belongs to this one. It is reported in the same condition.
+	// It may be nil.
 	Undone *RemovedError
 
 	before client.Object
 }
 
-// From starts a patch from the object as it is now.
+// From starts a patch from the current state of the object.
 func From(obj client.Object) Patch {
 	return Patch{before: copyOf(obj)}
 }
 
-// GoOn returns nil for what somebody undoes of another object when the work goes on without it. Apply then shows it in the condition MetadataKept,
-// and the loop comes again when it may be written.
+// GoOn records a RemovedError about another object and returns nil for it, so that the reconcile continues without that write; it
+// returns other errors unchanged. Apply then reports it in the MetadataKept condition, and the loop requeues the object for when
+// the write may be retried.
 func (p *Patch) GoOn(err error) error {
 	if err == nil || errors.As(err, &p.Undone) {
 		return nil
@@ -52,7 +55,7 @@ func (p *Patch) GoOn(err error) error {
 	return err
 }
 
-// ApplySpec sends what differs in metadata and spec, as Apply does, and leaves the status for later.
+// ApplySpec sends the changes of metadata and spec, as Apply does, but not those of the status. Its errors are those of Apply.
 func (p *Patch) ApplySpec(ctx context.Context, c client.Client, obj client.Object) error {
 	spec, _, err := p.changed(obj)
 	if err != nil || !spec {
@@ -61,7 +64,7 @@ func (p *Patch) ApplySpec(ctx context.Context, c client.Client, obj client.Objec
 	return p.applySpec(ctx, c, obj)
 }
 
-// applySpec makes the next comparison start from what the API server now has, except for the status.
+// applySpec sends the changes and makes the next comparison start from what the API server has stored, except for the status.
 func (p *Patch) applySpec(ctx context.Context, c client.Client, obj client.Object) error {
 	sent := copyOf(obj)
 	err := p.Repeats.Write(ctx, c, p.before, sent)
@@ -70,23 +73,23 @@ func (p *Patch) applySpec(ctx context.Context, c client.Client, obj client.Objec
 	}
 	obj.SetResourceVersion(sent.GetResourceVersion())
 	obj.SetGeneration(sent.GetGeneration())
-	sent.SetManagedFields(obj.GetManagedFields()) // which the answer has, and a cache need not
+	sent.SetManagedFields(obj.GetManagedFields()) // the response has managed fields, a cache may not
 	p.before = sent
 	return err
 }
 
-// Apply sends the difference between obj and what it was in From. Metadata and spec go with the resource version they
-// were read at, because finalizers and owner references are lists that others write too; a conflict is returned and the
-// reconcile runs again, and so it does after a RemovedError, with which the status is sent all the same. The status belongs to
-// one controller only and goes without, but for SharedConditions; that of an object
-// which goes with its last finalizer is not sent. Afterwards obj is what it was
-// before the call, with conditions that its schema accepts and the resource version of the last write, and the Patch starts from it.
+// Apply sends the difference between obj and its state in From. Metadata and spec are sent with the resourceVersion at which they
+// were read, because other writers also change the lists of finalizers and owner references. On a conflict it returns the error
+// and the caller must reconcile again. A RemovedError also requires another reconcile, but the status is sent nevertheless. The
+// status is owned by one controller and is sent without resourceVersion, except for SharedConditions. The status is not sent if
+// the object was deleted because its last finalizer was removed. Afterwards obj has the content it had before the call,
+// conditions that conform to its schema, and the resourceVersion of the last write; the Patch starts from it.
 func (p *Patch) Apply(ctx context.Context, c client.Client, obj client.Object) error {
 	return p.apply(ctx, c, obj, p.SharedConditions)
 }
 
-// ApplyAsRead sends the difference as Apply does, and conditions with the resource version that they were read at, as if they were
-// shared: what they say is stored only of the object as it was read.
+// ApplyAsRead sends the difference as Apply does, but always sends conditions with the resourceVersion at which they were read,
+// so that they are only stored if the object has not changed since. It returns a conflict otherwise.
 func (p *Patch) ApplyAsRead(ctx context.Context, c client.Client, obj client.Object) error {
 	return p.apply(ctx, c, obj, true)
 }
@@ -109,7 +112,7 @@ func (p *Patch) apply(ctx context.Context, c client.Client, obj client.Object, v
 	return undone
 }
 
-// applyStatus sends the changes of the status, if there are any, with what is to be shown of writes that somebody undoes.
+// applyStatus sends the changes of the status, if any, including the condition about reverted writes.
 func (p *Patch) applyStatus(ctx context.Context, c client.Client, obj client.Object, changes json.RawMessage, versioned bool) (err error) {
 	if p.showUndone(c, obj) {
 		if _, changes, err = p.changed(obj); err != nil {
@@ -119,7 +122,8 @@ func (p *Patch) applyStatus(ctx context.Context, c client.Client, obj client.Obj
 	if changes == nil || gone(obj) {
 		return nil
 	}
-	// Only now: an object of another controller, whose conditions are not ours to mend, is patched without its status.
+	// This must come after the first check: the conditions of another controller's object must not be changed here, so it is
+	// patched without its status.
 	if o, ok := obj.(status.Object); ok {
 		status.MakeWritable(o)
 	}
@@ -139,7 +143,7 @@ func (p *Patch) applyStatus(ctx context.Context, c client.Client, obj client.Obj
 	return nil
 }
 
-// showUndone sets or removes the condition of what somebody undoes, and reports whether it has.
+// showUndone sets or removes the MetadataKept condition, and reports whether it changed the conditions.
 func (p *Patch) showUndone(c client.Client, obj client.Object) bool {
 	o, ok := obj.(status.Object)
 	if !ok || p.Repeats == nil {
@@ -160,8 +164,8 @@ func (p *Patch) showUndone(c client.Client, obj client.Object) bool {
 	return len(undone) > 0 || shown
 }
 
-// changed reports whether metadata or spec changed, and returns the status patch. The patch has no resource version: the first
-// request has already changed it.
+// changed reports whether metadata or spec changed, and returns the status patch. The status patch has no resourceVersion,
+// because the first request already changed it.
 func (p *Patch) changed(obj client.Object) (spec bool, status json.RawMessage, err error) {
 	data, err := client.MergeFrom(p.before).Data(obj)
 	if err != nil {
@@ -172,14 +176,14 @@ func (p *Patch) changed(obj client.Object) (spec bool, status json.RawMessage, e
 		return false, nil, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
 	}
 	status = fields["status"]
-	if string(status) == "{}" { // There was no status, and still nothing is in it: CRDs may refuse one that is empty.
+	if string(status) == "{}" { // There was no status and it is still empty: CRDs may reject an empty status.
 		status = nil
 	}
 	delete(fields, "status")
 	return len(fields) > 0, status, nil
 }
 
-// ConditionsOnly reports whether there is something to send, and nothing of it but conditions.
+// ConditionsOnly reports whether conditions have changed and nothing else has.
 func (p *Patch) ConditionsOnly(obj client.Object) (bool, error) {
 	spec, status, err := p.changed(obj)
 	if err != nil || spec || status == nil {
@@ -193,7 +197,7 @@ func (p *Patch) ConditionsOnly(obj client.Object) (bool, error) {
 	return has && len(fields) == 1, nil
 }
 
-// statusPatch is what is sent to change the status; conditions go with the resource version where versioned.
+// statusPatch returns the patch of the status. If versioned, conditions are sent with the resourceVersion.
 func (p *Patch) statusPatch(obj client.Object, status json.RawMessage, versioned bool) (client.Patch, error) {
 	fields := map[string]any{}
 	if err := json.Unmarshal(status, &fields); err != nil {
@@ -210,7 +214,7 @@ func (p *Patch) statusPatch(obj client.Object, status json.RawMessage, versioned
 	return client.RawPatch(types.MergePatchType, data), nil
 }
 
-// gone reports whether the API server has removed the object with its last finalizer, so that it has no status any more.
+// gone reports whether the API server has deleted the object with its last finalizer, so that it no longer has a status.
 func gone(obj client.Object) bool {
 	return !obj.GetDeletionTimestamp().IsZero() && len(obj.GetFinalizers()) == 0
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-// requests notes the patches that are sent. What an API server makes of them is shown by the integration tests.
+// requests records the patches that are sent. The integration tests show how an API server applies them.
 type requests struct {
 	spec, status []map[string]any
 	fail         error
@@ -116,7 +116,7 @@ func say(machine *clusterv1.Machine) {
 	machine.Status.Conditions = []metav1.Condition{{Type: "Said", Status: metav1.ConditionTrue, Reason: "Said"}}
 }
 
-// Who takes a condition off an object that has no status yet leaves an empty list.
+// Deleting a condition from an object that has no status yet leaves an empty list.
 func TestStatusInWhichThereIsNothingYetIsNotSent(t *testing.T) {
 	t.Parallel()
 	g, machine, sent := NewWithT(t), newMachine(), &requests{}
@@ -159,7 +159,7 @@ func TestApplyAgainSendsOnlyWhatIsNew(t *testing.T) {
 	g.Expect(stored(t, c).Status.FailureDomain).To(BeEmpty())
 }
 
-// A cache that keeps no managed fields must not make the answer's look like a change.
+// If the cache drops managed fields, those in the response must not look like a change.
 func TestApplyAfterApplySpecSendsTheStatusOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -174,7 +174,8 @@ func TestApplyAfterApplySpecSendsTheStatusOnly(t *testing.T) {
 	g.Expect(sent.status).To(HaveLen(1))
 }
 
-// The status must not say what the spec was to say: it goes second, and not at all when the first was refused.
+// The status must not report what the spec should have stored: it is sent second, and not at all if the first request was
+// rejected.
 func TestAnOutageIsWrittenOnceHoweverOftenItIsTried(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

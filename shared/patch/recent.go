@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Recent has a value for each object that was written in the last Lag: after that what a cache shows is believed, and the value is forgotten, also
-// of objects that are gone. It is not safe for concurrent use. The zero value is ready to use.
+// Recent holds a value for each object that was written within the last Lag. After that the cache is trusted and the value is
+// dropped, also for deleted objects. It is not safe for concurrent use. The zero value is ready to use.
 type Recent[V any] struct {
 	entries map[client.ObjectKey]entry[V]
 	swept   time.Time
@@ -22,7 +22,7 @@ type entry[V any] struct {
 	at    time.Time
 }
 
-// Set replaces the value of an object, which was written at.
+// Set replaces the value of an object that was written at the given time.
 func (r *Recent[V]) Set(key client.ObjectKey, value V, at time.Time) {
 	if r.entries == nil {
 		r.entries = map[client.ObjectKey]entry[V]{}
@@ -31,7 +31,7 @@ func (r *Recent[V]) Set(key client.ObjectKey, value V, at time.Time) {
 	r.sweep()
 }
 
-// Get returns the value of an object that was written in the last Lag.
+// Get returns the value of an object that was written within the last Lag.
 func (r *Recent[V]) Get(key client.ObjectKey) (V, bool) {
 	r.sweep()
 	if known, ok := r.entries[key]; ok && time.Since(known.at) <= Lag {
@@ -41,13 +41,13 @@ func (r *Recent[V]) Get(key client.ObjectKey) (V, bool) {
 	return none, false
 }
 
-// Delete forgets an object.
+// Delete drops the value of an object.
 func (r *Recent[V]) Delete(key client.ObjectKey) { delete(r.entries, key) }
 
-// Len is how many objects have a value.
+// Len returns the number of objects with a value.
 func (r *Recent[V]) Len() int { return len(r.entries) }
 
-// sweep forgets what is too old, now and then.
+// sweep drops expired values, at most once per Lag.
 func (r *Recent[V]) sweep() {
 	now := time.Now()
 	if now.Sub(r.swept) < Lag {

@@ -23,34 +23,34 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// ErrBehind is the error of work that is to be repeated when the cache, or the API server, shows more. It is worth no line in a log.
+// ErrBehind is returned by work that must be repeated once the cache, or the API server, has caught up. It should not be logged.
 var ErrBehind = errors.New("others' writes come first")
 
 const (
-	// remembered is how long a write is known. One that is undone later than that is no quarrel.
+	// remembered is how long a write is tracked. A write that is reverted later than that does not count.
 	remembered = 10 * time.Minute
-	// quarrel is how often a write was undone by another's when that is told.
+	// quarrel is the number of reverts by another writer after which they are reported.
 	quarrel = 3
 )
 
-// RemovedError is the error of a write of annotations, labels, finalizers or owner references that are not kept.
+// RemovedError reports that written annotations, labels, finalizers or owner references are not kept.
 type RemovedError struct {
-	// Kind and Name are those of the object.
+	// Kind and Name identify the object.
 	Kind, Name string
-	// Removed is what was written of its metadata, such as "annotation example.com/a".
+	// Removed lists the removed metadata, such as "annotation example.com/a".
 	Removed []string
-	// ByOthers says that another write removed or changed it; else the API server answered without it.
+	// ByOthers is true if another write removed or changed it. Otherwise the API server's response did not contain it.
 	ByOthers bool
-	// Paused says that nothing was written this time. After is how long nothing will be.
+	// Paused is true if nothing was written this time. After is how long no write will be sent.
 	Paused bool
 	After  time.Duration
-	// News says that it has not been returned since the last write. It is for whoever tells it by an event.
+	// News is true if the error has not been returned since the last write. Record an event only then.
 	News bool
-	// Ends is how long this is worth telling if it does not happen again.
+	// Ends is how long this is worth reporting if it does not happen again.
 	Ends time.Duration
 }
 
-// Error names what is removed, and says what to do.
+// Error names what is removed and how to fix it.
 func (e *RemovedError) Error() string {
 	what := fmt.Sprintf("%s of %s %s", strings.Join(e.Removed, ", "), e.Kind, e.Name)
 	if e.ByOthers {
@@ -61,38 +61,40 @@ func (e *RemovedError) Error() string {
 		"annotations, labels, finalizers and owner references of Faultline and of Cluster API"
 }
 
-// Again is when to write again what is not kept.
+// Again returns how long to wait before the write is retried; at least CatchUp.
 func (e *RemovedError) Again() time.Duration { return max(e.After, CatchUp) }
 
-// News returns the RemovedError in err if an event is to tell it.
+// News returns the RemovedError in err and reports whether an event should be recorded for it.
 func News(err error) (*RemovedError, bool) {
 	var removed *RemovedError
 	return removed, errors.As(err, &removed) && removed.News
 }
 
-// Sent returns the RemovedError in err if the write was sent. It reports false for every other error, and while the write is paused.
+// Sent returns the RemovedError in err and reports whether the write was sent. It reports false for every other error, and while
+// the write is paused.
 func Sent(err error) (*RemovedError, bool) {
 	var removed *RemovedError
 	return removed, errors.As(err, &removed) && !removed.Paused
 }
 
-// Repeats writes annotations, labels, finalizers and owner references, and remembers for a while what it wrote. What somebody undoes it writes again
-// after growing pauses for each object, however many events there are. The zero value is ready to use; nil writes, and remembers nothing.
+// Repeats writes annotations, labels, finalizers and owner references, and tracks its writes for ten minutes. If another writer
+// reverts a write, it is retried with a backoff per object that does not depend on the number of events. The zero value is ready
+// to use; nil writes without tracking.
 type Repeats struct {
 	mu      sync.Mutex
 	objects map[object]*writes
 	pauses  workqueue.TypedRateLimiter[object]
-	// swept is how many objects were left when those that nobody remembers were dropped last.
+	// swept is the number of objects that remained after the last removal of expired ones.
 	swept int
 }
 
-// Writer is what objects are written with. Patch is given an object that has no more than a name, and sets it to the answer.
+// Writer sends patches. Patch receives an object that has only a name and namespace, and sets it to the API server's response.
 type Writer interface {
 	Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error
 	Scheme() *runtime.Scheme
 }
 
-// object is the identity of one: of different types in one Repeats, and without a UID in tests.
+// object identifies an object: one Repeats may write several kinds, and objects have no UID in tests.
 type object struct {
 	kind string
 	key  client.ObjectKey
@@ -100,20 +102,22 @@ type object struct {
 }
 
 type writes struct {
-	// set is what was set of the object's metadata and is not removed since, by what it is.
+	// set holds the metadata that was set and not removed since, keyed by description.
 	set map[string]string
-	// undone was what the last write was to bring back, or did not bring; nil when it was none of these.
+	// undone lists what the last write tried to restore, or what the API server did not keep; nil if it was neither.
 	undone   []string
 	stripped bool
 	times    int
 	at       time.Time
 	pause    time.Duration
-	// returned says that what became of the last write has been returned.
+	// returned is true if the outcome of the last write has been returned.
 	returned bool
 }
 
-// Write sends what differs with the version of before. What is written is checked in the answer, which after has then. It returns an RemovedError
-// when it was not kept, or is not sent because it was undone too often, and ErrBehind when it is not sent because it was undone a moment ago.
+// Write sends the difference between before and after with the resourceVersion of before, sets after to the API server's
+// response, and checks that the response contains the written metadata. It returns a RemovedError if the metadata was not kept,
+// or if the write is paused because it was reverted too often. It returns ErrBehind, without writing, if the metadata was
+// reverted only a moment ago.
 func (r *Repeats) Write(ctx context.Context, c Writer, before, after client.Object) error {
 	was, wanted := metadata(before), metadata(after)
 	set := changed(was, wanted)
@@ -140,8 +144,9 @@ func (r *Repeats) Write(ctx context.Context, c Writer, before, after client.Obje
 	return &RemovedError{Kind: kindOf(c, after), Name: after.GetName(), Removed: stripped, After: pause, News: true}
 }
 
-// send sends what differs, and sets after to the answer. A client decodes an answer into the object that it is given, where everything stays that the
-// answer does not have: what an API server has not kept would look kept in the object that was sent.
+// send sends the difference and sets after to the response. It decodes into an empty object: a client decodes a response into the
+// given object and keeps every field that the response does not have, so metadata that the API server dropped would appear to be
+// kept.
 func send(ctx context.Context, c Writer, before, after client.Object) error {
 	data, err := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}).Data(after)
 	if err != nil {
@@ -160,7 +165,7 @@ func send(ctx context.Context, c Writer, before, after client.Object) error {
 	return nil
 }
 
-// Undone returns what is told of an object of which a write is undone; nil when there is no such thing.
+// Undone returns the RemovedError to report for an object whose writes are reverted; nil if there is none.
 func (r *Repeats) Undone(c Writer, o client.Object) *RemovedError {
 	if r == nil {
 		return nil
@@ -174,7 +179,7 @@ func (r *Repeats) Undone(c Writer, o client.Object) *RemovedError {
 	return w.problem(c, o)
 }
 
-// mayWrite returns what of the set was written before and is not there any more, and an error while it may not be written again.
+// mayWrite returns what was written before and has been removed since, and an error while it may not be written again.
 func (r *Repeats) mayWrite(c Writer, before client.Object, set map[string]string) ([]string, error) {
 	if r == nil {
 		return nil, nil
@@ -206,13 +211,13 @@ func (r *Repeats) mayWrite(c Writer, before client.Object, set map[string]string
 	return nil, problem
 }
 
-// outcome is what a write has set and removed, what of it was undone before, and what was not kept.
+// outcome holds what a write has set and removed, what had been reverted before, and what the API server did not keep.
 type outcome struct {
 	set, removed     map[string]string
 	undone, stripped []string
 }
 
-// note remembers a write, and returns how long what is undone is not written again.
+// note records a write, and returns how long what is reverted should not be written again.
 func (r *Repeats) note(of object, is outcome) time.Duration {
 	if r == nil {
 		return watch.LongestPause
@@ -231,17 +236,17 @@ func (r *Repeats) note(of object, is outcome) time.Duration {
 		w.undone, w.stripped, w.times, w.pause = is.stripped, true, w.times+1, r.pauses.When(of)
 	case len(is.undone) > 0 && !w.stripped:
 		w.undone, w.times, w.pause = is.undone, w.times+1, r.pauses.When(of)
-	case w.stripped && slices.ContainsFunc(w.undone, has): // The API server keeps now what it did not.
+	case w.stripped && slices.ContainsFunc(w.undone, has): // The API server now keeps it.
 		r.pauses.Forget(of)
 		w.undone, w.stripped, w.times, w.pause = nil, false, 0, 0
 	case w.times > 0:
-		return w.pause // Something else was written: what is undone is as it was.
+		return w.pause // Something else was written: the reverted write is in the same state as before.
 	}
 	w.at, w.returned = time.Now(), len(is.stripped) > 0
 	return w.pause
 }
 
-// remember returns the writes of an object, and drops those of others that were long ago.
+// remember returns the tracked writes of an object, and drops expired ones of other objects.
 func (r *Repeats) remember(of object) *writes {
 	if r.objects == nil {
 		r.objects, r.pauses = map[object]*writes{}, watch.Backoff[object]()
@@ -266,7 +271,7 @@ func (r *Repeats) remember(of object) *writes {
 
 func (w *writes) forgotten() bool { return time.Since(w.at) >= remembered }
 
-// told reports whether people are to hear of it.
+// told reports whether the reverts should be reported to users.
 func (w *writes) told() bool {
 	return !w.forgotten() && (w.stripped || w.times >= quarrel)
 }
@@ -290,7 +295,7 @@ func kindOf(c Writer, o client.Object) string {
 	return gvk.Kind
 }
 
-// metadata is what of an object is looked at, by what it is.
+// metadata returns the tracked metadata of an object, keyed by description.
 func metadata(o client.Object) map[string]string {
 	all := map[string]string{}
 	for key, value := range o.GetAnnotations() {
@@ -308,7 +313,7 @@ func metadata(o client.Object) map[string]string {
 	return all
 }
 
-// changed is what is to be there that was not, or was otherwise.
+// changed returns the metadata that was added or changed.
 func changed(before, after map[string]string) map[string]string {
 	set := map[string]string{}
 	for what, value := range after {

@@ -25,14 +25,15 @@ import (
 
 const ours = "example.com/ours"
 
-// quarrel is a machine whose annotation, label and finalizer somebody takes off.
+// quarrel is a machine whose annotation, label and finalizer another writer removes.
 type quarrel struct {
 	*WithT
 	t       *testing.T
 	client  client.Client
 	repeats patch.Repeats
 	sent    int
-	// strips is what the API server makes of what is written, and undoes what somebody makes of it afterwards. They may be nil.
+	// strips changes what the API server stores of a write, and undoes changes it afterwards like another writer. They may be
+	// nil.
 	strips, undoes func(*clusterv1.Machine)
 }
 
@@ -60,7 +61,7 @@ func newQuarrel(t *testing.T) *quarrel {
 				return err
 			}
 			answer, err := json.Marshal(machine)
-			return errors.Join(err, json.Unmarshal(answer, o)) // As a real client does: what the answer does not have stays as it was sent.
+			return errors.Join(err, json.Unmarshal(answer, o)) // as a real client does: fields not in the response keep their value
 		},
 	}).Build()
 	return q
@@ -84,7 +85,7 @@ func (q *quarrel) write(want func(*clusterv1.Machine)) error {
 	return q.repeats.Write(q.t.Context(), q.client, before, after)
 }
 
-// writeFor writes every 10 ms, as if each event woke the controller, and returns how many requests that were.
+// writeFor writes every 10 ms, as if each event triggered a reconcile, and returns the number of requests.
 func (q *quarrel) writeFor(long time.Duration) int {
 	before := q.sent
 	for begun := time.Now(); time.Since(begun) < long; {
@@ -120,7 +121,7 @@ func TestWhatAPolicyStripsIsNamedAndWrittenAgainAfterGrowingPauses(t *testing.T)
 		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).NotTo(BeZero(), "something else was written")
 		q.Expect(q.writeFor(time.Minute)).To(BeNumerically("<=", 3))
 
-		q.strips = nil // the policy is gone
+		q.strips = nil // the policy is deleted
 		q.Expect(q.writeFor(time.Minute)).To(Equal(1))
 		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).To(BeZero())
 	})

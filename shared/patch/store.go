@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// StoreSpec sends what differs in metadata and spec, as ApplySpec does, for what must be known before something is made: by an annotation that is
-// found again, and by a finalizer it goes again. What the API server does not keep, or another undoes each time, is a RemovedError, and is not on
-// obj any more.
+// StoreSpec sends the changes of metadata and spec as ApplySpec does. Call it for metadata that must be stored before something
+// is created: an annotation by which it is found again, or a finalizer that ensures its deletion. If the API server does not keep
+// the metadata, or another writer keeps reverting it, StoreSpec returns a RemovedError and removes the metadata from obj.
 func (p *Patch) StoreSpec(ctx context.Context, c client.Client, obj client.Object) error {
 	err := p.ApplySpec(ctx, c, obj)
 	if errors.As(err, new(*RemovedError)) {

@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Typed is a Writer of one of Kubernetes' own kinds. It is the method Patch of a client of client-go, such as CoreV1().Nodes().
+// Typed is a Writer for a built-in Kubernetes kind. It is the Patch method of a client-go client, such as CoreV1().Nodes().Patch.
 type Typed[T interface {
 	client.Object
 	DeepCopyInto(T)
 }] func(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (T, error)
 
-// Patch sends the patch, and sets o to the answer. It returns an error for an object of another kind.
+// Patch sends the patch and sets o to the response. It returns an error for an object of another kind.
 func (t Typed[T]) Patch(ctx context.Context, o client.Object, p client.Patch, _ ...client.PatchOption) error {
 	to, ok := o.(T)
 	if !ok {
@@ -38,10 +38,11 @@ func (t Typed[T]) Patch(ctx context.Context, o client.Object, p client.Patch, _ 
 	return nil
 }
 
-// Scheme returns the scheme of Kubernetes' own kinds.
+// Scheme returns the scheme of Kubernetes' built-in kinds.
 func (Typed[T]) Scheme() *runtime.Scheme { return clientgoscheme.Scheme }
 
-// SetKeys returns labels or annotations with the changes: nil removes a key. It changes the map in place, or returns a new one for nil.
+// SetKeys applies changes to labels or annotations; a nil value removes a key. It changes the map in place, or returns a new one
+// if it is nil.
 func SetKeys(in map[string]string, changes map[string]*string) map[string]string {
 	for key, value := range changes {
 		switch {

@@ -13,18 +13,19 @@ import (
 )
 
 const (
-	// CatchUp is the first delay of a reconcile that read an object older than its own last write. The watch brings the newer one within
-	// milliseconds.
+	// CatchUp is the first delay of a reconcile that read an object older than its own last write. The watch normally delivers
+	// the newer one within milliseconds.
 	CatchUp = 20 * time.Millisecond
-	// catchUpLimit is how long it stands back at most, each time twice as long as before: when the API server is busy its
-	// watches lag, and to ask more often does not make them faster.
+	// catchUpLimit is the maximum delay; each delay is twice as long as the one before. A busy API server delivers watch events
+	// late, and retrying more often does not help.
 	catchUpLimit = time.Second
-	// Lag is how long a watch may take to bring what was written. What a cache shows after that is how things are: when etcd
-	// was restored from a backup, versions are lower than what was written before, for good.
+	// Lag is how long a watch may take to deliver a write. After Lag the cache is trusted: if etcd was restored from a backup,
+	// resourceVersions stay lower than those written before.
 	Lag = time.Minute
 )
 
-// Stale reports whether a version of an object, as a cache shows it, is from before one that was known at learnt.
+// Stale reports whether the version of an object from a cache is older than a version that was known at the time learnt. It
+// reports false once Lag has passed since learnt.
 func Stale(version, known string, learnt time.Time) bool {
 	if time.Since(learnt) > Lag {
 		return false
@@ -33,10 +34,11 @@ func Stale(version, known string, learnt time.Time) bool {
 	return err == nil && order < 0
 }
 
-// Written remembers the last version of each object that a controller wrote, so that it can tell when its cache is
-// behind: what it recorded there, a task in flight above all, would be done twice. It remembers them for Lag. The zero value is ready to use.
+// Written tracks the last resourceVersion of each object that a controller wrote, to detect that its cache is stale. Reconciling
+// a stale object could repeat work that was already recorded on it, such as a task in progress. It tracks a write for Lag. The
+// zero value is ready to use.
 type Written struct {
-	// Repeats writes metadata.
+	// Repeats writes metadata and backs off if writes are reverted.
 	Repeats Repeats
 
 	mu      sync.Mutex
@@ -47,11 +49,11 @@ type lastWrite struct {
 	uid     types.UID
 	version string
 	at      time.Time
-	// standBack is how long the next reconcile is to wait that comes too early.
+	// standBack is the delay for the next reconcile that reads a stale object.
 	standBack time.Duration
 }
 
-// Note remembers the version of an object just written, and since when it is known.
+// Note records the resourceVersion of an object just written, and the time from which it is known.
 func (w *Written) Note(obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,7 +65,7 @@ func (w *Written) Note(obj client.Object) {
 	w.objects.Set(key, now, now.at)
 }
 
-// At is since when the last version of obj that was noted is known; when it was created, if none was in the last Lag.
+// At returns since when the last noted version of obj is known, or its creation time if none was noted within the last Lag.
 func (w *Written) At(obj client.Object) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,8 +83,8 @@ func (w *Written) Behind(obj client.Object) bool {
 	return ok && last.after(obj)
 }
 
-// StandBack returns how long a reconcile of obj is to be put off because obj is older than the last write, 0 when it is not.
-// It grows with every answer from CatchUp to a second, until something is written again. An object that is older still when
+// StandBack returns how long to delay a reconcile of obj because obj is older than the last write; 0 if it is not. The delay
+// doubles with every call, from CatchUp up to one second, until the object is written again. An object that is still older when
 // Lag has passed since the write is reconciled as it is.
 func (w *Written) StandBack(obj client.Object) time.Duration {
 	w.mu.Lock()
@@ -98,12 +100,12 @@ func (w *Written) StandBack(obj client.Object) time.Duration {
 	return now
 }
 
-// after reports whether it was written after obj was as the cache shows it.
+// after reports whether the write is newer than obj.
 func (l lastWrite) after(obj client.Object) bool {
 	return l.uid == obj.GetUID() && Stale(obj.GetResourceVersion(), l.version, l.at)
 }
 
-// Forget drops an object that is gone.
+// Forget drops a deleted object.
 func (w *Written) Forget(key client.ObjectKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

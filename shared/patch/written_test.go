@@ -69,7 +69,8 @@ func TestAnObjectWasWrittenWhenItWasNotedOrElseCreated(t *testing.T) {
 	g.Expect(written.At(machine)).To(Equal(machine.CreationTimestamp.Time), "that was another one of the name")
 }
 
-// TestAfterEtcdWasRestoredNobodyStandsBackForEver: versions are lower than before then, and stay so for a long time.
+// After etcd was restored from a backup, resourceVersions are lower than before for a long time. The controller must not stand
+// back forever.
 func TestAfterEtcdWasRestoredNobodyStandsBackForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

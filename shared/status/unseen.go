@@ -8,17 +8,17 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 )
 
-// Machine is an object that stands for a machine.
+// Machine is an infrastructure machine.
 type Machine interface {
 	Object
 	// InService reports whether the machine was provisioned and is not being deleted.
 	InService() bool
 }
 
-// Unseen sets the condition that says why what runs the machine cannot be asked, unless the machine is in service. An outage takes nothing
-// from a machine in service but the view: it runs on as far as anybody knows, and stays what it was last seen to be. Otherwise Cluster API
-// would count all machines as unavailable, and to write the condition to thousands of them would keep the API server busy for longer than
-// most outages last. The machine's cluster shows the outage.
+// Unseen sets a condition that reports why the infrastructure that runs the machine cannot be reached, unless the machine is in
+// service. An outage of the infrastructure's API does not affect a machine in service: it probably still runs and keeps its last
+// observed state. Otherwise Cluster API would count all machines as unavailable, and writing the condition to thousands of
+// machines would load the API server for longer than most outages last. The machine's cluster reports the outage.
 func Unseen(machine Machine, why metav1.Condition) {
 	if !machine.InService() {
 		conditions.Set(machine, why)

@@ -16,39 +16,41 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// V1Beta1 says what of a kind's conditions is shown in the format of v1beta1 too, for those who read that version, or
-// status.deprecated of the one after it. Its zero value is for kinds that have no such version.
+// V1Beta1 configures which conditions of a kind are also shown in the format of v1beta1, for clients that read that version or
+// status.deprecated of the next one. The zero value is for kinds without such a version.
 type V1Beta1 struct {
-	// Conditions beside Ready, which sums them up.
+	// Conditions lists the conditions other than Ready, which summarizes them.
 	Conditions []V1Beta1Condition
-	// Gone are conditions of upstream's that nobody sets here. One that is there was left behind when its objects were taken over.
+	// Gone lists upstream conditions that are not set here. If an object has one, it was left from before it was taken over, and
+	// is removed.
 	Gone []string
 }
 
-// V1Beta1Condition is a condition of v1beta1 and what it is made from.
+// V1Beta1Condition describes a v1beta1 condition and the condition from which it is derived.
 type V1Beta1Condition struct {
 	Type clusterv1.ConditionType //nolint:staticcheck // it is what v1beta1 has
 	From string
-	// Severity is how bad it is when the condition does not hold. What is only waited for is never more than information.
+	// Severity is the severity if the condition is False. It is Info if the condition only reports progress.
 	Severity clusterv1.ConditionSeverity //nolint:staticcheck // it is what v1beta1 has
-	// Reasons are those that v1beta1 calls otherwise.
+	// Reasons maps reasons to the names they have in v1beta1.
 	Reasons map[string]string
-	// Progress are reasons that say how far something is, beside those that begin with Waiting.
+	// Progress lists further reasons that only report progress. Deleting and reasons with the prefix Waiting are implied.
 	Progress []string
 }
 
-// v1beta1Object is an object that shows conditions in the format of v1beta1. To set them clears failureReason and failureMessage: every
-// failure here is tried again.
+// v1beta1Object is an object that shows conditions in the format of v1beta1. SetV1Beta1Conditions clears failureReason and
+// failureMessage, because every failure is retried.
 type v1beta1Object interface {
 	Object
 	SetV1Beta1Conditions(conditions clusterv1.Conditions) //nolint:staticcheck // it is what v1beta1 has
 }
 
-// longest is how long a message may be in v1beta1.
+// longest is the maximum length of a message in v1beta1, in bytes.
 const longest = 10240
 
-// Show sets the conditions of v1beta1 from those of the object, and nothing else: what is left of another manager's goes. So does a
-// condition of v1beta1 among those of the object, where a release that served both versions without a conversion has stored it.
+// Show replaces the v1beta1 conditions with those derived from the object's conditions; conditions left by another manager are
+// removed. It also removes v1beta1 conditions from the object's own conditions: a release that served both versions without a
+// conversion stored them there.
 func (v V1Beta1) Show(obj client.Object) {
 	o, ok := obj.(v1beta1Object)
 	if !ok || len(v.Conditions) == 0 {
@@ -65,7 +67,7 @@ func (v V1Beta1) Show(obj client.Object) {
 	o.SetV1Beta1Conditions(v.from(o.GetConditions()))
 }
 
-// from makes v1beta1's conditions, Ready first and the others in the order of their names.
+// from derives the v1beta1 conditions: Ready first, the others sorted by type.
 func (v V1Beta1) from(known []metav1.Condition) clusterv1.Conditions { //nolint:staticcheck // it is what v1beta1 has
 	var shown clusterv1.Conditions //nolint:staticcheck // it is what v1beta1 has
 	for _, condition := range v.Conditions {
@@ -87,7 +89,7 @@ func find(known []metav1.Condition, conditionType string) *metav1.Condition {
 	return nil
 }
 
-// from has no reason when the condition holds, and a severity when it does not, as is usual in v1beta1.
+// from omits the reason if the condition is True, and sets a severity if it is False, as is usual in v1beta1.
 func (c V1Beta1Condition) from(from *metav1.Condition) clusterv1.Condition { //nolint:staticcheck // it is what v1beta1 has
 	shown := clusterv1.Condition{Type: c.Type, Status: corev1.ConditionStatus(from.Status), LastTransitionTime: from.LastTransitionTime} //nolint:staticcheck // it is what v1beta1 has
 	if from.Status == metav1.ConditionTrue {
@@ -106,7 +108,7 @@ func (c V1Beta1Condition) from(from *metav1.Condition) clusterv1.Condition { //n
 	return shown
 }
 
-// sum is Ready: with reason, severity and message of the worst of the others, which say more than a summary does.
+// sum returns Ready with reason, severity and message of the most severe other condition, which are more specific than a summary.
 func sum(ready *metav1.Condition, others clusterv1.Conditions) clusterv1.Condition { //nolint:staticcheck // it is what v1beta1 has
 	shown := V1Beta1Condition{Type: clusterv1.ReadyCondition, Severity: clusterv1.ConditionSeverityInfo}.from(ready)
 	if ready.Status == metav1.ConditionTrue {

@@ -13,7 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// object is one of a kind that v1beta1 has, too.
+// object is an object of a kind that also has v1beta1 conditions.
 type object struct {
 	unstructured.Unstructured
 

@@ -15,10 +15,10 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// MakeWritable has an object's conditions pass the schema of their kind. A patch sends all of them, and the API server refuses it for a
-// single one that another manager has stored before it would have been refused: in the format of v1beta1 a condition that holds has no
-// reason. It gets one; what is no condition at all goes. A message has the words that each attempt has which fails in the same way, so that no
-// condition is written again because of the attempt alone.
+// MakeWritable makes an object's conditions conform to the schema of its kind. A patch sends all conditions, and the API server
+// rejects it because of a single invalid one, such as one that another manager stored before the schema was enforced. A v1beta1
+// condition that is True has no reason; it gets one. A condition that cannot be repaired is removed. Messages are normalized, so
+// that repeated attempts that fail in the same way do not write the condition again.
 func MakeWritable(obj Object) {
 	stored := obj.GetConditions()
 	if kept := writable(stored); !equality.Semantic.DeepEqual(stored, kept) {
@@ -38,7 +38,7 @@ func writable(stored []metav1.Condition) []metav1.Condition {
 			condition.Reason = conditions.NoReasonReported
 		}
 		if condition.LastTransitionTime.IsZero() {
-			condition.LastTransitionTime = metav1.Unix(time.Now().Unix(), 0) // to the second, as it is stored
+			condition.LastTransitionTime = metav1.Unix(time.Now().Unix(), 0) // seconds, as stored
 		}
 		condition.Message = text.Cut(text.Steady(condition.Message), longestMessage)
 		condition.ObservedGeneration = max(condition.ObservedGeneration, 0)
@@ -47,7 +47,7 @@ func writable(stored []metav1.Condition) []metav1.Condition {
 	return kept
 }
 
-// These are the limits of metav1.Condition, as controller-gen writes them into CRDs.
+// These limits are the validation of metav1.Condition that controller-gen writes into CRDs.
 var (
 	typePattern   = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)
 	reasonPattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)

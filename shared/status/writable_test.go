@@ -24,7 +24,7 @@ func TestConditionsThatTheSchemaRefusesAreMadeToPass(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		stored metav1.Condition
-		want   func(*metav1.Condition) // nil: it goes
+		want   func(*metav1.Condition) // nil: it is removed
 	}{
 		{"no reason", with(func(c *metav1.Condition) { c.Reason = "" }), func(c *metav1.Condition) { c.Reason = "NoReasonReported" }},
 		{"a reason of words", with(func(c *metav1.Condition) { c.Reason = "not yet" }), func(c *metav1.Condition) { c.Reason = "NoReasonReported" }},

@@ -11,17 +11,19 @@ import (
 )
 
 const (
-	// FirstPause is the pause before an object is reconciled again whose reconcile has failed or has lost a write. The watch brings what another
-	// has written within milliseconds.
+	// FirstPause is the delay before an object is reconciled again after a failure or a conflict. The watch delivers other writes
+	// within milliseconds.
 	FirstPause = 20 * time.Millisecond
-	// LongestPause bounds the pauses, each of which is twice as long as the one before: what an error was about may send no event when it is over.
+	// LongestPause limits the delays, each of which is twice as long as the one before. The end of an error's cause may not send
+	// an event.
 	LongestPause = 30 * time.Second
-	// spread is the part of a pause that chance may take away, so that objects that have failed at the same time do not return at the same time.
+	// spread is the divisor for jitter: up to 1/spread of a delay is subtracted at random, so that objects that failed at the
+	// same time are not retried at the same time.
 	spread = 4
 )
 
-// Backoff returns the rate limiter of a controller's queue: a growing pause for each object, forgotten when a reconcile succeeds, as it does for an
-// object that is gone.
+// Backoff returns the rate limiter of a controller's queue. Delays grow per object and are reset when a reconcile succeeds, which
+// includes that of a deleted object.
 func Backoff[T comparable]() workqueue.TypedRateLimiter[T] {
 	return backoff[T]{workqueue.NewTypedItemExponentialFailureRateLimiter[T](FirstPause, LongestPause)}
 }
@@ -30,7 +32,7 @@ type backoff[T comparable] struct {
 	workqueue.TypedRateLimiter[T]
 }
 
-// When returns the next pause of an item.
+// When returns the next delay of an item.
 func (b backoff[T]) When(item T) time.Duration {
 	pause := b.TypedRateLimiter.When(item)
 	return pause - rand.N(pause/spread) //nolint:gosec // nothing is kept secret by it

@@ -17,8 +17,9 @@ import (
 // settle is how long changes are collected.
 const settle = time.Second
 
-// Collect enqueues what an object maps to, and was mapped to before, after a second, so that what happens until then is one request: a
-// thousand machines that find their places within seconds are a few new counts for their cluster, not a thousand.
+// Collect returns an event handler that enqueues the requests that an object maps to, before and after an update, with a delay of
+// one second. Events within that second result in one request: when a thousand machines are placed within seconds, their cluster
+// is reconciled a few times, not a thousand times.
 func Collect(concerned handler.MapFunc) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	add := func(ctx context.Context, o client.Object, q queue) {

@@ -8,11 +8,11 @@ import (
 	"sigs.k8s.io/cluster-api/util/labels"
 )
 
-// Filter is the value of the flag --watch-filter.
+// Filter is the value of the --watch-filter flag.
 type Filter string
 
-// Passes reports whether the object is this manager's. Without a filter every object is. A reconcile asks, because an
-// object can be named by an event of another one or of a vCenter, which carry no label.
+// Passes reports whether this manager is responsible for the object. Without a filter it is responsible for every object.
+// Reconcilers must check it too, because an event of another object or of vCenter, which has no label, can enqueue an object.
 func (f Filter) Passes(o metav1.Object) bool {
 	return f == "" || labels.HasWatchLabel(o, string(f))
 }

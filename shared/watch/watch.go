@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watch is what controllers' watches have in common: which events matter, whom they concern, and which objects are
-// another manager's.
+// Package watch provides predicates, map functions and filters for controllers' watches: which events matter, which objects they
+// enqueue, and which objects belong to another manager.
 package watch
 
 import (
@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// NotStatusOnly drops updates of the status alone, which are a controller's own on the objects of its kind. A resync, by which a
-// lost event is made good, passes.
+// NotStatusOnly returns a predicate that drops updates that only change the status, which a controller writes itself on objects
+// of its kind. A resync, which makes up for a lost event, passes.
 func NotStatusOnly() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
@@ -33,7 +33,7 @@ func NotStatusOnly() predicate.Predicate {
 	}}
 }
 
-// CreatesOnly passes objects that have come.
+// CreatesOnly returns a predicate that passes only create events.
 func CreatesOnly() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc:  func(event.UpdateEvent) bool { return false },
@@ -42,7 +42,7 @@ func CreatesOnly() predicate.Predicate {
 	}
 }
 
-// DeletesOnly passes objects that have gone.
+// DeletesOnly returns a predicate that passes only delete events.
 func DeletesOnly() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -51,8 +51,8 @@ func DeletesOnly() predicate.Predicate {
 	}
 }
 
-// Requests names the objects that the options select and keep does not drop; a nil keep drops none. The list is an empty one of
-// their kind. They are the cache's own, so keep only looks at them.
+// Requests returns requests for the objects that the options select and for which keep returns true; a nil keep selects all. list
+// is an empty list of their kind. The objects are shared with the cache, so keep must not modify them. Errors are logged.
 func Requests[T client.Object](
 	ctx context.Context, reader client.Reader, list client.ObjectList, keep func(T) bool, opts ...client.ListOption,
 ) []ctrl.Request {
@@ -61,7 +61,7 @@ func Requests[T client.Object](
 		return nil
 	}
 	var requests []ctrl.Request
-	_ = meta.EachListItem(list, func(o runtime.Object) error { // it fails only for what is no list
+	_ = meta.EachListItem(list, func(o runtime.Object) error { // it fails only if the value is not a list
 		if item := o.(T); keep == nil || keep(item) {
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(item)})
 		}
@@ -70,8 +70,8 @@ func Requests[T client.Object](
 	return requests
 }
 
-// InfraClusters maps what belongs to a Cluster, by the label that all of it carries, to the infrastructure cluster. The list is an empty
-// one of the provider's clusters.
+// InfraClusters returns a map function that maps an object with the cluster name label to the infrastructure clusters of that
+// Cluster. list is an empty list of the provider's clusters.
 func InfraClusters(reader client.Reader, list client.ObjectList) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []ctrl.Request {
 		name := o.GetLabels()[clusterv1.ClusterNameLabel]
@@ -84,21 +84,23 @@ func InfraClusters(reader client.Reader, list client.ObjectList) handler.MapFunc
 	}
 }
 
-// OfCluster selects what belongs to a Cluster, by the label that all of it carries.
+// OfCluster is a list option that selects objects by the namespace and cluster name label of a Cluster.
 type OfCluster client.ObjectKey
 
-// ApplyToList makes it an option.
+// ApplyToList implements client.ListOption.
 func (o OfCluster) ApplyToList(options *client.ListOptions) {
 	client.InNamespace(o.Namespace).ApplyToList(options)
 	client.MatchingLabels{clusterv1.ClusterNameLabel: o.Name}.ApplyToList(options)
 }
 
-// OfInfrastructure selects what belongs to the Cluster of an infrastructure cluster; nothing while that has none.
+// OfInfrastructure returns the list option for the Cluster of an infrastructure cluster. It selects nothing while there is no
+// Cluster.
 func OfInfrastructure(infra client.Object) OfCluster {
 	return OfCluster{Namespace: infra.GetNamespace(), Name: ClusterName(infra)}
 }
 
-// ClusterName is the name of the Cluster that owns an infrastructure cluster, or that its label names; "" when nothing says it.
+// ClusterName returns the name of the Cluster that owns an infrastructure cluster, or that its cluster name label names; "" if
+// there is neither.
 func ClusterName(infra client.Object) string {
 	for _, ref := range infra.GetOwnerReferences() {
 		if ref.Kind == "Cluster" {

@@ -109,7 +109,7 @@ func TestWhatBelongsToAClusterConcernsItsInfrastructure(t *testing.T) {
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(infra("ns", "a", "one"), infra("ns", "b", "two"), infra("other", "a", "one")).Build()
 	ours := watch.InfraClusters(c, &clusterv1.ClusterList{})
-	for range 2 { // the list is as empty as before
+	for range 2 { // the list is still empty
 		g.Expect(ours(t.Context(), machine("m", "one"))).To(ConsistOf(ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "a"}}))
 		g.Expect(ours(t.Context(), machine("m", "gone"))).To(BeEmpty())
 	}

@@ -3,47 +3,50 @@
 
 package v1beta1
 
-// AssignedFailureDomainAnnotation on an infrastructure machine names the failure domain that it was assigned, because its
-// Machine names none. The machine is put there, or waits, as if Machine.spec.failureDomain named it.
+// AssignedFailureDomainAnnotation on an infrastructure machine names the failure domain assigned to it because its Machine names
+// none. The machine is placed there, or waits, as if Machine.spec.failureDomain named it.
 const AssignedFailureDomainAnnotation = "infrastructure.cluster.x-k8s.io/assigned-failure-domain"
 
-// DistributionKeyLabel on a Machine, on its infrastructure machine and on its Node names the logical failure domain that it is in.
+// DistributionKeyLabel on a Machine, its infrastructure machine and its Node names the logical failure domain of the machine.
 const DistributionKeyLabel = "infrastructure.cluster.x-k8s.io/distribution-key"
 
-// DistributionClassLabel on a Machine, set in the template of its MachineDeployment, names the class that its logical failure
-// domains are of. MachineDeployments of one class are spread together.
+// DistributionClassLabel on a Machine, set in the template of its MachineDeployment, names the class of its logical failure
+// domains. MachineDeployments of one class are spread together.
 const DistributionClassLabel = "infrastructure.cluster.x-k8s.io/distribution-class"
 
-// CurrentMoveAnnotation on an infrastructure cluster holds the move of a control-plane machine that is under way. It is written
-// before anything else of the move, and taken off last.
+// CurrentMoveAnnotation on an infrastructure cluster records the move of a control-plane machine in progress. It is written first
+// and removed last.
 const CurrentMoveAnnotation = "infrastructure.cluster.x-k8s.io/current-move"
 
-// MarkedForMoveAnnotation on a Machine says that Faultline has set cluster.x-k8s.io/delete-machine on it, and takes it off again.
+// MarkedForMoveAnnotation on a Machine records that Faultline has set cluster.x-k8s.io/delete-machine on it. Faultline only
+// removes a mark of its own.
 const MarkedForMoveAnnotation = "infrastructure.cluster.x-k8s.io/marked-for-move"
 
-// ScaledByAnnotation on a MachineDeployment names the program, or the people, that scale it and choose the machines which go. Faultline then marks
-// none of its machines with cluster.x-k8s.io/delete-machine, and moves none to level it. The cluster autoscaler and Karpenter are known without it.
+// ScaledByAnnotation on a MachineDeployment names the program, or the people, that scale it and choose the machines to delete.
+// Faultline then marks none of its machines with cluster.x-k8s.io/delete-machine, and moves none to rebalance it. The cluster
+// autoscaler and Karpenter are detected without it.
 const ScaledByAnnotation = "infrastructure.cluster.x-k8s.io/scaled-by"
 
-// QuorumHookAnnotation on a control-plane Machine holds its deletion, when its Node is drained, until enough other members of the control
-// plane are healthy. Its value says why a Machine that is being deleted waits. To remove it lets the Machine go.
+// QuorumHookAnnotation on a control-plane Machine holds its deletion, after its Node is drained, until enough other members of
+// the control plane are healthy. Its value states why a Machine that is being deleted waits. Remove it to release the Machine.
 const QuorumHookAnnotation = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/faultline-quorum"
 
-// LabelsFromMachineAnnotation on a Node lists the labels, with their values, that the Node has because of its machine. They are
-// corrected when the machine's place or labels change, as long as nobody else has given them another value.
+// LabelsFromMachineAnnotation on a Node lists the labels, with their values, that the Node has from its machine. They are updated
+// when the machine's failure domain or labels change, unless another client has changed their value.
 const LabelsFromMachineAnnotation = "infrastructure.cluster.x-k8s.io/labels-from-machine"
 
-// FailureDomainAnnotation on a Node names the failure domain that its machine is in as the infrastructure reports it, by the name
-// that Machine.spec.failureDomain carries. The label topology.kubernetes.io/zone may have another name for it.
+// FailureDomainAnnotation on a Node names the failure domain of its machine as reported by the infrastructure, with the name used
+// in Machine.spec.failureDomain. The label topology.kubernetes.io/zone may use another name for it.
 const FailureDomainAnnotation = "infrastructure.cluster.x-k8s.io/failure-domain"
 
-// AllowedNamespacesAnnotation on an object names the namespaces from which it may be used, separated by commas; "*" stands for all.
+// AllowedNamespacesAnnotation on an object lists the namespaces from which it may be used, separated by commas; "*" allows all.
 const AllowedNamespacesAnnotation = "infrastructure.cluster.x-k8s.io/allowed-namespaces"
 
-// Attributes of a published failure domain that Nodes get as labels.
+// Attributes of a published failure domain that become labels of Nodes.
 const (
-	// RegionAttribute is the value of the label topology.kubernetes.io/region of its Nodes.
+	// RegionAttribute is the attribute with the value of the Node label topology.kubernetes.io/region.
 	RegionAttribute = "region"
-	// ZoneAttribute is the value of the label topology.kubernetes.io/zone of its Nodes; without it they have the domain's name.
+	// ZoneAttribute is the attribute with the value of the Node label topology.kubernetes.io/zone. Without it the label has the
+	// name of the domain.
 	ZoneAttribute = "zone"
 )

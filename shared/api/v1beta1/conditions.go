@@ -3,159 +3,162 @@
 
 package v1beta1
 
-// FailureDomainsReadyCondition is True on the infrastructure cluster while every
-// failure domain that the user has not withdrawn is Active and healthy.
+// FailureDomainsReadyCondition is True on the infrastructure cluster while every failure domain that the user has not withdrawn
+// is Active and healthy.
 const FailureDomainsReadyCondition = "FailureDomainsReady"
 
-// Reasons of FailureDomainsReadyCondition and of single domains. Where a domain
-// is not Active for its health, its reason is the provider's own, such as
-// DatastoreNotFound; the first four below stand in when the provider has none.
+// Reasons of FailureDomainsReadyCondition and of single domains. If a domain is not Active because of its health, its reason is
+// the provider's own, such as DatastoreNotFound; the first four below are used if the provider gives none.
 const (
-	// ReasonUnhealthy: the domain is unhealthy.
+	// ReasonUnhealthy surfaces when the domain is unhealthy.
 	ReasonUnhealthy = "Unhealthy"
-	// ReasonNotYetHealthy: the domain is new and has never been seen healthy.
+	// ReasonNotYetHealthy surfaces when the domain is new and has never been seen healthy.
 	ReasonNotYetHealthy = "NotYetHealthy"
-	// ReasonLookupFailed: the domain could not be looked up; what was known
-	// before is kept.
+	// ReasonLookupFailed surfaces when the domain could not be looked up; its last known state is kept.
 	ReasonLookupFailed = "LookupFailed"
-	// ReasonHoldPeriod: the domain is healthy again, but not yet for the hold period.
+	// ReasonHoldPeriod surfaces when the domain is healthy again, but not yet for the hold period.
 	ReasonHoldPeriod = "HoldPeriod"
 
-	// ReasonCordonRequested: the user wants the domain Cordoned.
+	// ReasonCordonRequested surfaces when the user wants the domain Cordoned.
 	ReasonCordonRequested = "CordonRequested"
-	// ReasonEvictionRequested: the user wants the domain Evicting.
+	// ReasonEvictionRequested surfaces when the user wants the domain Evicting.
 	ReasonEvictionRequested = "EvictionRequested"
 
-	// ReasonDomainDeleting: the domain is being deleted.
+	// ReasonDomainDeleting surfaces when the domain is being deleted.
 	ReasonDomainDeleting = "DomainDeleting"
-	// ReasonDomainRemoved: the domain is none of the cluster's any more, but it was
-	// among the last that took control-plane machines.
+	// ReasonDomainRemoved surfaces when the domain was removed from the cluster, but was among the last that took control-plane
+	// machines.
 	ReasonDomainRemoved = "DomainRemoved"
 
-	// ReasonTooManyDomainsUnhealthy: more than half of the domains turned
-	// unhealthy at once. That is more likely a fault of the view than of the
-	// domains, so no domain is cordoned for its health. One that is repaired becomes Active all the same.
+	// ReasonTooManyDomainsUnhealthy surfaces when more than half of the domains turned unhealthy at once. The observation is then
+	// more likely at fault than the domains, so no domain is cordoned for its health. A repaired domain still becomes Active.
 	ReasonTooManyDomainsUnhealthy = "TooManyDomainsUnhealthy"
-	// ReasonLastControlPlaneDomain: the domain should not take control-plane
-	// machines, but stays published as one that does, because no other can.
+	// ReasonLastControlPlaneDomain surfaces when the domain should not take control-plane machines, but stays published for them
+	// because no other domain can take them.
 	ReasonLastControlPlaneDomain = "LastControlPlaneDomain"
-	// ReasonNoControlPlaneDomain: no domain takes control-plane machines yet.
+	// ReasonNoControlPlaneDomain surfaces when no domain takes control-plane machines yet.
 	ReasonNoControlPlaneDomain = "NoControlPlaneDomain"
 
-	// ReasonDomainsNotActive: some domains are not Active for their health.
+	// ReasonDomainsNotActive surfaces when some domains are not Active because of their health.
 	ReasonDomainsNotActive = "DomainsNotActive"
-	// ReasonAllActive: every domain that the user has not withdrawn is Active.
+	// ReasonAllActive surfaces when every domain that the user has not withdrawn is Active.
 	ReasonAllActive = "AllActive"
-	// ReasonNoFailureDomains: the cluster has no failure domains.
+	// ReasonNoFailureDomains surfaces when the cluster has no failure domains.
 	ReasonNoFailureDomains = "NoFailureDomains"
-	// ReasonTooManyFailureDomains: the cluster has more failure domains than can be
-	// published. What was published before stays.
+	// ReasonTooManyFailureDomains surfaces when the cluster has more failure domains than can be published. The previously
+	// published domains are kept.
 	ReasonTooManyFailureDomains = "TooManyFailureDomains"
 )
 
-// ReasonFailureDomainNotReady is why a machine waits whose failure domain is Cordoned or Evicting.
+// ReasonFailureDomainNotReady surfaces on a machine that waits because its failure domain is Cordoned or Evicting.
 const ReasonFailureDomainNotReady = "FailureDomainNotReady"
 
-// ReasonFailureDomainNotNamed is why a control-plane machine waits that names no
-// failure domain although its cluster has some for control planes.
+// ReasonFailureDomainNotNamed surfaces on a control-plane machine that waits because it names no failure domain although its
+// cluster has failure domains for control planes.
 const ReasonFailureDomainNotNamed = "FailureDomainNotNamed"
 
-// ReasonFailureDomainNotAssigned is why a worker waits that names no failure domain and has not been assigned one yet.
+// ReasonFailureDomainNotAssigned surfaces on a worker that waits because it names no failure domain and has not been assigned one
+// yet.
 const ReasonFailureDomainNotAssigned = "FailureDomainNotAssigned"
 
-// ControlPlaneBalancedCondition is True on the infrastructure cluster while its control-plane machines are spread over the failure
-// domains as they should be.
+// ControlPlaneBalancedCondition is True on the infrastructure cluster while its control-plane machines are spread over the
+// failure domains as they should be.
 const ControlPlaneBalancedCondition = "ControlPlaneBalanced"
 
-// Reasons of ControlPlaneBalancedCondition. Several can be against a move: the condition has the first, its message all.
+// Reasons of ControlPlaneBalancedCondition. Several reasons can block a move: the condition has the first, its message lists all.
 const (
-	// ReasonBalanced: nothing is to be moved.
+	// ReasonBalanced surfaces when no machine should be moved.
 	ReasonBalanced = "Balanced"
-	// ReasonNotBalanced: machines should be moved, and nobody has asked Faultline to do it.
+	// ReasonNotBalanced surfaces when machines should be moved, and spec.distribution does not let Faultline move them.
 	ReasonNotBalanced = "NotBalanced"
-	// ReasonMoving: a machine is being moved.
+	// ReasonMoving surfaces when a machine is being moved.
 	ReasonMoving = "Moving"
-	// ReasonAbortingMove: a move is being taken back.
+	// ReasonAbortingMove surfaces when a move is being reverted.
 	ReasonAbortingMove = "AbortingMove"
-	// ReasonMoveRecordInvalid: the record of a move on the infrastructure cluster cannot be read.
+	// ReasonMoveRecordInvalid surfaces when the record of a move on the infrastructure cluster cannot be parsed.
 	ReasonMoveRecordInvalid = "MoveRecordInvalid"
-	// ReasonRemediationLeftOver: the control plane replaces no unhealthy machine, as it still has the annotation of a remediation that has ended.
-	// It is no reason of the condition: the message has it, whatever the reason is.
+	// ReasonRemediationLeftOver surfaces when the control plane replaces no unhealthy machine, because it still has the
+	// annotation of a finished remediation. It is never the reason of the condition: the message contains it, whatever the reason
+	// is.
 	ReasonRemediationLeftOver = "RemediationLeftOver"
-	// ReasonNoControlPlaneMachines: there are no control-plane machines.
+	// ReasonNoControlPlaneMachines surfaces when there are no control-plane machines.
 	ReasonNoControlPlaneMachines = "NoControlPlaneMachines"
 
-	// ReasonNoRoom: machines should be moved, and the failure domains have no room for them.
+	// ReasonNoRoom surfaces when machines should be moved, but the failure domains have no capacity for them.
 	ReasonNoRoom = "NoRoom"
-	// ReasonNoActiveFailureDomain: no failure domain for control planes is Active.
+	// ReasonNoActiveFailureDomain surfaces when no failure domain for control planes is Active.
 	ReasonNoActiveFailureDomain = "NoActiveFailureDomain"
-	// ReasonRolledOut: the machines have been replaced once since the failure domains changed, or are about to be.
+	// ReasonRolledOut surfaces when the machines have been replaced once since the failure domains changed, or are about to be.
 	ReasonRolledOut = "RolledOut"
 
-	// ReasonClusterPaused: the Cluster, or its infrastructure cluster, is paused.
+	// ReasonClusterPaused surfaces when the Cluster, or its infrastructure cluster, is paused.
 	ReasonClusterPaused = "ClusterPaused"
-	// ReasonClusterDeleting: the Cluster, or its infrastructure cluster, is being deleted.
+	// ReasonClusterDeleting surfaces when the Cluster, or its infrastructure cluster, is being deleted.
 	ReasonClusterDeleting = "ClusterDeleting"
-	// ReasonControlPlaneNotSupported: the control plane is none that can be asked to replace one machine.
+	// ReasonControlPlaneNotSupported surfaces when the control plane is of a kind that cannot replace a single machine on
+	// request.
 	ReasonControlPlaneNotSupported = "ControlPlaneNotSupported"
-	// ReasonControlPlaneVersionNotTested: the version of the control plane's provider is none with which single machines are known to be
-	// replaced as they should, or is not known.
+	// ReasonControlPlaneVersionNotTested surfaces when the version of the control plane provider is unknown, or has not been
+	// tested to replace single machines correctly.
 	ReasonControlPlaneVersionNotTested = "ControlPlaneVersionNotTested"
-	// ReasonControlPlaneDeleting: the control plane is being deleted.
+	// ReasonControlPlaneDeleting surfaces when the control plane is being deleted.
 	ReasonControlPlaneDeleting = "ControlPlaneDeleting"
-	// ReasonControlPlanePaused: the control plane is paused.
+	// ReasonControlPlanePaused surfaces when the control plane is paused.
 	ReasonControlPlanePaused = "ControlPlanePaused"
-	// ReasonEvenReplicas: the control plane is to have an even number of machines.
+	// ReasonEvenReplicas surfaces when the control plane has an even number of desired replicas.
 	ReasonEvenReplicas = "EvenReplicas"
-	// ReasonNoSurge: the control plane would delete a machine before it creates its replacement.
+	// ReasonNoSurge surfaces when the control plane would delete a machine before it creates its replacement.
 	ReasonNoSurge = "NoSurge"
-	// ReasonControlPlaneNotObserved: what the control plane reports is not about its current spec.
+	// ReasonControlPlaneNotObserved surfaces when the status of the control plane does not reflect its current spec.
 	ReasonControlPlaneNotObserved = "ControlPlaneNotObserved"
-	// ReasonControlPlaneRollingOut: machines are being replaced for other reasons.
+	// ReasonControlPlaneRollingOut surfaces when machines are being replaced for other reasons.
 	ReasonControlPlaneRollingOut = "ControlPlaneRollingOut"
-	// ReasonControlPlaneScaling: there are not as many machines as there are to be.
+	// ReasonControlPlaneScaling surfaces when the number of machines differs from the desired replicas.
 	ReasonControlPlaneScaling = "ControlPlaneScaling"
-	// ReasonMachineDeleting: a machine is being deleted.
+	// ReasonMachineDeleting surfaces when a machine is being deleted.
 	ReasonMachineDeleting = "MachineDeleting"
-	// ReasonControlPlaneRemediating: an unhealthy machine is being replaced, or is about to be.
+	// ReasonControlPlaneRemediating surfaces when an unhealthy machine is being replaced, or is about to be.
 	ReasonControlPlaneRemediating = "ControlPlaneRemediating"
-	// ReasonMachineNotReady: a machine is not Ready, or has no Node.
+	// ReasonMachineNotReady surfaces when a machine is not Ready, or has no Node.
 	ReasonMachineNotReady = "MachineNotReady"
-	// ReasonControlPlaneUnhealthy: etcd or the components of the control plane are not known to be healthy.
+	// ReasonControlPlaneUnhealthy surfaces when etcd or the components of the control plane are not known to be healthy.
 	ReasonControlPlaneUnhealthy = "ControlPlaneUnhealthy"
-	// ReasonMachineMarked: somebody has marked a machine as the one to be deleted first.
+	// ReasonMachineMarked surfaces when the user or another controller has marked a machine as the one to be deleted first.
 	ReasonMachineMarked = "MachineMarked"
-	// ReasonInfrastructureMachineUnexpected: an infrastructure machine is another provider's, or not known to be cloned from the
-	// control plane's template.
+	// ReasonInfrastructureMachineUnexpected surfaces when an infrastructure machine belongs to another provider, or is not known
+	// to be cloned from the control plane's template.
 	ReasonInfrastructureMachineUnexpected = "InfrastructureMachineUnexpected"
-	// ReasonFailureDomainIntentInvalid: spec.distribution.failureDomains names what is no domain, or contradicts itself.
+	// ReasonFailureDomainIntentInvalid surfaces when spec.distribution.failureDomains names a domain that does not exist, or has
+	// conflicting entries.
 	ReasonFailureDomainIntentInvalid = "FailureDomainIntentInvalid"
-	// ReasonStabilizing: the failure domains have changed not long ago.
+	// ReasonStabilizing surfaces when the failure domains have changed within the stabilization window.
 	ReasonStabilizing = "Stabilizing"
-	// ReasonTargetNotAvailable: the replacement would go where it cannot be, or where nothing is gained.
+	// ReasonTargetNotAvailable surfaces when the control plane would create the replacement in a domain where it cannot run, or
+	// where the move gains nothing.
 	ReasonTargetNotAvailable = "TargetNotAvailable"
-	// ReasonControlPlaneDoesNotMove: the control plane was asked to replace a machine and did not react.
+	// ReasonControlPlaneDoesNotMove surfaces when the control plane did not react to the request to replace a machine.
 	ReasonControlPlaneDoesNotMove = "ControlPlaneDoesNotMove"
-	// ReasonAnnotationsRemoved: a policy or webhook of the API server, or somebody else, removes the annotations that a move writes.
+	// ReasonAnnotationsRemoved surfaces when an admission policy or webhook, or another writer, removes the annotations that a
+	// move writes.
 	ReasonAnnotationsRemoved = "AnnotationsRemoved"
 )
 
-// MetadataKeptCondition is False, with ReasonAnnotationsRemoved, on an object while somebody removes or changes annotations, labels or finalizers that its
-// controller writes. It is not there while they are kept.
+// MetadataKeptCondition is False, with ReasonAnnotationsRemoved, on an object while another writer removes or changes
+// annotations, labels or finalizers that its controller writes. It is absent while they are kept.
 const MetadataKeptCondition = "MetadataKept"
 
-// QuorumProtectedCondition is on the infrastructure cluster while spec.distribution.controlPlane.protectQuorum is true and there are
-// control-plane machines. It is True while each of them is held when its deletion would risk the quorum.
+// QuorumProtectedCondition is set on the infrastructure cluster while spec.distribution.controlPlane.protectQuorum is true and
+// there are control-plane machines. It is True while each of them is held when its deletion would risk the quorum.
 const QuorumProtectedCondition = "QuorumProtected"
 
 // Reasons of QuorumProtectedCondition.
 const (
-	// ReasonQuorumProtected: Faultline's hook sees to it.
+	// ReasonQuorumProtected surfaces when Faultline's hook protects the quorum.
 	ReasonQuorumProtected = "QuorumProtected"
-	// ReasonProtectedByControlPlane: the control plane has a hook of its own, and protectQuorum has no effect.
+	// ReasonProtectedByControlPlane surfaces when the control plane has a hook of its own, so protectQuorum has no effect.
 	ReasonProtectedByControlPlane = "ProtectedByControlPlane"
-	// ReasonQuorumNotProtected: some machines, or all, do not get Faultline's hook. It is ReasonAnnotationsRemoved where they get it and somebody
-	// removes it.
+	// ReasonQuorumNotProtected surfaces when some or all machines do not get Faultline's hook. If they get it and another writer
+	// removes it, the reason is ReasonAnnotationsRemoved.
 	ReasonQuorumNotProtected = "QuorumNotProtected"
 )
 
@@ -163,21 +166,22 @@ const (
 // failure domain are spread as they should be.
 const WorkersBalancedCondition = "WorkersBalanced"
 
-// ReasonWorkersWaiting is the reason of WorkersBalancedCondition while machines wait for a failure domain, because none may receive
-// them. Its other reasons are ReasonNoFailureDomains, ReasonMoving, ReasonNotBalanced, ReasonBalanced and ReasonAnnotationsRemoved.
+// ReasonWorkersWaiting surfaces in WorkersBalancedCondition when machines wait for a failure domain because none may receive
+// them. The condition's other reasons are ReasonNoFailureDomains, ReasonMoving, ReasonNotBalanced, ReasonBalanced and
+// ReasonAnnotationsRemoved.
 const ReasonWorkersWaiting = "WorkersWaiting"
 
-// MachinesInPlaceCondition is True on the infrastructure cluster while every machine is in the failure domain that its Machine names,
-// as far as the infrastructure has reported where it is.
+// MachinesInPlaceCondition is True on the infrastructure cluster while every machine is in its requested failure domain, as far
+// as the infrastructure has reported its placement.
 const MachinesInPlaceCondition = "MachinesInPlace"
 
 // Reasons of MachinesInPlaceCondition.
 const (
-	// ReasonMachinesInPlace: no machine is elsewhere.
+	// ReasonMachinesInPlace surfaces when no machine is in another failure domain than requested.
 	ReasonMachinesInPlace = "MachinesInPlace"
-	// ReasonMachinesElsewhere: some machines are elsewhere than they were asked to be.
+	// ReasonMachinesElsewhere surfaces when some machines are in another failure domain than requested.
 	ReasonMachinesElsewhere = "MachinesElsewhere"
 )
 
-// MaxFailureDomains is how many failure domains a cluster can have.
+// MaxFailureDomains is the maximum number of failure domains of a cluster.
 const MaxFailureDomains = 100
