@@ -26,8 +26,8 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reconciler sees to the hooks of the control-plane Machines of a provider's Clusters. It decides from caches; what is to be done it
-// decides again from Live before it writes, with the versions that it has read there.
+// Reconciler manages the hooks of the control-plane Machines of a provider's Clusters. It decides from caches. Before it writes,
+// it decides again from Live, and writes with the resourceVersions read there.
 type Reconciler struct {
 	Client   client.Client
 	Live     client.Reader
@@ -35,22 +35,22 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 
 	filter watch.Filter
-	// hooks writes them.
+	// hooks writes the hook annotations.
 	hooks                    patch.Repeats
 	clusterKind, machineKind schema.GroupKind
-	// cached is what caches show.
+	// cached reads from caches.
 	cached source
-	// follow begins to watch control planes of a kind.
+	// follow starts to watch control planes of a kind.
 	follow func(ctx context.Context, namespace string, object *unstructured.Unstructured) error
 }
 
-// passes is more than there are from a Machine being deleted to its going when nobody interferes.
+// passes is more than the number of writes between the deletion of a Machine and its removal without interference.
 const passes = 5
 
-// errUndone is why there is no end of writes.
+// errUndone is returned if there is no end of writes.
 var errUndone = errors.New("what was written is changed by others each time")
 
-// Reconcile looks at the control plane of one Cluster.
+// Reconcile reconciles the control plane of one Cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	o, err := r.observe(ctx, r.cached, req.NamespacedName)
 	if o == nil {
@@ -67,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return reconcile.Outcome(ctrl.Result{RequeueAfter: wait}, err, r.report(ctx, o))
 }
 
-// undone is what somebody does to hooks, and how long that is told at most.
+// undone returns the message about hooks that another writer removes, and how long it is reported at most.
 func (r *Reconciler) undone(o *observed, err error) (string, time.Duration) {
 	for i := range o.machines { // always the same one first
 		if undone := r.hooks.Undone(r.Client, &o.machines[i]); undone != nil {
@@ -80,7 +80,7 @@ func (r *Reconciler) undone(o *observed, err error) (string, time.Duration) {
 	return "", 0
 }
 
-// advance reads everything as it is now, decides, and writes, until there is nothing to be written.
+// advance reads the live state, decides, and writes, until nothing is left to write.
 func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) error {
 	for range passes {
 		o, err := r.observe(ctx, source{r.Live, r.Live}, key)
@@ -98,7 +98,7 @@ func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) error {
 	return fmt.Errorf("seeing to the quorum hooks of Cluster %s: %w", key.Name, errUndone)
 }
 
-// writeAll goes on with the other machines when somebody undoes the hook of one.
+// writeAll continues with the other machines if another writer removes the hook of one.
 func (r *Reconciler) writeAll(ctx context.Context, o *observed, verdicts map[int]Verdict) error {
 	var undone error
 	for _, i := range slices.Sorted(maps.Keys(verdicts)) {
@@ -116,7 +116,7 @@ func (r *Reconciler) writeAll(ctx context.Context, o *observed, verdicts map[int
 	return undone
 }
 
-// toWrite are the verdicts that change something, by the index of their machine.
+// toWrite returns the verdicts that require a write, by the index of their machine.
 func (o *observed) toWrite() map[int]Verdict {
 	verdicts := map[int]Verdict{}
 	for i, verdict := range Decide(o.Snapshot) {
@@ -127,7 +127,7 @@ func (o *observed) toWrite() map[int]Verdict {
 	return verdicts
 }
 
-// write does what a verdict says. It carries the version that the Machine was read at: whoever was faster makes it fail.
+// write performs a verdict with the resourceVersion at which the Machine was read, so a concurrent write results in a conflict.
 func (r *Reconciler) write(ctx context.Context, machine *clusterv1.Machine, verdict Verdict) error {
 	before := machine.DeepCopy()
 	switch verdict.Action {
@@ -146,7 +146,7 @@ func (r *Reconciler) write(ctx context.Context, machine *clusterv1.Machine, verd
 	return nil
 }
 
-// tell tells of a machine that waits, and of one that was let go.
+// tell records an event for a machine that waits, and for one that was released.
 func (r *Reconciler) tell(machine *clusterv1.Machine, verdict Verdict) {
 	switch {
 	case verdict.Action == Hold && verdict.Why != "":

@@ -56,18 +56,18 @@ func TestOfMachinesThatAreDeletedTogetherOneGoesAtATime(t *testing.T) {
 func TestMachinesOfAKubeadmControlPlaneNeverGetTheHook(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
-	// One that is there already is taken off: KubeadmControlPlane would wait for it.
+	// An existing hook is removed, because KubeadmControlPlane would wait for it.
 	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m0")}, testworld.Whole, func(m *clusterv1.Machine) {
 		m.Annotations = map[string]string{faultlinev1.QuorumHookAnnotation: ""}
 	})
 	w.start()
-	w.hooked() // so the manager has looked
+	w.hooked() // so the manager has reconciled
 	w.delete("m0")
 	w.setCondition("m1", clusterv1.MachineNodeReadyCondition, metav1.ConditionFalse, "NotReady")
 	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m2")}, testworld.Whole, func(m *clusterv1.Machine) {
 		m.Annotations = map[string]string{faultlinev1.QuorumHookAnnotation: ""}
 	})
-	w.hooked() // and again, after all that
+	w.hooked() // and again, after all changes
 }
 
 func TestAMachineWithAHookOfSomebodyElseHasNoneOfOurs(t *testing.T) {
@@ -81,7 +81,7 @@ func TestAMachineWithAHookOfSomebodyElseHasNoneOfOurs(t *testing.T) {
 	w.hooked("m0", "m2")
 }
 
-// forbidden may not list control planes.
+// forbidden is a reader that may not list control planes.
 type forbidden struct{ client.Reader }
 
 func (f forbidden) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
@@ -91,7 +91,7 @@ func (f forbidden) List(ctx context.Context, list client.ObjectList, opts ...cli
 	return f.Reader.List(ctx, list, opts...)
 }
 
-// stripping is an API server with a mutating policy that removes hooks from what is written.
+// stripping is a client of an API server with a mutating policy that removes hooks from writes.
 type stripping struct{ client.Client }
 
 func (s stripping) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -107,7 +107,7 @@ func (s stripping) Patch(ctx context.Context, o client.Object, p client.Patch, o
 	return s.Client.Patch(ctx, machine, client.MergeFrom(before))
 }
 
-// That protectQuorum does nothing is told on the infrastructure cluster, not only in the manager's log.
+// If protectQuorum has no effect, the infrastructure cluster reports it, not only the manager's log.
 func TestWhereProtectQuorumHasNoEffectTheInfrastructureClusterSaysSo(t *testing.T) {
 	t.Parallel()
 	kubeadm := controlplanev1.GroupVersion.WithKind("KubeadmControlPlane")
@@ -179,7 +179,7 @@ func TestAMachineThatNeverBecameAMemberIsNotHeld(t *testing.T) {
 	w.hooked("m0", "m1", "m2")
 }
 
-// heldForEver is a control plane of which no machine may go.
+// heldForEver returns a control plane of which no machine may be released.
 func heldForEver(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, 3, external)
@@ -222,7 +222,7 @@ func TestWhenTheOptionIsSwitchedOffNoMachineKeepsTheHook(t *testing.T) {
 	w.setWanted(false)
 	w.hooked()
 	w.setWanted(true)
-	w.hooked("m1", "m2") // not the one that is being deleted: it would be too late
+	w.hooked("m1", "m2") // not the machine that is being deleted: it would be too late
 }
 
 func TestAManagerThatIsRestartedGoesOnWithTheMachineThatWaits(t *testing.T) {
@@ -247,7 +247,7 @@ func TestAPausedClusterKeepsItsHooksAsTheyAre(t *testing.T) {
 	w := heldForEver(t)
 	w.stop()
 	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, testworld.Whole, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
-	w.start() // its cache has the pause before it looks at anything
+	w.start() // its cache needs the pause before it reads anything
 	w.setWanted(false)
 	w.Consistently(func() bool { _, has := w.hook("m0"); return has }, "300ms").Should(BeTrue())
 	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, testworld.Whole, func(c *clusterv1.Cluster) { c.Spec.Paused = nil })
@@ -263,13 +263,13 @@ func TestNothingIsWrittenInSteadyState(t *testing.T) {
 	w.stop()
 	w.start()
 	w.newMachine("new")
-	w.hooked("m0", "m1", "m2", "new") // so the manager has looked at all of them
+	w.hooked("m0", "m1", "m2", "new") // so the manager has reconciled all of them
 	w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 	w.Expect(machine.ResourceVersion).To(Equal(version))
 }
 
 func TestAPolicyThatRemovesHooksCostsFewRequestsIsToldOnceAndNotAnyMoreWhenItIsGone(t *testing.T) {
-	// Not beside other tests, whose objects wake its controller.
+	// This test must not run in parallel: objects of other tests trigger the controller.
 	w := newWorld(t, 3, external)
 	user := testworld.User{T: t, G: w.WithT, Client: w.client}
 	m0, infra := &clusterv1.Machine{ObjectMeta: w.meta("m0")}, &providertest.Cluster{ObjectMeta: w.meta("infra")}
@@ -287,7 +287,7 @@ func TestAPolicyThatRemovesHooksCostsFewRequestsIsToldOnceAndNotAnyMoreWhenItIsG
 }
 
 func TestHooksWhoseWritesLoseAreWrittenLessAndLessOften(t *testing.T) {
-	// Not beside other tests, whose objects wake its controller.
+	// This test must not run in parallel: objects of other tests trigger the controller.
 	w := newWorld(t, 1, external)
 	user := testworld.User{T: t, G: w.WithT, Client: w.client}
 	m0 := &clusterv1.Machine{ObjectMeta: w.meta("m0")}

@@ -12,28 +12,28 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Action is what is done with the hook of a machine.
+// Action is a change of a machine's hook.
 type Action string
 
 const (
-	// Leave the hook as it is, on or off.
+	// Leave does not change the hook, whether or not it is set.
 	Leave Action = "Leave"
-	// Protect puts the hook on.
+	// Protect adds the hook.
 	Protect Action = "Protect"
-	// Hold keeps the hook on and has it say why.
+	// Hold keeps the hook and updates the reason in its value.
 	Hold Action = "Hold"
-	// LetGo takes the hook off.
+	// LetGo removes the hook.
 	LetGo Action = "LetGo"
 )
 
-// Verdict is what is done with the hook of one machine, and why.
+// Verdict is the action for the hook of one machine, and the reason.
 type Verdict struct {
 	Machine string
 	Action  Action
 	Why     string
 }
 
-// Decide returns a verdict for each machine, in their order.
+// Decide returns a verdict for each machine, in the order of the snapshot.
 func Decide(s Snapshot) []Verdict {
 	verdicts := make([]Verdict, len(s.Machines))
 	var turn []*Machine
@@ -61,7 +61,8 @@ func Decide(s Snapshot) []Verdict {
 	return verdicts
 }
 
-// alone is the verdict that does not depend on the other machines. It is to hold each one whose turn is to be found out.
+// alone returns the verdict that does not depend on the other machines. It is Hold for each machine whose turn must still be
+// determined.
 func (s *Snapshot) alone(m *Machine) Verdict {
 	if _, why := s.exempt(m); why != "" {
 		if m.Hooked {
@@ -81,17 +82,17 @@ func (s *Snapshot) alone(m *Machine) Verdict {
 // exemption is a reason for which a machine is never held.
 type exemption struct {
 	name string
-	// why returns the reason in words, "" when it does not apply.
+	// why returns the reason as a message, "" if it does not apply.
 	why func(*Snapshot, *Machine) string
 }
 
-// The exemptions that a machine has of its own, whatever its control plane is.
+// Exemptions that depend on the machine only, whatever its control plane is.
 const (
 	notOfControlPlane = "NotOfControlPlane"
 	othersHook        = "OthersHook"
 )
 
-// exempt returns the first exemption of a machine, and the reason in words.
+// exempt returns the first exemption of a machine and its message.
 func (s *Snapshot) exempt(m *Machine) (name, why string) {
 	for _, e := range exemptions() {
 		if why := e.why(s, m); why != "" {
@@ -101,7 +102,7 @@ func (s *Snapshot) exempt(m *Machine) (name, why string) {
 	return "", ""
 }
 
-// exemptions are all of them.
+// exemptions lists all exemptions.
 func exemptions() []exemption {
 	return []exemption{
 		{"NotWanted", func(s *Snapshot, _ *Machine) string {
@@ -141,7 +142,7 @@ func when(applies bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// next is the first machine that may go, nil while none may.
+// next returns the first machine that may be released; nil if none may be.
 func (s *Snapshot) next(turn []*Machine) *Machine {
 	if s.left() != nil {
 		return nil
@@ -154,7 +155,7 @@ func (s *Snapshot) next(turn []*Machine) *Machine {
 	return nil
 }
 
-// left is a member that was let go, or that nobody has held, and that is still there.
+// left returns a member that was released or never held, and that still exists.
 func (s *Snapshot) left() *Machine {
 	for i := range s.Machines {
 		if s.Machines[i].leaving() {
@@ -164,7 +165,7 @@ func (s *Snapshot) left() *Machine {
 	return nil
 }
 
-// why is why a machine waits, "" while its deletion has not come to us and nobody else goes.
+// why returns why a machine waits; "" while its deletion has not reached the hook and no other machine is leaving.
 func (s *Snapshot) why(m, next *Machine) string {
 	switch left := s.left(); {
 	case m == next:
@@ -179,7 +180,7 @@ func (s *Snapshot) why(m, next *Machine) string {
 	return s.short(m)
 }
 
-// short says that too few votes would be left without a machine, "" when there are enough.
+// short returns a message if too few votes would be left without the machine; "" if there are enough.
 func (s *Snapshot) short(m *Machine) string {
 	votes, size := 0, s.size()
 	var unfit []string

@@ -18,7 +18,7 @@ const owner = "ExternalControlPlane.controlplane.cluster.x-k8s.io one"
 
 var deletedAt = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 
-// plane is a control plane of so many machines m0, m1, ... that all have our hook and a vote.
+// plane returns a control plane with the given number of machines m0, m1, ..., which all have Faultline's hook and a vote.
 func plane(machines int, change ...func(*Snapshot)) Snapshot {
 	s := Snapshot{Wanted: true, Cluster: Cluster{Name: "one"}, ControlPlane: ControlPlane{Name: owner, Replicas: ptr.To(machines)}}
 	for i := range machines {
@@ -30,7 +30,7 @@ func plane(machines int, change ...func(*Snapshot)) Snapshot {
 	return s
 }
 
-// deleted has machines be deleted, in this order, and Cluster API wait for hooks.
+// deleted sets that the machines are being deleted, in this order, and that Cluster API waits for hooks.
 func deleted(which ...int) func(*Snapshot) {
 	return func(s *Snapshot) {
 		for order, i := range which {
@@ -49,7 +49,7 @@ func gone(i int) func(*Snapshot) {
 	return func(s *Snapshot) { s.Machines = slices.Delete(s.Machines, i, i+1) }
 }
 
-// etcd is what the control plane reports of the members on the first machines.
+// etcd sets the state of the etcd members on the first machines.
 func etcd(states ...Etcd) func(*Snapshot) {
 	return func(s *Snapshot) {
 		for i, state := range states {
@@ -63,7 +63,7 @@ func joining(s *Snapshot) {
 	s.Machines = append(s.Machines, Machine{Name: "new", Owner: owner, Hooked: true, HasNode: true})
 }
 
-// settle carries out what is decided until there is nothing more to write, and returns the machines that were let go, in order.
+// settle applies verdicts until nothing is left to write, and returns the released machines in order.
 func settle(s *Snapshot) []string {
 	var free []string
 	for {
@@ -149,7 +149,7 @@ func TestAMachineGoesWhenAndOnlyWhenEnoughOthersAreHealthy(t *testing.T) {
 	}
 }
 
-// Each exemption is what lets the machine go: without it the same machine is held.
+// Each exemption releases the machine: without it the same machine is held.
 func TestMachinesAreLetGoForEachExemptionAndNoneOfThemGetsAHook(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*Snapshot){

@@ -28,22 +28,23 @@ import (
 
 const kubeadm = "KubeadmControlPlane"
 
-// observed is a snapshot with the Machines that it was taken of, to be written with the versions that they were read at.
+// observed is a snapshot with the Machines from which it was taken, so that they can be written with the resourceVersions at
+// which they were read.
 type observed struct {
 	Snapshot
 	infra    provider.Cluster
 	machines []clusterv1.Machine
 }
 
-// source reads everything of one kind of view: what a cache shows, or what the API server has now.
+// source reads either from caches or from the API server.
 type source struct {
 	client.Reader
-	// controlPlanes reads control planes, of whatever kind.
+	// controlPlanes reads control planes of any kind.
 	controlPlanes client.Reader
 }
 
-// observe takes a snapshot. It returns nil for a Cluster that is another's, or paused. When it cannot read the control plane it returns the
-// error and a snapshot that has it.
+// observe takes a snapshot. It returns nil for a Cluster that is paused or that another manager is responsible for. If it cannot
+// read the control plane, it returns the error and a snapshot that contains it.
 func (r *Reconciler) observe(ctx context.Context, from source, key client.ObjectKey) (*observed, error) {
 	cluster, err := reconcile.Find(ctx, from, key, &clusterv1.Cluster{})
 	if err != nil {
@@ -71,7 +72,7 @@ func (r *Reconciler) observe(ctx context.Context, from source, key client.Object
 	return o, err
 }
 
-// leaves reports whether an object is being deleted or gone.
+// leaves reports whether an object is being deleted or does not exist.
 func leaves[T interface {
 	client.Object
 	comparable
@@ -80,7 +81,7 @@ func leaves[T interface {
 	return object == none || !object.GetDeletionTimestamp().IsZero()
 }
 
-// infrastructureOf finds the infrastructure cluster of a Cluster; nil when there is none, or it is another provider's.
+// infrastructureOf returns the infrastructure cluster of a Cluster; nil if there is none, or if it belongs to another provider.
 func (r *Reconciler) infrastructureOf(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster) (provider.Cluster, error) {
 	if cluster == nil || cluster.Spec.InfrastructureRef.GroupKind() != r.clusterKind {
 		return nil, nil
@@ -88,7 +89,8 @@ func (r *Reconciler) infrastructureOf(ctx context.Context, reader client.Reader,
 	return reconcile.Find(ctx, reader, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}, r.Provider.NewCluster())
 }
 
-// ours reports whether the hooks of a Cluster are ours to see to. Those of one that is gone are the manager's that has its machines.
+// ours reports whether this manager is responsible for the hooks of a Cluster. If the Cluster no longer exists, every manager
+// with machines of it is.
 func (r *Reconciler) ours(cluster *clusterv1.Cluster, infra provider.Cluster) bool {
 	switch {
 	case cluster == nil:
@@ -116,7 +118,7 @@ func (r *Reconciler) observeMachines(ctx context.Context, reader client.Reader, 
 	return nil
 }
 
-// observeControlPlane reads what Cluster API's contract has of every kind of control plane.
+// observeControlPlane reads the fields of the control plane that Cluster API's contract defines for every kind.
 func (r *Reconciler) observeControlPlane(ctx context.Context, from source, cluster *clusterv1.Cluster) (ControlPlane, error) {
 	ref := cluster.Spec.ControlPlaneRef
 	if !ref.IsDefined() {
@@ -128,7 +130,7 @@ func (r *Reconciler) observeControlPlane(ctx context.Context, from source, clust
 	}
 	mapping, err := r.Client.RESTMapper().RESTMapping(ref.GroupKind())
 	switch {
-	case meta.IsNoMatchError(err): // with its kind, it is gone
+	case meta.IsNoMatchError(err): // the CRD was deleted, so the object was too
 		cp.Leaving = true
 		return cp, nil
 	case err != nil:
@@ -158,12 +160,12 @@ func replicasOf(object *unstructured.Unstructured) (*int, error) {
 	return &count, nil
 }
 
-// nameOf is how control planes and owners are compared, and told.
+// nameOf returns the form in which control planes and owners are compared and reported.
 func nameOf(kind schema.GroupKind, name string) string {
 	return kind.Kind + "." + kind.Group + " " + name
 }
 
-// machineOf is what matters of a Machine.
+// machineOf returns the relevant state of a Machine.
 func machineOf(machine *clusterv1.Machine) Machine {
 	m := Machine{
 		Name: machine.Name, Owner: ownerOf(machine), OthersHook: hookOfOthers(machine),
@@ -186,7 +188,7 @@ func ownerOf(machine *clusterv1.Machine) string {
 	return nameOf(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name)
 }
 
-// hookOfOthers is the first pre-terminate hook that is not ours.
+// hookOfOthers returns the first pre-terminate hook of another controller.
 func hookOfOthers(machine *clusterv1.Machine) string {
 	var others []string
 	for key := range machine.Annotations {
@@ -200,7 +202,8 @@ func hookOfOthers(machine *clusterv1.Machine) string {
 	return slices.Min(others)
 }
 
-// etcdOf is what the condition says that control planes share by convention, in either form that a Machine has conditions in.
+// etcdOf returns the state in the EtcdMemberHealthy condition, which control planes share by convention, in either format of a
+// Machine's conditions.
 func etcdOf(machine *clusterv1.Machine) Etcd {
 	const condition = controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition
 	switch {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// life is a control plane whose etcd members nobody but the deletion of a machine takes away, and two managers that look at it at
+// life is a control plane whose etcd members are only removed by the deletion of their machine, and two managers that read it at
 // different times.
 type life struct {
 	Snapshot
@@ -22,7 +22,7 @@ type life struct {
 	versions map[string]int
 	made     int
 	now      time.Time
-	// views are what each manager has read last, and at which versions.
+	// views holds what each manager has read last, with the resourceVersions.
 	views [2]struct {
 		Snapshot
 		versions map[string]int
@@ -39,7 +39,7 @@ func newLife(seed uint64) *life {
 
 func (l *life) changed(m *Machine) { l.versions[m.Name]++ }
 
-// act is one thing that happens to a machine.
+// act performs one random change of a machine.
 func (l *life) act() {
 	l.now = l.now.Add(time.Duration(l.random.IntN(2)) * time.Second) // deletions can have the same time
 	m := &l.Machines[l.random.IntN(len(l.Machines))]
@@ -68,7 +68,7 @@ func (l *life) act() {
 	l.changed(m)
 }
 
-// create makes the control plane add a machine that is missing.
+// create makes the control plane add a missing machine.
 func (l *life) create() {
 	if len(l.Machines) > *l.ControlPlane.Replicas {
 		return
@@ -86,7 +86,7 @@ func (l *life) read(manager int) {
 	}
 }
 
-// write has a manager carry out what it decides from what it has read, as far as nobody was faster.
+// write makes a manager write what it decided from its view; it stops at a conflict.
 func (l *life) write(manager int) {
 	v := &l.views[manager]
 	for i, verdict := range Decide(v.Snapshot) {
@@ -107,7 +107,7 @@ func (l *life) write(manager int) {
 	}
 }
 
-// leavingNow are the members on their way that were held before.
+// leavingNow lists the leaving members that were held before.
 func (l *life) leavingNow() (names []string) {
 	for i := range l.Machines {
 		if m := &l.Machines[i]; m.leaving() && slices.Contains(l.free, m.Name) {
@@ -203,7 +203,7 @@ func TestAMachineIsOnlyLetGoWithAMajorityOfAllMembersLeft(t *testing.T) {
 	}
 }
 
-// lived is a life in which so much has happened, with a manager that has followed it.
+// lived returns a life after the given number of acts, with a manager that has followed it.
 func lived(seed uint64, acts int) *life {
 	l := newLife(seed)
 	for range acts {
@@ -222,7 +222,7 @@ func TestEveryMachineIsLetGoInTheEndWhenAllAreHealthyAndReplacementsJoin(t *test
 	g := NewWithT(t)
 	for seed := range uint64(100) {
 		l := lived(seed, 60)
-		for range 200 { // from here on nothing breaks, and nobody deletes
+		for range 200 { // from here on nothing fails, and no machine is deleted
 			l.Machines = slices.DeleteFunc(l.Machines, func(m Machine) bool { return m.deleting() && !m.Hooked })
 			for len(l.Machines) < *l.ControlPlane.Replicas {
 				l.create()
@@ -232,7 +232,7 @@ func TestEveryMachineIsLetGoInTheEndWhenAllAreHealthyAndReplacementsJoin(t *test
 				m.HasNode, m.NodeReady, m.Waiting = true, true, m.deleting()
 			}
 			settle(&l.Snapshot)
-			// A control plane makes a replacement although the machine that waits is still there.
+			// The control plane creates a replacement although the waiting machine still exists.
 			if slices.ContainsFunc(l.Machines, func(m Machine) bool { return m.held() }) {
 				l.Machines = append(l.Machines, Machine{Name: fmt.Sprintf("m%d", l.made), Owner: owner, HasNode: true, NodeReady: true})
 				l.made++

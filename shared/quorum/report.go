@@ -17,11 +17,11 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// mostMessage is how long a message may be.
+// mostMessage is the maximum length of a message in bytes.
 const mostMessage = 4096
 
-// report sets the condition on the infrastructure cluster, or removes it where there is nothing to protect. It writes only what differs from
-// what the cache shows.
+// report sets the condition on the infrastructure cluster, or removes it if there is nothing to protect. It only writes what
+// differs from the cache.
 func (r *Reconciler) report(ctx context.Context, o *observed) error {
 	if o.infra == nil || o.Cluster.Leaving {
 		return nil
@@ -45,8 +45,8 @@ func (r *Reconciler) report(ctx context.Context, o *observed) error {
 	return nil
 }
 
-// protection is whether protectQuorum has the effect that its user expects, and why not; nil where it is not asked for, or where there is no
-// machine, or no control plane any more, to protect.
+// protection returns the condition that reports whether protectQuorum has the expected effect, and if not, why. It returns nil if
+// protectQuorum is not set, or if there is no machine or no control plane to protect.
 func protection(s *Snapshot) *metav1.Condition {
 	is := func(status metav1.ConditionStatus, reason, format string, args ...any) *metav1.Condition {
 		return &metav1.Condition{Status: status, Reason: reason, Message: fmt.Sprintf(format, args...)}
@@ -73,7 +73,8 @@ func protection(s *Snapshot) *metav1.Condition {
 	return is(metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, "")
 }
 
-// without are the machines that never get the hook, and why. Those that are about to get it, and those that are let go, are none of them.
+// without lists the machines that never get the hook, with the reason. It omits those that are about to get it and those that
+// were released.
 func (s *Snapshot) without() []string {
 	var without []string
 	for i := range s.Machines {

@@ -25,7 +25,8 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// SetupWithManager adds the controller. Control planes of a kind are watched from when the first Cluster has one and asks for it.
+// SetupWithManager adds the controller to the manager. Control planes of a kind are watched once the first Cluster with
+// protectQuorum has one.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter, r.cached = watch.Filter(watchFilter), source{mgr.GetClient(), mgr.GetCache()}
 	for _, of := range []struct {
@@ -63,7 +64,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	return nil
 }
 
-// readable tries whether control planes of a kind may be read: a cache that may not waits for ever.
+// readable checks whether control planes of a kind may be listed: a cache without that right would wait forever.
 func (r *Reconciler) readable(ctx context.Context, namespace string, object *unstructured.Unstructured) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(object.GroupVersionKind())
@@ -73,7 +74,7 @@ func (r *Reconciler) readable(ctx context.Context, namespace string, object *uns
 	return nil
 }
 
-// clusterOf names the Cluster that an object belongs to.
+// clusterOf maps an object to the Cluster to which it belongs.
 func clusterOf(_ context.Context, o client.Object) []ctrl.Request {
 	name := watch.ClusterName(o)
 	if name == "" {
@@ -82,7 +83,7 @@ func clusterOf(_ context.Context, o client.Object) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}}}
 }
 
-// machineChanged passes control-plane Machines of which something that matters has changed.
+// machineChanged passes control-plane Machines whose relevant state has changed.
 func machineChanged() predicate.Predicate {
 	return predicate.And(
 		predicate.NewPredicateFuncs(func(o client.Object) bool { return util.IsControlPlaneMachine(o.(*clusterv1.Machine)) }),

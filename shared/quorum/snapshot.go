@@ -5,44 +5,44 @@ package quorum
 
 import "time"
 
-// Snapshot is all that Decide knows.
+// Snapshot is the input of Decide.
 type Snapshot struct {
-	// Wanted says that the infrastructure cluster asks for it.
+	// Wanted is true if the infrastructure cluster sets protectQuorum.
 	Wanted bool
-	// Undone is who takes hooks off again, and what to do; "" when nobody does.
+	// Undone states which hooks another writer removes, and how to fix it; "" if none are removed.
 	Undone string
-	// Problem is why hooks cannot be seen to; "" when they can.
+	// Problem is why hooks cannot be managed; "" if they can.
 	Problem      string
 	Cluster      Cluster
 	ControlPlane ControlPlane
-	// Machines are all control-plane Machines of the Cluster.
+	// Machines lists all control-plane Machines of the Cluster.
 	Machines []Machine
 }
 
-// Cluster is what matters of the Cluster and its infrastructure cluster.
+// Cluster is the relevant state of the Cluster and its infrastructure cluster.
 type Cluster struct {
 	Name string
-	// Leaving says that the Cluster, or its infrastructure cluster, is being deleted or gone.
+	// Leaving is true if the Cluster, or its infrastructure cluster, is being deleted or does not exist.
 	Leaving bool
 }
 
-// ControlPlane is what matters of the control plane that the Cluster names.
+// ControlPlane is the relevant state of the Cluster's control plane.
 type ControlPlane struct {
-	// Name is its kind and name; "" when the Cluster names none.
+	// Name is its kind and name; "" if the Cluster names none.
 	Name string
-	// Kubeadm says that it is a KubeadmControlPlane, which sees to its quorum itself.
+	// Kubeadm is true if it is a KubeadmControlPlane, which protects its quorum itself.
 	Kubeadm bool
-	// Leaving says that it is being deleted or gone.
+	// Leaving is true if it is being deleted or does not exist.
 	Leaving bool
-	// Replicas is how many machines it is to have; nil when it does not say.
+	// Replicas is the desired number of machines; nil if it is not set.
 	Replicas *int
 }
 
-// Etcd is what a control plane says of the etcd member on a machine.
+// Etcd is the state that a control plane reports for the etcd member on a machine.
 type Etcd string
 
 const (
-	// Unreported is the state of which it says nothing.
+	// Unreported means that it reports nothing.
 	Unreported Etcd = ""
 	// Voting is the state of a healthy member.
 	Voting Etcd = "Voting"
@@ -50,37 +50,37 @@ const (
 	NotVoting Etcd = "NotVoting"
 )
 
-// Machine is what matters of one control-plane Machine. It is comparable: an event that does not change it does not matter.
+// Machine is the relevant state of one control-plane Machine. It is comparable: an event that does not change it is dropped.
 type Machine struct {
 	Name string
-	// Owner is kind and name of what controls it.
+	// Owner is the kind and name of its controller.
 	Owner string
-	// Hooked says that our hook is on it, Why is what the hook says, and OthersHook names another pre-terminate hook.
+	// Hooked is true if it has Faultline's hook, Why is the value of the hook, and OthersHook names another pre-terminate hook.
 	Hooked     bool
 	Why        string
 	OthersHook string
-	// Deleted is since when it is being deleted; zero when it is not.
+	// Deleted is its deletion time; zero if it is not being deleted.
 	Deleted time.Time
-	// Waiting says that its deletion waits for pre-terminate hooks and for nothing before them.
+	// Waiting is true if its deletion only waits for pre-terminate hooks.
 	Waiting            bool
 	HasNode, NodeReady bool
-	// Failing says that it fails a health check, or waits to be remediated.
+	// Failing is true if it fails a health check, or waits for remediation.
 	Failing bool
 	Etcd    Etcd
 }
 
 func (m *Machine) deleting() bool { return !m.Deleted.IsZero() }
 
-// member reports whether the machine has become one of the control plane.
+// member reports whether the machine has joined the control plane.
 func (m *Machine) member() bool { return m.HasNode || m.Etcd == Voting }
 
-// leaving reports whether the machine is a member that nobody holds any more.
+// leaving reports whether the machine is a member that is being deleted without being held.
 func (m *Machine) leaving() bool { return m.deleting() && !m.Hooked && m.member() }
 
-// held reports whether the machine is being deleted and waits for us.
+// held reports whether the machine is being deleted and waits for Faultline's hook.
 func (m *Machine) held() bool { return m.deleting() && m.Hooked }
 
-// unfit is why a member has no vote that counts, "" when it has.
+// unfit returns why a member's vote does not count; "" if it does.
 func (s *Snapshot) unfit(m *Machine) string {
 	switch {
 	case m.leaving():
@@ -95,7 +95,7 @@ func (s *Snapshot) unfit(m *Machine) string {
 	return ""
 }
 
-// reportsEtcd reports whether the control plane says of any machine how its etcd member is.
+// reportsEtcd reports whether the control plane reports the etcd member of any machine.
 func (s *Snapshot) reportsEtcd() bool {
 	for i := range s.Machines {
 		if s.Machines[i].Etcd != Unreported {
@@ -105,7 +105,7 @@ func (s *Snapshot) reportsEtcd() bool {
 	return false
 }
 
-// size is how many members the quorum is counted of: those that there are, or that there are to be.
+// size returns the number of members from which the quorum is computed: the existing or the desired ones, whichever is greater.
 func (s *Snapshot) size() int {
 	size := 0
 	for i := range s.Machines {
@@ -119,6 +119,7 @@ func (s *Snapshot) size() int {
 	return size
 }
 
-// needed is how many votes must be left when a member goes. The majority is that of all members, the one that goes included: nobody may
-// have removed it from etcd. Of two there is no majority without it; what can be asked for is the other one.
+// needed returns how many votes must remain when a member leaves. The majority is computed from all members including the leaving
+// one, because its etcd member may never have been removed. Two members have no majority without it, so only the other one is
+// required.
 func needed(size int) int { return max(0, min(size/2+1, size-1)) }

@@ -37,18 +37,18 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// patience is only waited out by a test that fails.
+// patience is only reached by a failing test.
 const patience = 2 * time.Minute
 
 var (
 	apiServer *rest.Config
 	scheme    = runtime.NewScheme()
-	// external is a kind of control plane that Faultline knows nothing of.
+	// external is a kind of control plane that Faultline has no code for.
 	external = schema.GroupVersionKind{Group: controlplanev1.GroupVersion.Group, Version: "v1alpha7", Kind: "ExternalControlPlane"}
 )
 
-// The API server is real and shared: conflicts, finalizers and watches are what these tests are about. Every test has a namespace and
-// a manager of its own.
+// The tests share a real API server, because they depend on its conflicts, finalizers and watches. Every test has its own
+// namespace and manager.
 func TestMain(m *testing.M) {
 	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, providertest.AddToScheme)
 	utilruntime.Must(kinds.AddToScheme(scheme))
@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// world is a Cluster with a control plane; the test plays the controllers of both, and that of Machines.
+// world is a Cluster with a control plane; the test simulates their controllers and that of Machines.
 type world struct {
 	*WithT
 	t        *testing.T
@@ -69,13 +69,13 @@ type world struct {
 	plane    client.Object
 	recorder *events.FakeRecorder
 	stop     func()
-	config   *rest.Config // of the manager, if it is not that of the test
-	// reader and writer are what the manager has of these, where they are not those of its own.
+	config   *rest.Config // of the manager, if it differs from that of the test
+	// reader and writer wrap the manager's reader and client. They may be nil.
 	reader func(client.Reader) client.Reader
 	writer func(client.Client) client.Client
 }
 
-// newWorld has so many machines m0, m1, ... that are all well, and no manager yet.
+// newWorld creates the given number of healthy machines m0, m1, ..., and no manager yet.
 func newWorld(t *testing.T, machines int, kind schema.GroupVersionKind) *world {
 	t.Helper()
 	w := &world{WithT: NewWithT(t), t: t, recorder: events.NewFakeRecorder(100)}
@@ -106,7 +106,7 @@ func (w *world) create(o client.Object) {
 	w.Expect(w.client.Create(w.t.Context(), o)).To(Succeed())
 }
 
-// change changes an object, or its status, until no conflict is in the way.
+// change changes an object, or its status, and retries on conflict.
 func change[T client.Object](w *world, o T, write func(context.Context, client.Client, client.Object) error, change func(T)) {
 	w.t.Helper()
 	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, write, change)
@@ -146,7 +146,7 @@ func (w *world) controlPlane(kind schema.GroupVersionKind, replicas int) {
 	w.plane = object
 }
 
-// scale sets the number of machines that there are to be.
+// scale sets the desired number of machines.
 func (w *world) scale(replicas int) {
 	w.t.Helper()
 	change(w, w.plane.(*unstructured.Unstructured), testworld.Whole, func(o *unstructured.Unstructured) {
@@ -154,7 +154,7 @@ func (w *world) scale(replicas int) {
 	})
 }
 
-// machine makes one that has joined and is well.
+// machine creates a healthy machine that has joined.
 func (w *world) machine(name string) {
 	w.t.Helper()
 	w.newMachine(name)
@@ -192,20 +192,20 @@ func (w *world) setCondition(name, condition string, is metav1.ConditionStatus, 
 	})
 }
 
-// delete deletes a machine, which Cluster API drains, and then waits for hooks as it does.
+// delete deletes a machine; Cluster API drains it and then waits for hooks.
 func (w *world) delete(name string) {
 	w.t.Helper()
 	w.Expect(w.client.Delete(w.t.Context(), &clusterv1.Machine{ObjectMeta: w.meta(name)})).To(Succeed())
 	w.setCondition(name, clusterv1.MachineDeletingCondition, metav1.ConditionTrue, clusterv1.MachineDeletingWaitingForPreTerminateHookReason)
 }
 
-// gone has a machine go that nothing holds any more.
+// gone removes a machine that is no longer held.
 func (w *world) gone(name string) {
 	w.t.Helper()
 	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, testworld.Whole, func(m *clusterv1.Machine) { m.Finalizers = nil })
 }
 
-// hook is what the hook on a machine says, and whether there is one.
+// hook returns the value of a machine's hook, and whether it has one.
 func (w *world) hook(name string) (string, bool) {
 	machine := &clusterv1.Machine{ObjectMeta: w.meta(name)}
 	w.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
@@ -213,7 +213,7 @@ func (w *world) hook(name string) (string, bool) {
 	return says, has
 }
 
-// hooked waits until exactly these machines have our hook.
+// hooked waits until exactly these machines have the hook.
 func (w *world) hooked(names ...string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) []string {
@@ -229,7 +229,7 @@ func (w *world) hooked(names ...string) {
 	}).Should(ConsistOf(names))
 }
 
-// says waits until the hook on a machine says so.
+// says waits until the hook on a machine has the given value.
 func (w *world) says(name, why string) {
 	w.t.Helper()
 	w.Eventually(func() string {
@@ -238,7 +238,7 @@ func (w *world) says(name, why string) {
 	}).Should(ContainSubstring(why))
 }
 
-// protected waits until the condition QuorumProtected is so.
+// protected waits until the QuorumProtected condition has the given state.
 func (w *world) protected(status metav1.ConditionStatus, reason, message string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {

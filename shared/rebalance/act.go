@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-// act does one write. It carries the version that the object was read at: whoever was faster makes it fail.
+// act performs one write with the resourceVersion at which the object was read, so a concurrent write results in a conflict.
 func (r *Reconciler) act(ctx context.Context, o *observed, d Decision) error {
 	switch d.Action {
 	case Record:
@@ -43,7 +43,7 @@ func (r *Reconciler) act(ctx context.Context, o *observed, d Decision) error {
 	return nil
 }
 
-// annotate sets some annotations and removes others.
+// annotate sets and removes annotations of an object.
 func (r *Reconciler) annotate(ctx context.Context, object client.Object, set map[string]string, remove ...string) error {
 	before := object.DeepCopyObject().(client.Object)
 	annotations := object.GetAnnotations()
@@ -80,7 +80,7 @@ func (r *Reconciler) record(ctx context.Context, o *observed, move Move) error {
 	return nil
 }
 
-// finish writes the outcome down, then takes the record off. A manager that dies in between writes it down again.
+// finish stores the outcome in the status, then removes the record. If the manager stops in between, both are repeated.
 func (r *Reconciler) finish(ctx context.Context, o *observed, d Decision) error {
 	last := o.ended(d)
 	p := patch.From(o.infra)
@@ -100,7 +100,8 @@ func (r *Reconciler) finish(ctx context.Context, o *observed, d Decision) error 
 	return nil
 }
 
-// rollOut has every machine replaced that there is now. In a Cluster with a topology nobody else writes the control plane's.
+// rollOut makes the control plane replace all existing machines. In a Cluster with a topology it writes to the Cluster, because
+// the topology controller owns the control plane's spec.
 func (r *Reconciler) rollOut(ctx context.Context, o *observed) error {
 	var object client.Object = o.kcp
 	before := o.kcp.DeepCopyObject().(client.Object)

@@ -28,8 +28,8 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reconciler spreads the control planes of a provider's clusters. It decides from Client, which may be a cache; what is to be done it
-// decides again from Live before each write, and writes with the versions that it has read there.
+// Reconciler spreads the control planes of a provider's clusters. It decides from Client, which may be a cache. Before each write
+// it decides again from Live, and writes with the resourceVersions read there.
 type Reconciler struct {
 	Client   client.Client
 	Live     client.Reader
@@ -37,22 +37,23 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Metrics  *distribution.Metrics
-	// KubeadmVersion is the version of the kubeadm control-plane provider where clusterctl's inventory does not say it; it may be "".
+	// KubeadmVersion is the version of the kubeadm control plane provider, used if clusterctl's inventory does not contain it; it
+	// may be "".
 	KubeadmVersion string
 
 	filter    watch.Filter
 	written   patch.Written
 	installed installed
-	// follow begins to watch control planes; nil where nothing is watched.
+	// follow starts to watch control planes; it is nil if nothing is watched.
 	follow func(context.Context) error
-	// followInventory begins to watch which versions of providers are installed, likewise.
+	// followInventory starts to watch the inventory of installed providers; it may be nil, too.
 	followInventory func(context.Context) error
 }
 
-// steps is more writes than there are in a move that nobody interferes with.
+// steps is more than the number of writes in a move without interference.
 const steps = 10
 
-// Reconcile looks at one infrastructure cluster.
+// Reconcile reconciles one infrastructure cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	infra, owner, err := r.read(ctx, r.Client, req.NamespacedName)
 	if err != nil || infra == nil {
@@ -65,8 +66,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return reconcile.Outcome(result, err)
 }
 
-// read finds the infrastructure cluster and its Cluster, neither of which is to be looked at while it is paused, goes, or is
-// another's: then both are nil.
+// read returns the infrastructure cluster and its Cluster. Both are nil if they must not be reconciled: they are paused or being
+// deleted, or another manager is responsible for them.
 func (r *Reconciler) read(ctx context.Context, reader client.Reader, key client.ObjectKey) (provider.Cluster, *clusterv1.Cluster, error) {
 	infra := r.Provider.NewCluster()
 	if err := reader.Get(ctx, key, infra); err != nil {
@@ -101,8 +102,8 @@ func (r *Reconciler) reconcile(ctx context.Context, infra provider.Cluster, owne
 	return ctrl.Result{RequeueAfter: d.After}, r.write(ctx, o, d)
 }
 
-// advance reads everything as it is now, decides, and writes, until there is nothing to be written. It returns what it has seen last;
-// nil when the cluster must not be touched any more.
+// advance reads the live state, decides, and writes, until nothing is left to write. It returns the last observed state, nil if
+// the cluster must no longer be reconciled.
 func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) (*observed, Decision, error) {
 	var removed *patch.RemovedError
 	for range steps {
@@ -135,7 +136,7 @@ func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) (*observ
 
 // write stores condition and status.
 func (r *Reconciler) write(ctx context.Context, o *observed, d Decision) error {
-	before := conditions.Get(o.infra, faultlinev1.ControlPlaneBalancedCondition).DeepCopy() // which is set where it is
+	before := conditions.Get(o.infra, faultlinev1.ControlPlaneBalancedCondition).DeepCopy() // conditions.Set changes it in place
 	_, known := o.infra.Distribution()
 	moved := known.ControlPlane.CurrentMove
 	p := patch.From(o.infra)
@@ -153,7 +154,7 @@ func (r *Reconciler) write(ctx context.Context, o *observed, d Decision) error {
 		return nil
 	}
 	r.written.Note(o.infra)
-	if o.Move == nil { // of a move it is told what is written
+	if o.Move == nil { // events about a move are recorded by its writes
 		r.tellChange(o, before)
 	}
 	if d.LeftOver != "" && (before == nil || !strings.Contains(before.Message, d.LeftOver)) {
@@ -163,7 +164,7 @@ func (r *Reconciler) write(ctx context.Context, o *observed, d Decision) error {
 	return nil
 }
 
-// tellReplacement tells of a replacement that is gone although the machine that it replaces is not.
+// tellReplacement records an event for a replacement that was deleted while the machine that it replaces still exists.
 func (r *Reconciler) tellReplacement(o *observed, before *faultlinev1.MachineMove) {
 	_, known := o.infra.Distribution()
 	now := known.ControlPlane.CurrentMove
@@ -173,7 +174,7 @@ func (r *Reconciler) tellReplacement(o *observed, before *faultlinev1.MachineMov
 	r.tell(o, corev1.EventTypeWarning, "ReplacementGone", "Machine %s, the replacement of Machine %s, is gone: %s", before.Replacement, now.Machine, now.Message)
 }
 
-// tellChange tells of a condition that has become False, or is so for another reason.
+// tellChange records an event if the condition has become False, or is False for another reason.
 func (r *Reconciler) tellChange(o *observed, before *metav1.Condition) {
 	now := conditions.Get(o.infra, faultlinev1.ControlPlaneBalancedCondition)
 	if now == nil || now.Status != metav1.ConditionFalse || before != nil && before.Status == now.Status && before.Reason == now.Reason {
@@ -182,7 +183,7 @@ func (r *Reconciler) tellChange(o *observed, before *metav1.Condition) {
 	r.tell(o, corev1.EventTypeWarning, now.Reason, "The control plane is not balanced: %s", now.Message)
 }
 
-// unreadable says that the record of a move is damaged; any other error stays one.
+// unreadable reports in the condition that the record of a move is damaged. It returns any other error.
 func (r *Reconciler) unreadable(ctx context.Context, infra provider.Cluster, err error) error {
 	if _, damaged := decode(infra.GetAnnotations()[faultlinev1.CurrentMoveAnnotation]); damaged == nil {
 		return err
@@ -197,7 +198,7 @@ func (r *Reconciler) unreadable(ctx context.Context, infra provider.Cluster, err
 	return p.Apply(ctx, r.Client, infra)
 }
 
-// followControlPlanes begins to watch control planes, which need not be installed before the first Cluster has one.
+// followControlPlanes starts to watch control planes. Their CRD may not be installed before the first Cluster has one.
 func (r *Reconciler) followControlPlanes(ctx context.Context) error {
 	if r.follow == nil {
 		return nil

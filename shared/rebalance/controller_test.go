@@ -87,7 +87,7 @@ func TestEachReasonThatComesToKeepAControlPlaneFromBeingBalancedIsToldOnce(t *te
 	w.Expect(w.recorder.Events).NotTo(Receive())
 }
 
-// particular has machines that suit only some places, of which there are so many.
+// particular is a provider whose machines suit only some hosts, whose number per domain it returns.
 type particular struct {
 	providertest.Provider
 	room     map[string]int
@@ -124,7 +124,7 @@ func TestAMachineIsMovedOnlyToWhereThereIsRoomThatSuitsIt(t *testing.T) {
 	w.Expect(w.marked()).To(Equal([]string{"m0"}))
 }
 
-// choosy has machines of which some suit no place of a domain, and does not count the places.
+// choosy is a provider with machines that suit no host of a domain, and without a capacity per domain.
 type choosy struct {
 	providertest.Provider
 	unsuited map[string]string
@@ -159,7 +159,7 @@ func TestNoMachineIsMovedToWhereNoneOfItsKindCouldRun(t *testing.T) {
 	w.Expect(w.marked()).To(Equal([]string{"m0"}))
 }
 
-// remediates is what a control plane notes when it has deleted a machine that failed, and what it removes when it creates one.
+// remediates sets the annotation that a control plane sets when it deletes a failed machine, and removes when it creates one.
 func (w *world) remediates(machine string, at time.Time) {
 	w.t.Helper()
 	kcp := w.kcp()
@@ -263,7 +263,7 @@ func TestNoMoveBeginsUntilTheVersionOfTheTopologyHasReachedTheControlPlane(t *te
 	w.Expect(w.marked()).To(Equal([]string{"m0"}), "the control plane has the version of this step")
 }
 
-// stripping is an API server with a mutating policy that removes an annotation from what is written.
+// stripping returns a client of an API server with a mutating policy that removes an annotation from writes.
 func (w *world) stripping(annotation, instead string) client.Client {
 	return interceptor.NewClient(w.client, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -316,7 +316,7 @@ func TestAPolicyThatRemovesAnAnnotationOfAMoveIsNamedAndNothingOfTheMoveStays(t 
 
 var errDied = errors.New("the manager has died")
 
-// mortal is a client of a manager that dies instead of its nth write.
+// mortal returns the client of a manager that stops instead of its nth write.
 func (w *world) mortal(n int) client.Client {
 	writes := 0
 	dies := func() error {
@@ -426,7 +426,7 @@ func TestAMarkThatAPersonMakesTheirOwnStaysWhenTheMoveIsTakenBack(t *testing.T) 
 	w.Expect(w.known().LastMove).To(HaveValue(And(HaveField("Phase", faultlinev1.MoveAborted), HaveField("Reason", faultlinev1.ReasonMachineMarked))))
 }
 
-// Whatever a person takes off a machine that moves, nothing of the move is left when it is over.
+// Whatever a user removes from a machine that is being moved, no annotation of the move is left at the end.
 func TestWhatAPersonTakesOffAMoveLeavesNothingOfItBehind(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string][]string{
@@ -485,7 +485,7 @@ func TestAnEvenNumberOfMachinesIsMovedWhereEtcdRunsElsewhere(t *testing.T) {
 	}
 }
 
-// between runs something after everything was read and before the first write.
+// between runs a function after everything was read and before the first write.
 func (w *world) between(do func()) client.Client {
 	done := false
 	return interceptor.NewClient(w.client, interceptor.Funcs{
@@ -532,7 +532,7 @@ func TestAMarkOfAPersonThatComesInBetweenIsNotTakenOver(t *testing.T) {
 	w.condition(metav1.ConditionFalse, faultlinev1.ReasonMachineMarked)
 }
 
-// frozen is a cache that shows things as they are now for ever.
+// frozen returns a cache that never changes.
 func (w *world) frozen() client.Client {
 	infra := w.infra()
 	return interceptor.NewClient(w.client, interceptor.Funcs{
@@ -553,7 +553,7 @@ func TestACacheThatIsBehindBeginsNoSecondMove(t *testing.T) {
 	w.reconcile()
 	record := w.infra().Annotations[faultlinev1.CurrentMoveAnnotation]
 	w.notice("m0")
-	w.machine("m9", "b") // as the control plane may choose among equals; m1 would be the next
+	w.machine("m9", "b") // the control plane may choose this one among equals; m1 would be next
 	_, err := w.reconciler(stale).Reconcile(t.Context(), w.request())
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(w.marked()).To(Equal([]string{"m0"}))
@@ -579,7 +579,7 @@ func TestNothingIsWrittenInSteadyState(t *testing.T) {
 	r := w.reconciler(w.mortal(1))
 	_, err := r.Reconcile(t.Context(), w.request())
 	w.Expect(err).NotTo(HaveOccurred())
-	r.Live = nil // nor is anything read that is not in a cache, once the version is known
+	r.Live = nil // once the version is known, nothing is read outside the cache
 	result, err := r.Reconcile(t.Context(), w.request())
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(result.IsZero()).To(BeTrue())
@@ -659,5 +659,5 @@ func TestAMachineThatIsElsewhereThanAskedCountsWhereItIs(t *testing.T) {
 	machine.Status.FailureDomain = "a"
 	w.status(machine)
 	w.reconcile()
-	w.condition(metav1.ConditionFalse, faultlinev1.ReasonTargetNotAvailable) // the control plane takes c for one that has a machine
+	w.condition(metav1.ConditionFalse, faultlinev1.ReasonTargetNotAvailable) // the control plane counts a machine in c
 }

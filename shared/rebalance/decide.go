@@ -13,57 +13,58 @@ import (
 	"github.com/faultline-io/faultline/shared/machines"
 )
 
-// Action is one write, or none. It is done again without harm.
+// Action is a write, or none. It is idempotent.
 type Action string
 
 const (
-	// Nothing is to be written.
+	// Nothing writes nothing.
 	Nothing Action = ""
-	// Record writes Decision.Move on the infrastructure cluster: a move begins, or begins to be aborted.
+	// Record writes Decision.Move on the infrastructure cluster, to begin a move or to begin to abort it.
 	Record Action = "record"
-	// MarkMachine sets delete-machine and the mark beside it.
+	// MarkMachine sets the delete-machine and marked-for-move annotations.
 	MarkMachine Action = "mark the Machine"
 	// MarkInfrastructure changes cloned-from-name.
 	MarkInfrastructure Action = "mark the infrastructure machine"
-	// Wake changes the value of delete-machine, for the control plane to look again.
+	// Wake changes the value of delete-machine to trigger a reconcile of the control plane.
 	Wake Action = "wake the control plane"
-	// RestoreInfrastructure changes cloned-from-name back.
+	// RestoreInfrastructure restores cloned-from-name.
 	RestoreInfrastructure Action = "restore the infrastructure machine"
-	// UnmarkMachine takes off delete-machine, unless somebody has made it theirs, and the mark beside it.
+	// UnmarkMachine removes marked-for-move, and delete-machine unless another client has changed its value.
 	UnmarkMachine Action = "unmark the Machine"
-	// Close writes the outcome into the status, then takes the record off.
+	// Close writes the outcome to the status, then removes the record.
 	Close Action = "close"
 	// RollOut sets rollout.after.
 	RollOut Action = "roll out"
 )
 
 const (
-	// patience is how long a control plane may take to show that it has seen a marked machine.
+	// patience is how long a control plane may take to report that a marked machine is not up to date.
 	patience = 2 * time.Minute
-	// wakeEvery is the time between two attempts to wake it: its cache may not have shown the infrastructure machine yet.
+	// wakeEvery is the interval between two Wake actions. The control plane's cache may not have shown the infrastructure machine
+	// at the first one.
 	wakeEvery = 20 * time.Second
 )
 
-// Decision is what is to be done now, and what there is to say.
+// Decision is the result of Decide: the next write, and what to report.
 type Decision struct {
 	Action Action
-	// Machine is the one to write to.
+	// Machine is the machine to write to.
 	Machine *Machine
-	// Move is the one to record, to carry on or to close.
+	// Move is the move to record, to continue or to close.
 	Move *Move
-	// Plan are the moves that would spread the machines as they should be.
+	// Plan lists the moves that would spread the machines as they should be.
 	Plan []failuredomain.Move
-	// Balanced says that there are none, and nothing wrong.
+	// Balanced is true if no move is planned and no problem was found.
 	Balanced bool
-	// Against are all reasons why no move is begun, or why the one under way is being aborted.
+	// Against lists all reasons that block a move, or the reasons for which the current one is being aborted.
 	Against []Reason
-	// LeftOver is why the control plane replaces no unhealthy machine, and what to do; "" when it does.
+	// LeftOver states why the control plane replaces no unhealthy machine and how to fix it; "" if it does.
 	LeftOver string
-	// After is when to decide again although nothing has happened; 0 for not at all.
+	// After is when to decide again although no event arrived; 0 for never.
 	After time.Duration
 }
 
-// Decide says what is to be done next.
+// Decide returns the next step for a control plane.
 func Decide(s Snapshot) Decision { return decide(&s, guards()) }
 
 func decide(s *Snapshot, all []guard) Decision {
@@ -88,7 +89,7 @@ func decide(s *Snapshot, all []guard) Decision {
 	return v.begin(d)
 }
 
-// against lists every reason.
+// against lists all reasons against a move.
 func (v *view) against(all []guard) []Reason {
 	var reasons []Reason
 	for _, g := range all {
@@ -99,7 +100,7 @@ func (v *view) against(all []guard) []Reason {
 	return reasons
 }
 
-// leftBehind is a machine that is marked for a move that nobody knows of.
+// leftBehind returns a machine that is marked for a move without a record; nil if there is none.
 func (v *view) leftBehind() *Machine {
 	for i := range v.Machines {
 		if m := &v.Machines[i]; m.isOurs() && !m.Deleting && !v.Cluster.Paused && !v.Cluster.Deleting {
@@ -109,7 +110,7 @@ func (v *view) leftBehind() *Machine {
 	return nil
 }
 
-// begin begins what the mode says, unless something is against it. That some moves find no room keeps none from the others.
+// begin starts what the mode requires, unless a reason blocks it. Moves without capacity do not block the others.
 func (v *view) begin(d Decision) Decision {
 	if len(d.Against) > len(v.plan.wrong) {
 		d.After = v.laterThan()
@@ -129,7 +130,7 @@ func (v *view) begin(d Decision) Decision {
 	return d
 }
 
-// others names the machines but for one.
+// others lists the names of all machines except the given one.
 func (s *Snapshot) others(but *Machine) []string {
 	var names []string
 	for i := range s.Machines {
@@ -140,7 +141,7 @@ func (s *Snapshot) others(but *Machine) []string {
 	return names
 }
 
-// laterThan is when a reason against a move ends that ends by time alone.
+// laterThan returns the time until the blocking reasons end that only depend on time.
 func (s *Snapshot) laterThan() time.Duration {
 	after := max(0, s.unstable(), s.silent(faultlinev1.ReasonControlPlaneDoesNotMove), s.silent(faultlinev1.ReasonAnnotationsRemoved))
 	if s.Removed != "" {
@@ -152,7 +153,7 @@ func (s *Snapshot) laterThan() time.Duration {
 	return after
 }
 
-// proceed says how the recorded move goes on.
+// proceed returns the next step of the recorded move.
 func (v *view) proceed(d Decision, all []guard) Decision {
 	m := v.victim()
 	d.Move, d.Machine = v.Move, m
@@ -163,7 +164,7 @@ func (v *view) proceed(d Decision, all []guard) Decision {
 		d.Action = Close
 		return d
 	case m.Deleting || v.replaced() || v.replacementFailed(m):
-		return d // the control plane finishes it
+		return d // the control plane completes it
 	case v.Move.Aborting != "":
 		d.Against = []Reason{{v.Move.Aborting, v.Move.Why}}
 		d.Action = v.takeBack(m)
@@ -179,16 +180,16 @@ func (v *view) proceed(d Decision, all []guard) Decision {
 	return v.mark(d, m)
 }
 
-// replacementFailed reports whether the control plane has deleted the replacement of the machine because it failed. It creates the next one
-// as long as the machine is outdated. If it were not any more, nothing would have the control plane create a machine, and it would
-// remediate none.
+// replacementFailed reports whether the control plane has deleted the replacement of the machine because it failed. The control
+// plane creates another one as long as the machine is outdated. If the machine were restored, no other reason would make the
+// control plane create a machine, and it would not remediate any.
 func (v *view) replacementFailed(m *Machine) bool {
 	cp := &v.ControlPlane
 	since := !cp.Remediation.At.Before(v.Move.Started.Time)
 	return v.kubeadm() && cp.Remediation.Noted && since && m.Outdated && len(v.Machines) == cp.Replicas
 }
 
-// abort records that the move is taken back, and why.
+// abort records that the move is aborted, and why.
 func (v *view) abort(d Decision, why Reason) Decision {
 	move := *v.Move
 	move.Aborting, move.Why = why.Reason, why.Message
@@ -199,7 +200,7 @@ func (v *view) abort(d Decision, why Reason) Decision {
 	return d
 }
 
-// takeBack is the next step of taking a move back. What makes the control plane act goes first.
+// takeBack returns the next step of aborting a move. It first removes what makes the control plane act.
 func (v *view) takeBack(m *Machine) Action {
 	switch {
 	case m.ClonedFrom == outdatedName(v.Move.ClonedFrom):
@@ -210,7 +211,7 @@ func (v *view) takeBack(m *Machine) Action {
 	return Close
 }
 
-// mark is the next step of getting the control plane to replace the machine.
+// mark returns the next step of making the control plane replace the machine.
 func (v *view) mark(d Decision, m *Machine) Decision {
 	switch {
 	case m.Mark != machines.Ours:
@@ -218,7 +219,7 @@ func (v *view) mark(d Decision, m *Machine) Decision {
 	case m.ClonedFrom != outdatedName(v.Move.ClonedFrom):
 		d.Action = MarkInfrastructure
 	case m.Outdated:
-		// It has been seen, and the control plane replaces it when its own checks pass.
+		// The control plane has seen the mark, and replaces the machine when its own preflight checks pass.
 	case m.Woken.IsZero():
 		d.Action = Wake
 	case !v.Now.Before(m.Woken.Add(patience)):

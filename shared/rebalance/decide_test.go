@@ -22,7 +22,7 @@ import (
 
 var testNow = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// snapshotOf is a control plane that may move a machine, with machines m0, m1, ... in the domains that the letters name.
+// snapshotOf returns a control plane that may move a machine, with machines m0, m1, ... in the domains named by the letters.
 func snapshotOf(machines, domains string) Snapshot {
 	s := Snapshot{
 		Now: testNow, Mode: faultlinev1.ControlPlaneRebalanceSurgeOne, Stabilization: 5 * time.Minute, Since: testNow.Add(-time.Hour),
@@ -61,13 +61,13 @@ func TestAMoveBeginsWithTheOldestMachineOfTheFullestDomain(t *testing.T) {
 	g.Expect(*d.Move).To(Equal(Move{Machine: "m0", UID: "uid-0", From: "a", To: "c", Started: metav1.NewTime(testNow), ClonedFrom: "template", Others: []string{"m1", "m2"}}))
 }
 
-// against is a snapshot that has been changed, and what is told about it.
+// against is a changed snapshot with the expected reason.
 type against struct {
 	change          func(*Snapshot)
 	reason, message string
 }
 
-// ofControlPlanes are reasons that a control plane and its Cluster give.
+// ofControlPlanes lists reasons that come from a control plane and its Cluster.
 func ofControlPlanes() map[string]against {
 	return map[string]against{
 		"Cluster being deleted":         {func(s *Snapshot) { s.Cluster.Deleting = true }, faultlinev1.ReasonClusterDeleting, "Cluster one"},
@@ -91,7 +91,7 @@ func ofControlPlanes() map[string]against {
 	}
 }
 
-// ofMachines are those that a machine gives.
+// ofMachines lists reasons that come from a machine.
 func ofMachines() map[string]against {
 	return map[string]against{
 		"a machine being deleted":    {func(s *Snapshot) { s.Machines[2].Deleting = true }, faultlinev1.ReasonMachineDeleting, "Machine m2"},
@@ -107,7 +107,7 @@ func ofMachines() map[string]against {
 	}
 }
 
-// ofDomains are those that failure domains give.
+// ofDomains lists reasons that come from failure domains.
 func ofDomains() map[string]against {
 	return map[string]against{
 		"an intent for an unknown domain": {func(s *Snapshot) { s.Intents = []faultlinev1.FailureDomainIntent{{Name: "x", State: "Cordoned"}} }, faultlinev1.ReasonFailureDomainIntentInvalid, "x is no failure domain of this cluster: correct the entry"},
@@ -151,7 +151,7 @@ func ofDomains() map[string]against {
 	}
 }
 
-// Every row keeps a control plane from being touched that should be moved, and says what to do.
+// Every row blocks a move that is needed, and its message states how to fix it.
 func TestEachReasonAgainstAMoveIsToldWithTheWayOut(t *testing.T) {
 	t.Parallel()
 	for _, rows := range []map[string]against{ofControlPlanes(), ofMachines(), ofDomains()} {
@@ -225,7 +225,7 @@ func TestTheWindowIsWaitedForNotPolled(t *testing.T) {
 	g.Expect(Decide(s).Action).To(Equal(Record))
 }
 
-// moving is a snapshot with a move of m0, on which steps have been done.
+// moving returns a snapshot with a move of m0 to which the steps have been applied.
 func moving(steps ...func(*Snapshot)) Snapshot {
 	s := snapshotOf("aab", "abc")
 	s.Move = &Move{Machine: "m0", UID: "uid-0", From: "a", To: "c", Started: metav1.NewTime(testNow), ClonedFrom: "template"}
@@ -250,12 +250,12 @@ func replaced(s *Snapshot) {
 	s.Machines = append(s.Machines, Machine{Name: "m9", UID: "uid-9", Created: testNow, Asked: "c"})
 }
 
-// remediated is that the control plane has deleted a machine that failed, before the move began, and has created none since.
+// remediated sets that the control plane deleted a failed machine before the move began, and has created none since.
 func remediated(s *Snapshot) {
 	s.ControlPlane.Remediation = Remediation{Noted: true, Machine: "m7", At: testNow.Add(-time.Minute)}
 }
 
-// failed is that it has deleted the replacement since the move began.
+// failed sets that it deleted the replacement after the move began.
 func failed(s *Snapshot) {
 	s.ControlPlane.Remediation = Remediation{Noted: true, Machine: "m9", At: testNow.Add(time.Minute)}
 }
@@ -318,7 +318,7 @@ func TestAMoveGoesOnFromTheObjectsAlone(t *testing.T) {
 	}
 }
 
-// A control plane that has the annotation of a remediation and nothing to create replaces no unhealthy machine.
+// A control plane with the annotation of a remediation and no machine to create replaces no unhealthy machine.
 func TestAControlPlaneThatRemediatesNothingIsToldWithTheAnnotationToRemove(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -393,7 +393,7 @@ func TestAMoveSaysWhatItsReplacementWaitsFor(t *testing.T) {
 	}
 }
 
-// What has become of a move is told as it was.
+// The outcome of a move is reported as it happened.
 func TestAMoveThatEndsOtherwiseThanPlannedIsToldSo(t *testing.T) {
 	t.Parallel()
 	gone := func(s *Snapshot) { s.Machines = s.Machines[1:] }
@@ -503,7 +503,7 @@ func TestTheRecordOfAMoveSurvives(t *testing.T) {
 	}
 }
 
-// A pass over a thousand clusters of five machines.
+// BenchmarkDecide decides for a thousand clusters of five machines.
 func BenchmarkDecide(b *testing.B) {
 	s := snapshotOf("aabbc", "abcde")
 	for b.Loop() {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A record of a move that is read is written as what is read again.
+// A record that was decoded is encoded to one that decodes to the same.
 func FuzzRecordOfAMove(f *testing.F) {
 	f.Add(`{"machine":"a","uid":"1","to":"b","started":"2026-11-01T12:00:00Z","clonedFrom":"t","others":["b"]}`)
 	f.Add(`{"machine":"a","uid":"1","started":null}`)
@@ -34,7 +34,7 @@ func FuzzRecordOfAMove(f *testing.F) {
 	})
 }
 
-// What says that a control plane has been woken is read as it was written.
+// The value of delete-machine after a Wake decodes to what was encoded.
 func FuzzWoken(f *testing.F) {
 	f.Add("2026-11-01T12:00:00Z 3")
 	f.Add("2026-11-01T12:00:00+01:00 -1")

@@ -15,28 +15,28 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// Reason is one reason against a move. Its message names what is in the way, and the way out.
+// Reason is a reason against a move. Its message states what blocks the move and how to fix it.
 type Reason struct{ Reason, Message string }
 
-// guard finds one reason against a move. A move that has been recorded must pass too, as long as there is no replacement: what
-// follows from its own marks is then no reason.
+// guard finds one reason against a move. A recorded move must also pass as long as there is no replacement; effects of its own
+// annotations are then not a reason.
 type guard struct {
 	reason string
-	// against returns a message, "" when there is nothing against a move.
+	// against returns a message, "" if it does not block the move.
 	against func(*view) string
 }
 
-// view is a snapshot with what has been planned from it.
+// view is a snapshot with the plan made from it.
 type view struct {
 	*Snapshot
 	plan plan
 }
 
-// retryAfter is how long no move is begun when the control plane did not react to the last one, and nothing has happened since that could
-// have it react now.
+// retryAfter is how long no move is begun if the control plane did not react to the last one, and nothing has changed since that
+// could make it react.
 const retryAfter = time.Hour
 
-// guards are all guards, in the order in which they are told.
+// guards lists all guards in the order in which they are reported.
 func guards() []guard {
 	return []guard{
 		{faultlinev1.ReasonClusterDeleting, func(v *view) string {
@@ -95,7 +95,7 @@ func when(wrong bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// each names the machines that are wrong, and says what is.
+// each returns a message with the names of the machines for which wrong returns true.
 func (v *view) each(wrong func(*Machine) bool, message string) string {
 	var names []string
 	for i := range v.Machines {
@@ -108,7 +108,7 @@ func (v *view) each(wrong func(*Machine) bool, message string) string {
 
 func (v *view) kubeadm() bool { return v.ControlPlane.Kind == Kubeadm }
 
-// versionTested is for single moves only: they need more of a control plane than its contract.
+// versionTested applies to single moves only, because they depend on behavior beyond the control plane's contract.
 func versionTested(v *view) string {
 	if !v.kubeadm() || v.Mode != faultlinev1.ControlPlaneRebalanceSurgeOne {
 		return ""
@@ -130,7 +130,7 @@ func kindSupported(v *view) string {
 	return fmt.Sprintf("Cluster %s has no control plane that could move a machine: set spec.controlPlaneRef, or spec.distribution.controlPlane.rebalance to Off", v.Cluster.Name)
 }
 
-// upToDate is about machines that the control plane is going to replace for reasons of its own. The machine of a move is none.
+// upToDate checks for machines that the control plane replaces for other reasons. It ignores the machine of the current move.
 func upToDate(v *view) string {
 	cp := &v.ControlPlane
 	if !v.kubeadm() {
@@ -158,12 +158,13 @@ func remediating(v *view) string {
 		return failing
 	}
 	cp := &v.ControlPlane
-	ends := v.Move == nil && cp.Remediation.Noted && v.leftOver() == "" // while a move is under way it creates a machine for that
+	ends := v.Move == nil && cp.Remediation.Noted && v.leftOver() == "" // a move makes it create a machine
 	return when(cp.Remediating || ends, "%s is replacing an unhealthy machine: wait until it is done", cp.Name)
 }
 
-// leftOver is why the control plane remediates no machine, "" when it does, or when the note of its last remediation will be removed. It
-// removes the note when it creates a machine, and with as many machines as there are to be it creates none. A move has it create one.
+// leftOver returns why the control plane remediates no machine; "" if it does, or if it will remove the annotation of its last
+// remediation. It removes the annotation when it creates a machine, and creates none while it has the desired number of machines.
+// A move makes it create one.
 func (v *view) leftOver() string {
 	cp := &v.ControlPlane
 	busy := func(m Machine) bool {
@@ -198,7 +199,7 @@ func healthy(v *view) string {
 	return when(!cp.ComponentsHealthy, "%s does not say that its components are healthy: see its condition ControlPlaneComponentsHealthy", cp.Name)
 }
 
-// infrastructure is about machines that cannot be made to look outdated, or look so already.
+// infrastructure checks for machines that cannot be marked as outdated, or already look outdated.
 func infrastructure(v *view) string {
 	if foreign := v.each(func(m *Machine) bool { return !m.Infrastructure }, "has no infrastructure machine of this provider: replace it by one whose "+
 		"spec.infrastructureRef is a "+v.MachineKind+", or set spec.distribution.controlPlane.rebalance to Off"); foreign != "" {
@@ -211,12 +212,12 @@ func infrastructure(v *view) string {
 		"roll the control plane out once")
 }
 
-// intents is about what the user may have meant for a domain that has another name.
+// intents checks for entries of the spec that match no domain, because the user may have meant another one.
 func intents(v *view) string {
 	return distribution.WrongIntents(v.Intents, func(name string) bool { return v.domain(name) != nil })
 }
 
-// unstable is how long the failure domains have yet to stay as they are.
+// unstable returns how much longer the failure domains must stay unchanged.
 func (s *Snapshot) unstable() time.Duration {
 	if s.Since.IsZero() {
 		return max(s.Stabilization, time.Nanosecond)
@@ -224,15 +225,15 @@ func (s *Snapshot) unstable() time.Duration {
 	return s.Since.Add(s.Stabilization).Sub(s.Now)
 }
 
-// obeys is about a control plane that was told to replace a machine and did not react. It is told again when it shows that it lives: when one of
-// its conditions has changed. When the failure domains have changed since, it is told as well.
+// obeys blocks moves after the control plane did not react to a request to replace a machine, until one of its conditions
+// changes, the failure domains change, or retryAfter has passed.
 func obeys(v *view) string {
 	return when(v.Move == nil && v.silent(faultlinev1.ReasonControlPlaneDoesNotMove) > 0, "%s has not replaced Machine %s when it was asked to: see whether its controller runs, or set "+
 		"spec.distribution.controlPlane.rebalance to RolloutAfter; it is asked again when one of its conditions or the failure domains change, and after %s",
 		v.ControlPlane.Name, machineOf(v.Last), retryAfter)
 }
 
-// kept is about annotations that are removed when they are written.
+// kept blocks moves while written annotations are removed.
 func kept(v *view) string {
 	if v.Removed != "" {
 		return v.Removed
@@ -241,12 +242,13 @@ func kept(v *view) string {
 		messageOf(v.Last), v.ControlPlane.Name, retryAfter)
 }
 
-// vain reports whether a move that was aborted for the reason would come to nothing if it were begun again at once.
+// vain reports whether a move aborted for the reason would fail again if it were begun immediately.
 func vain(reason string) bool {
 	return reason == faultlinev1.ReasonControlPlaneDoesNotMove || reason == faultlinev1.ReasonAnnotationsRemoved
 }
 
-// silent is how long no move is begun after one that was aborted for the reason, which is one of vain; not positive when one is begun.
+// silent returns how much longer no move is begun after one was aborted for the reason, which must be one of vain; not positive
+// if moves may begin.
 func (s *Snapshot) silent(reason string) time.Duration {
 	last := s.Last
 	if last == nil || last.Reason != reason || s.ControlPlane.Changed.After(last.Finished.Time) || s.Since.After(last.Finished.Time) {
@@ -255,7 +257,7 @@ func (s *Snapshot) silent(reason string) time.Duration {
 	return last.Finished.Add(retryAfter).Sub(s.Now)
 }
 
-// rolledOut is why rollout.after is not set: once is enough for the failure domains that there are.
+// rolledOut blocks setting rollout.after again: one rollout is enough for an unchanged set of failure domains.
 func rolledOut(v *view) string {
 	after := v.ControlPlane.RolloutAfter
 	if v.Mode != faultlinev1.ControlPlaneRebalanceRolloutAfter || after.IsZero() || after.Before(v.Since) {

@@ -15,9 +15,9 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// The state of the model is small, comparable and canonical: machines are in the order of their age, the oldest first, and have no
-// other identity; which one a move is about is kept as an index. Time is what it brings about: a window that is over, a patience
-// that is at its end.
+// The state of the model is small, comparable and canonical: machines are sorted by age, the oldest first, and have no other
+// identity; the machine of a move is stored as an index. Time is only modeled by its effects, such as the end of the
+// stabilization window or of the control plane's deadline.
 
 const (
 	mostMachines = 7
@@ -29,35 +29,35 @@ type health uint8
 
 const (
 	well     health = iota
-	notReady        // its kubelet is silent; seen on the Machine
-	etcdDown        // its member is down; seen on the control plane
-	failing         // it fails a health check; seen by that condition, before Ready has it
+	notReady        // its kubelet does not respond; visible on the Machine
+	etcdDown        // its member is down; visible on the control plane
+	failing         // it fails a health check; visible in that condition before Ready changes
 )
 
-// machine is a Machine, its infrastructure machine, Node and etcd member.
+// machine is a Machine with its infrastructure machine, Node and etcd member.
 type machine struct {
-	domain           int8 // that it was asked to be in
-	at               int8 // where it is: elsewhere, when somebody has moved it
+	domain           int8 // requested domain
+	at               int8 // actual domain; differs after a move outside Faultline
 	health           health
-	joined, placed   bool // it has a Node; it has a place in its domain
+	joined, placed   bool // it has a Node; its domain has capacity for it
 	deleting         bool
-	old, seenOld     bool // it does not fit the control plane's spec; the control plane has said that it is not up to date
+	old, seenOld     bool // it does not match the control plane's spec; the control plane has reported it as not up to date
 	asked            asked
-	beside           bool // it has the mark beside delete-machine that says whose that is
+	beside           bool // it has marked-for-move next to delete-machine
 	cloned, unlinked bool // cloned-from-name is changed; it never had one
 }
 
-// asked is whose the annotation delete-machine is that a Machine has, by its value.
+// asked is the owner of a Machine's delete-machine annotation, according to its value.
 type asked uint8
 
 const (
 	nobody asked = iota
 	manager
-	managerWoke // the manager's, with when it has woken the control plane
+	managerWoke // the manager's, with the time of a Wake
 	people
 )
 
-// annotated is a Machine with such annotations, for the real code to say what they mean.
+// annotated returns a Machine with these annotations, to be interpreted by the real code.
 func annotated(a asked, beside bool, first time.Time) *clusterv1.Machine {
 	machine := &clusterv1.Machine{}
 	machine.Annotations = map[string]string{}
@@ -76,7 +76,7 @@ func annotated(a asked, beside bool, first time.Time) *clusterv1.Machine {
 	return machine
 }
 
-// ofMove reports whether there is anything on the machine that the manager has put there.
+// ofMove reports whether the machine has any annotation of the manager.
 func (m *machine) ofMove() bool {
 	return m.beside || m.asked == manager || m.asked == managerWoke || m.cloned
 }
@@ -89,7 +89,7 @@ const (
 	rolloutAfter
 )
 
-// strips is what a policy of the API server removes from each object that is written.
+// strips is what an admission policy removes from every written object.
 type strips uint8
 
 const (
@@ -99,7 +99,7 @@ const (
 	stripsRecords
 )
 
-// strip reports whether the policy removes what a write has written.
+// strip reports whether the policy removes what an action writes.
 func (s *state) strip(action Action) bool {
 	switch action {
 	case MarkMachine, Wake:
@@ -117,36 +117,36 @@ type rolled uint8
 const (
 	never  rolled = iota
 	before        // the domains have changed since
-	since         // they have not
+	since         // the domains have not changed since
 )
 
 type domain struct {
-	there, listed bool // published, and as the Cluster has it
+	there, listed bool // published, and listed by the Cluster
 	state         uint8
-	sick, dubious bool // seen unhealthy, but not yet for long; the user has misspelt that it is to be withdrawn
-	filled        bool // it is full for a while
-	room          int8 // none is no limit
+	sick, dubious bool // observed unhealthy, but not for long; the user misspelt the entry that withdraws it
+	filled        bool // it is temporarily full
+	room          int8 // none means no limit
 }
 
-// record is the move on the infrastructure cluster.
+// record is the record of a move on the infrastructure cluster.
 type record struct {
 	there, aborting bool
-	damaged         bool // somebody has changed it so that it cannot be read
-	victim          int8 // none when it is gone
+	damaged         bool // a user has changed it so that it cannot be parsed
+	victim          int8 // none if it was deleted
 	from, to        int8
-	silent          bool // it is aborted because nothing happened
-	excused         bool // somebody has changed the domains since it began: the next move may take it back
+	silent          bool // it is aborted because the control plane did not react
+	excused         bool // the user has changed the domains since it began: the next move may revert it
 }
 
-// pending is what the manager has decided and not yet written. It is lost when the manager dies.
+// pending is what the manager has decided and not yet written. It is lost when the manager stops.
 type pending struct {
 	action   Action
 	machine  int8
 	from, to int8
 	abort    bool
 	silent   bool
-	excused  bool // as of the record
-	stale    bool // what it will write to has been written by others since
+	excused  bool // copied from the record
+	stale    bool // the object to write was changed by another client since
 }
 
 type state struct {
@@ -155,29 +155,29 @@ type state struct {
 	domains  [mostDomains]domain
 	replicas uint8
 
-	kind                               uint8 // of control plane: 0 kubeadm, 1 another
+	kind                               uint8 // of the control plane: 0 kubeadm, 1 another
 	kcpPaused, kcpDeleting, unobserved bool
-	surgeless, deaf                    bool // maxSurge is 0; it does not look at cloned-from-name
-	untested                           bool // its version is not known, and it deletes before it creates whatever maxSurge says
-	remediating                        bool // it has deleted a machine that failed, and has created none since
+	surgeless, deaf                    bool // maxSurge is 0; it ignores cloned-from-name
+	untested                           bool // its version is unknown, and it deletes before it creates, whatever maxSurge is
+	remediating                        bool // it deleted a failed machine, and has created none since
 	strips                             strips
-	stripped                           bool // the manager has found that it does, and has not finished its reconcile
+	stripped                           bool // the manager has detected the policy and has not finished its reconcile
 	remediatedBefore                   bool // it did so before the move was recorded
-	heldBack                           bool // the Cluster has a version that it is not upgraded to yet, and it acts on no machine
-	paused, deleting                   bool // the Cluster
-	changing, flapping                 bool // the window runs; the domains are going to change again
+	heldBack                           bool // the Cluster has a version to which it is not upgraded yet, and it acts on no machine
+	paused, deleting                   bool // of the Cluster
+	changing, flapping                 bool // the stabilization window is running; the domains will change again
 
 	record record
-	last   record // the move that ended last; from and to are none when there was none
-	late   bool   // patience is over
+	last   record // the last finished move; from and to are none if there was none
+	late   bool   // the deadline has passed
 	mode   mode   // spec.distribution.controlPlane.rebalance
-	// rolled is what rollout.after says, rolling that the rollout which it has begun is under way.
+	// rolled is the state of rollout.after, rolling is true while the rollout that it started is in progress.
 	rolled  rolled
 	rolling bool
 
 	pending   pending
-	disturbed bool // something happened since it was decided to begin the move
-	deleted   bool // people, or remediation, have deleted a machine
+	disturbed bool // a fault happened since the manager decided to begin the move
+	deleted   bool // a user, or remediation, has deleted a machine
 	budget    uint8
 }
 
@@ -210,7 +210,7 @@ func uid(i int8) types.UID {
 	return types.UID(fmt.Sprintf("uid-%d", i))
 }
 
-// snapshot is what the real code reads of the state.
+// snapshot returns the state as the real code reads it.
 func (s *state) snapshot() Snapshot {
 	snap := Snapshot{
 		Now: modelNow, Mode: faultlinev1.ControlPlaneRebalanceAdvise, Stabilization: 5 * time.Minute, Since: modelNow.Add(-time.Hour),
@@ -331,7 +331,7 @@ func (s *state) machineSeen(i int8) Machine {
 	return seen
 }
 
-// remove takes a machine out; the others stay in the order of their age.
+// remove removes a machine; the others stay sorted by age.
 func (s *state) remove(i int8) {
 	if s.machines[i].placed && s.machines[i].at != none {
 		if d := &s.domains[s.machines[i].at]; d.room != none {
@@ -351,7 +351,7 @@ func (s *state) remove(i int8) {
 	}
 }
 
-// create makes a machine, which has a place if its domain has one.
+// create adds a machine, which is placed if its domain has capacity.
 func (s *state) create(d int8) {
 	m := machine{domain: d, at: d, placed: true}
 	if d != none {
@@ -367,12 +367,12 @@ func (s *state) create(d int8) {
 	s.count++
 }
 
-// outdated reports whether the control plane finds the machine not up to date when it looks.
+// outdated reports whether the control plane considers the machine not up to date in its next reconcile.
 func (s *state) outdated(m *machine) bool {
 	return m.old || m.cloned && !m.unlinked && !s.deaf && s.kind == 0
 }
 
-// touch says that others have written to a machine, so that what the manager is about to write there conflicts.
+// touch records that another client has written to a machine, so that a pending write of the manager conflicts.
 func (s *state) touch(i int8) {
 	if s.pending.machine == i {
 		switch s.pending.action {
@@ -382,7 +382,7 @@ func (s *state) touch(i int8) {
 	}
 }
 
-// touchRecord says that others have written to the infrastructure cluster.
+// touchRecord records that another client has written to the infrastructure cluster.
 func (s *state) touchRecord() {
 	if s.pending.action == Record || s.pending.action == Close {
 		s.pending.stale = true
@@ -401,7 +401,7 @@ func (s *state) number(is func(*machine) bool) int {
 	return n
 }
 
-// change is that the domains are others from now on.
+// change records that the domains change now.
 func (s *state) change() {
 	s.changing = true
 	if s.rolled == since {
@@ -409,8 +409,8 @@ func (s *state) change() {
 	}
 }
 
-// uneven is how far the machines are from where they should be: what must be lower after each move. Those that must go from where they are
-// count more than all others.
+// uneven returns how far the machines are from being spread as they should be. It must decrease with each move. Machines that
+// must leave their domain weigh more than all others.
 func (s *state) uneven() int {
 	sum, in := 0, [mostDomains]int{}
 	for i := range s.machines[:s.count] {

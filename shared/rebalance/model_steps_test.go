@@ -3,7 +3,7 @@
 
 package rebalance
 
-// step is one thing that happens. A fault is one that need not.
+// step is one possible transition. A fault is a transition that need not happen.
 type step struct {
 	name  string
 	fault bool
@@ -12,7 +12,7 @@ type step struct {
 
 const controlPlaneActs = "the control plane acts"
 
-// steps are all that can happen in a state but for what the manager does.
+// steps lists all transitions of a state except for the manager's.
 func (s *state) steps(faults func(*state) []step) []step {
 	all := s.controlPlaneReconciles()
 	all = append(all, s.machinesGoOn()...)
@@ -28,8 +28,8 @@ func (s *state) steps(faults func(*state) []step) []step {
 	return all
 }
 
-// controlPlaneReconciles is a reconcile of the KubeadmControlPlane: it reports, then does the first of what there is to do. Where it
-// chooses at random there is a step for each choice.
+// controlPlaneReconciles models a reconcile of the KubeadmControlPlane: it reports its status, then performs the first action
+// that is due. There is one step for each random choice.
 func (s *state) controlPlaneReconciles() []step {
 	if s.paused || s.kcpPaused || s.kind != 0 {
 		return nil
@@ -82,8 +82,8 @@ func (s *state) reconciled() []state {
 	return []state{*s}
 }
 
-// remediates deletes a machine that fails its health check, if a quorum stays. The control plane remembers it until it has created a machine,
-// and remediates no other one before.
+// remediates deletes a machine that fails its health check if the others keep the quorum. The control plane records this until it
+// creates a machine, and remediates no other one before.
 func (s *state) remediates() (state, bool) {
 	to := *s
 	if s.remediating {
@@ -106,7 +106,7 @@ func (s *state) remediates() (state, bool) {
 
 func quorum(voters int) int { return voters/2 + 1 }
 
-// stable is the control plane's own check before it acts, with one machine left out.
+// stable is the control plane's own check before it acts, ignoring one machine.
 func (s *state) stable(but int8) bool {
 	for i := range s.machines[:s.count] {
 		if int8(i) != but && !healthyVoter(&s.machines[i]) {
@@ -116,7 +116,7 @@ func (s *state) stable(but int8) bool {
 	return true
 }
 
-// scalesUp creates a machine in a listed domain with the fewest that are up to date, then the fewest of all.
+// scalesUp creates a machine in a listed domain with the fewest machines that are up to date, then the fewest of all.
 func (s *state) scalesUp() []state {
 	relaxed := s.remediating && s.number(healthyVoter) >= quorum(int(s.count))
 	if !relaxed && !s.stable(none) {
@@ -150,8 +150,8 @@ func (s *state) scalesUp() []state {
 	return all
 }
 
-// scalesDown deletes one of those that are chosen first: outdated and annotated, annotated, outdated, all; of them the oldest of
-// an unlisted domain, else of one of the fullest.
+// scalesDown deletes one machine of the first non-empty set: outdated and annotated, annotated, outdated, all. It takes the
+// oldest of an unlisted domain, otherwise of one of the domains with the most machines.
 func (s *state) scalesDown() []state {
 	sets := []func(*machine) bool{
 		func(m *machine) bool { return s.outdated(m) && m.asked != nobody },
@@ -210,7 +210,7 @@ func (s *state) oldestOfFullest(eligible func(*machine) bool) []int8 {
 	return chosen
 }
 
-// machinesGoOn: they join, go, and get well again.
+// machinesGoOn lists the steps in which machines join, are deleted, or recover.
 func (s *state) machinesGoOn() []step {
 	var all []step
 	for i := range s.machines[:s.count] {
@@ -233,7 +233,7 @@ func (s *state) machinesGoOn() []step {
 	return all
 }
 
-// timePasses: windows end, what was copied arrives, what was switched off is switched on again.
+// timePasses lists the steps in which windows end, copies arrive, and what was disabled is enabled again.
 func (s *state) timePasses() []step {
 	var all []step
 	add := func(name string, change func(*state)) {
@@ -291,7 +291,7 @@ func (s *state) timePasses() []step {
 	return append(all, s.domainsRecover()...)
 }
 
-// domainsRecover: they get well, and have room again.
+// domainsRecover lists the steps in which domains become healthy or have capacity again.
 func (s *state) domainsRecover() []step {
 	var all []step
 	for i := range s.domains {
@@ -314,7 +314,7 @@ func (s *state) domainsRecover() []step {
 	return all
 }
 
-// excuse says that people have changed the domains: what was moved before may be moved back.
+// excuse records that a user has changed the domains, so that a previous move may be reverted.
 func (s *state) excuse() {
 	s.record.excused, s.pending.excused = s.record.there, s.pending.action != Nothing
 	s.last.from, s.last.to = none, none
@@ -329,12 +329,12 @@ func lastThere(s *state) int {
 	return 0
 }
 
-// woken reports whether a control plane has been told to look, and has said nothing yet.
+// woken reports whether the control plane was triggered by a Wake and has not reported yet.
 func (s *state) woken() bool {
 	return s.record.there && !s.record.aborting && s.record.victim != none && s.machines[s.record.victim].asked == managerWoke && !s.machines[s.record.victim].seenOld
 }
 
-// allFaults are what need not happen, but can.
+// allFaults lists transitions that can happen, but need not.
 func allFaults(s *state) []step {
 	all := append(machineFaults(s), controlPlaneFaults(s)...)
 	return append(all, domainFaults(s)...)
@@ -413,7 +413,7 @@ func controlPlaneFaults(s *state) []step {
 	return all
 }
 
-// driftFaults are that somebody moves a machine, behind the back of everybody else, and all others.
+// driftFaults lists all faults, and those in which a machine is moved outside Faultline.
 func driftFaults(s *state) []step {
 	all := allFaults(s)
 	for i := range s.machines[:s.count] {
@@ -430,10 +430,11 @@ func driftFaults(s *state) []step {
 	return all
 }
 
-// markFaults are that somebody changes what a move has written, and all others.
+// markFaults lists all faults, and those in which another client changes what a move has written.
 func markFaults(s *state) []step { return append(allFaults(s), changedMarks(s)...) }
 
-// changedMarks are that somebody writes over what a move has put on its machine, takes any of it off, or the record of it.
+// changedMarks lists the steps in which another client overwrites or removes what a move has written on its machine, or the
+// record.
 func changedMarks(s *state) []step {
 	var all []step
 	for i := range s.machines[:s.count] {
@@ -474,13 +475,13 @@ func changedMarks(s *state) []step {
 	return all
 }
 
-// forget is that there is no record any more, without anybody having closed it.
+// forget removes the record without closing it.
 func (s *state) forget() {
 	s.touchRecord()
 	s.record, s.late = record{victim: none}, false
 }
 
-// repair is what a person does who reads that the record is damaged.
+// repair models a user who follows the message about a damaged record.
 func (s *state) repair() {
 	for i := range s.machines[:s.count] {
 		if m := &s.machines[i]; m.beside {
@@ -491,7 +492,8 @@ func (s *state) repair() {
 	s.forget()
 }
 
-// rolloutFaults are that another mode is chosen, a domain is evicted, and those of machines: a rollout passes through many more states than a move.
+// rolloutFaults lists mode changes, evictions and machine faults. It has fewer faults than allFaults, because a rollout passes
+// through many more states than a move.
 func rolloutFaults(s *state) []step {
 	all := machineFaults(s)
 	if s.domains[0].state == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/shared/machines"
 )
 
-// model explores every interleaving of the manager, whose decisions are the real ones, with everything else.
+// model explores every interleaving of the manager, whose decisions are those of the real code, with all other transitions.
 type model struct {
 	decides func(*Snapshot) Decision
 	faults  func(*state) []step
@@ -23,14 +23,14 @@ type model struct {
 	order    []state
 	parent   []int32
 	how      []string
-	goesOn   [][]int32 // the steps that are no faults, backwards
+	goesOn   [][]int32 // the steps that are not faults, backwards
 	rest     []int32
 	memory   map[state]verdict
 	violated string
 	at       int32
 }
 
-// verdict is a decision as far as the model goes on from it.
+// verdict is the part of a decision that the model uses.
 type verdict struct {
 	pending  pending
 	leftOver bool
@@ -44,7 +44,7 @@ func modelOf(decides func(*Snapshot) Decision, faults func(*state) []step) *mode
 	return &model{decides: decides, faults: faults, states: map[state]int32{}, memory: map[state]verdict{}}
 }
 
-// explore returns what is violated, "" if nothing is.
+// explore returns the violated invariant, "" if there is none.
 func (m *model) explore(starts []state) string {
 	for _, s := range starts {
 		m.add(s, -1, "start", true)
@@ -137,7 +137,7 @@ func (m *model) expand(i int32) {
 	m.add(to, i, "the manager decides: "+string(v.pending.action), false)
 }
 
-// decide asks the real code. What it cannot see does not matter to it.
+// decide calls the real code. State that it does not read is left out of the key.
 func (m *model) decide(s state) verdict {
 	key := s
 	key.pending, key.disturbed, key.deleted, key.budget = pending{}, false, false, 0
@@ -151,7 +151,7 @@ func (m *model) decide(s state) verdict {
 		return v
 	}
 	if s.record.damaged {
-		return verdict{} // it says so, and does nothing
+		return verdict{} // it reports this and does nothing
 	}
 	snap := s.snapshot()
 	d := m.decides(&snap)
@@ -168,10 +168,10 @@ func (m *model) decide(s state) verdict {
 	return v
 }
 
-// begins reports whether machines are going to be replaced, of which none was before.
+// begins reports whether the action starts to replace machines.
 func begins(p pending) bool { return p.action == Record && !p.abort || p.action == RollOut }
 
-// written is the state after the pending write, which fails if it conflicts.
+// written returns the state after the pending write, which fails on a conflict.
 func (s *state) written() state {
 	to, p := *s, s.pending
 	to.pending = pending{}
@@ -179,7 +179,7 @@ func (s *state) written() state {
 		return to
 	}
 	if p.action != Record && p.action != Close && p.action != RollOut && p.machine == none {
-		return to // the machine is gone
+		return to // the machine was deleted
 	}
 	if s.strip(p.action) {
 		return s.removed()
@@ -211,7 +211,7 @@ func (s *state) written() state {
 	case MarkInfrastructure:
 		to.machines[p.machine].cloned = !to.machines[p.machine].unlinked
 		if to.machines[p.machine].unlinked {
-			to.machines[p.machine].asked = managerWoke // there is no such thing in the model; patience is all that is left
+			to.machines[p.machine].asked = managerWoke // the model has no repeated Wake; only the deadline is left
 		}
 	case RestoreInfrastructure:
 		to.machines[p.machine].cloned = false
@@ -224,7 +224,7 @@ func (s *state) written() state {
 	return to
 }
 
-// removed is the state after a pending write of which a policy removes what it writes.
+// removed returns the state after a pending write whose result a policy removes.
 func (s *state) removed() state {
 	to := *s
 	to.pending, to.stripped = pending{}, true
@@ -237,33 +237,33 @@ func (s *state) removed() state {
 	return to
 }
 
-// atRest reports whether there is nothing left of a move.
+// atRest reports whether nothing of a move is left.
 func (s *state) atRest() bool {
 	return !s.record.there && !s.rolling && !s.remediating && !s.any(func(m *machine) bool { return m.ofMove() || m.deleting }) || s.deleting || s.kcpDeleting
 }
 
-// wrong is what must not be, whatever happened.
+// wrong returns the violated state invariant, "" if there is none.
 func (s *state) wrong() string {
 	if s.number((*machine).ofMove) > 1 {
 		return "there are two victims"
 	}
 	voters := s.number(func(m *machine) bool { return m.joined })
 	sick := s.number(func(m *machine) bool { return m.health != well })
-	others := s.deleted || s.deleting || s.kcpDeleting || s.remediating || s.surgeless && s.disturbed // who take machines away, too
+	others := s.deleted || s.deleting || s.kcpDeleting || s.remediating || s.surgeless && s.disturbed // others that delete machines
 	if (s.record.there || s.rolling) && !others && s.replicas > 2 && sick <= 1 && s.number(healthyVoter) < quorum(voters) {
 		return "a move takes the quorum away"
 	}
 	return ""
 }
 
-// wrongStep is what must not happen to the machine of a move.
+// wrongStep returns what must not happen to the machine of a move.
 func (s *state) wrongStep(next *step) string {
 	v := s.record.victim
 	if next.name != controlPlaneActs || !s.record.there || v == none || s.machines[v].deleting || !next.to.machines[v].deleting {
 		return ""
 	}
 	if s.machines[v].health == failing || s.deleting || s.kcpDeleting {
-		return "" // health checks, and the end of it all, need no move
+		return "" // health checks and deletion of the cluster need no move
 	}
 	others := s.number(healthyVoter)
 	if healthyVoter(&s.machines[v]) {
@@ -278,7 +278,7 @@ func (s *state) wrongStep(next *step) string {
 	return ""
 }
 
-// wrongDecision is what must not be decided, given how things are, whether they can be seen or not.
+// wrongDecision returns why the decision must not be made in the actual state, whether or not the manager can observe it.
 func (s *state) wrongDecision(p pending) string {
 	switch {
 	case s.paused || s.deleting:
@@ -320,7 +320,7 @@ func (s *state) wrongDecision(p pending) string {
 	return ""
 }
 
-// wrongWrite is what the manager must not have done with a write.
+// wrongWrite returns what the manager must not have done with a write.
 func (s *state) wrongWrite(to *state) string {
 	for i := range s.machines[:s.count] {
 		if s.machines[i].asked == people && to.machines[i].asked != people {
@@ -330,8 +330,8 @@ func (s *state) wrongWrite(to *state) string {
 	return ""
 }
 
-// gains reports whether the machines are nearer to where they should be when the control plane has replaced the machine, wherever it puts the
-// other one: it knows only where machines were asked to be.
+// gains reports whether the machines are closer to being spread as they should be after the control plane has replaced the
+// machine, for every domain it may choose: it only uses the requested domains.
 func (s *state) gains(victim int8) bool {
 	surge := *s
 	surge.machines[victim].old = true
@@ -347,7 +347,7 @@ func (s *state) gains(victim int8) bool {
 	return true
 }
 
-// allComeToRest checks that from every state, without any further fault, one is reached in which all is at rest.
+// allComeToRest checks that every state can reach one at rest without a further fault.
 func (m *model) allComeToRest() {
 	reaches := make([]bool, len(m.order))
 	queue := slices.Clone(m.rest)
@@ -369,7 +369,7 @@ func (m *model) allComeToRest() {
 	}
 }
 
-// story is how a state was reached.
+// story returns the steps by which a state was reached.
 func (m *model) story(i int32) string {
 	var lines []string
 	for ; i >= 0; i = m.parent[i] {
@@ -380,7 +380,8 @@ func (m *model) story(i int32) string {
 	return strings.Join(lines, "")
 }
 
-// start is a control plane at rest, with machines in the domains that the letters name, a letter for a domain that is there.
+// start returns a control plane at rest, with machines in the domains named by the letters; there is one letter for each existing
+// domain.
 func start(machines, domains string, change ...func(*state)) state {
 	s := state{replicas: uint8(len(machines)), mode: surgeOne, record: record{victim: none}, last: record{from: none, to: none, victim: none}}
 	s.count = s.replicas
@@ -401,7 +402,7 @@ func start(machines, domains string, change ...func(*state)) state {
 
 func budget(n uint8) func(*state) { return func(s *state) { s.budget = n } }
 
-// moved is that machines are elsewhere than they were asked to be.
+// moved places machines in other domains than requested.
 func moved(at string) func(*state) {
 	return func(s *state) {
 		for i, d := range at {
@@ -414,7 +415,7 @@ func in(mode mode) func(*state) { return func(s *state) { s.mode = mode } }
 
 func noFaults(*state) []step { return nil }
 
-// hazards are starts from which the guard that they are for is needed, by the reason of the guard.
+// hazards maps the reason of each guard to a start state from which the guard is needed.
 func hazards() map[string]state {
 	machineIs := func(change func(*machine)) func(*state) { return func(s *state) { change(&s.machines[2]) } }
 	return map[string]state{
@@ -474,7 +475,8 @@ func TestEachGuardPreventsWhatWouldGoWrongWithoutIt(t *testing.T) {
 	}
 }
 
-// Without the part of a guard that asks what a move gains, a machine that somebody has moved is replaced where it was asked to be.
+// Without the check in a guard of what a move gains, a machine that was moved outside Faultline is replaced in its requested
+// domain.
 func TestAMachineThatIsNotWhereItWasAskedToBeIsNotMovedForNothing(t *testing.T) {
 	t.Parallel()
 	starts := []state{start("abc", "abc", moved("aba")), start("abc", "abc", moved("aaa")), start("aabbc", "abc", moved("aabba"))}
@@ -499,7 +501,8 @@ func TestAMachineThatIsNotWhereItWasAskedToBeIsNotMovedForNothing(t *testing.T) 
 	}
 }
 
-// What a move has put on its machine is for everybody to change. Each rule of what is done then, and what would go wrong without it.
+// Other clients may change what a move has written on its machine. Each case checks one rule for this, and what would go wrong
+// without it.
 func TestWhatSomebodyChangesOfTheMarksOfAMoveIsMendedOrLeftToThem(t *testing.T) {
 	t.Parallel()
 	starts := []state{start("aab", "abc", budget(2)), start("aabbc", "abcd", budget(2))}
@@ -536,11 +539,12 @@ func TestWhatSomebodyChangesOfTheMarksOfAMoveIsMendedOrLeftToThem(t *testing.T) 
 	}
 }
 
-// heldBack is that an upgrade is held back.
+// heldBack sets that an upgrade is held back.
 func heldBack(s *state) { s.heldBack = true }
 
-// A control plane that deletes a machine because it failed remediates no other one until it has created a machine. A move must neither leave it
-// so without a word nor wait for it to end, and a control plane that waits for its upgrade ends nothing.
+// A control plane that deletes a failed machine remediates no other one until it has created a machine. A move must not leave it
+// in that state without reporting it, and must not wait for the state to end. A control plane that waits for its upgrade does not
+// end it.
 func TestARemediationDuringAMoveIsEndedByTheControlPlaneOrToldToAPerson(t *testing.T) {
 	t.Parallel()
 	starts := []state{
@@ -586,19 +590,19 @@ func TestNoMoveBeginsBeforeAnUpgradeThatIsHeldBack(t *testing.T) {
 	}
 }
 
-// Each rule of a rollout that a guard stands for, in the mode that replaces all machines.
+// Each rule of a rollout that a guard enforces, in the mode that replaces all machines.
 func TestEachGuardOfARolloutPreventsWhatWouldGoWrongWithoutIt(t *testing.T) {
 	t.Parallel()
 	for reason, s := range hazards() {
 		switch reason {
-		case faultlinev1.ReasonControlPlaneVersionNotTested, // which needs the contract alone
+		case faultlinev1.ReasonControlPlaneVersionNotTested, // only needs the contract
 			faultlinev1.ReasonControlPlaneNotSupported, faultlinev1.ReasonControlPlaneDoesNotMove, // nothing is replaced, which does no harm
-			faultlinev1.ReasonControlPlaneDeleting,            // nor here
-			faultlinev1.ReasonAnnotationsRemoved,              // none is written
-			faultlinev1.ReasonNoSurge,                         // it takes a machine of three away before it makes another, as in each of its own rollouts
-			faultlinev1.ReasonControlPlanePaused,              // it does nothing until it is not paused any more, and then what it was told
-			faultlinev1.ReasonMachineMarked,                   // all machines go, and a mark says no more than which one goes first
-			faultlinev1.ReasonInfrastructureMachineUnexpected: // no infrastructure machine is written to
+			faultlinev1.ReasonControlPlaneDeleting,            // the same
+			faultlinev1.ReasonAnnotationsRemoved,              // no annotation is written
+			faultlinev1.ReasonNoSurge,                         // it deletes one of three machines first, as in its own rollouts
+			faultlinev1.ReasonControlPlanePaused,              // it does nothing while paused, and then acts on the latest request
+			faultlinev1.ReasonMachineMarked,                   // all machines are replaced, and a mark only selects the first one
+			faultlinev1.ReasonInfrastructureMachineUnexpected: // no infrastructure machine is written
 			continue
 		}
 		t.Run(reason, func(t *testing.T) {

@@ -5,5 +5,5 @@
 
 package rebalance
 
-// raced says that the race detector watches.
+// raced is true if the race detector is enabled.
 const raced = false

@@ -31,7 +31,8 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// observed is a snapshot with the objects that it was taken of, to be written with the versions that they were read at.
+// observed is a snapshot with the objects from which it was taken, so that they can be written with the resourceVersions at which
+// they were read.
 type observed struct {
 	Snapshot
 	infra    provider.Cluster
@@ -41,7 +42,8 @@ type observed struct {
 	infras   map[string]client.Object
 }
 
-// observe takes a snapshot with a reader. With seen, which the provider sees now, room and health of the domains are those.
+// observe takes a snapshot with a reader. If seen, the provider's current observations, is given, it takes the capacity and
+// health of the domains from it.
 func (r *Reconciler) observe(ctx context.Context, reader client.Reader, infra provider.Cluster, owner *clusterv1.Cluster, seen []distribution.Observation) (*observed, error) {
 	wanted, known := infra.Distribution()
 	o := &observed{
@@ -68,8 +70,8 @@ func (r *Reconciler) observe(ctx context.Context, reader client.Reader, infra pr
 	return o, r.observeRoom(ctx, o)
 }
 
-// observeRoom has the domains take no more machines than suit there: those of a control plane are all cloned from one template, as the newest
-// was.
+// observeRoom limits the capacity of the domains to what suits the control plane's machines. All are cloned from one template, so
+// the newest machine represents them.
 func (r *Reconciler) observeRoom(ctx context.Context, o *observed) error {
 	can := r.Provider.Capabilities()
 	if len(o.Machines) == 0 {
@@ -98,7 +100,7 @@ func (r *Reconciler) observeRoom(ctx context.Context, o *observed) error {
 	return nil
 }
 
-// observeUnsuited asks of each domain that could receive a machine whether one that is made as this one could run there.
+// observeUnsuited checks for each domain that could receive a machine whether one created like this one could run there.
 func observeUnsuited(ctx context.Context, can provider.Capabilities, infra client.Object, o *observed) error {
 	if can.Unsuited == nil {
 		return nil
@@ -142,13 +144,13 @@ func (r *Reconciler) observeControlPlane(ctx context.Context, reader client.Read
 			return err
 		}
 	}
-	if o.owner.Spec.Topology.IsDefined() { // where it is copied from
+	if o.owner.Spec.Topology.IsDefined() { // the topology controller copies it from there
 		o.ControlPlane.RolloutAfter = o.owner.Spec.Topology.ControlPlane.Rollout.After.Time
 	}
 	return nil
 }
 
-// controlPlaneOf is what matters of a KubeadmControlPlane.
+// controlPlaneOf returns the relevant state of a KubeadmControlPlane.
 func controlPlaneOf(kcp *controlplanev1.KubeadmControlPlane) ControlPlane {
 	is := func(condition string) bool { return conditions.IsTrue(kcp, condition) }
 	cp := ControlPlane{
@@ -159,7 +161,7 @@ func controlPlaneOf(kcp *controlplanev1.KubeadmControlPlane) ControlPlane {
 		Scaling:     is(controlplanev1.KubeadmControlPlaneScalingUpCondition) || is(controlplanev1.KubeadmControlPlaneScalingDownCondition),
 		Remediating: is(controlplanev1.KubeadmControlPlaneRemediatingCondition),
 		Remediation: remediationOf(kcp),
-		// Of an etcd that it does not run a control plane says nothing, unless somebody else does.
+		// A control plane does not report on external etcd, unless another controller sets the condition.
 		ExternalEtcd: externalEtcd(kcp),
 		EtcdHealthy: is(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition) ||
 			externalEtcd(kcp) && !conditions.Has(kcp, controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition),
@@ -177,7 +179,7 @@ func controlPlaneOf(kcp *controlplanev1.KubeadmControlPlane) ControlPlane {
 	return cp
 }
 
-// remediationOf reads the note of a control plane's last remediation.
+// remediationOf parses the annotation of a control plane's last remediation.
 func remediationOf(kcp *controlplanev1.KubeadmControlPlane) Remediation {
 	text, noted := kcp.Annotations[controlplanev1.RemediationInProgressAnnotation]
 	if !noted {
@@ -193,8 +195,8 @@ func remediationOf(kcp *controlplanev1.KubeadmControlPlane) Remediation {
 	return Remediation{Noted: true, Machine: note.Machine, At: note.Timestamp.UTC()}
 }
 
-// upgradeOf is the version that a Cluster's topology has and has not passed on to the control plane yet. While it is so the control plane
-// neither creates nor deletes a machine, but for the version of a step of the upgrade.
+// upgradeOf returns the version in a Cluster's topology that has not been passed on to the control plane yet; "" if there is
+// none. Until then the control plane neither creates nor deletes machines, except for the version of an upgrade step.
 func upgradeOf(owner *clusterv1.Cluster, kcp *controlplanev1.KubeadmControlPlane) string {
 	step := owner.Annotations[clusterv1.ClusterTopologyUpgradeStepAnnotation]
 	if !owner.Spec.Topology.IsDefined() || owner.Spec.Topology.Version == kcp.Spec.Version || step == kcp.Spec.Version {
@@ -238,7 +240,7 @@ func (r *Reconciler) observeMachines(ctx context.Context, reader client.Reader, 
 	return nil
 }
 
-// infrastructureOf is nil for a machine of another provider, and for one whose infrastructure machine does not exist.
+// infrastructureOf returns nil if the infrastructure machine belongs to another provider or does not exist.
 func (r *Reconciler) infrastructureOf(ctx context.Context, reader client.Reader, machine *clusterv1.Machine, ours schema.GroupKind) (client.Object, error) {
 	ref := machine.Spec.InfrastructureRef
 	if ref.GroupKind() != ours {
@@ -251,7 +253,8 @@ func (r *Reconciler) infrastructureOf(ctx context.Context, reader client.Reader,
 	return found, nil
 }
 
-// clonedFrom is the template that an infrastructure machine says it was cloned from, "" where a control plane would not compare it.
+// clonedFrom returns the template from which an infrastructure machine was cloned, according to its annotations; "" if the
+// control plane would not compare it.
 func (o *observed) clonedFrom(infra client.Object) string {
 	has := infra.GetAnnotations()
 	if o.kcp == nil || has[clusterv1.TemplateClonedFromGroupKindAnnotation] != o.kcp.Spec.MachineTemplate.Spec.InfrastructureRef.GroupKind().String() {
@@ -260,7 +263,7 @@ func (o *observed) clonedFrom(infra client.Object) string {
 	return has[clusterv1.TemplateClonedFromNameAnnotation]
 }
 
-// machineOfObject is what matters of a Machine. It is comparable: an event that does not change it does not matter.
+// machineOfObject returns the relevant state of a Machine. The result is comparable: an event that does not change it is dropped.
 func machineOfObject(machine *clusterv1.Machine) Machine {
 	m := Machine{
 		Name: machine.Name, UID: machine.UID, Created: machine.CreationTimestamp.Time, Asked: machine.Spec.FailureDomain, Observed: machine.Status.FailureDomain,
@@ -277,7 +280,7 @@ func machineOfObject(machine *clusterv1.Machine) Machine {
 	return m
 }
 
-// mark is the value of delete-machine that is ours, with what encodeWoken adds.
+// mark is the value of delete-machine that Faultline sets, optionally followed by the suffix of encodeWoken.
 const mark = "faultline-rebalance"
 
 func markOf(machine *clusterv1.Machine) (whose machines.Mark, woken time.Time, wakes int) {
@@ -286,7 +289,7 @@ func markOf(machine *clusterv1.Machine) (whose machines.Mark, woken time.Time, w
 	return whose, woken, wakes
 }
 
-// encodeWoken is the value of delete-machine when a control plane has been woken. Only its being there means something to others.
+// encodeWoken returns the value of delete-machine after a Wake. Other controllers only check that the annotation exists.
 func encodeWoken(first time.Time, times int) string {
 	return fmt.Sprintf("%s %s %d", mark, first.UTC().Format(time.RFC3339), times)
 }
@@ -297,7 +300,7 @@ func decodeWoken(text string) (first time.Time, times int) {
 	if err != nil {
 		return time.Time{}, 0
 	}
-	if _, err := first.UTC().MarshalText(); err != nil { // a year that cannot be written in UTC
+	if _, err := first.UTC().MarshalText(); err != nil { // a year that cannot be formatted in UTC
 		return time.Time{}, 0
 	}
 	if _, err := fmt.Sscan(count, &times); err != nil {
@@ -306,7 +309,7 @@ func decodeWoken(text string) (first time.Time, times int) {
 	return first, times
 }
 
-// domainsOf are the domains as they are stored, with what is listed for Cluster API, and what is seen now where that is known.
+// domainsOf merges the stored domains, those listed by the Cluster, and the current observations if available.
 func domainsOf(known []faultlinev1.DomainStatus, listed []clusterv1.FailureDomain, seen []distribution.Observation) []Domain {
 	now := map[string]distribution.Observation{}
 	for _, observation := range seen {
@@ -335,5 +338,5 @@ func domainsOf(known []faultlinev1.DomainStatus, listed []clusterv1.FailureDomai
 	return domains
 }
 
-// timeOf is a time as the API has it.
+// timeOf returns a time in the API's precision, whole seconds.
 func timeOf(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }

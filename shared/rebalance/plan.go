@@ -13,17 +13,17 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// plan is where machines should go, whatever forbids it now.
+// plan holds the moves that machines should make, whether or not a guard blocks them.
 type plan struct {
 	moves []failuredomain.Move
-	// wrong is why there is no plan, or why it is not all that it should be.
+	// wrong lists why there is no plan, or why it is incomplete.
 	wrong []Reason
 }
 
-// balanced reports whether nothing is to be moved.
+// balanced reports whether no move is needed.
 func (p plan) balanced() bool { return len(p.moves) == 0 && len(p.wrong) == 0 }
 
-// makePlan plans from where the machines are that stay. That some are not well yet, or too few, is the gate's business.
+// makePlan plans from the placement of the machines that stay. Guards check that they are healthy and complete.
 func (s *Snapshot) makePlan() plan {
 	domains, machines := s.planned()
 	result, err := failuredomain.Balance(domains, machines, len(machines))
@@ -41,8 +41,8 @@ func (s *Snapshot) makePlan() plan {
 	return p
 }
 
-// planned is what the planner is asked about. An Active domain that is not for control planes is none that machines may stay in.
-// The machine of a move does not count any more when its replacement is there.
+// planned returns the input of the planner. An Active domain that is not meant for control planes is omitted, so machines must
+// leave it. The machine of a move no longer counts once its replacement exists.
 func (s *Snapshot) planned() ([]failuredomain.Domain, []failuredomain.Machine) {
 	domains := make([]failuredomain.Domain, 0, len(s.Domains))
 	for i := range s.Domains {
@@ -61,7 +61,7 @@ func (s *Snapshot) planned() ([]failuredomain.Domain, []failuredomain.Machine) {
 	return domains, machines
 }
 
-// candidate is the machine that is to move: that of the recorded move, else of the first one that is planned.
+// candidate returns the machine to move: that of the recorded move, otherwise that of the first planned one.
 func (v *view) candidate() *Machine {
 	if v.Move != nil {
 		return v.victim()
@@ -74,8 +74,8 @@ func (v *view) candidate() *Machine {
 	return nil
 }
 
-// target is about where the replacement would go. That is the control plane's choice: of the domains that the Cluster lists for
-// control planes one with the fewest machines, whatever their room. Each of those that it may choose must do.
+// target checks the domains in which the control plane may create the replacement. It chooses one with the fewest machines among
+// those that the Cluster lists for control planes, regardless of capacity. Each domain that it may choose must be suitable.
 func target(v *view) string {
 	candidate := v.candidate()
 	if candidate == nil || !v.kubeadm() {
@@ -94,7 +94,7 @@ func target(v *view) string {
 	return strings.Join(wrong, "; ")
 }
 
-// unfit says why the domain is no place for the replacement of a machine, "" if it is one.
+// unfit returns why the replacement of a machine cannot run in the domain; "" if it can.
 func (v *view) unfit(candidate *Machine, name string) string {
 	d := v.domain(name)
 	switch {
@@ -114,7 +114,7 @@ func (v *view) unfit(candidate *Machine, name string) string {
 	return ""
 }
 
-// gains reports whether fewer moves are left when the machine is in the domain.
+// gains reports whether fewer moves are left if the machine is in the domain.
 func (v *view) gains(candidate *Machine, name string) bool {
 	domains, machines := v.planned()
 	for i := range machines {
@@ -138,8 +138,8 @@ func (v *view) gains(candidate *Machine, name string) bool {
 	return err == nil && len(after.Moves) < len(v.plan.moves)
 }
 
-// picks are the domains that the control plane may choose for the replacement of a machine. It counts where machines were asked to
-// be: those that are up to date and stay, then all.
+// picks lists the domains that the control plane may choose for the replacement of a machine. It counts the requested domains:
+// first of machines that are up to date and stay, then of all machines.
 func (v *view) picks(candidate *Machine) []string {
 	var picks []string
 	var fewest crowd
@@ -158,7 +158,7 @@ func (v *view) picks(candidate *Machine) []string {
 	return picks
 }
 
-// crowd counts the machines that were asked to be in a domain.
+// crowd counts the machines that request a domain.
 type crowd struct{ staying, all int }
 
 func (c crowd) less(other crowd) bool {

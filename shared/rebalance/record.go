@@ -11,18 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Move is a move as it is recorded on the infrastructure cluster.
+// Move is the record of a move on the infrastructure cluster.
 type Move struct {
 	Machine string      `json:"machine"`
 	UID     types.UID   `json:"uid"`
 	From    string      `json:"from,omitempty"`
 	To      string      `json:"to"`
 	Started metav1.Time `json:"started"`
-	// ClonedFrom is cloned-from-name as it was before, to be restored.
+	// ClonedFrom is the original value of cloned-from-name, to be restored.
 	ClonedFrom string `json:"clonedFrom"`
-	// Others are the machines that there were beside it: one that is not among them has come since.
+	// Others lists the names of the other machines at the start. A machine that is not among them was created since.
 	Others []string `json:"others,omitempty"`
-	// Aborting is why the move is being aborted, Why in a sentence; empty while it is not.
+	// Aborting is the reason for which the move is being aborted, and Why its message; both are empty otherwise.
 	Aborting string `json:"aborting,omitempty"`
 	Why      string `json:"why,omitempty"`
 }
@@ -35,7 +35,7 @@ func (m Move) encode() (string, error) {
 	return string(data), nil
 }
 
-// decode reads a record. One that is damaged is an error: what it was about must be found out by a person.
+// decode parses a record. It returns an error for a damaged one, which a user must resolve.
 func decode(text string) (*Move, error) {
 	if text == "" {
 		return nil, nil

@@ -19,14 +19,14 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// withdraw is for a cluster about which nothing is said.
+// withdraw removes the condition and status of a cluster that is not reported on.
 func withdraw(infra provider.Cluster) {
 	_, known := infra.Distribution()
 	known.ControlPlane = faultlinev1.ControlPlaneDistributionStatus{}
 	conditions.Delete(infra, faultlinev1.ControlPlaneBalancedCondition)
 }
 
-// report sets condition and status.
+// report sets the condition and status.
 func (o *observed) report(d Decision) {
 	_, known := o.infra.Distribution()
 	known.ControlPlane.Plan, known.ControlPlane.CurrentMove = nil, nil
@@ -42,7 +42,7 @@ func (o *observed) report(d Decision) {
 	conditions.Set(o.infra, condition)
 }
 
-// condition is what there is to say. That the control plane replaces no unhealthy machine is told whatever else there is.
+// condition returns the condition. It always includes that the control plane does not remediate.
 func (o *observed) condition(d Decision) metav1.Condition {
 	condition := o.balance(d)
 	if d.LeftOver != "" {
@@ -51,7 +51,7 @@ func (o *observed) condition(d Decision) metav1.Condition {
 	return condition
 }
 
-// balance is whether the machines are where they should be, and why not.
+// balance returns whether the machines are spread as they should be, and if not, why.
 func (o *observed) balance(d Decision) metav1.Condition {
 	isFalse := func(reason, message string) metav1.Condition {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
@@ -67,7 +67,7 @@ func (o *observed) balance(d Decision) metav1.Condition {
 			Message: "Cluster " + o.owner.Name + " has no control-plane Machines: if its control plane runs elsewhere, set spec.distribution.controlPlane.rebalance to Off"}
 	case d.Balanced:
 		condition := metav1.Condition{Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonBalanced}
-		if why := versionTested(&view{Snapshot: &o.Snapshot}); why != "" { // told before it matters
+		if why := versionTested(&view{Snapshot: &o.Snapshot}); why != "" { // reported before a move is needed
 			condition.Message = "Nothing could be moved: " + why
 		}
 		return condition
@@ -80,7 +80,7 @@ func (o *observed) balance(d Decision) metav1.Condition {
 	return isFalse(faultlinev1.ReasonNotBalanced, told(d.Plan, nil))
 }
 
-// told are the plan and what is against it, a line each.
+// told returns the plan and the reasons against it, one per line.
 func told(plan []failuredomain.Move, against []Reason) string {
 	var lines []string
 	if len(plan) > 0 {
@@ -96,10 +96,10 @@ func told(plan []failuredomain.Move, against []Reason) string {
 	return strings.Join(lines, "\n")
 }
 
-// mostMessage is how long a message may be.
+// mostMessage is the maximum length of a message in bytes.
 const mostMessage = 4096
 
-// moveStatus is how far a move is.
+// moveStatus returns the status of a move.
 func moveStatus(o *observed, move *Move) *faultlinev1.MachineMove {
 	status := &faultlinev1.MachineMove{
 		PlannedMove: faultlinev1.PlannedMove{Machine: move.Machine, From: move.From, To: move.To}, Started: move.Started, Reason: move.Aborting,
@@ -113,7 +113,7 @@ func moveStatus(o *observed, move *Move) *faultlinev1.MachineMove {
 	return status
 }
 
-// replacement is the newest machine that has come since the move began, nil when there is none.
+// replacement returns the newest machine created since the move began; nil if there is none.
 func (s *Snapshot) replacement(move *Move) *Machine {
 	var newest *Machine
 	for i := range s.Machines {
@@ -124,7 +124,7 @@ func (s *Snapshot) replacement(move *Move) *Machine {
 	return newest
 }
 
-// phase says how far a move is, and what it waits for.
+// phase returns the phase of a move, and a message with what it waits for.
 func (s *Snapshot) phase(move *Move, m, replacement *Machine) (faultlinev1.MovePhase, string) {
 	switch {
 	case m == nil:
@@ -141,7 +141,7 @@ func (s *Snapshot) phase(move *Move, m, replacement *Machine) (faultlinev1.MoveP
 	return faultlinev1.MoveStarted, "marking the Machine"
 }
 
-// awaited says what a machine that the control plane has begun to replace waits for.
+// awaited returns what a machine waits for that the control plane has begun to replace.
 func (s *Snapshot) awaited(move *Move, replacement *Machine) string {
 	cp := &s.ControlPlane
 	switch {
@@ -159,7 +159,7 @@ func (s *Snapshot) awaited(move *Move, replacement *Machine) string {
 	return fmt.Sprintf("its replacement, Machine %s, has joined: waiting for %s to delete the Machine", replacement.Name, cp.Name)
 }
 
-// ended is what has become of a move, of which nothing is left but its record.
+// ended returns the outcome of a move after its annotations, except for the record, have been removed.
 func (o *observed) ended(d Decision) *faultlinev1.MachineMove {
 	last := moveStatus(o, d.Move)
 	last.Phase, last.Message, last.Finished = faultlinev1.MoveCompleted, "", timeOf(o.Now)
@@ -175,7 +175,7 @@ func (o *observed) ended(d Decision) *faultlinev1.MachineMove {
 	return last
 }
 
-// leaving says what a machine that goes waits for.
+// leaving returns what a machine that is being deleted waits for.
 func leaving(m *Machine) string {
 	switch m.Deletion {
 	case faultlinev1.MoveDrainable:

@@ -32,10 +32,10 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// errUndone is why a move does not get on: what was just written is not there.
+// errUndone is returned if a move makes no progress because its writes are reverted.
 var errUndone = errors.New("what was written is changed by others each time")
 
-// SetupWithManager adds the controller.
+// SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
@@ -65,7 +65,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	return nil
 }
 
-// inventoryChanges has every Cluster looked at again when the version of the kubeadm control-plane provider changes.
+// inventoryChanges enqueues every Cluster when the version of the kubeadm control plane provider changes.
 func (r *Reconciler) inventoryChanges(mgr ctrl.Manager, infraCluster handler.MapFunc) source.Source {
 	entry := &unstructured.Unstructured{}
 	entry.SetGroupVersionKind(inventory())
@@ -86,7 +86,7 @@ func (r *Reconciler) inventoryChanges(mgr ctrl.Manager, infraCluster handler.Map
 	}))
 }
 
-// once calls a function until it has succeeded.
+// once calls a function until it has succeeded once.
 func once(what string, call func() error) func(context.Context) error {
 	var mu sync.Mutex
 	done := false
@@ -104,7 +104,7 @@ func once(what string, call func() error) func(context.Context) error {
 	}
 }
 
-// clusterChanged passes infrastructure clusters that are wanted otherwise, or whose failure domains are otherwise.
+// clusterChanged passes infrastructure clusters whose spec, metadata or failure domains have changed.
 func clusterChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(provider.Cluster), e.ObjectNew.(provider.Cluster)
@@ -121,7 +121,7 @@ func sameDomains(before, after []faultlinev1.DomainStatus) bool {
 	return equality.Semantic.DeepEqual(domainsOf(before, nil, nil), domainsOf(after, nil, nil))
 }
 
-// ownerChanged passes Clusters that are paused or not any more, whose control plane or failure domains are others.
+// ownerChanged passes Clusters whose spec, annotations or failure domains have changed.
 func ownerChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*clusterv1.Cluster), e.ObjectNew.(*clusterv1.Cluster)
@@ -130,7 +130,7 @@ func ownerChanged() predicate.Predicate {
 	}}
 }
 
-// machineChanged passes control-plane Machines of which something that matters has changed.
+// machineChanged passes control-plane Machines whose relevant state has changed.
 func machineChanged() predicate.Predicate {
 	return predicate.And(
 		predicate.NewPredicateFuncs(func(o client.Object) bool { return util.IsControlPlaneMachine(o.(*clusterv1.Machine)) }),
@@ -140,7 +140,7 @@ func machineChanged() predicate.Predicate {
 	)
 }
 
-// controlPlaneChanged passes control planes of which something that matters has changed.
+// controlPlaneChanged passes control planes whose relevant state has changed.
 func controlPlaneChanged() predicate.TypedPredicate[*controlplanev1.KubeadmControlPlane] {
 	return predicate.TypedFuncs[*controlplanev1.KubeadmControlPlane]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*controlplanev1.KubeadmControlPlane]) bool {

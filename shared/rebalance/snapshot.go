@@ -13,12 +13,12 @@ import (
 	"github.com/faultline-io/faultline/shared/machines"
 )
 
-// Snapshot is all that Decide knows.
+// Snapshot is the input of Decide.
 type Snapshot struct {
 	Now           time.Time
 	Mode          faultlinev1.ControlPlaneRebalance
 	Stabilization time.Duration
-	// Since is since when the failure domains are as they are; zero while that is not known.
+	// Since is the time since which the failure domains have been unchanged; zero if unknown.
 	Since        time.Time
 	Intents      []faultlinev1.FailureDomainIntent
 	Domains      []Domain
@@ -26,13 +26,13 @@ type Snapshot struct {
 	ControlPlane ControlPlane
 	// MachineKind is the kind of the provider's infrastructure machines.
 	MachineKind string
-	// Machines are those of the control plane.
+	// Machines lists the machines of the control plane.
 	Machines []Machine
-	// Move is the one that is recorded as under way, nil when there is none.
+	// Move is the recorded move in progress; nil if there is none.
 	Move *Move
-	// Removed is why what this reconcile has written is not there; "" when it is.
+	// Removed states why annotations written in this reconcile were removed; "" if they were kept.
 	Removed string
-	// Last is the move that ended last.
+	// Last is the most recently finished move.
 	Last *faultlinev1.MachineMove
 }
 
@@ -40,68 +40,68 @@ type Snapshot struct {
 type Domain struct {
 	Name  string
 	State failuredomain.State
-	// ControlPlane says that it is published for control planes, Listed that the Cluster has it so, from where a control plane
-	// takes it.
+	// ControlPlane is true if the domain is published for control planes. Listed is true if the Cluster lists it as such, which
+	// is where the control plane reads it.
 	ControlPlane, Listed bool
-	// Healthy is false while the domain is seen unhealthy, or not seen, whatever its state.
+	// Healthy is false while the domain is observed as unhealthy, or not observed, whatever its state is.
 	Healthy bool
-	// Capacity is how many more machines it can take; nil when no limit is known.
+	// Capacity is how many more machines it can take; nil if no limit is known.
 	Capacity *int
-	// Unsuited is why no machine of the control plane could run there; "" when one could, as far as is known.
+	// Unsuited is why no machine of the control plane could run in the domain; "" if one could, or if that is unknown.
 	Unsuited string
 }
 
-// Cluster is what matters of the Cluster and its infrastructure cluster.
+// Cluster is the relevant state of the Cluster and its infrastructure cluster.
 type Cluster struct {
 	Name             string
 	Paused, Deleting bool
-	// Upgrade is the version that its topology has and has not passed on to the control plane yet; "" when there is none.
+	// Upgrade is the version in its topology that has not been passed on to the control plane yet; "" if there is none.
 	Upgrade string
 }
 
-// Kind is what a control plane is.
+// Kind is the kind of a control plane.
 type Kind string
 
 const (
-	// NoControlPlane is the kind of a Cluster that names none, or one that does not exist.
+	// NoControlPlane is used for a Cluster without a control plane, or whose control plane does not exist.
 	NoControlPlane Kind = ""
-	// Kubeadm is the kind that can move machines.
+	// Kubeadm is the kind that can replace single machines.
 	Kubeadm Kind = "KubeadmControlPlane"
 	// Other is any other kind.
 	Other Kind = "Other"
 )
 
-// ControlPlane is what matters of a control plane.
+// ControlPlane is the relevant state of a control plane.
 type ControlPlane struct {
 	Kind             Kind
-	Name             string // with its own kind, as people write it; also of one that is named and does not exist
+	Name             string // with its kind, for messages; also set if the control plane does not exist
 	Paused, Deleting bool
 	Replicas         int
-	// Observed says that its status is about its current spec.
+	// Observed is true if its status reflects its current spec.
 	Observed bool
 	MaxSurge int
-	// Remediation is the note of the machine that it deleted last because the machine failed.
+	// Remediation is the last machine that it deleted because the machine failed.
 	Remediation Remediation
-	// UpToDate says that all machines are known to be, RollingOut that some are known not to be.
+	// UpToDate is true if all machines are known to be up to date, RollingOut if some are known not to be.
 	UpToDate, RollingOut, Scaling, Remediating bool
 	EtcdHealthy, ComponentsHealthy             bool
-	// ExternalEtcd says that no member of etcd runs on its machines, of which there may be an even number then.
+	// ExternalEtcd is true if no etcd member runs on its machines, so that their number may be even.
 	ExternalEtcd bool
-	// RolloutAfter is rollout.after; zero when it is not set.
+	// RolloutAfter is rollout.after; zero if it is not set.
 	RolloutAfter time.Time
-	// Changed is when it reported something else than before.
+	// Changed is when one of its conditions last changed.
 	Changed time.Time
-	// Template is the name of the infrastructure template that machines are cloned from.
+	// Template is the name of the infrastructure template from which machines are cloned.
 	Template string
-	// Version is that of the provider that runs it; "" when it is not known. It is only looked for in mode SurgeOne.
+	// Version is the version of its provider; "" if unknown. It is only looked up in mode SurgeOne.
 	Version string
 }
 
-// Remediation is what a control plane notes when it deletes a machine that fails. It removes the note when it creates a machine, and
-// remediates no other machine as long as it has the note.
+// Remediation is the annotation that a control plane sets when it deletes a machine that fails. It removes the annotation when it
+// creates a machine, and remediates no other machine as long as it has the annotation.
 type Remediation struct {
 	Noted bool
-	// Machine is the one that it deleted, At when; "" and zero in a note that cannot be read.
+	// Machine is the name of the deleted machine, and At the time; "" and zero if the annotation cannot be parsed.
 	Machine string
 	At      time.Time
 }
@@ -111,31 +111,31 @@ type Machine struct {
 	Name    string
 	UID     types.UID
 	Created time.Time
-	// Asked is the domain that the Machine names, Observed the one where it is; "" where there is none.
+	// Asked is the requested domain, Observed the actual one; "" if there is none.
 	Asked, Observed string
 	Ready, HasNode  bool
 	Deleting        bool
-	// Deletion is how far its deletion has come, and DeletingReason the reason of its condition Deleting.
+	// Deletion is the phase of its deletion, and DeletingReason the reason of its Deleting condition.
 	Deletion       faultlinev1.MovePhase
 	DeletingReason string
-	// Unhealthy says that it fails a health check, or waits to be remediated.
+	// Unhealthy is true if it fails a health check, or waits for remediation.
 	Unhealthy bool
-	// Waits is why it is not Ready; "" when it is, or when its condition does not have the reason.
+	// Waits is why it is not Ready; "" if it is Ready, or if its condition gives no reason.
 	Waits string
-	// Outdated says that the control plane is known to find it not up to date.
+	// Outdated is true if the control plane has reported it as not up to date.
 	Outdated bool
 	Mark     machines.Mark
-	// Woken is when the control plane was first told to look at a machine that is marked, Wakes how often it was told since.
+	// Woken is when the marked machine was first changed to trigger the control plane, and Wakes is how often it was changed.
 	Woken time.Time
 	Wakes int
-	// Infrastructure says that its infrastructure machine is there, and of the kind that this provider has.
+	// Infrastructure is true if its infrastructure machine exists and is of this provider's kind.
 	Infrastructure bool
-	// ClonedFrom is cloned-from-name of the infrastructure machine; "" when that, or cloned-from-groupkind, is missing or not of
-	// the template's kind.
+	// ClonedFrom is cloned-from-name of the infrastructure machine; "" if that annotation is missing, or if cloned-from-groupkind
+	// is missing or is not the template's kind.
 	ClonedFrom string
 }
 
-// Domain is where the machine counts: where it is, or was asked to be as long as that is not known.
+// Domain returns the domain in which the machine counts: the actual one, or the requested one while that is unknown.
 func (m *Machine) Domain() string {
 	if m.Observed != "" {
 		return m.Observed
@@ -143,15 +143,15 @@ func (m *Machine) Domain() string {
 	return m.Asked
 }
 
-// isOurs reports whether anything is to be taken off a machine that is not moved.
+// isOurs reports whether Faultline's annotations must be removed from a machine that is not being moved.
 func (m *Machine) isOurs() bool { return len(m.Mark.Annotations()) > 0 }
 
-// outdatedName is what cloned-from-name of a machine is changed to, so that it differs from every template's that is in use.
+// outdatedName returns the value to which cloned-from-name is changed, so that it differs from every template in use.
 func outdatedName(clonedFrom string) string { return clonedFrom + outdatedSuffix }
 
 const outdatedSuffix = "-rebalance"
 
-// victim is the machine of the recorded move, nil when it is gone.
+// victim returns the machine of the recorded move; nil if it no longer exists.
 func (s *Snapshot) victim() *Machine {
 	for i := range s.Machines {
 		if s.moving(&s.Machines[i]) {
@@ -164,7 +164,7 @@ func (s *Snapshot) victim() *Machine {
 // moving reports whether the machine is that of the recorded move.
 func (s *Snapshot) moving(m *Machine) bool { return s.Move != nil && s.Move.UID == m.UID }
 
-// replaced reports whether there is a machine more than there are to be, so that the control plane is going to delete one.
+// replaced reports whether there are more machines than desired replicas, so that the control plane deletes one.
 func (s *Snapshot) replaced() bool {
 	return s.ControlPlane.Kind == Kubeadm && len(s.Machines) > s.ControlPlane.Replicas
 }

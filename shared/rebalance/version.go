@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// OldestTested is the first version of the kubeadm control-plane provider with which moves are tested; later patches of the same minor are
-// used too. What moves need beyond its contract is in docs/decisions/cloned-from.md, and e2e/controlplane_test.go asks the provider's own code for it. It is not
-// older because a patch before OldestTested could remove an etcd member that was about to join. Look at those places again before you
-// change it.
+// OldestTested is the first tested version of the kubeadm control plane provider; later patches of the same minor version are
+// also used. docs/decisions/cloned-from.md lists the behavior on which moves depend beyond the provider's contract, and
+// e2e/controlplane_test.go checks it in the provider's code. Patches before OldestTested are excluded because they could remove
+// an etcd member that was about to join. Review both places before you change it.
 const OldestTested = "v1.14.2"
 
 // Tested reports whether moves are tested with a version.
@@ -30,8 +30,8 @@ func Tested(text string) bool {
 	return err == nil && is.AtLeast(oldest) && is.Major() == oldest.Major() && is.Minor() == oldest.Minor()
 }
 
-// untested says why control planes of a version are not asked to replace single machines, "" if they can be. "" is a version that is not
-// known.
+// untested returns why control planes of a version are not made to replace single machines; "" if they can be. "" stands for an
+// unknown version.
 func untested(text string) string {
 	const wayOut = ": set spec.distribution.controlPlane.rebalance to RolloutAfter or Advise"
 	switch {
@@ -44,16 +44,16 @@ func untested(text string) string {
 	return ""
 }
 
-// inventory is the kind in which clusterctl, and Cluster API's operator, write down what is installed.
+// inventory returns the kind with which clusterctl, and the Cluster API operator, record installed providers.
 func inventory() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"}
 }
 
-// installed remembers the version of the kubeadm control-plane provider.
+// installed caches the version of the kubeadm control plane provider.
 type installed struct {
 	mu      sync.Mutex
 	version string
-	// changes counts how often it may have become another.
+	// changes counts how often the version may have changed.
 	changes int
 }
 
@@ -63,7 +63,7 @@ func (i *installed) known() (version string, changes int) {
 	return i.version, i.changes
 }
 
-// note remembers what was found after so many changes, unless there was one meanwhile.
+// note caches a version that was read after the given number of changes, unless it may have changed since.
 func (i *installed) note(version string, changes int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -72,7 +72,7 @@ func (i *installed) note(version string, changes int) {
 	}
 }
 
-// forget has it looked for again.
+// forget drops the cached version.
 func (i *installed) forget() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -80,8 +80,8 @@ func (i *installed) forget() {
 	i.changes++
 }
 
-// version is the one that was found last. While that is none with which moves are tested it is looked for: first when the manager
-// starts.
+// version returns the cached version. It reads the inventory as long as the cached version is not a tested one, for the first
+// time when the manager starts.
 func (r *Reconciler) version(ctx context.Context) (string, error) {
 	known, changes := r.installed.known()
 	if Tested(known) {
@@ -101,8 +101,8 @@ func (r *Reconciler) version(ctx context.Context) (string, error) {
 	return found, nil
 }
 
-// find reads the inventory. Of several providers it is the version of one with which moves are not tested, if there is such a one. Without
-// an inventory, or without the right to read it, it is "", and nothing is listed.
+// find reads the version from the inventory. If there are several providers, it prefers a version that is not tested. It returns
+// "" and listed false if there is no inventory, or if reading it is forbidden.
 func find(ctx context.Context, reader client.Reader) (found string, listed bool, err error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(inventory())
@@ -127,7 +127,7 @@ func find(ctx context.Context, reader client.Reader) (found string, listed bool,
 	return found, true, nil
 }
 
-// kubeadmProvider reports whether an entry of the inventory is about the provider of KubeadmControlPlanes.
+// kubeadmProvider reports whether an inventory entry is the kubeadm control plane provider.
 func kubeadmProvider(entry *unstructured.Unstructured) bool {
 	name, _, _ := unstructured.NestedString(entry.Object, "providerName")
 	kind, _, _ := unstructured.NestedString(entry.Object, "type")

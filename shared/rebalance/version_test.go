@@ -26,7 +26,7 @@ func inventoryKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"}
 }
 
-// install writes down that a provider is installed in a version.
+// install adds a provider with a version to the inventory.
 func (w *world) install(name, kind, version string) *unstructured.Unstructured {
 	w.t.Helper()
 	entry := &unstructured.Unstructured{Object: map[string]any{"providerName": name, "type": kind, "version": version}}

@@ -41,7 +41,7 @@ var (
 	scheme    = runtime.NewScheme()
 )
 
-// The API server is real and shared: conflicts, and what an annotation is worth, are what these tests are about.
+// The tests share a real API server, because they depend on its conflicts and its handling of annotations.
 func TestMain(m *testing.M) {
 	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, providertest.AddToScheme)
 	utilruntime.Must(kinds.AddToScheme(scheme))
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// world is a Cluster with a control plane whose controller the test plays.
+// world is a Cluster with a control plane whose controller is simulated by the test.
 type world struct {
 	*WithT
 	t        *testing.T
@@ -64,10 +64,10 @@ type world struct {
 	counts   *distribution.Metrics
 	recorder *events.FakeRecorder
 	seen     []distribution.Observation
-	declared string // the version of the control plane's provider, as the manager's flag says it
+	declared string // the version of the control plane provider in the manager's flag
 }
 
-// newWorld has machines m0, m1, ... in the domains that the letters name, and all domains with those letters.
+// newWorld creates machines m0, m1, ... in the domains named by the letters, and all domains with these letters.
 func newWorld(t *testing.T, machines, domains string) *world {
 	t.Helper()
 	w := &world{WithT: NewWithT(t), t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), metrics: prometheus.NewRegistry(), recorder: events.NewFakeRecorder(100), declared: rebalance.OldestTested}
@@ -116,7 +116,7 @@ func (w *world) cluster() {
 
 func (w *world) user() testworld.User { return testworld.User{T: w.t, G: w.WithT, Client: w.client} }
 
-// plane plays the control plane.
+// plane returns the simulated control plane.
 func (w *world) plane() providertest.ControlPlane {
 	return providertest.ControlPlane{Client: w.client, Cluster: w.request().NamespacedName}
 }
@@ -128,7 +128,7 @@ func (w *world) controlPlane(replicas int) {
 	})).To(Succeed())
 }
 
-// settle has the control plane report on its current spec, that its machines are up to date or not.
+// settle reports the control plane's current spec as observed, and its machines as up to date or not.
 func (w *world) settle(upToDate bool) {
 	w.t.Helper()
 	w.Expect(w.plane().Report(w.t.Context(), upToDate)).To(Succeed())
@@ -141,7 +141,7 @@ func (w *world) kcp() *controlplanev1.KubeadmControlPlane {
 	return kcp
 }
 
-// domains are Active since so long ago, and Cluster API has them.
+// domains sets that the domains have been Active for the given time, and copies them to the Cluster.
 func (w *world) domains(names string, ago time.Duration) {
 	w.t.Helper()
 	infra, owner := w.infra(), w.owner()
@@ -172,7 +172,7 @@ func (w *world) owner() *clusterv1.Cluster {
 	return owner
 }
 
-// machine makes one that is Ready in a domain.
+// machine creates a Ready machine in a domain.
 func (w *world) machine(name, domain string) {
 	w.t.Helper()
 	infra := &providertest.Machine{ObjectMeta: w.meta(name)}
@@ -195,7 +195,7 @@ func (w *world) machineNow(name string) *clusterv1.Machine {
 	return machine
 }
 
-// clonedFrom is what the infrastructure machine says that it was cloned from.
+// clonedFrom returns the template from which the infrastructure machine was cloned, according to its annotation.
 func (w *world) clonedFrom(name string) string {
 	w.t.Helper()
 	infra := &providertest.Machine{ObjectMeta: w.meta(name)}
@@ -203,7 +203,7 @@ func (w *world) clonedFrom(name string) string {
 	return infra.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
 }
 
-// marked are the machines that are marked in any way.
+// marked lists the machines with any annotation of a move.
 func (w *world) marked() []string {
 	w.t.Helper()
 	list := &clusterv1.MachineList{}
@@ -219,7 +219,7 @@ func (w *world) marked() []string {
 	return names
 }
 
-// setMachine changes a condition of a machine.
+// setMachine sets a condition of a machine.
 func (w *world) setMachine(name, condition string, is metav1.ConditionStatus, reason string) {
 	w.t.Helper()
 	machine := w.machineNow(name)
@@ -227,7 +227,7 @@ func (w *world) setMachine(name, condition string, is metav1.ConditionStatus, re
 	w.status(machine)
 }
 
-// notice has the control plane see that a machine is not up to date.
+// notice makes the control plane report a machine as not up to date.
 func (w *world) notice(name string) {
 	w.t.Helper()
 	w.setMachine(name, clusterv1.MachineUpToDateCondition, metav1.ConditionFalse, "NotUpToDate")
@@ -239,7 +239,7 @@ func (w *world) delete(name string) {
 	w.Expect(w.client.Delete(w.t.Context(), w.machineNow(name))).To(Succeed())
 }
 
-// gone has a machine that is being deleted go.
+// gone removes a machine that is being deleted.
 func (w *world) gone(name string) {
 	w.t.Helper()
 	machine := w.machineNow(name)
@@ -247,7 +247,7 @@ func (w *world) gone(name string) {
 	w.Expect(w.client.Update(w.t.Context(), machine)).To(Succeed())
 }
 
-// live is an API server of whose inventory only that of the test is seen.
+// live returns an API server whose inventory is limited to that of the test.
 func (w *world) live() client.Reader {
 	return interceptor.NewClient(w.client, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
@@ -259,7 +259,7 @@ func (w *world) live() client.Reader {
 	})
 }
 
-// reconciler is a manager that has just started.
+// reconciler returns the reconciler of a manager that has just started.
 func (w *world) reconciler(c client.Client) *rebalance.Reconciler {
 	return &rebalance.Reconciler{
 		Client: c, Live: w.live(), Provider: providertest.Provider{Seen: w.seen}, Recorder: w.recorder, Clock: w.clock, Metrics: w.counts,
@@ -271,7 +271,7 @@ func (w *world) request() ctrl.Request {
 	return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.name, Name: "one"}}
 }
 
-// reconcile runs once, with a manager that has just started.
+// reconcile runs one reconcile of a manager that has just started.
 func (w *world) reconcile() ctrl.Result {
 	w.t.Helper()
 	result, err := w.reconciler(w.client).Reconcile(w.t.Context(), w.request())
@@ -279,7 +279,7 @@ func (w *world) reconcile() ctrl.Result {
 	return result
 }
 
-// condition returns the message of the condition, which has the status and reason.
+// condition checks status and reason of the condition and returns its message.
 func (w *world) condition(status metav1.ConditionStatus, reason string) string {
 	w.t.Helper()
 	condition := conditions.Get(w.infra(), faultlinev1.ControlPlaneBalancedCondition)
