@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers adds to a provider's manager what works for every infrastructure: control planes that are spread anew or held
-// back from losing their quorum, and workers that are given failure domains.
+// Package controllers adds the controllers that work for every infrastructure to a provider's manager: they rebalance control
+// planes, protect their quorum, and spread workers over failure domains.
 package controllers
 
 import (
@@ -22,18 +22,18 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Options are what the command line decides.
+// Options are set by command-line flags.
 type Options struct {
-	// Rebalances is how many clusters are looked at at the same time whose control planes may have to be spread anew.
-	// As many are looked at whose control planes are held back from losing their quorum.
+	// Rebalances is the number of clusters to process simultaneously for control-plane rebalancing, and also for quorum
+	// protection.
 	Rebalances int
-	// KubeadmVersion is the version of the kubeadm control-plane provider where clusterctl's inventory does not say it.
+	// KubeadmVersion is the version of the kubeadm control plane provider, used if clusterctl's inventory does not contain it.
 	KubeadmVersion string
-	// Spread is how many clusters are spread over their failure domains at the same time.
+	// Spread is the number of clusters to process simultaneously for spreading workers.
 	Spread int
 }
 
-// AddFlags adds the flags of these options.
+// AddFlags adds the flags for these options.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.KubeadmVersion, "kubeadm-control-plane-version", "",
 		"Version of the kubeadm control-plane provider, such as v1.14.2, where clusterctl's inventory does not have it. Single machines of a control plane "+
@@ -53,7 +53,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 // +kubebuilder:rbac:groups=clusterctl.cluster.x-k8s.io,resources=providers,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Add adds the controllers for an infrastructure.
+// Add adds the controllers for a provider to the manager.
 func Add(ctx context.Context, mgr ctrl.Manager, watchFilter string, of Of, o Options) error {
 	c, live, now := mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{}
 	if err := (&rebalance.Reconciler{
@@ -74,7 +74,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, watchFilter string, of Of, o Opt
 	return nil
 }
 
-// Of is the infrastructure that the controllers work for, and where they count what they do.
+// Of is the provider for which the controllers work, and the metrics that they update.
 type Of struct {
 	Provider provider.Provider
 	Metrics  *distribution.Metrics

@@ -10,17 +10,15 @@ import (
 	"strings"
 )
 
-// Balance plans the fewest moves that make the spread as even as capacity and
-// states allow. The package comment has the rules for targets and moves.
+// Balance plans the fewest moves that make the spread as even as capacity and states allow. The package comment has the rules for
+// targets and moves.
 //
-// Moves come in this order: from nowhere and from unknown domains, from Evicting
-// domains, from the fullest Active domain as it is after the moves before; within
-// a domain the oldest machine first. Each goes to the domain furthest below its
-// target after the moves before. Every move fits when its turn comes, without any
-// machine having left before.
+// Moves come in this order: from no domain and from unknown domains, from Evicting domains, from the Active domain with the most
+// machines after the previous moves; within a domain the oldest machine first. Each goes to the domain furthest below its target
+// after the previous moves. Every move fits at its turn, even if no machine has left before.
 //
-// Blocked lists every reason that applies, in the order of the Reason constants.
-// Without domains the plan is empty. Negative replicas are an error.
+// Blocked lists every reason that applies, in the order of the Reason constants. Without domains the plan is empty. Balance
+// returns an error if replicas is negative or the domains are invalid.
 func Balance(domains []Domain, machines []Machine, replicas int) (Plan, error) {
 	if replicas < 0 {
 		return Plan{}, fmt.Errorf("balancing %d replicas: must not be negative", replicas)
@@ -41,7 +39,7 @@ func Balance(domains []Domain, machines []Machine, replicas int) (Plan, error) {
 	return plan, nil
 }
 
-// unsettled lists what forbids any move.
+// unsettled lists what blocks all moves.
 func unsettled(machines []Machine, replicas int) []Blocked {
 	var deleting, unhealthy []string
 	for _, machine := range machines {
@@ -65,8 +63,8 @@ func unsettled(machines []Machine, replicas int) []Blocked {
 	return blocked
 }
 
-// short says whether the targets fall short of what they would be with room
-// everywhere: machines that find no place, or moves that are not made.
+// short reports how the targets fall short of those without capacity limits: machines that do not fit anywhere, or moves that are
+// not made.
 func (l *layout) short(targets map[string]int, replicas int) []Blocked {
 	active := l.in(Active)
 	if len(active) == 0 {
@@ -109,7 +107,7 @@ func (l *layout) moves(targets map[string]int) []Move {
 	return m.moves
 }
 
-// list names some of names, sorted, and says how many there are beyond those.
+// list returns up to five sorted names, and the number of the others.
 func list(names []string) string {
 	const most = 5
 	names = slices.Sorted(slices.Values(names))

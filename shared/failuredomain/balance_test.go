@@ -13,18 +13,18 @@ import (
 	fd "github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// Domains that several situations share.
+// Domains shared by several test cases.
 var (
 	abc     = active("a", "b", "c")
 	cordonC = []fd.Domain{{Name: "a"}, {Name: "b"}, {Name: "c", State: fd.Cordoned}}
 	evictC  = []fd.Domain{{Name: "a"}, {Name: "b"}, {Name: "c", State: fd.Evicting}}
 )
 
-// balanceTests are situations in which nothing but room or scaling limits the plan.
+// balanceTests are cases in which only capacity or scaling limits the plan.
 var balanceTests = map[string]struct {
 	domains  []fd.Domain
 	machines []fd.Machine
-	replicas int // the number of machines when 0
+	replicas int // the number of machines if 0
 	targets  map[string]int
 	moves    []fd.Move
 	blocked  []string
@@ -112,7 +112,7 @@ var balanceTests = map[string]struct {
 		moves: []fd.Move{
 			{Machine: "m0", From: "a", To: "b"}, {Machine: "m1", From: "a", To: "b"}, {Machine: "m2", From: "a", To: "c"},
 		},
-		blocked: []string{fd.ReasonNoCapacity}, // with room in c there would be a fourth
+		blocked: []string{fd.ReasonNoCapacity}, // if c had capacity there would be a fourth
 	},
 	"a full domain leaves the spread uneven, and the plan says so": {
 		domains:  []fd.Domain{{Name: "a"}, {Name: "b"}, {Name: "c", Capacity: room(0)}},
@@ -204,14 +204,14 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// uneven is a spread that calls for a move, with a change.
+// uneven returns a spread that requires a move, with a change applied.
 func uneven(change func([]fd.Machine)) []fd.Machine {
 	machines := machinesIn("a", "a", "a", "b")
 	change(machines)
 	return machines
 }
 
-// blockedTests are situations in which something forbids every move.
+// blockedTests are cases in which something blocks all moves.
 var blockedTests = map[string]struct {
 	machines []fd.Machine
 	replicas int
@@ -252,8 +252,8 @@ var blockedTests = map[string]struct {
 	},
 }
 
-// A machine that is deleting or unhealthy, or is one too many or too few, stops
-// every move. The targets are given all the same, and all reasons are.
+// A machine that is deleting or unhealthy, or one machine too many or too few, blocks all moves. The targets and all reasons are
+// still returned.
 func TestBalanceBlocked(t *testing.T) {
 	t.Parallel()
 	for name, test := range blockedTests {
@@ -276,7 +276,7 @@ func TestBalanceBlocked(t *testing.T) {
 	}
 }
 
-// A blocked plan still says when there would be no room for what is to come.
+// A blocked plan still reports missing capacity.
 func TestBalanceBlockedAndFull(t *testing.T) {
 	t.Parallel()
 	machines := machinesIn("a", "a", "a")
@@ -293,7 +293,7 @@ func TestBalanceBlockedAndFull(t *testing.T) {
 	}
 }
 
-// The room that a machine on its way out will leave counts towards targets.
+// The capacity that a machine being deleted will free counts towards targets.
 func TestBalanceCountsRoomOfDeletingMachines(t *testing.T) {
 	t.Parallel()
 	machines := machinesIn("a", "b")

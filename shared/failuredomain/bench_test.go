@@ -11,11 +11,10 @@ import (
 	fd "github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// sizes are the numbers of machines and domains that the benchmarks take.
+// sizes lists the numbers of machines and domains for the benchmarks.
 var sizes = []struct{ machines, domains int }{{100, 3}, {1_000, 10}, {10_000, 100}}
 
-// fleet makes machines spread over all domains, over half of them, or in one,
-// under names and ages in no particular order.
+// fleet returns machines spread over all domains, over half of them, or in one, with names and ages in no particular order.
 func fleet(machines, domains, used int) ([]fd.Domain, []fd.Machine) {
 	list := make([]fd.Domain, 0, domains)
 	for i := range domains {

@@ -12,35 +12,29 @@ import (
 	"strings"
 )
 
-// Bind chooses the physical domain for a machine of logical domain key, given
-// the physical domains and what is bound to them.
+// Bind chooses the physical domain for a machine of logical domain key, given the physical domains and the current bindings.
 //
-// A key is <class>-<index>, with a number for index; keys of any other form are
-// of one class together. A physical domain should hold at most one key of a
-// class; keys of different classes do not mind each other. Only Active domains
-// with room are considered. Among these Bind takes
+// A key has the form <class>-<index> with a numeric index; keys of any other form belong to one common class. A physical domain
+// should hold at most one key of a class; keys of different classes are independent. Only Active domains with capacity are
+// considered. Among these, Bind prefers
 //
-//  1. a domain that holds this key and no other of its class: the one with the
-//     most machines of the key, so that they share as few domains as possible;
-//  2. a domain that holds no key of the class: a new one, or a second one for a
-//     key whose own is full, cordoned or being emptied. The one with the fewest
-//     bound machines of any class;
-//  3. unless required, a domain that holds another key of the class. Again the
-//     one with the fewest bound machines of any class.
+//  1. a domain that holds this key and no other of its class: the one with the most machines of the key, so that they use as few
+//     domains as possible;
+//  2. a domain that holds no key of the class: a new one, or a second one for a key whose domain is full, cordoned or being emptied.
+//     The one with the fewest bound machines of any class;
+//  3. unless required, a domain that holds another key of the class. Again the one with the fewest bound machines of any class.
 //
-// Ties are broken by name. Bindings to domains that are not listed do not count.
+// Ties are broken by name. Bindings to domains that are not listed are ignored.
 //
-// The error is ErrNoDomain if no domain is Active, and ErrNoCapacity if no domain
-// that the key may use has room. If what keeps the key out is other keys alone,
-// because required forbids to share with them, it is both: no domain is open to
-// the key, and one will be when another key leaves it.
+// The error wraps ErrNoDomain if no domain is Active, and ErrNoCapacity if no domain that the key may use has capacity. It wraps
+// both if only other keys keep the key out, because required forbids sharing: no domain is available to the key, and one will be
+// once another key leaves it.
 func Bind(physical []Domain, bound []Binding, key string, required bool) (string, error) {
 	return BindInRollout(physical, bound, nil, key, required)
 }
 
-// BindInRollout is Bind while a rollout replaces machines. The outdated ones,
-// which it deletes in the end, hold their domains like all others; but where
-// numbers of machines decide, the current ones are compared first, then all.
+// BindInRollout is Bind during a rollout. Outdated machines, which the rollout will delete, occupy their domains like all others.
+// Where numbers of machines decide, the current ones are compared first, then all.
 func BindInRollout(physical []Domain, current, outdated []Binding, key string, required bool) (string, error) {
 	if key == "" {
 		return "", errors.New("binding a machine: it has no logical domain")
@@ -69,7 +63,7 @@ func BindInRollout(physical []Domain, current, outdated []Binding, key string, r
 	}
 }
 
-// load is what is bound to one physical domain, as a key sees it.
+// load counts the machines bound to one physical domain, from the view of a key.
 type load struct {
 	own   int // machines of the key
 	other int // machines of other keys of its class
@@ -78,10 +72,10 @@ type load struct {
 	ownUpToDate, allUpToDate int // the same without outdated machines
 }
 
-// loads are the loads of physical domains by name.
+// loads maps physical domains by name to their loads.
 type loads map[string]load
 
-// load adds bindings to loads; each is upToDate up-to-date machines, 0 or 1.
+// load adds bindings to loads; each counts as upToDate up-to-date machines, 0 or 1.
 func (l *layout) load(loads loads, bound []Binding, key string, upToDate int) {
 	for _, binding := range bound {
 		if l.listed[binding.Physical] == nil {
@@ -101,8 +95,7 @@ func (l *layout) load(loads loads, bound []Binding, key string, upToDate int) {
 	}
 }
 
-// sortOut parts places into those that hold the key alone, those that hold no
-// key of its class, and those that hold another.
+// sortOut splits places into those that hold only the key, those that hold no key of its class, and those that hold another.
 func sortOut(places []*place, loads loads) (own, free, shared []*place) {
 	for _, p := range places {
 		switch at := loads[p.name]; {
@@ -117,7 +110,7 @@ func sortOut(places []*place, loads loads) (own, free, shared []*place) {
 	return own, free, shared
 }
 
-// refusal says why a key finds no domain although there is one with room.
+// refusal returns why a key has no domain although one has capacity.
 func (l *layout) refusal(loads loads) error {
 	own, free, _ := sortOut(l.in(Active), loads)
 	if full := len(own) + len(free); full > 0 {
@@ -134,7 +127,7 @@ func (l loads) leastFirst(a, b *place) int {
 	return cmp.Or(cmp.Compare(l[a.name].allUpToDate, l[b.name].allUpToDate), cmp.Compare(l[a.name].all, l[b.name].all), byName(a, b))
 }
 
-// class is the class of a key: <class> of <class>-<index>, else "".
+// class returns the class of a key: <class> of <class>-<index>, otherwise "".
 func class(key string) string {
 	at := strings.LastIndexByte(key, '-')
 	if at < 0 {

@@ -13,7 +13,7 @@ import (
 	fd "github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// bound makes bindings from pairs of key and physical domain.
+// bound returns bindings from pairs of key and physical domain.
 func bound(pairs ...string) []fd.Binding {
 	var bindings []fd.Binding
 	for i := 0; i < len(pairs); i += 2 {
@@ -28,7 +28,7 @@ func TestBind(t *testing.T) {
 	tests := map[string]struct {
 		physical []fd.Domain
 		bound    []fd.Binding
-		key      string // storage-0 when ""
+		key      string // storage-0 if ""
 		required bool
 		want     string
 		errs     []error
@@ -89,8 +89,8 @@ func TestBindWantsAKey(t *testing.T) {
 	}
 }
 
-// Machines bound one after the other never share a domain with another key when
-// that is refused, nor take one that is closed or full.
+// Machines bound in sequence never share a domain with another key if that is forbidden, and never use one that is not Active or
+// is full.
 func TestBindSequence(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -115,8 +115,7 @@ func TestBindSequence(t *testing.T) {
 	})
 }
 
-// takeRoom takes one machine's room from the named domain, which must be Active
-// and have it.
+// takeRoom subtracts one machine from the capacity of the named domain, which must be Active and have some.
 func takeRoom(t *rapid.T, domains []fd.Domain, name string) {
 	found := false
 	for i := range domains {

@@ -13,7 +13,7 @@ import (
 	fd "github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// checkIndexMap: as many moves, from the same domains.
+// checkIndexMap checks that there are as many moves, from the same domains.
 func checkIndexMap(t *testing.T, c placementCase) {
 	t.Helper()
 	var machines []fd.Machine
@@ -37,7 +37,7 @@ func checkIndexMap(t *testing.T, c placementCase) {
 	}
 }
 
-// checkBaseMap: the same counts as targets, in whatever domains.
+// checkBaseMap checks that the targets have the same counts, in any domains.
 func checkBaseMap(t *testing.T, c placementCase) {
 	t.Helper()
 	var machines []fd.Machine
@@ -50,7 +50,7 @@ func checkBaseMap(t *testing.T, c placementCase) {
 	}
 }
 
-// checkReconcile: as many moves, and the same counts in the end.
+// checkReconcile checks that there are as many moves, with the same final counts.
 func checkReconcile(t *testing.T, c placementCase) {
 	t.Helper()
 	var names []string
@@ -110,7 +110,7 @@ func named(all []namedMachine) []fd.Machine {
 	return machines
 }
 
-// checkBinPack: logical domains are balanced as any others.
+// checkBinPack checks that logical domains are balanced like any others.
 func checkBinPack(t *testing.T, c placementCase) {
 	t.Helper()
 	expect := decode[struct {
@@ -152,7 +152,7 @@ func checkBinPack(t *testing.T, c placementCase) {
 	}
 }
 
-// planExpectation is what an ours.plan case may expect.
+// planExpectation is the expectation of an ours.plan case.
 type planExpectation struct {
 	Moves     int
 	From      *string

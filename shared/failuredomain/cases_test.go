@@ -14,15 +14,14 @@ import (
 	"testing"
 )
 
-// Cases from other systems and from our own design. Those in testdata apply to
-// the rules of this package; a larger collection may lie beside the repository.
+// Cases from other systems and from Faultline's design. Those in testdata apply to the rules of this package; a larger collection
+// may exist next to the repository.
 const (
 	ownCases       = "testdata/placement.jsonl"
 	collectedCases = "../../../shared/cases/placement.jsonl"
 )
 
-// placementCase is one case. Which fields it has, and of what type machines and
-// expect are, depends on its kind.
+// placementCase is one case. Its fields, and the types of machines and expect, depend on its kind.
 type placementCase struct {
 	ID       string          `json:"id"`
 	Kind     string          `json:"kind"`
@@ -50,18 +49,17 @@ type namedMachine struct {
 	Deleting bool   `json:"deleting"`
 }
 
-// kinds has a check for every kind of case that applies, and the reason for
-// every kind that does not.
+// kinds maps every kind of case to its check, or to the reason for which it does not apply.
 var kinds = map[string]struct {
 	check  func(*testing.T, placementCase)
 	except string
 }{
-	// CPMS maps machine indexes to domains. We have no indexes, so what can be
-	// compared is which domains gain and lose a machine.
+	// CPMS maps machine indexes to domains. This package has no indexes, so only the domains that gain and lose a machine are
+	// compared.
 	"cpms.index-map": {check: checkIndexMap},
 	"cpms.base-map":  {check: checkBaseMap},
 	"cpms.reconcile": {check: checkReconcile},
-	// KCP picks a domain to add to or to take from.
+	// KCP picks a domain to add to or to remove from.
 	"capi.pick-fewest": {check: checkPickFewest},
 	"capi.pick-most":   {check: checkPickMost},
 	"fdb.binpack":      {check: checkBinPack},
@@ -71,7 +69,7 @@ var kinds = map[string]struct {
 	"fdb.choose-distributed.counts": {except: "as fdb.choose-distributed"},
 }
 
-// exceptions are single cases, of kinds that apply otherwise, that do not.
+// exceptions lists cases that do not apply although their kind does.
 var exceptions = map[string]string{
 	"cpms-map-000":  "no domains is an error there and an empty plan here",
 	"cpms-map-024":  "more machines than replicas: we move nothing while scaling",
@@ -82,7 +80,7 @@ var exceptions = map[string]string{
 	"cpms-rec-054":  "gives a deleting machine's index to another domain: we move nothing while a machine is deleting",
 }
 
-// why says why a case does not apply, "" when it does.
+// why returns why a case does not apply, "" if it does.
 func why(c placementCase) string {
 	if reason := exceptions[c.ID]; reason != "" {
 		return reason
@@ -166,7 +164,7 @@ func decode[T any](t *testing.T, raw json.RawMessage) T {
 	return value
 }
 
-// multiset is counts without names.
+// multiset returns the counts without names.
 func multiset(counts map[string]int) []int { return slices.Sorted(maps.Values(counts)) }
 
 // countValues counts how often each value occurs.

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// A rack is added to two: one machine moves there, from the fuller one.
+// A third rack is added: one machine moves there, from the rack with more machines.
 func ExampleBalance() {
 	domains := []failuredomain.Domain{{Name: "rack-1"}, {Name: "rack-2"}, {Name: "rack-3"}}
 	machines := []failuredomain.Machine{
@@ -31,7 +31,7 @@ func ExampleBalance() {
 	// cp-0: rack-1 to rack-3
 }
 
-// The plan says why it moves nothing.
+// The plan states why it moves nothing.
 func ExampleBalance_blocked() {
 	domains := []failuredomain.Domain{{Name: "rack-1", State: failuredomain.Evicting}, {Name: "rack-2"}}
 	machines := []failuredomain.Machine{
@@ -47,7 +47,7 @@ func ExampleBalance_blocked() {
 	// Output: 0 [{MachineUnhealthy unhealthy: cp-1}]
 }
 
-// Machines of storage-0 share a rack, and keep off the one of storage-1.
+// Machines of storage-0 share a rack, and avoid the one of storage-1.
 func ExampleBind() {
 	racks := []failuredomain.Domain{{Name: "rack-1"}, {Name: "rack-2"}, {Name: "rack-3"}}
 	bound := []failuredomain.Binding{

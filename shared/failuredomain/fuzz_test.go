@@ -12,9 +12,8 @@ import (
 	fd "github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// FuzzBalance looks for a situation in which a plan breaks its promises: blocked
-// plans move nothing unless it is for want of room, moves fit and lead towards
-// the targets, and the targets add up.
+// FuzzBalance searches for an input for which a plan violates an invariant: plans blocked by anything but missing capacity have
+// no moves, moves fit and lead towards the targets, and the targets add up.
 func FuzzBalance(f *testing.F) {
 	for size := range 8 {
 		f.Add(make([]byte, size*64))
@@ -31,8 +30,7 @@ func FuzzBalance(f *testing.F) {
 	}))
 }
 
-// checkBlocked checks that a plan that something else than want of room blocks
-// has no moves, and that no reason comes twice.
+// checkBlocked checks that a plan blocked by anything but missing capacity has no moves, and that no reason occurs twice.
 func checkBlocked(t *rapid.T, plan fd.Plan) {
 	blocked := reasons(plan)
 	for _, reason := range blocked {
@@ -45,8 +43,8 @@ func checkBlocked(t *rapid.T, plan fd.Plan) {
 	}
 }
 
-// checkTargets checks that the targets add up to the replicas, unless there is no
-// room for them, or more machines than that in cordoned domains.
+// checkTargets checks that the targets add up to the replicas, unless capacity is missing or cordoned domains hold more machines
+// than that.
 func checkTargets(t *rapid.T, plan fd.Plan, domains []fd.Domain, machines []fd.Machine, replicas int) {
 	if len(domains) == 0 {
 		if len(plan.Targets)+len(plan.Moves)+len(plan.Blocked) > 0 {
@@ -67,8 +65,7 @@ func checkTargets(t *rapid.T, plan fd.Plan, domains []fd.Domain, machines []fd.M
 	}
 }
 
-// checkMoved checks that after the moves no domain but an Evicting one, for want
-// of room elsewhere, is off its target.
+// checkMoved checks that after the moves only Evicting domains, because of missing capacity elsewhere, are off their targets.
 func checkMoved(t *rapid.T, plan fd.Plan, domains []fd.Domain, machines []fd.Machine) {
 	counts := countIn(machines)
 	for _, domain := range domains {

@@ -10,27 +10,26 @@ import (
 	"slices"
 )
 
-// layout is the machines sorted into the places where they are.
+// layout holds the machines grouped by place.
 type layout struct {
 	domains []*place          // the listed domains, by name
-	listed  map[string]*place // the same, to look up
-	strays  []*place          // nowhere and unlisted domains, by name
+	listed  map[string]*place // the same, as a map
+	strays  []*place          // no domain and unlisted domains, by name
 }
 
-// place is a domain, listed or not, and the machines in it.
+// place is a domain, listed or not, with its machines.
 type place struct {
 	name     string
-	state    State      // "" when not listed
-	room     int        // how many more machines fit; unlimited when there is no limit
-	machines []*Machine // those of the caller: not to be modified
-	deleting int        // how many more machines it holds that are on their way out
+	state    State      // "" if not listed
+	room     int        // how many more machines fit; unlimited if there is no limit
+	machines []*Machine // owned by the caller: must not be modified
+	deleting int        // number of further machines in it that are being deleted
 }
 
 // unlimited is the room of a domain without a known limit.
 const unlimited = math.MaxInt
 
-// layOut sorts machines into the listed domains, or says what is wrong with
-// these.
+// layOut groups machines by the listed domains, or returns an error if the domains are invalid.
 func layOut(domains []Domain, machines []Machine) (*layout, error) {
 	l, err := listDomains(domains)
 	if err != nil {
@@ -92,7 +91,7 @@ func newPlace(domain Domain) (*place, error) {
 	return p, nil
 }
 
-// in returns the listed domains of a state, by name.
+// in returns the listed domains with a state, by name.
 func (l *layout) in(state State) []*place {
 	var places []*place
 	for _, p := range l.domains {
@@ -103,15 +102,14 @@ func (l *layout) in(state State) []*place {
 	return places
 }
 
-// leaving returns the places that must be emptied, in the order in which to do
-// so: nowhere, unknown domains and Evicting domains, each by name. One is emptied
-// before the next, so that it can be switched off soonest.
+// leaving returns the places that must be emptied, in order: no domain, unknown domains and Evicting domains, each by name. One
+// is emptied before the next, so that it can be switched off as soon as possible.
 func (l *layout) leaving() []*place {
 	return slices.Concat(l.strays, l.in(Evicting))
 }
 
-// bound is the most machines the place can hold in the end. Machines on their way
-// out count: the room they leave is used again.
+// bound returns the maximum number of machines that the place can hold in the end. Machines that are being deleted count, because
+// their capacity becomes available.
 func (p *place) bound() int {
 	held := len(p.machines) + p.deleting
 	if p.room > unlimited-held {
@@ -122,7 +120,7 @@ func (p *place) bound() int {
 
 func byName(a, b *place) int { return cmp.Compare(a.name, b.name) }
 
-// fullestFirst orders places by the number of machines, then by name.
+// fullestFirst orders places by descending number of machines, then by name.
 func fullestFirst(a, b *place) int {
 	return cmp.Or(cmp.Compare(len(b.machines), len(a.machines)), byName(a, b))
 }
@@ -130,19 +128,19 @@ func fullestFirst(a, b *place) int {
 // oldestFirst orders machines by age, then by name.
 func oldestFirst(a, b *Machine) int {
 	if c := a.Created.Compare(b.Created); c != 0 {
-		return c // without a look at the names: this is where a large plan spends its time
+		return c // without comparing names: a large plan spends its time here
 	}
 	return cmp.Compare(a.Name, b.Name)
 }
 
-// byAge returns machines sorted, the oldest first.
+// byAge returns the machines sorted, the oldest first.
 func byAge(machines []*Machine) []*Machine {
 	sorted := slices.Clone(machines)
 	slices.SortFunc(sorted, oldestFirst)
 	return sorted
 }
 
-// sum adds up f over places.
+// sum returns the sum of f over places.
 func sum(places []*place, f func(*place) int) int {
 	total := 0
 	for _, p := range places {

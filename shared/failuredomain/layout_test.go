@@ -13,10 +13,10 @@ import (
 	fd "github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// room is a capacity.
+// room returns a capacity.
 func room(n int) *int { return &n }
 
-// active lists Active domains without known limits.
+// active returns Active domains without known limits.
 func active(names ...string) []fd.Domain {
 	domains := make([]fd.Domain, 0, len(names))
 	for _, name := range names {
@@ -25,8 +25,7 @@ func active(names ...string) []fd.Domain {
 	return domains
 }
 
-// machinesIn makes one machine for each domain named, called m0, m1 and so on,
-// each a minute younger than the one before.
+// machinesIn returns one machine for each named domain, called m0, m1 and so on, each a minute younger than the previous one.
 func machinesIn(domains ...string) []fd.Machine {
 	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	machines := make([]fd.Machine, 0, len(domains))
@@ -38,8 +37,8 @@ func machinesIn(domains ...string) []fd.Machine {
 	return machines
 }
 
-// apply carries moves out: each machine is replaced by one of the same name in
-// the domain it moved to, and the room in both domains changes.
+// apply performs moves: each machine is replaced by one of the same name in the target domain, and the capacity of both domains
+// changes.
 func apply(t rapid.TB, domains []fd.Domain, machines []fd.Machine, moves []fd.Move) ([]fd.Domain, []fd.Machine) {
 	t.Helper()
 	domains, machines = cloneDomains(domains), slices.Clone(machines)
@@ -59,7 +58,7 @@ func apply(t rapid.TB, domains []fd.Domain, machines []fd.Machine, moves []fd.Mo
 			t.Fatalf("move %+v: no such machine there", move)
 		}
 		machines[i].Domain = move.To
-		take(move.To, 1) // the replacement comes before the old machine goes
+		take(move.To, 1) // the replacement is created before the old machine is deleted
 		take(move.From, -1)
 	}
 	return domains, machines
@@ -75,7 +74,7 @@ func cloneDomains(domains []fd.Domain) []fd.Domain {
 	return domains
 }
 
-// countIn counts machines that are not deleting by the domain they are in.
+// countIn counts machines that are not deleting by domain.
 func countIn(machines []fd.Machine) map[string]int {
 	counts := map[string]int{}
 	for _, machine := range machines {
@@ -86,7 +85,7 @@ func countIn(machines []fd.Machine) map[string]int {
 	return counts
 }
 
-// reasons are the reasons of a plan's blocks.
+// reasons returns the reasons in a plan's Blocked list.
 func reasons(plan fd.Plan) []string {
 	var all []string
 	for _, blocked := range plan.Blocked {

@@ -5,7 +5,7 @@ package failuredomain
 
 import "slices"
 
-// mover makes moves one by one and keeps count of what they change.
+// mover makes moves one by one and tracks their effects.
 type mover struct {
 	below, above []offTarget // the Active domains off their targets, by name
 	moves        []Move
@@ -15,9 +15,9 @@ type mover struct {
 type offTarget struct {
 	name     string
 	count    int
-	off      int        // how far count is from its target
-	machines []*Machine // those still there of old
-	sorted   bool       // whether machines are, oldest first
+	off      int        // difference between count and target
+	machines []*Machine // original machines that are still in it
+	sorted   bool       // whether machines is sorted, oldest first
 }
 
 func newMover(active []*place, targets map[string]int, moves int) *mover {
@@ -36,8 +36,7 @@ func newMover(active []*place, targets map[string]int, moves int) *mover {
 	return m
 }
 
-// move sends a machine that is in from to the domain furthest below its target.
-// It returns false if there is none.
+// move moves a machine from a domain to the one furthest below its target. It returns false if there is none.
 func (m *mover) move(machine *Machine, from string) bool {
 	to := m.emptiest()
 	if to == nil {
@@ -48,8 +47,7 @@ func (m *mover) move(machine *Machine, from string) bool {
 	return true
 }
 
-// emptiest is the first of the domains furthest below their targets, nil when
-// none is below.
+// emptiest returns the first of the domains furthest below their targets; nil if none is below.
 func (m *mover) emptiest() *offTarget {
 	var best *offTarget
 	for i := range m.below {
@@ -60,8 +58,7 @@ func (m *mover) emptiest() *offTarget {
 	return best
 }
 
-// fullest is the first of the domains with the most machines among those above
-// their targets, nil when none is above.
+// fullest returns the first of the domains with the most machines among those above their targets; nil if none is above.
 func (m *mover) fullest() *offTarget {
 	var best *offTarget
 	for i := range m.above {
@@ -72,7 +69,7 @@ func (m *mover) fullest() *offTarget {
 	return best
 }
 
-// next takes the oldest machine out of the domain.
+// next removes and returns the oldest machine of the domain.
 func (s *offTarget) next() *Machine {
 	if !s.sorted {
 		s.machines, s.sorted = byAge(s.machines), true

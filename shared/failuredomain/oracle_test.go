@@ -13,21 +13,20 @@ import (
 	fd "github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// outcome is how good a final placement is: as few machines as possible where
-// they must not be, then as even as possible, then with as few moves as possible.
+// outcome rates a final placement: as few machines as possible in domains that they must leave, then as even as possible, then
+// with as few moves as possible.
 type outcome struct {
 	left   int // machines in no domain, an unknown or an Evicting one
 	uneven int // sum of the squares of the counts of Active domains
 	moves  int
-	barred bool // a domain received more than it had room for
+	barred bool // a domain received more machines than its capacity
 }
 
 func (o outcome) betterThan(other outcome) bool {
 	return slices.Compare([]int{o.left, o.uneven, o.moves}, []int{other.left, other.uneven, other.moves}) < 0
 }
 
-// bestOutcome tries every way to leave each machine where it is or to move it to
-// an Active domain.
+// bestOutcome tries every way to leave each machine in its domain or to move it to an Active domain.
 func bestOutcome(domains []fd.Domain, machines []fd.Machine) outcome {
 	open := slices.DeleteFunc(slices.Clone(domains), func(d fd.Domain) bool { return !isActive(d) })
 	to := make([]string, len(machines))
@@ -53,7 +52,7 @@ func bestOutcome(domains []fd.Domain, machines []fd.Machine) outcome {
 	return *best
 }
 
-// judge says how good it is to have each machine in the place to has for it.
+// judge rates the placement of each machine in the place that to has for it.
 func judge(domains []fd.Domain, machines []fd.Machine, to []string) outcome {
 	o := outcome{left: len(machines)}
 	for i := range machines {
@@ -104,14 +103,13 @@ func checkBest(t rapid.TB, domains []fd.Domain, machines []fd.Machine) {
 	if got.betterThan(want) || want.betterThan(got) || len(plan.Moves) != got.moves {
 		t.Fatalf("plan %+v of %v gives %+v, but there is %+v", plan, countIn(machines), got, want)
 	}
-	// What the plan leaves undone is said.
+	// The plan reports the moves that it does not make.
 	if got.left > 0 && !slices.Contains(reasons(plan), fd.ReasonNoCapacity) {
 		t.Fatalf("%d machines are left and the plan does not say why: %+v", got.left, plan)
 	}
 }
 
-// Every situation with up to four machines in three domains, Active or Evicting
-// and with any room that makes a difference, and one unknown domain.
+// All cases with up to four machines in three domains, Active or Evicting, with every relevant capacity, and one unknown domain.
 func TestPlanIsBestExhaustively(t *testing.T) {
 	t.Parallel()
 	states := []fd.State{fd.Active, fd.Evicting}
@@ -130,8 +128,7 @@ func TestPlanIsBestExhaustively(t *testing.T) {
 	}
 }
 
-// arrangements lists every way to have up to most machines in places, without
-// those that differ only in which machine is where.
+// arrangements lists every way to place up to most machines, without those that differ only by exchanging machines.
 func arrangements(most int, places ...string) [][]fd.Machine {
 	all := [][]fd.Machine{nil}
 	for _, place := range places {
@@ -145,7 +142,7 @@ func arrangements(most int, places ...string) [][]fd.Machine {
 	return all
 }
 
-// Larger situations, at random, with cordoned domains.
+// Larger random cases, with cordoned domains.
 func TestPlanIsBest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

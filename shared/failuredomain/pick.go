@@ -9,14 +9,11 @@ import (
 	"slices"
 )
 
-// Pick chooses the domain for one new machine: among the Active domains with
-// room, the one with the fewest machines, then by name. Machines that are
-// deleting do not count. Outdated machines count only between domains that are
-// equal without them: a rollout deletes them in an order that Pick does not know,
-// and the machines that remain must be spread when the last of them is gone.
+// Pick chooses the domain for one new machine: among the Active domains with capacity, the one with the fewest machines, then by
+// name. Machines that are deleting do not count. Outdated machines only decide between domains that are equal without them: a
+// rollout deletes them in an unknown order, and the remaining machines must be spread once the last one is deleted.
 //
-// The error is ErrNoDomain if no domain is Active, and ErrNoCapacity if none that
-// is has room.
+// The error wraps ErrNoDomain if no domain is Active, and ErrNoCapacity if no Active domain has capacity.
 func Pick(domains []Domain, machines []Machine) (string, error) {
 	l, err := layOut(domains, machines)
 	if err != nil {
@@ -31,7 +28,7 @@ func Pick(domains []Domain, machines []Machine) (string, error) {
 	}).name, nil
 }
 
-// upToDate counts the machines of the place that no rollout replaces.
+// upToDate returns the number of machines in the place that no rollout replaces.
 func (p *place) upToDate() int {
 	n := 0
 	for _, machine := range p.machines {
@@ -42,8 +39,7 @@ func (p *place) upToDate() int {
 	return n
 }
 
-// open returns the Active domains with room, by name: at least one, or an error
-// that says why there is none.
+// open returns the Active domains with capacity, by name. It returns an error if there is none.
 func (l *layout) open() ([]*place, error) {
 	active := l.in(Active)
 	if len(active) == 0 {
@@ -56,14 +52,11 @@ func (l *layout) open() ([]*place, error) {
 	return open, nil
 }
 
-// Victim chooses the machine to remove when scaling down by one. It is taken
-// from the machines nowhere and in unknown domains if there are any, else from
-// those in Evicting domains, else from the fullest of the Active and Cordoned
-// domains, of equally full ones the first by name. Among these an unhealthy
-// machine goes first, then the oldest, then by name.
+// Victim chooses the machine to remove when scaling down by one. It is chosen from the machines in no domain or in unknown
+// domains, otherwise from those in Evicting domains, otherwise from the Active or Cordoned domain with the most machines, the
+// first by name among equal ones. Among these an unhealthy machine is removed first, then the oldest, then by name.
 //
-// Machines that are deleting neither count nor are chosen. The error is
-// ErrNoMachine if there are no others.
+// Machines that are deleting are neither counted nor chosen. The error wraps ErrNoMachine if there are no others.
 func Victim(domains []Domain, machines []Machine) (string, error) {
 	l, err := layOut(domains, machines)
 	if err != nil {
@@ -78,11 +71,9 @@ func Victim(domains []Domain, machines []Machine) (string, error) {
 	}).Name, nil
 }
 
-// Candidates are the machines of which one can be removed with as little harm to
-// the spread as when Victim is: those in places that must be emptied, all of them
-// in one group, else those of each of the fullest domains, by name of the domain.
-// Victim is of the first group. Of each group the unhealthy machines are to go
-// first.
+// Candidates returns the machines whose removal harms the spread no more than that of Victim: those in places that must be
+// emptied, all in one group, otherwise those of each of the domains with the most machines, by name of the domain. Victim is in
+// the first group. Unhealthy machines of a group should be removed first.
 func Candidates(domains []Domain, machines []Machine) ([][]*Machine, error) {
 	l, err := layOut(domains, machines)
 	if err != nil {
@@ -91,7 +82,7 @@ func Candidates(domains []Domain, machines []Machine) ([][]*Machine, error) {
 	return l.candidates(), nil
 }
 
-// candidates are the machines among which Victim chooses, in groups. None is empty.
+// candidates returns the machines among which Victim chooses, in groups. No group is empty.
 func (l *layout) candidates() [][]*Machine {
 	if machines := together(l.strays); len(machines) > 0 {
 		return [][]*Machine{machines}

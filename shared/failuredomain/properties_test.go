@@ -15,16 +15,15 @@ import (
 	fd "github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// The properties are those that a balancer over failure domains should have.
-// Each is named where it is checked.
+// The properties are those that a balancer over failure domains should have. Each is named at its check.
 
-// drawDomains draws up to six domains in any state, with any room.
+// drawDomains draws up to six domains with any state and capacity.
 func drawDomains(t *rapid.T) []fd.Domain {
 	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), 0, 6, rapid.ID).Draw(t, "names")
 	domains := make([]fd.Domain, 0, len(names))
 	for _, name := range names {
 		domain := fd.Domain{Name: name}
-		// Active in both spellings: most domains are.
+		// Active in both spellings, because most domains are Active.
 		domain.State = rapid.SampledFrom([]fd.State{"", fd.Active, fd.Cordoned, fd.Evicting}).Draw(t, "state")
 		if rapid.Bool().Draw(t, "limited") {
 			domain.Capacity = room(rapid.IntRange(-1, 4).Draw(t, "capacity"))
@@ -39,8 +38,7 @@ func drawActive(t *rapid.T, least int) []fd.Domain {
 	return active([]string{"a", "b", "c", "d", "e", "f"}[:rapid.IntRange(least, 6).Draw(t, "domains")]...)
 }
 
-// drawMachines draws settled machines in any of domains and strays, with many in
-// the same one.
+// drawMachines draws settled machines in any of domains and strays, with many in the same one.
 func drawMachines(t *rapid.T, domains []fd.Domain, strays ...string) []fd.Machine {
 	places := slices.Clone(strays)
 	for _, domain := range domains {
@@ -62,14 +60,13 @@ func drawMachines(t *rapid.T, domains []fd.Domain, strays ...string) []fd.Machin
 	return machines
 }
 
-// drawSettled draws a situation in which nothing but room forbids a move.
+// drawSettled draws an input in which only capacity blocks a move.
 func drawSettled(t *rapid.T) ([]fd.Domain, []fd.Machine) {
 	domains := drawDomains(t)
 	return domains, drawMachines(t, domains, []string{"", "gone", "lost"}[:rapid.IntRange(0, 3).Draw(t, "strays")]...)
 }
 
-// drawAny draws a situation that is settled, or one in which machines may be
-// deleting or unhealthy and replicas any number.
+// drawAny draws an input that is settled, or one in which machines may be deleting or unhealthy and replicas is any number.
 func drawAny(t *rapid.T) ([]fd.Domain, []fd.Machine, int) {
 	domains, machines := drawSettled(t)
 	if rapid.Bool().Draw(t, "settled") {
@@ -91,8 +88,8 @@ func balance(t rapid.TB, domains []fd.Domain, machines []fd.Machine, replicas in
 	return plan
 }
 
-// P1: with room everywhere, the counts of two Active domains differ by one at
-// most in the end, and no machine is left where it must not be.
+// P1: with enough capacity, the final counts of two Active domains differ by at most one, and no machine stays in a domain that
+// it must leave.
 func TestPlanIsEven(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -108,7 +105,7 @@ func TestPlanIsEven(t *testing.T) {
 	})
 }
 
-// checkCounts checks that machines are as the plan's targets say, and evenly so.
+// checkCounts checks that the machines match the plan's targets and are spread evenly.
 func checkCounts(t *rapid.T, plan fd.Plan, domains []fd.Domain, machines []fd.Machine) {
 	counts := countIn(machines)
 	least, most, placed := len(machines), 0, 0
@@ -129,8 +126,8 @@ func checkCounts(t *rapid.T, plan fd.Plan, domains []fd.Domain, machines []fd.Ma
 	}
 }
 
-// P2: every move either takes a machine from where it must not be, or lowers the
-// sum of the squares of the counts. So no sequence of plans goes round in circles.
+// P2: every move either takes a machine from a domain that it must leave, or lowers the sum of the squares of the counts. So no
+// sequence of plans goes in circles.
 func TestEveryMoveGains(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -145,7 +142,7 @@ func TestEveryMoveGains(t *testing.T) {
 				t.Fatalf("move %d of %+v leads where machines must not be", i, plan.Moves)
 			}
 			domains, machines = apply(t, domains, machines, plan.Moves[i:i+1])
-			// Carrying out one move and planning again is as good as carrying on.
+			// Performing one move and planning again is equivalent to continuing the plan.
 			if rest := balance(t, domains, machines, len(machines)); len(rest.Moves) != len(plan.Moves)-i-1 {
 				t.Fatalf("after move %d of %+v the plan is %+v", i, plan.Moves, rest.Moves)
 			}
@@ -153,14 +150,13 @@ func TestEveryMoveGains(t *testing.T) {
 	})
 }
 
-// staying says whether machines in a domain may stay there.
+// staying reports whether machines in a domain may stay there.
 func staying(domains []fd.Domain, name string) bool {
 	return slices.ContainsFunc(domains, func(d fd.Domain) bool { return d.Name == name && d.State != fd.Evicting })
 }
 
-// Moves come from where machines must not be, then from Evicting domains, then
-// from the fullest; of one domain the oldest machine first; and each goes to the
-// domain furthest below its target. Ties are broken by name.
+// Moves come from no domain and unknown domains, then from Evicting domains, then from the domain with the most machines; within
+// a domain the oldest machine first. Each goes to the domain furthest below its target. Ties are broken by name.
 func TestOrderOfMoves(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -188,7 +184,7 @@ func TestOrderOfMoves(t *testing.T) {
 	})
 }
 
-// rankOf is 0 for a place that is not listed, 1 for an Evicting domain, else 2.
+// rankOf returns 0 for a place that is not listed, 1 for an Evicting domain, otherwise 2.
 func rankOf(domains []fd.Domain, name string) int {
 	for _, domain := range domains {
 		switch {
@@ -202,7 +198,7 @@ func rankOf(domains []fd.Domain, name string) int {
 	return 0
 }
 
-// checkTo checks that a move does not pass over a domain further below its target.
+// checkTo checks that a move does not skip a domain further below its target.
 func checkTo(t *rapid.T, plan fd.Plan, counts map[string]int, other fd.Domain, move fd.Move) {
 	below := func(name string) int { return plan.Targets[name] - counts[name] }
 	if d := below(other.Name) - below(move.To); isActive(other) && (d > 0 || d == 0 && other.Name < move.To) {
@@ -210,7 +206,7 @@ func checkTo(t *rapid.T, plan fd.Plan, counts map[string]int, other fd.Domain, m
 	}
 }
 
-// checkFrom checks that a move does not pass over a fuller domain above its target.
+// checkFrom checks that a move does not skip a domain above its target with more machines.
 func checkFrom(t *rapid.T, plan fd.Plan, counts map[string]int, other fd.Domain, move fd.Move) {
 	above := counts[other.Name] > plan.Targets[other.Name]
 	if d := counts[other.Name] - counts[move.From]; isActive(other) && above && (d > 0 || d == 0 && other.Name < move.From) {
@@ -218,8 +214,7 @@ func checkFrom(t *rapid.T, plan fd.Plan, counts map[string]int, other fd.Domain,
 	}
 }
 
-// checkOldest checks that no machine that was in the domain before any move should
-// have come before that of a move.
+// checkOldest checks that no machine that was in the domain before any move should have been moved before that of a move.
 func checkOldest(t *rapid.T, machines []fd.Machine, gone map[string]bool, move fd.Move) {
 	i := slices.IndexFunc(machines, func(m fd.Machine) bool { return m.Name == move.Machine })
 	for _, other := range machines {
@@ -232,8 +227,8 @@ func checkOldest(t *rapid.T, machines []fd.Machine, gone map[string]bool, move f
 	}
 }
 
-// P3: among Active domains with room, the number of moves is the closed form: so
-// many that no domain stays above the maximum, and none below the minimum.
+// P3: among Active domains with capacity, the number of moves matches the closed form: just enough that no domain stays above the
+// maximum or below the minimum.
 func TestFewestMovesClosedForm(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -252,8 +247,7 @@ func TestFewestMovesClosedForm(t *testing.T) {
 	})
 }
 
-// P4 and P5: every decision is the same in any order of domains and machines, and
-// each time. No argument is modified.
+// P4 and P5: every decision is the same for any order of domains and machines, and each time. No argument is modified.
 func TestDecisionsAreDeterministic(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -276,7 +270,7 @@ func TestDecisionsAreDeterministic(t *testing.T) {
 	})
 }
 
-// P6: planning the result of a plan gives no move.
+// P6: planning the result of a plan yields no moves.
 func TestPlanIsIdempotent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -289,8 +283,7 @@ func TestPlanIsIdempotent(t *testing.T) {
 	})
 }
 
-// P7: nothing moves while every machine is in an Active domain and no two of
-// these differ by more than one.
+// P7: nothing moves while every machine is in an Active domain and no two of these differ by more than one.
 func TestEvenSpreadIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -301,8 +294,7 @@ func TestEvenSpreadIsLeftAlone(t *testing.T) {
 	})
 }
 
-// drawEven draws Active domains and machines spread evenly over them, with the
-// extra ones anywhere.
+// drawEven draws Active domains and machines spread evenly over them, with the remainder in any of them.
 func drawEven(t *rapid.T, least int) ([]fd.Domain, []fd.Machine) {
 	domains := drawActive(t, least)
 	order := rapid.Permutation(domains).Draw(t, "order")
@@ -313,7 +305,7 @@ func drawEven(t *rapid.T, least int) ([]fd.Domain, []fd.Machine) {
 	return domains, machines
 }
 
-// P12: other names in the same order give the same plan.
+// P12: other names in the same order yield the same plan.
 func TestNamesCountByOrderOnly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -346,8 +338,7 @@ func TestNamesCountByOrderOnly(t *testing.T) {
 	})
 }
 
-// P13: a domain added to an even spread is given its share, and nothing else
-// moves.
+// P13: a domain added to an even spread receives its share, and nothing else moves.
 func TestAddedDomain(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -365,8 +356,7 @@ func TestAddedDomain(t *testing.T) {
 	})
 }
 
-// P14: when a domain of an even spread is removed, its machines move, and no
-// others. The same holds when it is Evicting.
+// P14: if a domain of an even spread is removed or Evicting, only its machines move.
 func TestRemovedDomain(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -390,8 +380,7 @@ func TestRemovedDomain(t *testing.T) {
 	})
 }
 
-// Scaling by Pick and Victim from an even spread keeps it even, so that Balance
-// has nothing to do afterwards.
+// Scaling by Pick and Victim from an even spread keeps it even, so that Balance has no moves afterwards.
 func TestScalingKeepsEven(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

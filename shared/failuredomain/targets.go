@@ -8,8 +8,7 @@ import (
 	"slices"
 )
 
-// targets is the number of machines each listed domain should hold, with bound
-// saying how many one can hold at most.
+// targets returns the number of machines that each listed domain should hold; bound returns the maximum for a place.
 func (l *layout) targets(replicas int, bound func(*place) int) map[string]int {
 	targets := make(map[string]int, len(l.domains))
 	for _, p := range l.in(Evicting) {
@@ -24,12 +23,10 @@ func (l *layout) targets(replicas int, bound func(*place) int) map[string]int {
 	return targets
 }
 
-// level spreads n machines over places as evenly as their bounds allow, with
-// those places above the rest that hold the most.
+// level spreads n machines over places as evenly as their bounds allow. The places with the most machines get the remainder.
 func level(places []*place, n int, bound func(*place) int, targets map[string]int) {
-	// A place whose bound is at most an even share of what is left is filled; that
-	// can only raise the share of the others. So the tightest come first, and the
-	// first that holds its share ends the filling.
+	// A place whose bound is at most an even share of the rest is filled. That can only raise the share of the others, so the
+	// places with the lowest bounds come first, and the first one that can hold its share ends the loop.
 	places = slices.SortedFunc(slices.Values(places), func(a, b *place) int {
 		return cmp.Or(cmp.Compare(bound(a), bound(b)), byName(a, b))
 	})
@@ -51,8 +48,8 @@ func level(places []*place, n int, bound func(*place) int, targets map[string]in
 	}
 }
 
-// movable is the number of moves that lead from the layout to targets, given
-// that machines are neither added nor removed meanwhile.
+// movable returns the number of moves that lead from the layout to targets, provided that no machine is added or removed
+// meanwhile.
 func (l *layout) movable(targets map[string]int) int {
 	supply, demand := sum(l.leaving(), held), 0
 	for _, p := range l.in(Active) {
@@ -63,5 +60,5 @@ func (l *layout) movable(targets map[string]int) int {
 	return min(supply, demand)
 }
 
-// unbounded is the bound of a place whose capacity does not matter.
+// unbounded is the bound of a place whose capacity is ignored.
 func unbounded(*place) int { return unlimited }

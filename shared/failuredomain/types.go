@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// State says what a domain is used for.
+// State defines how a domain is used.
 type State string
 
 const (
 	// Active is the state of a domain that may receive machines.
 	Active State = "Active"
-	// Cordoned is the state of a domain that keeps what it has and receives none.
+	// Cordoned is the state of a domain that keeps its machines and receives none.
 	Cordoned State = "Cordoned"
 	// Evicting is the state of a domain that must be emptied.
 	Evicting State = "Evicting"
@@ -24,75 +24,70 @@ const (
 type Domain struct {
 	// Name identifies the domain. It must not be empty.
 	Name string
-	// State is what the domain is used for; "" means Active.
+	// State is the use of the domain; "" means Active.
 	State State
-	// Capacity is how many more machines the domain can take; nil means no known
-	// limit.
+	// Capacity is how many more machines the domain can take; nil means no known limit.
 	Capacity *int
 }
 
-// Machine is one machine. Names are expected to be unique.
+// Machine is one machine. Names must be unique.
 type Machine struct {
 	// Name identifies the machine.
 	Name string
-	// Domain is where the machine is, or was asked to be when that is not yet
-	// known; "" means nowhere.
+	// Domain is the domain in which the machine is, or the requested one while that is unknown; "" means no domain.
 	Domain string
-	// Deleting says that the machine is on its way out.
+	// Deleting is true if the machine is being deleted.
 	Deleting bool
-	// Unhealthy says that the machine fails a health check.
+	// Unhealthy is true if the machine fails a health check.
 	Unhealthy bool
-	// Outdated says that a rollout that is under way replaces the machine.
+	// Outdated is true if a rollout in progress replaces the machine.
 	Outdated bool
 	// Created is when the machine was created. The zero time is the oldest.
 	Created time.Time
 }
 
-// Move says that a machine should be replaced by one in another domain.
+// Move is a planned replacement of a machine by one in another domain.
 type Move struct {
 	// Machine is the name of the machine to replace.
 	Machine string
-	// From is the domain the machine is in; "" means nowhere.
+	// From is the domain in which the machine is; "" means no domain.
 	From string
-	// To is the domain that its replacement belongs to.
+	// To is the domain of its replacement.
 	To string
 }
 
-// Blocked is one reason why Plan.Moves is empty or shorter than the ideal.
+// Blocked is a reason for which Plan.Moves is empty or shorter than ideal.
 type Blocked struct {
 	// Reason is one of the Reason constants.
 	Reason string
-	// Message names what blocks.
+	// Message names what blocks the moves.
 	Message string
 }
 
 // Reasons for Blocked. All but ReasonNoCapacity stop every move.
 const (
-	// ReasonMachineDeleting: a machine is being deleted.
+	// ReasonMachineDeleting surfaces when a machine is being deleted.
 	ReasonMachineDeleting = "MachineDeleting"
-	// ReasonMachineUnhealthy: a machine is unhealthy.
+	// ReasonMachineUnhealthy surfaces when a machine is unhealthy.
 	ReasonMachineUnhealthy = "MachineUnhealthy"
-	// ReasonScaling: the number of machines that are not deleting differs from
-	// the replicas.
+	// ReasonScaling surfaces when the number of machines that are not deleting differs from the replicas.
 	ReasonScaling = "Scaling"
-	// ReasonNoCapacity: domains that should receive machines have no room, or no
-	// domain may receive any. The moves that fit are in the plan.
+	// ReasonNoCapacity surfaces when domains that should receive machines have no capacity, or when no domain may receive any.
+	// The plan contains the moves that fit.
 	ReasonNoCapacity = "NoCapacity"
 )
 
-// Plan is the outcome of Balance.
+// Plan is the result of Balance.
 type Plan struct {
-	// Targets is the number of machines each listed domain should hold in the
-	// end.
+	// Targets maps each listed domain to the number of machines that it should hold in the end.
 	Targets map[string]int
-	// Moves are the moves to get there, in the order in which to carry them out.
+	// Moves lists the moves in the order in which to perform them.
 	Moves []Move
-	// Blocked says why Moves is empty or shorter than the ideal, one entry for
-	// each reason.
+	// Blocked lists why Moves is empty or shorter than ideal, one entry per reason.
 	Blocked []Blocked
 }
 
-// Binding says that a machine of a logical domain is in a physical one.
+// Binding records that a machine of a logical domain is in a physical one.
 type Binding struct {
 	// Machine is the name of the machine.
 	Machine string
@@ -103,11 +98,10 @@ type Binding struct {
 }
 
 var (
-	// ErrNoDomain says that no domain may receive the machine.
+	// ErrNoDomain is returned if no domain may receive the machine.
 	ErrNoDomain = errors.New("no active failure domain")
-	// ErrNoCapacity says that the domains that may receive the machine have no
-	// room for it.
+	// ErrNoCapacity is returned if the domains that may receive the machine have no capacity for it.
 	ErrNoCapacity = errors.New("no failure domain with room")
-	// ErrNoMachine says that there is no machine to choose from.
+	// ErrNoMachine is returned if there is no machine to choose from.
 	ErrNoMachine = errors.New("no machine to remove")
 )

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machines reads the Machines of a cluster with their infrastructure machines, and what a Machine says of itself: whether it is unhealthy,
-// and who has marked it as the first to be deleted. The controllers that spread, move and hold machines, and that count them, all ask here.
+// Package machines reads the Machines of a cluster with their infrastructure machines, and evaluates whether a Machine is
+// unhealthy and who has marked it for deletion. It is shared by the controllers that spread, move, hold and count machines.
 package machines
 
 import (
@@ -21,13 +21,14 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Snapshot is the Machines of a cluster with their infrastructure machines. The objects are the cache's own: who changes one copies it first.
+// Snapshot holds the Machines of a cluster with their infrastructure machines. The objects are shared with the cache: copy one
+// before you change it.
 type Snapshot struct {
 	Machines []clusterv1.Machine
 	infra    map[clusterv1.ContractVersionedObjectReference]client.Object
 }
 
-// Read takes the snapshot of a cluster from a cache; empty is an infrastructure machine of the provider.
+// Read reads the snapshot of a cluster from a cache; empty is an empty infrastructure machine of the provider.
 func Read(ctx context.Context, c client.Client, cluster watch.OfCluster, empty client.Object) (Snapshot, error) {
 	s := Snapshot{infra: map[clusterv1.ContractVersionedObjectReference]client.Object{}}
 	gvk, err := apiutil.GVKForObject(empty, c.Scheme())
@@ -52,16 +53,17 @@ func Read(ctx context.Context, c client.Client, cluster watch.OfCluster, empty c
 	})
 }
 
-// InfraOf is the infrastructure machine of a Machine; nil when it does not exist, or is another provider's, which may have the same name.
+// InfraOf returns the infrastructure machine of a Machine; nil if it does not exist or belongs to another provider, which may use
+// the same name.
 func (s Snapshot) InfraOf(machine *clusterv1.Machine) client.Object {
 	return s.infra[machine.Spec.InfrastructureRef]
 }
 
-// Infra are all infrastructure machines, also those that have no Machine.
+// Infra returns all infrastructure machines, including those without a Machine.
 func (s Snapshot) Infra() iter.Seq[client.Object] { return maps.Values(s.infra) }
 
-// OfControlPlane reads the control-plane Machines of a cluster with a reader that may be the API server itself: their infrastructure machines are
-// few, and are read one by one.
+// OfControlPlane lists the control-plane Machines of a cluster. The reader may be the API server itself: callers then read the
+// few infrastructure machines one by one.
 func OfControlPlane(ctx context.Context, reader client.Reader, cluster client.ObjectKey) ([]clusterv1.Machine, error) {
 	list := &clusterv1.MachineList{}
 	if err := reader.List(ctx, list, watch.OfCluster(cluster), client.HasLabels{clusterv1.MachineControlPlaneLabel}); err != nil {
@@ -70,12 +72,12 @@ func OfControlPlane(ctx context.Context, reader client.Reader, cluster client.Ob
 	return list.Items, nil
 }
 
-// Unhealthy reports whether Cluster API replaces the machine, or would if somebody else did not do it: its health check has failed, a person has
-// asked for its remediation, or the remediation is under way.
+// Unhealthy reports whether Cluster API replaces the machine, or would if no other controller did: its health check has failed, a
+// user has requested its remediation, or the remediation is in progress.
 //
-// A machine is going to be deleted then, by another than whoever reads this, so that nothing that depends on it may begin: that is the same for
-// each controller. A Node that is not well (NodeHealthy, NodeReady) is not part of it. It may get well by itself within the timeout of the health
-// check, and what it means differs: it makes a control-plane machine not Ready, and a worker unavailable. Who counts available machines adds it.
+// Another controller will delete such a machine, so nothing that depends on it may begin. An unhealthy Node (NodeHealthy,
+// NodeReady) is not included: it may recover within the timeout of the health check, and its effect differs. It makes a
+// control-plane machine not Ready, and a worker unavailable. Callers that count available machines must check it as well.
 func Unhealthy(machine *clusterv1.Machine) bool {
 	_, remediate := machine.Annotations[clusterv1.RemediateMachineAnnotation]
 	return remediate || conditions.IsFalse(machine, clusterv1.MachineHealthCheckSucceededCondition) ||

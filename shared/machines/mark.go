@@ -11,24 +11,26 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Mark is who wants a Machine deleted first, as one of our controllers sees it.
+// Mark is the owner of a Machine's delete-machine annotation, from the view of one of Faultline's controllers.
 type Mark string
 
 const (
-	// Unmarked is the mark of a Machine without the annotation delete-machine.
+	// Unmarked is used for a Machine without the annotation delete-machine.
 	Unmarked Mark = ""
-	// Ours is the mark of a Machine that the controller has marked, also after another has removed marked-for-move, as nobody else removes the rest.
+	// Ours is used for a Machine that the controller has marked. It also applies if another client has removed marked-for-move,
+	// because only the controller removes the rest.
 	Ours Mark = "ours"
-	// Users is the mark of a Machine that somebody else has annotated. It is never touched.
+	// Users is used for a Machine that another client has annotated. The controller never changes it.
 	Users Mark = "user's"
-	// Overwritten is the mark of a Machine that the controller has marked and that somebody else has annotated since: delete-machine is theirs.
+	// Overwritten is used for a Machine that the controller has marked and that another client has annotated since:
+	// delete-machine belongs to that client.
 	Overwritten Mark = "overwritten"
-	// TakenOff is the mark of a Machine that the controller has marked and that somebody has removed delete-machine from since.
+	// TakenOff is used for a Machine that the controller has marked and from which another client has removed delete-machine.
 	TakenOff Mark = "taken off"
 )
 
-// MarkOf returns whose the annotation delete-machine of a Machine is. The first word of its value is the controller's, if it is ours; note is the
-// rest.
+// MarkOf returns the owner of a Machine's delete-machine annotation. The annotation is the controller's if the first word of its
+// value is word; note is the rest of the value.
 func MarkOf(machine *clusterv1.Machine, word string) (whose Mark, note string) {
 	value, asked := machine.Annotations[clusterv1.DeleteMachineAnnotation]
 	_, marked := machine.Annotations[faultlinev1.MarkedForMoveAnnotation]
@@ -46,7 +48,7 @@ func MarkOf(machine *clusterv1.Machine, word string) (whose Mark, note string) {
 	return Unmarked, ""
 }
 
-// Annotations returns the keys of what the controller has to remove; none where it has set nothing.
+// Annotations returns the keys of the annotations that the controller must remove; none if it has set none.
 func (m Mark) Annotations() []string {
 	switch m {
 	case Ours:
@@ -57,5 +59,5 @@ func (m Mark) Annotations() []string {
 	return nil
 }
 
-// Others reports whether somebody else wants the Machine deleted first.
+// Others reports whether another client wants the Machine deleted first.
 func (m Mark) Others() bool { return m == Users || m == Overwritten }

@@ -27,26 +27,26 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reconciler labels the Nodes of a provider's machines. It reads infrastructure machines and clusters, Machines and Clusters; a
-// provider's manager has these rights anyway.
+// Reconciler labels the Nodes of a provider's machines. It reads infrastructure machines and clusters, Machines and Clusters, for
+// which a provider's manager already has permissions.
 type Reconciler struct {
 	Client   client.Client
 	Provider provider.Provider
-	// Workloads reaches the Nodes of workload clusters. Its cache must keep what StripNode keeps.
+	// Workloads provides access to the Nodes of workload clusters. Its cache must keep what StripNode keeps.
 	Workloads clustercache.ClusterCache
-	// Source has labels that only this provider knows; nil for none.
+	// Source provides labels that are specific to this provider; nil for none.
 	Source LabelSource
-	// Recorder tells of labels that somebody removes from Nodes.
+	// Recorder records events about labels that another client removes from Nodes.
 	Recorder events.EventRecorder
 
 	filter     watch.Filter
 	machines   machines
 	controller controller.Controller
-	// nodes are the Nodes last written, of whatever cluster: one of the same name is forgotten.
+	// nodes tracks the last writes to Nodes by name: a Node of another cluster with the same name replaces the entry.
 	nodes patch.Written
 }
 
-// scope is what one reconcile knows.
+// scope holds the state of one reconcile.
 type scope struct {
 	cluster      *clusterv1.Cluster
 	infraCluster provider.Cluster
@@ -54,7 +54,7 @@ type scope struct {
 	infra        client.Object
 }
 
-// Reconcile brings the labels of one machine's Node up to date. The request names the infrastructure machine.
+// Reconcile updates the labels of one machine's Node. The request names the infrastructure machine.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s, err := r.gather(ctx, req.NamespacedName)
 	if err != nil || s == nil {
@@ -62,12 +62,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	wait, err := r.label(ctx, s)
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
-		return ctrl.Result{}, nil // the connection is an event
+		return ctrl.Result{}, nil // a new connection triggers another reconcile
 	}
 	return reconcile.Outcome(ctrl.Result{RequeueAfter: wait}, err)
 }
 
-// gather returns nil for a machine that has no Node, or none any more, and for one that is paused: others' events end that.
+// gather returns nil for a machine without a Node, and for one that is paused: events of other objects end these states.
 func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey) (*scope, error) {
 	infra, err := reconcile.Find(ctx, r.Client, key, r.Provider.NewMachine())
 	if err != nil || infra == nil || !r.filter.Passes(infra) || !infra.GetDeletionTimestamp().IsZero() {
@@ -89,7 +89,7 @@ func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey) (*scope, 
 	return &scope{cluster: cluster, infraCluster: infraCluster, machine: machine, infra: infra}, nil
 }
 
-// owner is the Machine of an infrastructure machine; nil as long as it has no Node.
+// owner returns the Machine of an infrastructure machine; nil while it has no Node.
 func (r *Reconciler) owner(ctx context.Context, infra client.Object) (*clusterv1.Machine, error) {
 	machine, err := reconcile.OwnerMachine(ctx, r.Client, infra)
 	if err != nil || machine == nil || !machine.Status.NodeRef.IsDefined() || !machine.DeletionTimestamp.IsZero() {
@@ -98,8 +98,7 @@ func (r *Reconciler) owner(ctx context.Context, infra client.Object) (*clusterv1
 	return machine, nil
 }
 
-// label writes what is not as it should be. It answers how long to stand back from a Node that the cache shows as it was before the
-// last write.
+// label writes the labels that differ. It returns how long to wait if the cache still shows the Node before the last write.
 func (r *Reconciler) label(ctx context.Context, s *scope) (wait time.Duration, err error) {
 	own, err := r.own(ctx, s)
 	if err != nil || own == nil {
@@ -122,7 +121,7 @@ func (r *Reconciler) label(ctx context.Context, s *scope) (wait time.Duration, e
 	}
 	before := node.DeepCopy()
 	if !s.apply(node, r.Provider.Place(s.infra).Domain, *own) {
-		r.nodes.Forget(client.ObjectKeyFromObject(node)) // the cache shows what was written
+		r.nodes.Forget(client.ObjectKeyFromObject(node)) // the cache shows the write
 		return 0, nil
 	}
 	if err := r.nodes.Repeats.Write(ctx, workload, before, node); err != nil {
@@ -136,7 +135,7 @@ func (r *Reconciler) label(ctx context.Context, s *scope) (wait time.Duration, e
 	return 0, nil
 }
 
-// own are the labels that only this provider knows; nil while they are not known.
+// own returns the labels that are specific to this provider; nil while they are unknown.
 func (r *Reconciler) own(ctx context.Context, s *scope) (*Labels, error) {
 	if r.Source == nil {
 		return &Labels{}, nil
@@ -144,11 +143,11 @@ func (r *Reconciler) own(ctx context.Context, s *scope) (*Labels, error) {
 	return r.Source.Labels(ctx, s.infraCluster, s.infra)
 }
 
-// apply gives the Node, in memory, the labels that it should have, and reports whether it had others.
+// apply sets the desired labels on the Node in memory, and reports whether they differ.
 func (s *scope) apply(node *corev1.Node, domain string, own Labels) bool {
 	before := read(node)
 	place := topology(*s.infraCluster.FailureDomains(), domain, before)
-	if Uninitialized(node) { // its cloud provider comes first; what is there already stays as it is
+	if Uninitialized(node) { // wait for the cloud provider; keep labels that are already set
 		maps.DeleteFunc(place, func(key, _ string) bool { return !before.labels.Has(key) })
 	}
 	w := wish{suggested: place, imposed: labels.Set{}, owned: own.Owned}

@@ -167,7 +167,7 @@ func TestANodeThatHasItsLabelsCostsNoRequest(t *testing.T) {
 	w.Expect(w.patches.Load()).To(Equal(before + 1))
 }
 
-// racks are labels of a provider's own: the annotations of a ConfigMap with the name of the machine.
+// racks provides labels of a provider: the annotations of a ConfigMap with the name of the machine.
 type racks struct{ reader client.Reader }
 
 func (r racks) Labels(ctx context.Context, _ provider.Cluster, machine client.Object) (*nodes.Labels, error) {

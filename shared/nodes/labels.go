@@ -14,28 +14,28 @@ import (
 	"github.com/faultline-io/faultline/shared/provider"
 )
 
-// LabelSource knows labels of Nodes that only one provider has, such as those of a host.
+// LabelSource provides Node labels that are specific to one provider, such as those of a host.
 type LabelSource interface {
-	// Labels are those of the Node of an infrastructure machine. nil means that they are not known now: then the Node stays as it
-	// is, and one of Watches brings the machine back.
+	// Labels returns the labels for the Node of an infrastructure machine. nil means that they are currently unknown: the Node is
+	// then not changed, and one of Watches must enqueue the machine later.
 	Labels(ctx context.Context, cluster provider.Cluster, machine client.Object) (*Labels, error)
-	// Watches are what else the labels depend on.
+	// Watches returns further objects on which the labels depend.
 	Watches() []LabelWatch
 }
 
-// Labels are labels that a Node gets whatever it has.
+// Labels holds labels that are set regardless of a Node's own.
 type Labels struct {
 	Set labels.Set
-	// Owned reports whether a label that is not in Set is removed, whoever has set it. What came from Set is removed anyway; nil is
-	// for nothing else.
+	// Owned reports whether a label that is not in Set is removed, whoever has set it. Labels that came from Set are always
+	// removed; nil removes no others.
 	Owned func(key string) bool
 }
 
-// LabelWatch is one kind of object in the management cluster that labels depend on.
+// LabelWatch configures the watch of one kind of object in the management cluster on which labels depend.
 type LabelWatch struct {
 	Object client.Object
-	// Machines names the infrastructure machines that an event concerns.
+	// Machines maps an object to the infrastructure machines to enqueue.
 	Machines handler.MapFunc
-	// Changed picks the events that matter.
+	// Changed is the predicate for relevant events.
 	Changed predicate.Predicate
 }

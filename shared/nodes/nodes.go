@@ -1,14 +1,14 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodes ties machines to their Nodes in workload clusters: it finds Nodes, hears of them, and writes to them what a cloud
-// provider would. Its Reconciler labels the Nodes of every provider with where their machines are: their zone and region, as labels that a
-// cloud provider would set, and their logical failure domain. A provider that has further labels for its Nodes is a LabelSource of them.
+// Package nodes connects machines with their Nodes in workload clusters: it finds and watches Nodes, and writes to them what a
+// cloud provider would. Its Reconciler labels the Nodes of every provider with the placement of their machines: zone and region,
+// as a cloud provider would, and the logical failure domain. A provider with further labels for its Nodes implements LabelSource.
 //
-// Zone and region are those of the failure domain that the machine is observed to be in, and are only set where nobody else has: a
-// Node that a cloud provider has yet to initialize waits for it. What was set is noted on the Node, and corrected or taken off when
-// the machine is in another domain, as long as it is what was set. All labels of a Node are written in one request, which carries
-// the version that was read; a Node that has its labels costs no request.
+// Zone and region are those of the failure domain in which the machine was observed. They are only set if no other client has set
+// them; a Node that a cloud provider must still initialize waits for it. The set labels are recorded in an annotation of the
+// Node, and updated or removed when the machine is in another domain, unless another client has changed them. All labels of a
+// Node are written in one request with the resourceVersion that was read. If nothing differs, no request is sent.
 package nodes
 
 import (
@@ -29,30 +29,32 @@ import (
 // uninitialized is the taint of a Node whose kubelet expects a cloud provider to initialize it.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// Uninitialized reports whether a cloud provider has yet to initialize the Node. It sets zone and region when it does.
+// Uninitialized reports whether a cloud provider must still initialize the Node. It sets zone and region when it does.
 func Uninitialized(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, isUninitialized)
 }
 
-// Initialize lets a Node be used that no cloud provider initializes.
+// Initialize removes the taint from a Node that no cloud provider initializes, so that it can be used.
 func Initialize(node *corev1.Node) {
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, isUninitialized)
 }
 
 func isUninitialized(taint corev1.Taint) bool { return taint.Key == uninitialized }
 
-// Watch is whom Nodes of workload clusters wake.
+// Watch enqueues infrastructure machines when Nodes of workload clusters change.
 type Watch struct {
-	// Name tells the watch from others of the same cluster.
+	// Name distinguishes the watch from others of the same cluster.
 	Name      string
 	Workloads clustercache.ClusterCache
-	// Controller is the one whose objects are woken.
+	// Controller is the controller for which requests are enqueued.
 	Controller clustercache.SourceWatcher[ctrl.Request]
-	// Identity is what of a Node tells whose it is. Changes of anything else, such as heartbeats, wake nobody.
+	// Identity returns the fields of a Node that identify its machine. Changes of other fields, such as heartbeats, enqueue
+	// nothing.
 	Identity func(*corev1.Node) string
 }
 
-// Start makes Nodes of the workload cluster wake the machines that are named. It does nothing when they do already.
+// Start starts to watch Nodes of the workload cluster and enqueues the requests that machines returns. It does nothing if the
+// watch already exists.
 func (w Watch) Start(ctx context.Context, cluster client.ObjectKey, machines handler.MapFunc) error {
 	return w.Workloads.Watch(ctx, cluster, clustercache.NewWatcher(clustercache.WatcherOptions{
 		Name: w.Name, Watcher: w.Controller, Kind: &corev1.Node{},
@@ -63,7 +65,7 @@ func (w Watch) Start(ctx context.Context, cluster client.ObjectKey, machines han
 	}))
 }
 
-// By lists the Nodes that one of the indexes finds, in their order.
+// By lists the Nodes found by any of the indexes, in the order of the indexes.
 func By(ctx context.Context, reader client.Reader, indexes ...client.MatchingFields) ([]corev1.Node, error) {
 	var found []corev1.Node
 	for _, by := range indexes {
@@ -76,7 +78,7 @@ func By(ctx context.Context, reader client.Reader, indexes ...client.MatchingFie
 	return found, nil
 }
 
-// Addresses are those of a machine, as its Node has them.
+// Addresses converts the addresses of a machine to those of its Node.
 func Addresses(of []clusterv1.MachineAddress) []corev1.NodeAddress {
 	addresses := make([]corev1.NodeAddress, 0, len(of))
 	for _, address := range of {
@@ -85,8 +87,8 @@ func Addresses(of []clusterv1.MachineAddress) []corev1.NodeAddress {
 	return addresses
 }
 
-// SetAddresses tells the Node where it is reached, as a cloud provider does. A kubelet that waits for one says no more than its name, and
-// leaves what it is told.
+// SetAddresses sets the addresses in the Node's status, as a cloud provider does. A kubelet that waits for a cloud provider only
+// reports its host name, and keeps the addresses that are set.
 func SetAddresses(ctx context.Context, workloads clustercache.ClusterCache, cluster client.ObjectKey, node *corev1.Node, addresses []corev1.NodeAddress) error {
 	workload, err := workloads.GetClient(ctx, cluster)
 	if err != nil {
@@ -94,14 +96,14 @@ func SetAddresses(ctx context.Context, workloads clustercache.ClusterCache, clus
 	}
 	before := node.DeepCopy()
 	node.Status.Addresses = addresses
-	// The list may have several addresses of one type, which a strategic merge would take for one.
+	// The list may have several addresses of one type, which a strategic merge patch would merge into one.
 	if err := workload.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("patching the status of Node %s: %w", node.Name, err)
 	}
 	return nil
 }
 
-// Patch changes a Node of the workload cluster.
+// Patch applies a change to a Node of the workload cluster. It returns a conflict if the Node has changed.
 func Patch(ctx context.Context, workloads clustercache.ClusterCache, cluster client.ObjectKey, node *corev1.Node, change func(*corev1.Node)) error {
 	workload, err := workloads.GetClient(ctx, cluster)
 	if err != nil {
@@ -109,7 +111,7 @@ func Patch(ctx context.Context, workloads clustercache.ClusterCache, cluster cli
 	}
 	before := node.DeepCopy()
 	change(node)
-	// Taints are a list that others write to, too.
+	// Other clients also write the list of taints.
 	if err := workload.Patch(ctx, node, client.StrategicMergeFrom(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("patching Node %s: %w", node.Name, err)
 	}

@@ -13,8 +13,8 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// read returns what the annotations of a Node say that it was told. What is not a list of labels is as good as none: nothing is
-// removed for it.
+// read returns the labels and failure domain recorded in a Node's annotations. An annotation that cannot be parsed counts as
+// empty: nothing is removed because of it.
 func read(node *corev1.Node) told {
 	set, err := labels.ConvertSelectorToLabelsMap(node.Annotations[faultlinev1.LabelsFromMachineAnnotation])
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// wish is what the labels of a Node follow from.
+// wish holds the inputs for the labels of a Node.
 type wish struct {
-	// suggested are set only where nobody else has set the label.
+	// suggested labels are only set if no other client has set the label.
 	suggested labels.Set
-	// imposed are set whatever the Node has.
+	// imposed labels are always set.
 	imposed labels.Set
-	// owned reports whether a label is nobody else's to set: one that is not wished for is removed. nil for none.
+	// owned reports whether a label must only be set by Faultline: it is removed if it is not wanted. nil for none.
 	owned func(key string) bool
 }
 
-// plan returns the labels that the Node should have, and which of them are there because of its machine: those go when they are
-// wished for no longer. Noted is what was so the last time.
+// plan returns the labels that the Node should have, and those of them that come from its machine, which are removed when they
+// are no longer wanted. noted holds the latter from the last write.
 func (w wish) plan(node, noted labels.Set) (wanted, note labels.Set) {
 	ours := w.ours(node, noted)
 	wanted, note = maps.Clone(node), labels.Set{}
@@ -45,7 +45,7 @@ func (w wish) plan(node, noted labels.Set) (wanted, note labels.Set) {
 
 func (w wish) owns(key string) bool { return w.owned != nil && w.owned(key) }
 
-// ours are the labels that the Node should have because of its machine.
+// ours returns the labels that the Node should have from its machine.
 func (w wish) ours(node, noted labels.Set) labels.Set {
 	set := labels.Set{}
 	for key, value := range w.suggested {

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/provider"
 )
 
-// changed passes updates that the function says matter, and new objects; and a resync, by which a lost event is made good.
+// changed passes create events, updates for which the function returns true, and resyncs, which make up for lost events.
 func changed(matters func(event.UpdateEvent) bool) predicate.Predicate {
 	return predicate.Funcs{
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
@@ -27,14 +27,14 @@ func changed(matters func(event.UpdateEvent) bool) predicate.Predicate {
 	}
 }
 
-// moved passes infrastructure machines that are in another failure domain, or are paused no longer.
+// moved passes infrastructure machines whose failure domain, or paused annotation, has changed.
 func moved(p provider.Provider) predicate.Predicate {
 	return changed(func(e event.UpdateEvent) bool {
 		return p.Place(e.ObjectOld).Domain != p.Place(e.ObjectNew).Domain || annotations.HasPaused(e.ObjectOld) != annotations.HasPaused(e.ObjectNew)
 	})
 }
 
-// joined passes Machines that get a Node, or another logical failure domain.
+// joined passes Machines whose Node or logical failure domain has changed.
 func joined() predicate.Predicate {
 	return changed(func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*clusterv1.Machine), e.ObjectNew.(*clusterv1.Machine)
@@ -43,8 +43,8 @@ func joined() predicate.Predicate {
 	})
 }
 
-// redescribed passes infrastructure clusters one of whose failure domains is in another zone or region now. Other attributes, such
-// as what is free, change with every machine.
+// redescribed passes infrastructure clusters in which the zone or region of a failure domain has changed. Other attributes, such
+// as free capacity, change with every machine.
 func redescribed() predicate.Predicate {
 	return changed(func(e event.UpdateEvent) bool {
 		before, after := *e.ObjectOld.(provider.Cluster).FailureDomains(), *e.ObjectNew.(provider.Cluster).FailureDomains()
@@ -55,7 +55,8 @@ func redescribed() predicate.Predicate {
 	})
 }
 
-// relabelled drops the heartbeats of Nodes. A taint is what a cloud provider takes off when it has initialized a Node.
+// relabelled drops the heartbeats of Nodes. It passes a change of the uninitialized taint, which a cloud provider removes once it
+// has initialized a Node.
 func relabelled() predicate.Predicate {
 	return changed(func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*corev1.Node), e.ObjectNew.(*corev1.Node)

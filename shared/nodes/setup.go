@@ -28,11 +28,11 @@ import (
 
 const (
 	controllerName = "nodelabels"
-	// nodeIndex is the cache index of Machines by the name of their Node, which another cluster's Node may have too.
+	// nodeIndex is the cache index of Machines by the name of their Node, which is not unique across clusters.
 	nodeIndex = "nodelabels.status.nodeRef.name"
 )
 
-// SetupWithManager adds the controller.
+// SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
@@ -69,7 +69,8 @@ func nodeOf(o client.Object) []string {
 	return nil
 }
 
-// watchNodes makes Nodes of a workload cluster wake their machines. It does nothing when they do already.
+// watchNodes starts to enqueue machines when their Nodes in a workload cluster change. It does nothing if the watch already
+// exists.
 func (r *Reconciler) watchNodes(ctx context.Context, cluster client.ObjectKey) error {
 	return r.Workloads.Watch(ctx, cluster, clustercache.NewWatcher(clustercache.WatcherOptions{
 		Name: controllerName, Watcher: r.controller, Kind: &corev1.Node{},
@@ -80,7 +81,7 @@ func (r *Reconciler) watchNodes(ctx context.Context, cluster client.ObjectKey) e
 	}))
 }
 
-// StripNode drops from a Node what its labels do not depend on, for the cache of workload clusters.
+// StripNode drops the fields of a Node on which its labels do not depend. Use it as transform for the cache of workload clusters.
 func StripNode(node *corev1.Node) {
 	node.ManagedFields, node.OwnerReferences = nil, nil
 	node.Spec, node.Status = corev1.NodeSpec{Taints: node.Spec.Taints}, corev1.NodeStatus{}
@@ -89,7 +90,7 @@ func StripNode(node *corev1.Node) {
 	})
 }
 
-// machines finds those of an infrastructure that have Nodes: others have no labels to change.
+// machines finds the machines of an infrastructure that have Nodes: others have no labels to change.
 type machines struct {
 	client client.Reader
 	kind   schema.GroupKind
@@ -105,7 +106,7 @@ func (m machines) ofCluster(ctx context.Context, o client.Object) []ctrl.Request
 
 func (m machines) with(ctx context.Context, cluster client.ObjectKey, which ...client.ListOption) []ctrl.Request {
 	list := &clusterv1.MachineList{}
-	if err := m.client.List(ctx, list, append(which, watch.OfCluster(cluster), client.UnsafeDisableDeepCopy)...); err != nil { // they are only looked at
+	if err := m.client.List(ctx, list, append(which, watch.OfCluster(cluster), client.UnsafeDisableDeepCopy)...); err != nil { // read only
 		ctrl.LoggerFrom(ctx).Error(err, "Listing Machines whose Nodes an event concerns", "cluster", cluster)
 		return nil
 	}

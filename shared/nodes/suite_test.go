@@ -17,8 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// The API server is real and shared by all tests: it is management cluster and workload cluster at once. Every test has a namespace
-// and a manager of its own.
+// All tests share a real API server, which is both management and workload cluster. Every test has its own namespace and manager.
 var (
 	apiServer  *rest.Config
 	kubeconfig []byte

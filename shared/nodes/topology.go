@@ -12,15 +12,15 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// told is what a Node has been told of its place: the failure domain, and the labels that are there because of its machine.
+// told is what has been recorded on a Node: the failure domain, and the labels that come from its machine.
 type told struct {
 	domain string
 	labels labels.Set
 }
 
-// topology returns the labels that stand for the failure domain that a machine is in. What is published of the domain decides. As
-// long as the machine stays where it is, a label that nothing is published for any more stays too: a domain that is no longer
-// selected, or whose description is gone, has moved no machine, and volumes and spread constraints depend on the labels.
+// topology returns the labels for the failure domain of a machine, from the published attributes of the domain. While the machine
+// stays in its domain, a label whose attribute is no longer published is kept: a domain that is no longer selected, or that has
+// lost its attributes, has not moved any machine, and volumes and spread constraints depend on the labels.
 func topology(published []clusterv1.FailureDomain, domain string, before told) labels.Set {
 	set := labels.Set{}
 	if domain == "" {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestLabelsOfANodeThatLoseAreUndoneOrStrippedAreWrittenLessAndLessOften(t *testing.T) {
-	// Not beside other tests, whose Nodes the policy changes.
+	// This test must not run in parallel: the policy changes Nodes of other tests.
 	w := newWorld(t)
 	quarrel, config := w.user().Quarrel(apiServer, "")
 	w.create(&corev1.Secret{ObjectMeta: w.meta("one-kubeconfig"), Data: map[string][]byte{"value": testworld.Kubeconfig(w.user(), config, "")}})

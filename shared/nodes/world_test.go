@@ -25,7 +25,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// patience is only waited out by a test that fails.
+// patience is only reached by a failing test.
 const patience = 2 * time.Minute
 
 // world is a cluster with one machine, which is in failure domain a and has no Node yet.
@@ -38,7 +38,7 @@ type world struct {
 	owner  *clusterv1.Machine
 	placed *providertest.Machine
 	source nodes.LabelSource
-	// patches counts what the manager has sent to change Nodes; before the first one it calls interfere.
+	// patches counts the manager's requests that change Nodes; before the first one it calls interfere.
 	patches   atomic.Int32
 	interfere func()
 	stop      func()
@@ -69,7 +69,7 @@ func (w *world) create(objects ...client.Object) {
 	w.user().Create(objects...)
 }
 
-// update changes an object, or its status, until no conflict is in the way.
+// update changes an object, or its status, and retries on conflict.
 func update[T client.Object](w *world, o T, write func(context.Context, client.Client, client.Object) error, change func(T)) {
 	w.t.Helper()
 	testworld.Update(w.user(), o, write, change)
@@ -86,7 +86,7 @@ func (w *world) cluster() {
 	w.publish(described("a"), described("b"))
 }
 
-// described is a failure domain of region north whose zone has another name.
+// described returns a failure domain in region north whose zone has another name.
 func described(name string) clusterv1.FailureDomain {
 	return clusterv1.FailureDomain{Name: name, Attributes: map[string]string{"zone": "zone-" + name, "region": "north", "freeHosts": "1"}}
 }
@@ -108,7 +108,7 @@ func (w *world) moveTo(domain string) {
 	update(w, w.placed, testworld.Status, func(m *providertest.Machine) { m.Status.Domain = domain })
 }
 
-// join gives the machine its Node, as a kubelet and Cluster API do.
+// join creates the machine's Node, as a kubelet and Cluster API do.
 func (w *world) join(change func(*corev1.Node)) {
 	w.t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name, Labels: map[string]string{corev1.LabelOSStable: "linux"}}}
@@ -119,7 +119,7 @@ func (w *world) join(change func(*corev1.Node)) {
 
 func asItIs(*corev1.Node) {}
 
-// connectable makes the kubeconfig by which the manager reaches the workload cluster.
+// connectable creates the kubeconfig with which the manager connects to the workload cluster.
 func (w *world) connectable() {
 	w.t.Helper()
 	w.create(&corev1.Secret{ObjectMeta: w.meta("one-kubeconfig"), Data: map[string][]byte{"value": kubeconfig}})
@@ -140,7 +140,7 @@ func (w *world) start() {
 	})
 }
 
-// counted are connections through which patches are counted.
+// counted is a cluster cache that counts patches.
 type counted struct {
 	clustercache.ClusterCache
 	*world

@@ -22,16 +22,17 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-// mentioned is how many of many things a message names.
+// mentioned is the maximum number of items that a message lists.
 const mentioned = 10
 
-// parallel is how many infrastructure machines of a cluster are written at the same time: at least as many as a provider works on at
-// the same time. Both share the requests a second that a manager may send, and with few the machines that are assigned their places
-// first would hold up the others.
+// parallel is the number of infrastructure machines of a cluster that are written concurrently: at least as many as a provider
+// reconciles concurrently. Both share the manager's client rate limit. With a lower number, reconciles of the machines that are
+// assigned first would delay the assignments of the others.
 const parallel = 100
 
-// assign writes what was decided on the infrastructure machines, one request each. Each goes with the resource version that the
-// decision was made from: a machine that its provider, or another manager, has changed since is decided anew.
+// assign writes assignments to the infrastructure machines, one request each, with the resourceVersion from which the decision
+// was made. If a machine was changed since by its provider or another manager, the write conflicts and the decision is made
+// again.
 func (r *Reconciler) assign(ctx context.Context, s *scope, given []Assignment) error {
 	if len(given) == 0 {
 		return nil
@@ -42,7 +43,7 @@ func (r *Reconciler) assign(ctx context.Context, s *scope, given []Assignment) e
 	return first(errs)
 }
 
-// each calls do with 0 to n-1, some at the same time.
+// each calls do with 0 to n-1, up to parallel calls at a time.
 func each(n int, do func(int) error) []error {
 	errs := make([]error, n)
 	slots, all := make(chan struct{}, parallel), sync.WaitGroup{}
@@ -57,7 +58,7 @@ func each(n int, do func(int) error) []error {
 	return errs
 }
 
-// first returns one that tells of what somebody undoes, or else a conflict, only if there is nothing worse.
+// first returns other errors joined if there are any. Otherwise it returns a RemovedError, or else a conflict.
 func first(errs []error) error {
 	var conflict, undone error
 	var others []error
@@ -96,7 +97,7 @@ func (r *Reconciler) write(ctx context.Context, infra client.Object, a Assignmen
 	return nil
 }
 
-// label has the Machines show the keys of their infrastructure machines, which are the ones that count.
+// label copies the keys of infrastructure machines, which are authoritative, to their Machines.
 func (r *Reconciler) label(ctx context.Context, s *scope) error {
 	var labelled []*clusterv1.Machine
 	for _, m := range s.members {
@@ -119,7 +120,7 @@ func (r *Reconciler) label(ctx context.Context, s *scope) error {
 	}))
 }
 
-// with is a copy of the map with one more entry.
+// with returns a copy of the map with one more entry.
 func with(values map[string]string, key, value string) map[string]string {
 	values = maps.Clone(values)
 	if values == nil {
@@ -129,7 +130,7 @@ func with(values map[string]string, key, value string) map[string]string {
 	return values
 }
 
-// announce tells of what has been assigned, once for each MachineDeployment.
+// announce records one event per MachineDeployment about its assignments.
 func (r *Reconciler) announce(s *scope, given []Assignment, errs []error) {
 	told := map[string]map[string]int{}
 	for i, a := range given {

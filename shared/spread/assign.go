@@ -11,27 +11,27 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// Assignment gives a machine a domain, and a key where there are logical domains.
+// Assignment assigns a domain to a machine, and a key if there are logical domains.
 type Assignment struct {
 	Machine, Domain, Key string
-	// From is the domain that it was assigned before and that cannot take it any more; "" when there was none.
+	// From is the previously assigned domain that can no longer take the machine; "" if there was none.
 	From string
 }
 
-// Refusal is why a machine is given no domain.
+// Refusal is the reason for which a machine is not assigned a domain.
 type Refusal struct {
 	Machine, Deployment string
-	// Key is the logical domain that it would be of.
+	// Key is the logical domain that it would belong to.
 	Key string
-	// Err is failuredomain's: ErrNoDomain, ErrNoCapacity or both.
+	// Err wraps failuredomain.ErrNoDomain, ErrNoCapacity or both.
 	Err error
 }
 
-// Assign decides which machine is given which domain and key. Every machine of a MachineDeployment that has none and does not exist is
-// in one of the two answers, the oldest first. Machines that are assigned to a domain which cannot take them any more are given
-// another one, if there is one. Machines that have a domain and no key are given a key where they are.
+// Assign decides which machines are assigned which domain and key. Every machine of a MachineDeployment that has no domain and
+// does not exist yet is in one of the two results, the oldest first. Machines assigned to a domain that can no longer take them
+// are assigned another one, if there is one. Machines that have a domain and no key are assigned a key in that domain.
 //
-// It depends on nothing but its argument, not on the order of that, and answers nothing new once its answer is carried out.
+// Assign is pure, does not depend on the order of its input, and returns no further assignments once the result is applied.
 func Assign(c Cluster) ([]Assignment, []Refusal, error) {
 	a, err := newAssigner(c)
 	if err != nil {
@@ -49,7 +49,7 @@ func Assign(c Cluster) ([]Assignment, []Refusal, error) {
 		switch {
 		case err == nil:
 			a.give(Assignment{Machine: m.Name, Domain: domain, Key: key, From: from})
-		case from != "": // better than nothing: that domain may take it again
+		case from != "": // keep the assignment: the domain may take the machine again
 			domain, key = from, m.Key
 		default:
 			a.refused = append(a.refused, Refusal{Machine: m.Name, Deployment: m.Deployment, Key: key, Err: err})
@@ -59,16 +59,16 @@ func Assign(c Cluster) ([]Assignment, []Refusal, error) {
 	return a.given, a.refused, nil
 }
 
-// assigner keeps count of what its answer changes.
+// assigner tracks the effects of the assignments that it makes.
 type assigner struct {
 	Cluster
 
-	domains  []failuredomain.Domain    // the cluster's, less what has been assigned
-	room     map[string]*int           // the capacities in domains that have one
-	suited   map[string]map[string]int // the cluster's Room, less what has been assigned
+	domains  []failuredomain.Domain    // those of the cluster, minus the assignments
+	room     map[string]*int           // the capacities of domains that have one
+	suited   map[string]map[string]int // the cluster's Room, minus the assignments
 	machines []Machine
-	members  map[string][]*Machine // those of a group that have been given something
-	bound    []*Machine            // those that have a domain and a key
+	members  map[string][]*Machine // machines of a group that have been assigned
+	bound    []*Machine            // machines with a domain and a key
 	newest   map[string]string     // the MachineSet of the youngest machine of each MachineDeployment
 
 	given   []Assignment
@@ -95,7 +95,7 @@ func newAssigner(c Cluster) (*assigner, error) {
 	return a, nil
 }
 
-// left are the cluster's domains with the room that is left when all machines exist which have been assigned to them.
+// left returns the cluster's domains with the capacity that remains once all assigned machines exist.
 func (c Cluster) left() ([]failuredomain.Domain, map[string]*int) {
 	domains, room := slices.Clone(c.Domains), map[string]*int{}
 	for i := range domains {
@@ -113,7 +113,7 @@ func (c Cluster) left() ([]failuredomain.Domain, map[string]*int) {
 	return domains, room
 }
 
-// count makes the machine's place, if it has one, count for those that are given theirs after it.
+// count counts the machine's placement, if it has one, for later assignments.
 func (a *assigner) count(m *Machine) {
 	if m.Key != "" && m.Domain != "" {
 		a.bound = append(a.bound, m)
@@ -123,7 +123,7 @@ func (a *assigner) count(m *Machine) {
 	}
 }
 
-// place is where the machine counts: in its domain, or in its logical one where there are such.
+// place returns where the machine counts: its logical domain if there are any, otherwise its domain.
 func (a *assigner) place(m *Machine) string {
 	if a.Logical > 0 {
 		return m.Key
@@ -131,7 +131,7 @@ func (a *assigner) place(m *Machine) string {
 	return m.Domain
 }
 
-// seen are the members of the machine's group as its planner sees them.
+// seen returns the members of the machine's group in the form of the planner.
 func (a *assigner) seen(m *Machine) []failuredomain.Machine {
 	members := a.members[a.group(m)]
 	seen := make([]failuredomain.Machine, len(members))
@@ -141,8 +141,8 @@ func (a *assigner) seen(m *Machine) []failuredomain.Machine {
 	return seen
 }
 
-// outdated reports whether a rollout replaces the other machine, as the one that is given a place knows it. Of its own MachineDeployment it is
-// the new one: it is of another MachineSet than the machines that go.
+// outdated reports whether a rollout replaces the other machine, from the view of the machine that is being assigned. Within its
+// own MachineDeployment that machine is the new one, so machines of other MachineSets are outdated.
 func (a *assigner) outdated(other, m *Machine) bool {
 	if other.Deployment == m.Deployment {
 		return other.Set != m.Set
@@ -150,7 +150,7 @@ func (a *assigner) outdated(other, m *Machine) bool {
 	return other.Set != a.newest[other.Deployment]
 }
 
-// newest is the MachineSet of the youngest machine of each MachineDeployment.
+// newest maps each MachineDeployment to the MachineSet of its youngest machine.
 func (c Cluster) newest() map[string]string {
 	newest := map[string]string{}
 	for _, m := range byAge(c.Machines, func(m *Machine) bool { return !m.Deleting }) {
@@ -159,20 +159,20 @@ func (c Cluster) newest() map[string]string {
 	return newest
 }
 
-// take has so many machines more take room of the machine's domain that suits it.
+// take subtracts n machines from the suitable capacity of the machine's domain.
 func (a *assigner) take(m *Machine, n int) {
 	if room, limited := a.suited[m.Suits]; limited && m.Domain != "" {
 		room[m.Domain] -= n
 	}
 }
 
-// overfull reports whether more machines have been assigned to the machine's domain than suit there.
+// overfull reports whether more machines have been assigned to the machine's domain than suit it.
 func (a *assigner) overfull(m *Machine) bool {
 	room, limited := a.suited[m.Suits]
 	return limited && room[m.Domain] < 0
 }
 
-// open are the domains with the room that suits the machine.
+// open returns the domains with the capacity that suits the machine.
 func (a *assigner) open(m *Machine) []failuredomain.Domain {
 	room, limited := a.suited[m.Suits]
 	if !limited {
@@ -188,14 +188,14 @@ func (a *assigner) open(m *Machine) []failuredomain.Domain {
 	return domains
 }
 
-// uncount takes back what count did.
+// uncount reverts count.
 func (a *assigner) uncount(m *Machine) {
 	group := a.group(m)
 	a.members[group] = slices.DeleteFunc(a.members[group], func(other *Machine) bool { return other == m })
 	a.bound = slices.DeleteFunc(a.bound, func(other *Machine) bool { return other == m })
 }
 
-// give answers an assignment, in place of an earlier one of a machine that has been given a key and is taken back.
+// give adds an assignment. It replaces an earlier one of a machine that was given a key and whose domain is changed.
 func (a *assigner) give(assignment Assignment) {
 	if assignment.From != "" {
 		a.given = slices.DeleteFunc(a.given, func(earlier Assignment) bool { return earlier.Machine == assignment.Machine })
@@ -203,8 +203,8 @@ func (a *assigner) give(assignment Assignment) {
 	a.given = append(a.given, assignment)
 }
 
-// put decides the place of a machine. Without a domain its key counts all the same: it waits for a place of that key, and the next
-// machine is of another.
+// put decides the placement of a machine. Its key counts even without a domain: the machine waits for capacity for that key, and
+// the next machine gets another key.
 func (a *assigner) put(m *Machine, domain, key string) {
 	m.Domain, m.Key = domain, key
 	if left := a.room[domain]; left != nil {
@@ -214,7 +214,7 @@ func (a *assigner) put(m *Machine, domain, key string) {
 	a.count(m)
 }
 
-// giveKeys gives a key to each machine that has a domain and none: one of those that its domain holds, else any.
+// giveKeys assigns a key to each machine with a domain and no key: one of those that its domain holds, otherwise any.
 func (a *assigner) giveKeys() error {
 	for _, m := range byAge(a.machines, func(m *Machine) bool {
 		return m.Deployment != "" && m.Domain != "" && m.Key == "" && !m.Deleting
@@ -237,8 +237,8 @@ func (a *assigner) giveKeys() error {
 	return nil
 }
 
-// takeBack frees the machines that their domain cannot take any more, and returns where they belonged: all of a domain that is not
-// Active, and the youngest of one that has been assigned more than it has room for.
+// takeBack releases machines from domains that can no longer take them, and returns their former domains: all machines of a
+// domain that is not Active, and the youngest of a domain with more assignments than capacity.
 func (a *assigner) takeBack() map[string]string {
 	active := map[string]bool{}
 	for _, domain := range a.domains {
@@ -263,7 +263,7 @@ func (a *assigner) takeBack() map[string]string {
 	return former
 }
 
-// choose picks a domain for a machine that has none. The key is an answer also when there is no domain for it.
+// choose picks a domain for a machine that has none. It returns the key even if there is no domain for it.
 func (a *assigner) choose(m *Machine) (domain, key string, err error) {
 	if a.Logical == 0 {
 		domain, err = failuredomain.Pick(a.open(m), a.seen(m))

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/spread"
 )
 
-// domains reads "a b=2 c!Cordoned": b has room for two more machines.
+// domains parses "a b=2 c!Cordoned": b has capacity for two more machines.
 func domains(text string) []failuredomain.Domain {
 	var all []failuredomain.Domain
 	for word := range strings.FieldsSeq(text) {
@@ -37,8 +37,8 @@ func domains(text string) []failuredomain.Domain {
 	return all
 }
 
-// machines reads "md: a a - -": in this order machines of md that exist in a, and such that wait. "(a)" is assigned to a and does not
-// exist, "[a]" is named by its Machine, "a/md-0" has a key.
+// machines parses "md: a a - -": in this order, machines of md that exist in a, and machines that wait. "(a)" is assigned to a
+// and does not exist, "[a]" is named by its Machine, "a/md-0" has a key.
 func machines(text string) []spread.Machine {
 	var all []spread.Machine
 	for part := range strings.SplitSeq(text, ";") {
@@ -59,7 +59,7 @@ func machines(text string) []spread.Machine {
 	return all
 }
 
-// answer writes what is assigned as "name>domain/key", and what is refused as "name!key".
+// answer formats assignments as "name>domain/key", and refusals as "name!key".
 func answer(given []spread.Assignment, refused []spread.Refusal) string {
 	words := make([]string, 0, len(given)+len(refused))
 	for _, a := range given {
@@ -122,7 +122,7 @@ func TestMachinesAreAssignedDomains(t *testing.T) {
 	}
 }
 
-// Logical domains are kept apart by the regions of failure domains: a1 and a2 are in north, b1 in south, and x says none.
+// Logical domains are separated by the regions of failure domains: a1 and a2 are in north, b1 in south, and x has no region.
 func TestLogicalDomainsAreKeptApartByWhatFailureDomainsAreIn(t *testing.T) {
 	t.Parallel()
 	larger := map[string]string{"a1": "north", "a2": "north", "b1": "south"}
@@ -300,8 +300,8 @@ func TestSeveralVictimsLeaveTheOthersAsEvenAsOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// replaceAll carries out plans one move at a time, as a MachineSet and Assign do, until there are no more. It returns how many it
-// took.
+// replaceAll performs one planned move at a time, as a MachineSet and Assign do, until none is left. It returns the number of
+// moves.
 func replaceAll(g Gomega, c spread.Cluster, replicas int) (spread.Cluster, int) {
 	for moves := 0; ; moves++ {
 		g.Expect(moves).To(BeNumerically("<=", 2*len(c.Machines)), "the plan comes to an end")
@@ -321,7 +321,7 @@ func replaceAll(g Gomega, c spread.Cluster, replicas int) (spread.Cluster, int) 
 	}
 }
 
-// carryOut assigns and makes what is assigned exist.
+// carryOut applies assignments and sets the assigned machines to exist.
 func carryOut(g Gomega, c spread.Cluster) spread.Cluster {
 	given, _, err := spread.Assign(c)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -347,7 +347,7 @@ func perKey(c spread.Cluster) map[string]int {
 	return counts
 }
 
-// The proposal's examples: six machines over three logical domains, then two, then four.
+// The examples of the proposal: six machines over three logical domains, then two, then four.
 func TestChangingTheNumberOfLogicalDomainsReplacesTheFewestMachines(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

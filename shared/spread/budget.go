@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// emptied is the machine of the first move of a group, if that is moved because its place must be emptied; else nil.
+// emptied returns the machine of the first move of a group if it must leave its domain; otherwise nil.
 func (s *scope) emptied(g *group) *Machine {
 	if len(g.moves) == 0 {
 		return nil
@@ -27,8 +27,8 @@ func (s *scope) emptied(g *group) *Machine {
 	return nil
 }
 
-// heldBy is all that MachineDeployments of the group say against taking a machine from them now. A move that empties a place is a matter of
-// its own MachineDeployment alone.
+// heldBy lists why no machine may be taken from the group now. A move that empties a domain only depends on its own
+// MachineDeployment.
 func (s *scope) heldBy(g *group) []string {
 	var why []string
 	leaving := s.emptied(g)
@@ -40,7 +40,8 @@ func (s *scope) heldBy(g *group) []string {
 	return why
 }
 
-// unsettled is all that speaks against taking a machine from the MachineDeployment now; leaving is that machine if its place must be emptied.
+// unsettled lists why no machine may be taken from the MachineDeployment now. leaving is the machine to move if it must leave its
+// domain, otherwise nil.
 func (s *scope) unsettled(md *clusterv1.MachineDeployment, leaving *Machine) []string {
 	allowed := spare(md, leaving)
 	why := unavailable(md, allowed)
@@ -60,9 +61,10 @@ func (s *scope) unsettled(md *clusterv1.MachineDeployment, leaving *Machine) []s
 	return why
 }
 
-// spare is how many machines of a MachineDeployment may be unavailable when another one is moved. To level, none. To empty a place, so many that
-// with the one that is moved there are no more than a rolling update may have (maxUnavailable), or one; and any number where the one that is moved
-// does not work itself, as it is none of those that are available.
+// spare returns how many machines of a MachineDeployment may be unavailable when another one is moved. A move that levels allows
+// none. A move that empties a domain allows as many as keep the total, including the moved machine, within maxUnavailable of the
+// rolling update, or one. If the moved machine itself does not work, any number is allowed, because it is not among the available
+// ones.
 func spare(md *clusterv1.MachineDeployment, leaving *Machine) int {
 	replicas := int(ptr.Deref(md.Spec.Replicas, 1))
 	switch {
@@ -79,7 +81,7 @@ func spare(md *clusterv1.MachineDeployment, leaving *Machine) int {
 	return max(allowed, 1) - 1
 }
 
-// unavailable is what a MachineDeployment itself says against it, of which so many machines may be unavailable.
+// unavailable lists why the MachineDeployment itself blocks a move, given how many machines may be unavailable.
 func unavailable(md *clusterv1.MachineDeployment, allowed int) []string {
 	var why []string
 	wanted, status := ptr.Deref(md.Spec.Replicas, 1), md.Status
@@ -103,7 +105,7 @@ func unavailable(md *clusterv1.MachineDeployment, allowed int) []string {
 	return why
 }
 
-// standing finds the machine of a move among those that there are now, and what is against deleting it.
+// standing returns the machine of a move among the current ones, and what blocks its deletion.
 func (s *scope) standing(md *clusterv1.MachineDeployment, machines []clusterv1.Machine, name string) (*clusterv1.Machine, []string) {
 	var leaving *clusterv1.Machine
 	var sick, against []string
@@ -137,8 +139,8 @@ func (s *scope) standing(md *clusterv1.MachineDeployment, machines []clusterv1.M
 	return leaving, append(against, unavailable(md, allowed)...)
 }
 
-// deadFirst has the machines that must leave go in another order: those that do not work first, as their loss costs nothing. Their destinations
-// are free to change hands.
+// deadFirst reorders the machines that must leave: those that do not work come first, because losing them costs nothing.
+// Destinations may be exchanged.
 func (s *scope) deadFirst(moves []failuredomain.Move) {
 	var at []int
 	var machines []failuredomain.Move

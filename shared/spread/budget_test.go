@@ -14,7 +14,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// available has the MachineDeployment report so many machines as available, and allow so many to be unavailable.
+// available sets the number of available machines and maxUnavailable of the MachineDeployment.
 func (w *world) available(n int32, maxUnavailable intstr.IntOrString) {
 	w.t.Helper()
 	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}

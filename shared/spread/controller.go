@@ -22,15 +22,15 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// settle is how long assignments are collected before they are reported: five hundred machines that are made within seconds are a
-// few new counts in the status, not five hundred.
+// settle is how long assignments are collected before they are reported: when five hundred machines are created within seconds,
+// the status is written a few times, not five hundred times.
 const settle = time.Second
 
-// Reconciler spreads the workers of clusters. One cluster is one request, so that what is decided about its machines is decided in
-// one place, one after the other.
+// Reconciler spreads the workers of clusters. Each request is for one cluster, so that all decisions about its machines are made
+// sequentially.
 type Reconciler struct {
 	Client client.Client
-	// Live reads past the cache, before a machine is deleted.
+	// Live reads from the API server before a machine is deleted.
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
@@ -39,13 +39,13 @@ type Reconciler struct {
 
 	filter   watch.Filter
 	clusters patch.Written // infrastructure clusters
-	machines patch.Written // Machines; it writes the metadata of infrastructure machines, too
+	machines patch.Written // Machines; it also writes the metadata of infrastructure machines
 	assigned memory
-	busy     sync.Map // key of an infrastructure cluster -> when machines of it were assigned domains last
+	busy     sync.Map // key of an infrastructure cluster -> when its machines were last assigned domains
 }
 
-// Reconcile assigns domains to the machines that wait for one, keeps the machines marked that are the next to go of each MachineDeployment,
-// moves machines where that is asked for, and reports.
+// Reconcile assigns domains to waiting machines, marks the machines of each MachineDeployment that should be deleted next, moves
+// machines if rebalance is DeleteOne, and reports.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	cluster := r.Provider.NewCluster()
 	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
@@ -76,8 +76,9 @@ func (r *Reconciler) forget(cluster client.ObjectKey) {
 	r.busy.Delete(cluster)
 }
 
-// reconcile does nothing for a cluster that goes, whose machines all go, nor while everybody is paused who would act on what it
-// writes. Where only the infrastructure cluster is paused, or nothing is spread any more, it takes its marks off.
+// reconcile does nothing for a cluster that is being deleted, because its machines are deleted, or that is paused, because the
+// controllers that act on its writes are paused. If only the infrastructure cluster is paused, or workers are no longer spread,
+// it removes its marks.
 func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, error) {
 	wanted, _ := s.cluster.Distribution()
 	switch {
@@ -117,7 +118,7 @@ func (r *Reconciler) spread(ctx context.Context, s *scope) (ctrl.Result, error) 
 	return r.report(ctx, s, refused)
 }
 
-// settling is how long it takes until what has been assigned is to be reported.
+// settling returns the time until assignments should be reported.
 func (r *Reconciler) settling(cluster client.ObjectKey) time.Duration {
 	last, ok := r.busy.Load(cluster)
 	if !ok {

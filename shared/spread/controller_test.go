@@ -25,7 +25,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// start runs a manager with the controller alone until the test ends, and returns what it writes through.
+// start runs a manager with only this controller until the test ends, and returns its client.
 func (w *world) start() *counting {
 	w.t.Helper()
 	writes := &counting{}
@@ -81,7 +81,7 @@ func TestAssignmentsThatTheCacheDoesNotShowYetCount(t *testing.T) {
 	w.scale("md", 6)
 	all := &providertest.MachineList{}
 	w.Expect(api.List(t.Context(), all, client.InNamespace(w.name))).To(Succeed())
-	frozen.Items = append(frozen.Items, all.Items[4:]...) // the new ones have come, the assignments have not
+	frozen.Items = append(frozen.Items, all.Items[4:]...) // the new machines are in the cache, the assignments are not
 	lagging.frozen = frozen
 	w.reconcile(r)
 	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 2, "b": 2, "c": 2}))
@@ -268,7 +268,7 @@ func TestLogicalDomainsThatAreKeptApartByRegionNeedToKnowTheRegions(t *testing.T
 	w.Expect(w.balanced().Message).To(ContainSubstring("class md: region north holds the logical ones md-0, md-1: add a failure domain in another region"))
 }
 
-// byHost keeps logical failure domains apart inside of a failure domain.
+// byHost is a provider that separates logical failure domains inside a failure domain.
 type byHost struct{ providertest.Provider }
 
 func (byHost) Capabilities() provider.Capabilities {

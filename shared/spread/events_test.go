@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// recording is a reconciler whose events are stored, as those of every controller are.
+// recording returns a reconciler whose events are stored like those of every controller.
 func (w *world) recording() *spread.Reconciler {
 	w.t.Helper()
 	r := w.reconciler(api)
@@ -30,7 +30,7 @@ func (w *world) recording() *spread.Reconciler {
 	return r
 }
 
-// told are the notes of all events for a reason, as the API server has them.
+// told returns the notes of all stored events with a reason.
 func (w *world) told(reason string) func() []string {
 	return func() []string {
 		list, notes := &eventsv1.EventList{}, []string(nil)

@@ -14,11 +14,12 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// longestClass leaves room in a label's value, which has 63 letters, for a key's hyphen and number.
+// longestClass is the maximum length of a class: a label value of 63 characters must also hold a key's hyphen and number.
 const longestClass = 63 - len("-99")
 
-// Class is what the logical domains of a Machine are of: what its label says, else the name of its MachineDeployment in the topology,
-// else the name of its MachineDeployment. A name that is too long for a key is cut off and told apart by a hash.
+// Class returns the class of a Machine's logical domains: the value of its distribution-class label, otherwise the name of its
+// MachineDeployment in the topology, otherwise the name of its MachineDeployment. A name that is too long for a key is truncated
+// and made unique by a hash.
 func Class(labels map[string]string) string {
 	for _, label := range []string{
 		faultlinev1.DistributionClassLabel, clusterv1.ClusterTopologyMachineDeploymentNameLabel, clusterv1.MachineDeploymentNameLabel,
@@ -39,7 +40,7 @@ func shortened(class string) string {
 	return fmt.Sprintf("%s-%08x", class[:longestClass-9], hash.Sum32())
 }
 
-// keys are the logical domains of a class, as domains for the planner.
+// keys returns the logical domains of a class in the form of the planner.
 func keys(class string, n int) []failuredomain.Domain {
 	all := make([]failuredomain.Domain, n)
 	for i := range all {

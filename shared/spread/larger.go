@@ -13,7 +13,8 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// Larger is Cluster.Larger of a cluster that publishes these failure domains.
+// Larger returns Cluster.Larger for a cluster that publishes these failure domains; nil if logical domains are not separated by
+// region.
 func Larger(wanted faultlinev1.Distribution, published []clusterv1.FailureDomain) map[string]string {
 	if wanted.LogicalDomains() == 0 || wanted.Workers.TopologyKey != corev1.LabelTopologyRegion {
 		return nil
@@ -27,7 +28,7 @@ func Larger(wanted faultlinev1.Distribution, published []clusterv1.FailureDomain
 	return larger
 }
 
-// apart words what logical domains are kept apart by, of which a failure domain is a part or the whole.
+// apart describes, for messages, the domain that separates logical domains: the failure domain or its region.
 func (c Cluster) apart(domain string) string {
 	if larger := c.Larger[domain]; larger != "" {
 		return "region " + larger
@@ -35,7 +36,7 @@ func (c Cluster) apart(domain string) string {
 	return "failure domain " + domain
 }
 
-// physical is that by the name that the planner has for it.
+// physical returns the planner's name for the domain that separates logical domains.
 func (c Cluster) physical(domain string) string {
 	if c.Larger == nil {
 		return domain
@@ -43,8 +44,8 @@ func (c Cluster) physical(domain string) string {
 	return c.apart(domain)
 }
 
-// bind chooses a failure domain for a machine of the key by the machines that have a domain and a key. Where keys are kept apart by something
-// larger, that is chosen so, and in it the failure domain with the fewest of the machines.
+// bind chooses a failure domain for a machine of the key, given the machines with a domain and a key. If keys are separated by
+// Larger domains, it first chooses one of these, then the failure domain within it that has the fewest of the machines.
 func (c Cluster) bind(domains []failuredomain.Domain, bound []*Machine, key string, outdated func(*Machine) bool) (string, error) {
 	var current, old []failuredomain.Binding
 	for _, m := range bound {
@@ -72,7 +73,8 @@ func (c Cluster) bind(domains []failuredomain.Domain, bound []*Machine, key stri
 	return failuredomain.Pick(inside, there)
 }
 
-// joined are what the failure domains are in, as domains of the planner: Active, and with the room of, those of them that are.
+// joined returns the Larger domains in the form of the planner. Each is Active if one of its failure domains is, and has the
+// capacity of the Active ones.
 func (c Cluster) joined(domains []failuredomain.Domain) []failuredomain.Domain {
 	var joined []failuredomain.Domain
 	for _, d := range domains {

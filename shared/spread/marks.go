@@ -11,18 +11,19 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// ahead is how many machines of a MachineDeployment are marked at most while it is not too large.
+// ahead is the maximum number of marked machines of a MachineDeployment that is not too large.
 const ahead = 10
 
-// Marks names the machines of a MachineDeployment that are to be marked, in the order in which its MachineSet deletes them, which is
-// that of their names. However few of them are deleted, they are the right ones: each is in one of the fullest places, or in one that must be
-// emptied, when those before it are gone. They are as many as can be found, up to a number and all machines but one. Those that are marked stay so
-// where the others are not twice as many.
+// Marks returns the names of the machines of a MachineDeployment to mark, sorted by name, which is the order in which its
+// MachineSet deletes them. However few of them are deleted, they are the right ones: each is in one of the domains with the most
+// machines, or in one that must be emptied, once those before it are deleted. It returns as many as it can find, no more than most
+// and no more than all machines but one. Machines that are already marked stay marked unless the alternative is at least twice as many.
 //
-// None is marked ahead while a machine is not well: the MachineSet deletes it first by itself, but not before one that is marked. Nor is one where
-// all machines are in one place, so that any of them may go.
+// None is marked ahead while a machine is unhealthy, because the MachineSet deletes that one first by itself, but not before a
+// marked one. None is marked ahead either if all machines are in one domain, because any of them may be deleted.
 //
-// When gone machines are too many now, and the marks are fewer, the next victims are marked as well: all of them are deleted.
+// If gone machines are currently surplus and fewer are marked, the next victims are marked as well, because all of them are
+// deleted.
 func Marks(c Cluster, deployment string, marked []string, most, gone int) ([]string, error) {
 	r := c.roster(deployment)
 	if r.unwell() || r.inOnePlace() {
@@ -45,8 +46,9 @@ func Marks(c Cluster, deployment string, marked []string, most, gone int) ([]str
 	return append(names, others...), err
 }
 
-// Victims are as many machines of a MachineDeployment, each of which harms the spread the least when those before it are gone. Machines that are not
-// well go before all others, in the order of their ranks. Where there are logical domains the machines of the whole class count, and some of the MachineDeployment's are chosen.
+// Victims returns up to n machines of a MachineDeployment, each of which harms the spread least once those before it are deleted.
+// Unhealthy machines come before all others, ordered by rank. With logical domains, the machines of the whole class count, and
+// only those of the MachineDeployment are returned.
 func Victims(c Cluster, deployment string, n int) ([]string, error) {
 	return c.roster(deployment).victims(n)
 }
@@ -64,15 +66,15 @@ func (r *roster) victims(n int) ([]string, error) {
 	return names, nil
 }
 
-// roster are the machines that are spread together, of which some of one MachineDeployment are to go.
+// roster holds the machines that are spread together, some of which must be deleted from one MachineDeployment.
 type roster struct {
 	domains  []failuredomain.Domain
 	machines []failuredomain.Machine
-	// own are those that may go, by name.
+	// own maps the names of machines that may be deleted to their ranks.
 	own map[string]Rank
 }
 
-// roster has the machines of the MachineDeployment and, where there are logical domains, those of the whole class, which count too.
+// roster returns the machines of the MachineDeployment and, with logical domains, those of the whole class, which count as well.
 func (c Cluster) roster(deployment string) *roster {
 	r, group := &roster{own: map[string]Rank{}}, deployment
 	for i := range c.Machines {
@@ -87,7 +89,7 @@ func (c Cluster) roster(deployment string) *roster {
 	return r
 }
 
-// remove leaves machines out.
+// remove removes machines.
 func (r *roster) remove(names ...string) {
 	r.machines = slices.DeleteFunc(slices.Clone(r.machines), func(m failuredomain.Machine) bool { return slices.Contains(names, m.Name) })
 	r.own = maps.Clone(r.own)
@@ -96,7 +98,7 @@ func (r *roster) remove(names ...string) {
 	}
 }
 
-// highest is the rank of those that may go before all others.
+// highest returns the rank of the machines that must be deleted before all others.
 func (r *roster) highest() Rank {
 	highest := RankWell
 	for _, rank := range r.own {
@@ -115,7 +117,8 @@ func (r *roster) inOnePlace() bool {
 	return len(places) == 1
 }
 
-// candidates are the machines that may go next, in groups of which each is as good: those of the highest rank, of the places that hold one of them.
+// candidates returns the machines that may be deleted next, in groups of equal preference: those of the highest rank, from the
+// domains that hold one of them.
 func (r *roster) candidates() ([][]*failuredomain.Machine, error) {
 	rank, held := r.highest(), map[string]bool{}
 	goes := func(name string) bool {
@@ -133,8 +136,8 @@ func (r *roster) candidates() ([][]*failuredomain.Machine, error) {
 	return groups, err
 }
 
-// chain are as many machines as can be found, up to a number, of which each may go next when those before it are gone, and comes after
-// them by name. Those that are preferred are taken where they can be.
+// chain returns up to most machines, each of which may be deleted next once those before it are, and follows them by name. It
+// takes preferred machines where possible.
 func (r *roster) chain(most int, preferred []string) ([]string, error) {
 	left := *r
 	var names []string
@@ -157,7 +160,7 @@ func (r *roster) chain(most int, preferred []string) ([]string, error) {
 	return names, nil
 }
 
-// victim is the oldest machine that may go next; "" when there is none.
+// victim returns the oldest machine that may be deleted next; "" if there is none.
 func (r *roster) victim() (string, error) {
 	groups, err := r.candidates()
 	if err != nil || len(groups) == 0 || len(groups[0]) == 0 {

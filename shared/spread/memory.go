@@ -14,8 +14,8 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-// memory is what has been written on infrastructure machines a moment ago, until the cache shows it. Without it the next machines
-// would be spread as if those before had no domain. The zero value is ready to use.
+// memory caches recent writes to infrastructure machines until the cache shows them. Without it the next machines would be spread
+// as if the previous ones had no domain. The zero value is ready to use.
 type memory struct {
 	mu     sync.Mutex
 	writes patch.Recent[write]
@@ -28,7 +28,7 @@ type write struct {
 	at          time.Time
 }
 
-// note remembers what has just been written on an infrastructure machine.
+// note records a write to an infrastructure machine.
 func (m *memory) note(infra client.Object) {
 	domain, key := written(infra)
 	m.mu.Lock()
@@ -39,7 +39,7 @@ func (m *memory) note(infra client.Object) {
 	}, now)
 }
 
-// read is what an infrastructure machine has been assigned, as the cache shows it or as it was written after.
+// read returns the assignment of an infrastructure machine, from the cache or from a newer write.
 func (m *memory) read(infra client.Object) (domain, key string) {
 	at := client.ObjectKeyFromObject(infra)
 	m.mu.Lock()
@@ -52,7 +52,7 @@ func (m *memory) read(infra client.Object) (domain, key string) {
 	return written(infra)
 }
 
-// written is what an infrastructure machine has been assigned as it is.
+// written returns the assignment on an infrastructure machine.
 func written(infra client.Object) (domain, key string) {
 	return infra.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation], infra.GetLabels()[faultlinev1.DistributionKeyLabel]
 }

@@ -17,7 +17,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// skew checks what is exported of the skew of md, which is nothing where it is "".
+// skew checks the exported skew of md; "" means that none is exported.
 func (w *world) skew(value string) {
 	w.t.Helper()
 	want := ""

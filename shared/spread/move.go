@@ -21,27 +21,29 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// group is what is spread together: one MachineDeployment, or all of a class.
+// group is a set of MachineDeployments that are spread together: a single one, or all of a class.
 type group struct {
 	name        string
 	deployments []*clusterv1.MachineDeployment
-	// moves would spread the machines as they should be; short is why there are no more of them although they would not.
+	// moves would spread the machines as they should be; short is why more moves are needed but not possible.
 	moves []failuredomain.Move
 	short []string
-	// left says of which MachineDeployments none is moved to level the group, as another program scales them.
+	// left lists, as messages, the MachineDeployments for which no machine is moved to level the group, because another program
+	// scales them.
 	left []string
-	// inVain is how many moves in a row have brought nothing; if that are any, none is made to level the group before resumes.
+	// inVain is the number of consecutive moves without effect. If it is positive, no machine is moved to level the group before
+	// resumes.
 	inVain  int32
 	resumes time.Time
-	// against is all that keeps the first move from being made now, but for the user's wish not to make any.
+	// against lists what blocks the first move now, except for the rebalance mode.
 	against []string
-	// deleteOne says that moves are to be made.
+	// deleteOne is true if moves should be performed.
 	deleteOne bool
-	// moving says that a machine of the group is being moved.
+	// moving is true if a machine of the group is being moved.
 	moving bool
 }
 
-// groups plans every group. stable is when the failure domains will have been the same for long enough.
+// groups plans every group. stable is the time at which the failure domains will have been unchanged for long enough.
 func (s *scope) groups(now, stable time.Time) ([]*group, error) {
 	var all []*group
 	for _, md := range s.deployments {
@@ -68,7 +70,7 @@ func (s *scope) groups(now, stable time.Time) ([]*group, error) {
 	return all, nil
 }
 
-// plan finds out how the machines should be moved, whatever speaks against it now, and what does.
+// plan determines how the machines should be moved, and what blocks it now.
 func (s *scope) plan(g *group) error {
 	wish, err := s.wish(g)
 	if err != nil {
@@ -99,13 +101,13 @@ func (s *scope) plan(g *group) error {
 	return nil
 }
 
-// blocking is what the planner has against the first move of a group.
+// blocking lists the planner's reasons against the first move of a group.
 func (s *scope) blocking(g *group, plan failuredomain.Plan) []string {
 	var why []string
 	for _, blocked := range plan.Blocked {
 		switch {
-		case blocked.Reason == failuredomain.ReasonNoCapacity: // which is no reason against the moves that fit
-		case blocked.Reason == failuredomain.ReasonMachineUnhealthy && s.emptied(g) != nil: // which its budget counts
+		case blocked.Reason == failuredomain.ReasonNoCapacity: // does not block the moves that fit
+		case blocked.Reason == failuredomain.ReasonMachineUnhealthy && s.emptied(g) != nil: // counted by its budget
 		default:
 			why = append(why, blocked.Message)
 		}
@@ -113,7 +115,7 @@ func (s *scope) blocking(g *group, plan failuredomain.Plan) []string {
 	return why
 }
 
-// wrongIntents is about what the user may have meant for a domain that has another name.
+// wrongIntents checks for entries of the spec that match no domain, because the user may have meant another one.
 func (s *scope) wrongIntents() string {
 	wanted, _ := s.cluster.Distribution()
 	return distribution.WrongIntents(wanted.FailureDomains, func(name string) bool {
@@ -121,8 +123,8 @@ func (s *scope) wrongIntents() string {
 	})
 }
 
-// wish is the plan for the machines that stay, as if all of them were well and there were to be so many. Machines that a rollout replaces do not
-// stay.
+// wish returns the plan for the machines that stay, as if all were healthy and their number were the desired one. Machines that a
+// rollout replaces do not stay.
 func (s *scope) wish(g *group) (failuredomain.Plan, error) {
 	there, settled, newest := 0, s.state, s.state.newest()
 	settled.Machines = slices.DeleteFunc(slices.Clone(s.state.Machines), func(m Machine) bool {
@@ -146,16 +148,15 @@ func markedByOthers(machine *clusterv1.Machine) []string {
 		machine.Name, clusterv1.DeleteMachineAnnotation)}
 }
 
-// progress says how far the move of a machine of the MachineDeployment has come. It ends it when the machine is gone and the one that
-// its MachineSet has made instead has a domain, or none is to be made any more. It takes back a move whose machine has not been
-// deleted yet and may not be deleted any more.
+// progress returns the current state of a machine's move. The move ends when the machine has been deleted and its replacement has
+// a domain, or when no replacement will be created. It is aborted if its machine has not been deleted and may no longer be.
 func (s *scope) progress(md *clusterv1.MachineDeployment, move faultlinev1.MachineMove, g *group) faultlinev1.MachineMove {
 	at, there := s.members[move.Machine]
 	move.Message = ""
 	switch {
 	case there && !at.machine.DeletionTimestamp.IsZero():
 		move.Phase = distribution.DeletionPhase(at.machine)
-	case there && move.Phase != faultlinev1.MoveStarted: // the cache shows it as it was before
+	case there && move.Phase != faultlinev1.MoveStarted: // the cache shows the old state
 	case there && !g.deleteOne:
 		move.Phase, move.Message = faultlinev1.MoveAborted, "spec.distribution.workers.rebalance is not DeleteOne any more"
 	case there && !slices.ContainsFunc(g.moves, func(m failuredomain.Move) bool { return m.Machine == move.Machine }):
@@ -169,10 +170,10 @@ func (s *scope) progress(md *clusterv1.MachineDeployment, move faultlinev1.Machi
 	return move
 }
 
-// skew is how far the clocks of API server and manager may be apart.
+// skew is the maximum clock difference between the API server and the manager.
 const skew = time.Minute
 
-// replaced looks for the machine that has been made instead of one that is gone.
+// replaced sets the move's replacement for a machine that has been deleted.
 func (s *scope) replaced(md *clusterv1.MachineDeployment, move *faultlinev1.MachineMove) {
 	var newest *Machine
 	staying := 0
@@ -198,7 +199,7 @@ func (s *scope) replaced(md *clusterv1.MachineDeployment, move *faultlinev1.Mach
 	move.Phase, move.Message = faultlinev1.MoveCompleted, ""
 }
 
-// begin records the first move of a group, of which none is under way.
+// begin returns the first move of a group without a current move.
 func (g *group) begin(now time.Time) *faultlinev1.MachineMove {
 	if !g.deleteOne || g.moving || len(g.moves) == 0 || len(g.against) > 0 {
 		return nil
@@ -214,8 +215,8 @@ func planned(move failuredomain.Move) faultlinev1.PlannedMove {
 	return faultlinev1.PlannedMove{Machine: move.Machine, From: move.From, To: move.To}
 }
 
-// remove deletes the machine of a move that is recorded, if everything is still as it was when it was recorded: nothing of it is
-// taken from the cache. That the machine is the one that was looked at is left to the API server.
+// remove deletes the machine of a recorded move if the state is still as it was when it was recorded. It reads everything from
+// the API server. A precondition ensures that the deleted machine is the one that was checked.
 func (r *Reconciler) remove(ctx context.Context, s *scope, md *clusterv1.MachineDeployment, name string) (ctrl.Result, error) {
 	live, machines := &clusterv1.MachineDeployment{}, &clusterv1.MachineList{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(md), live); err != nil {
@@ -228,7 +229,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope, md *clusterv1.Machine
 	}
 	leaving, against := s.standing(live, machines.Items, name)
 	if leaving == nil || len(against) > 0 || len(machines.Items) != int(ptr.Deref(live.Spec.Replicas, 1)) {
-		return ctrl.Result{RequeueAfter: settle}, nil // the cache will show it, and the move is taken back or goes on
+		return ctrl.Result{RequeueAfter: settle}, nil // once the cache has caught up, the move is aborted or continued
 	}
 	err := r.Client.Delete(ctx, leaving, client.Preconditions{UID: &leaving.UID, ResourceVersion: &leaving.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {

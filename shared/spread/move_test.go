@@ -27,8 +27,8 @@ func deleteOne() faultlinev1.WorkersDistribution {
 	return faultlinev1.WorkersDistribution{Rebalance: faultlinev1.WorkersRebalanceDeleteOne}
 }
 
-// moveAll plays MachineSet and provider until the machines are spread, and returns how many were moved. Never is there more than one
-// machine less than wanted.
+// moveAll simulates MachineSet and provider until the machines are spread, and returns the number of moves. It checks that at
+// most one replica is missing at any time.
 func (w *world) moveAll(r *spread.Reconciler) int {
 	w.t.Helper()
 	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}
@@ -50,7 +50,7 @@ func (w *world) moveAll(r *spread.Reconciler) int {
 	return 0
 }
 
-// withNewDomain has six machines of a MachineDeployment spread over two failure domains, and then a third one.
+// withNewDomain creates a MachineDeployment with six machines spread over two failure domains, and then adds a third domain.
 func (w *world) withNewDomain() *spread.Reconciler {
 	w.t.Helper()
 	w.domains("a b")
@@ -162,7 +162,7 @@ func TestNoMachineIsMovedWhileAnythingSpeaksAgainstIt(t *testing.T) {
 	}
 }
 
-// selective has nothing that suits in one failure domain, until it has.
+// selective is a provider for which nothing suits in one failure domain until it is cleared.
 type selective struct {
 	providertest.Provider
 	unsuited *string
@@ -179,7 +179,7 @@ func (s selective) Unsuited(_ context.Context, _ client.Object, domain string) (
 	return "no host suits", nil
 }
 
-// particular has machines that suit only some places, of which there are so many.
+// particular is a provider whose machines suit only some hosts, whose number per domain it returns.
 type particular struct {
 	selective
 	room map[string]int
@@ -242,7 +242,7 @@ func TestNoMachineIsMovedToWhereNothingSuitsItsReplacement(t *testing.T) {
 	}
 }
 
-// A manager that dies between the two writes leaves a record, and the machine as it was.
+// A manager that stops between the two writes leaves a record, and the machine unchanged.
 func TestAMoveThatIsRecordedIsCarriedOutOrTakenBackByTheNextManager(t *testing.T) {
 	t.Parallel()
 	for name, available := range map[string]int32{"carried out": 6, "taken back": 5} {

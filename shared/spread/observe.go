@@ -25,27 +25,28 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// scope is what one reconcile knows. The objects in it are the cache's own: they are copied before they are changed.
+// scope holds the state of one reconcile. Its objects are shared with the cache and must be copied before they are changed.
 type scope struct {
 	owner   *clusterv1.Cluster
 	cluster provider.Cluster
-	// members are the Machines of the cluster by name.
+	// members maps the names of the cluster's Machines.
 	members map[string]member
-	// deployments are the MachineDeployments whose machines are spread, by name; named are those whose template names a domain.
+	// deployments lists the MachineDeployments whose machines are spread, by name; named lists those whose template names a
+	// domain.
 	deployments, named []*clusterv1.MachineDeployment
-	// within says that logical failure domains are kept apart inside of a failure domain, where they are not seen.
+	// within is true if logical failure domains are separated inside a failure domain, where this is not visible.
 	within bool
-	// state is the same for Assign and Plan.
+	// state is the input of Assign and Plan.
 	state Cluster
 }
 
-// member is a Machine with its infrastructure machine, which is nil when there is none.
+// member is a Machine with its infrastructure machine, which is nil if there is none.
 type member struct {
 	machine *clusterv1.Machine
 	infra   client.Object
 }
 
-// observe reads all that decisions depend on; nil while the cluster has no owner yet.
+// observe reads everything that decisions depend on. It returns nil while the cluster has no owner.
 func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*scope, error) {
 	owner, err := reconcile.OwnerCluster(ctx, r.Client, cluster)
 	if err != nil || owner == nil {
@@ -79,7 +80,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 	return s, r.room(ctx, s)
 }
 
-// room asks how much room there is for the machines that are to be given a place and do not suit everywhere.
+// room reads the capacity for machines that must be placed and have requirements of their own.
 func (r *Reconciler) room(ctx context.Context, s *scope) error {
 	can := r.Provider.Capabilities()
 	if can.Capacity == nil {
@@ -125,8 +126,8 @@ func (r *Reconciler) deployments(ctx context.Context, s *scope, ours watch.OfClu
 	return nil
 }
 
-// setOf is the MachineSet that the machine counts with. Where the user deletes outdated machines (OnDelete) they can stay for good, so that all
-// machines of the MachineDeployment count alike: each new one goes where one is missing.
+// setOf returns the MachineSet with which the machine counts. With OnDelete, outdated machines can stay for good, so all machines
+// of the MachineDeployment count alike and a new one replaces a missing one.
 func (s *scope) setOf(machine *clusterv1.Machine) string {
 	for _, md := range s.deployments {
 		if md.Name == machine.Labels[clusterv1.MachineDeploymentNameLabel] && md.Spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType {
@@ -141,8 +142,8 @@ func (s *scope) isNamed(deployment string) bool {
 	return slices.ContainsFunc(s.named, func(md *clusterv1.MachineDeployment) bool { return md.Name == deployment })
 }
 
-// workerDomains are the domains of a cluster as they receive workers. One that has never been seen healthy receives none: there are
-// others, and a worker that is put there is there for good.
+// workerDomains returns the domains of a cluster as they receive workers. A domain that has never been seen healthy receives
+// none: there are others, and a worker that is placed there stays there.
 func workerDomains(wanted faultlinev1.Distribution, known faultlinev1.DistributionStatus) []failuredomain.Domain {
 	domains := make([]failuredomain.Domain, 0, len(known.FailureDomains))
 	for i := range known.FailureDomains {
@@ -157,7 +158,7 @@ func workerDomains(wanted faultlinev1.Distribution, known faultlinev1.Distributi
 	return domains
 }
 
-// stateOf is a Machine as one that is not spread. What was assigned a moment ago counts although the cache does not show it yet.
+// stateOf returns a Machine as one that is not spread. A recent assignment counts even if the cache does not show it yet.
 func (r *Reconciler) stateOf(m member) Machine {
 	state := Machine{
 		Name: m.machine.Name, Created: m.machine.CreationTimestamp.Time, Deleting: !m.machine.DeletionTimestamp.IsZero(),
@@ -176,18 +177,19 @@ func (r *Reconciler) stateOf(m member) Machine {
 	return state
 }
 
-// unhealthy reports whether a machine is going to be replaced, or its Node is not well: it is not available.
+// unhealthy reports whether a machine will be replaced or its Node is not healthy, so that it is not available.
 func unhealthy(machine *clusterv1.Machine) bool {
 	return machines.Unhealthy(machine) || unwell(machine)
 }
 
-// unwell reports whether a machine has failed a health check, or its Node is not well: that is how a MachineSet of Cluster API sees it.
+// unwell reports whether a machine has failed a health check or its Node is not healthy, by the rules of Cluster API's MachineSet
+// controller.
 func unwell(machine *clusterv1.Machine) bool {
 	return conditions.IsFalse(machine, clusterv1.MachineHealthCheckSucceededCondition) ||
 		machine.Status.NodeRef.IsDefined() && conditions.IsFalse(machine, clusterv1.MachineNodeHealthyCondition)
 }
 
-// rankOf is the machine's rank for a MachineSet of Cluster API.
+// rankOf returns the deletion rank of the machine in Cluster API's MachineSet controller.
 func rankOf(machine *clusterv1.Machine) Rank {
 	_, updating := machine.Annotations[clusterv1.UpdateInProgressAnnotation]
 	switch {
@@ -199,7 +201,7 @@ func rankOf(machine *clusterv1.Machine) Rank {
 	return RankWell
 }
 
-// of returns the machines of a MachineDeployment that are spread, by name.
+// of returns the spread machines of a MachineDeployment, by name.
 func (s *scope) of(deployment string) []*Machine {
 	var machines []*Machine
 	for i := range s.state.Machines {
@@ -211,7 +213,7 @@ func (s *scope) of(deployment string) []*Machine {
 	return machines
 }
 
-// groupOf is what the machines of a MachineDeployment are spread with.
+// groupOf returns the group in which the machines of a MachineDeployment are spread.
 func (s *scope) groupOf(md *clusterv1.MachineDeployment) string {
 	if s.state.Logical == 0 {
 		return md.Name
@@ -224,7 +226,7 @@ func (s *scope) groupOf(md *clusterv1.MachineDeployment) string {
 	return Class(labels)
 }
 
-// isWorker reports whether a Machine is one of those that may be spread.
+// isWorker reports whether a Machine may be spread.
 func isWorker(machine *clusterv1.Machine) bool {
 	return machine.Labels[clusterv1.MachineDeploymentNameLabel] != "" && !util.IsControlPlaneMachine(machine)
 }

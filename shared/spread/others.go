@@ -16,8 +16,8 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// withoutOthers leaves out the moves that would level machines of MachineDeployments which another program scales, and names those. That program
-// knows what each machine is for: it would replace in one failure domain what is moved to another.
+// withoutOthers removes the moves that would level machines of MachineDeployments scaled by another program, and lists these.
+// That program has a purpose for each machine: it would replace in one failure domain what is moved to another.
 func (s *scope) withoutOthers(moves []failuredomain.Move) (kept []failuredomain.Move, left []string) {
 	levelled := map[string]int{}
 	for _, move := range moves {
@@ -35,7 +35,7 @@ func (s *scope) withoutOthers(moves []failuredomain.Move) (kept []failuredomain.
 	return kept, left
 }
 
-// scaler is who scales the MachineDeployment of that name.
+// scaler returns the scaler of the MachineDeployment with the name.
 func (s *scope) scaler(deployment string) string {
 	for _, md := range s.deployments {
 		if md.Name == deployment {
@@ -45,14 +45,14 @@ func (s *scope) scaler(deployment string) string {
 	return ""
 }
 
-// machine is the machine of that name, which there is.
+// machine returns the machine with the name, which must exist.
 func (s *scope) machine(name string) *Machine {
 	return &s.state.Machines[slices.IndexFunc(s.state.Machines, func(m Machine) bool { return m.Name == name })]
 }
 
-// brake finds out whether moves of a group go round in circles: when the last one was completed and no fewer are planned than before it, to the
-// same domain, somebody removes there what is moved there. Then the next one that only levels waits, each time twice as long. It does not where
-// the failure domains have changed since, which is a reason for more moves.
+// brake detects moves of a group that go in circles. If the last move was completed and at least as many moves to the same domain
+// are planned as before it, another controller removes machines from that domain. Then the next move that only levels is delayed,
+// each time twice as long. It is not delayed if the failure domains have changed since, which is a reason for more moves.
 func (s *scope) brake(g *group) {
 	last := s.last(g)
 	if last == nil || len(g.moves) == 0 {
@@ -71,13 +71,13 @@ func (s *scope) brake(g *group) {
 	}
 }
 
-// pause is for how long no machine is moved after the first move that has brought nothing, longestPause after many.
+// pause is how long no machine is moved after the first move without effect, longestPause is the limit after many.
 const (
 	pause        = time.Hour
 	longestPause = 24 * time.Hour
 )
 
-// last is the move of the group that ended last.
+// last returns the most recently finished move of the group.
 func (s *scope) last(g *group) *faultlinev1.MachineMove {
 	_, known := s.cluster.Distribution()
 	var last *faultlinev1.MachineMove

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/shared/spread"
 )
 
-// announced are the ways in which a program says that it scales a MachineDeployment, and who that is.
+// announced lists the ways in which a program declares that it scales a MachineDeployment, with its name.
 func announced() map[string]func(*clusterv1.MachineDeployment) {
 	annotated := func(name, value string) func(*clusterv1.MachineDeployment) {
 		return func(md *clusterv1.MachineDeployment) { metav1.SetMetaDataAnnotation(&md.ObjectMeta, name, value) }
@@ -58,7 +58,7 @@ func TestAMachineDeploymentThatAnotherProgramScalesIsEmptiedAndNeverLevelled(t *
 	}
 }
 
-// removed has a program remove the machines in a domain, and want as many fewer.
+// removed makes a program remove the machines in a domain and lower the replicas accordingly.
 func (w *world) removed(in string) {
 	w.t.Helper()
 	left := int32(0)
@@ -75,7 +75,7 @@ func (w *world) removed(in string) {
 	w.replenish("md")
 }
 
-// scaleUp has the MachineDeployment have six machines again, in a and b.
+// scaleUp scales the MachineDeployment to six machines in a and b.
 func (w *world) scaleUp(r *spread.Reconciler) {
 	w.t.Helper()
 	w.domains("a b c!Cordoned")

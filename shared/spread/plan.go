@@ -9,9 +9,9 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// Plan is what Balance says of the machines of a group, that is of a MachineDeployment or, where there are logical domains, of a
-// class. The machines in a failure domain that must be emptied must move, whatever their key. Machines that have not been given a
-// domain are not part of it: they are none of the replicas yet.
+// Plan returns the result of failuredomain.Balance for the machines of a group: a MachineDeployment or, with logical domains, a
+// class. Machines in a failure domain that must be emptied must move, whatever their key is. Machines without a domain are
+// omitted, because they do not count as replicas yet.
 func Plan(c Cluster, group string, replicas int) (failuredomain.Plan, error) {
 	domains, machines := c.seen(group)
 	plan, err := failuredomain.Balance(domains, machines, replicas)
@@ -27,21 +27,22 @@ func Plan(c Cluster, group string, replicas int) (failuredomain.Plan, error) {
 	return plan, nil
 }
 
-// Fits reports, as an error, why no failure domain could take a machine of the key in place of the one that is named.
+// Fits returns an error that explains why no failure domain could take a machine of the key in place of the named one; nil if one
+// could.
 func Fits(c Cluster, key, machine string) error {
 	_, err := c.fit(key, machine)
 	return err
 }
 
-// fit is the failure domain that would take a machine of the key in place of the one that is named.
+// fit returns the failure domain that would take a machine of the key in place of the named one.
 func (c Cluster) fit(key, machine string) (string, error) {
 	domains, _ := c.left()
 	others := slices.DeleteFunc(slices.Clone(c.Machines), func(m Machine) bool { return m.Name == machine })
 	bound := byAge(others, func(m *Machine) bool { return m.Key != "" && m.Domain != "" })
-	return c.bind(domains, bound, key, func(*Machine) bool { return false }) // nothing is moved while a rollout is under way
+	return c.bind(domains, bound, key, func(*Machine) bool { return false }) // nothing is moved during a rollout
 }
 
-// mayStay reports whether the machine is in a failure domain, and of a logical one, that need not be emptied.
+// mayStay reports whether the machine is in a failure domain, and in a logical one, that need not be emptied.
 func (c Cluster) mayStay(m *Machine) bool {
 	named := func(name string) func(failuredomain.Domain) bool {
 		return func(d failuredomain.Domain) bool { return d.Name == name && d.State != failuredomain.Evicting }
@@ -49,7 +50,7 @@ func (c Cluster) mayStay(m *Machine) bool {
 	return slices.ContainsFunc(c.Domains, named(m.Domain)) && (c.Logical == 0 || slices.ContainsFunc(keys(m.Class, c.Logical), named(m.Key)))
 }
 
-// seen are the domains of a group and its machines, as the planner sees them.
+// seen returns the domains and machines of a group in the form of the planner.
 func (c Cluster) seen(group string) ([]failuredomain.Domain, []failuredomain.Machine) {
 	domains, _ := c.left()
 	stay := map[string]bool{}

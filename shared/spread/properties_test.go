@@ -18,7 +18,8 @@ import (
 	"github.com/faultline-io/faultline/shared/spread"
 )
 
-// anyCluster has up to four domains of any state and room, and machines of two MachineDeployments, some of them anywhere.
+// anyCluster draws up to four domains of any state and capacity, and machines of two MachineDeployments, some of them in any
+// domain.
 func anyCluster(t *rapid.T) spread.Cluster {
 	c := spread.Cluster{Logical: rapid.IntRange(0, 4).Draw(t, "logical"), Required: rapid.Bool().Draw(t, "required")}
 	names := []string{""}
@@ -187,7 +188,7 @@ func TestMachinesMadeAtOnceAreSpreadAsMachinesMadeOneByOne(t *testing.T) {
 	})
 }
 
-// The fewest replacements are, as the proposal's rule has it, what exceeds the maximum or, if that is more, what the minimum lacks.
+// By the proposal's rule, the fewest replacements are the surplus over the maximum or, if greater, the deficit to the minimum.
 func TestReplacementsAreTheFewestForAnyChangeOfTheNumberOfLogicalDomains(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -220,8 +221,8 @@ func TestReplacementsAreTheFewestForAnyChangeOfTheNumberOfLogicalDomains(t *test
 	})
 }
 
-// machineSet removes machines as Cluster API's does: those that are marked first, then those that are updated in place, then those that have not
-// joined or are not healthy, then the others; of one rank the first by name.
+// machineSet removes machines as Cluster API's MachineSet does: marked ones first, then those that are updated in place, then
+// those that have not joined or are unhealthy, then the others; by name within a rank.
 func machineSet(machines []spread.Machine, marked []string, n int) []spread.Machine {
 	rank := func(m spread.Machine) int {
 		if slices.Contains(marked, m.Name) {
@@ -236,7 +237,7 @@ func machineSet(machines []spread.Machine, marked []string, n int) []spread.Mach
 	return order[n:]
 }
 
-// anyDeployment are machines of one MachineDeployment that are spread evenly and named in any order.
+// anyDeployment draws machines of one MachineDeployment that are spread evenly and named in any order.
 func anyDeployment(t *rapid.T, rank *rapid.Generator[spread.Rank]) spread.Cluster {
 	d := rapid.IntRange(1, 4).Draw(t, "d")
 	c := spread.Cluster{Domains: domains(strings.Join(strings.Split("abcd"[:d], ""), " "))}
@@ -255,7 +256,7 @@ func anyDeployment(t *rapid.T, rank *rapid.Generator[spread.Rank]) spread.Cluste
 	return c
 }
 
-// anyMarks names some of the machines.
+// anyMarks draws some of the machines.
 func anyMarks(t *rapid.T, c spread.Cluster) []string {
 	var marked []string
 	for _, m := range rapid.SliceOf(rapid.SampledFrom(c.Machines)).Draw(t, "marked") {

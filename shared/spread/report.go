@@ -25,11 +25,12 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// mostReported is how many MachineDeployments the status has room for.
+// mostReported is the maximum number of MachineDeployments in the status.
 const mostReported = 1000
 
-// report writes how the machines are spread into the status, moves one where that is wanted, and tells what has become of moves. A
-// move is in the status before its machine is deleted: the write changes the condition too, and so goes with the resource version.
+// report writes the spread of the machines to the status, moves a machine if required, and records events about moves. A move is
+// stored in the status before its machine is deleted: the write also changes the condition, so it is sent with the
+// resourceVersion.
 func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (ctrl.Result, error) {
 	wanted, known := s.cluster.Distribution()
 	now := r.Clock.Now()
@@ -43,7 +44,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (c
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	p, before := patch.From(s.cluster), conditions.Get(s.cluster, faultlinev1.WorkersBalancedCondition).DeepCopy() // which is set where it is
+	p, before := patch.From(s.cluster), conditions.Get(s.cluster, faultlinev1.WorkersBalancedCondition).DeepCopy() // changed in place
 	p.SharedConditions = true
 	ended, err := r.moves(ctx, s, groups)
 	if err != nil {
@@ -70,7 +71,8 @@ func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (c
 	return result, err
 }
 
-// again is after which time it is looked again, 0 for not without an event: at a move when the time has come for it, and for a place that suits a machine, which a move needs or, where it is cramped, one that has none.
+// again returns the time after which to reconcile again, 0 if only events trigger it. It waits for the time of the next move, and
+// for capacity that suits a machine, which a move needs or which, if cramped, a machine without a domain needs.
 func again(resumes time.Duration, moves, unsuited, cramped bool) time.Duration {
 	switch {
 	case moves && unsuited:
@@ -83,7 +85,7 @@ func again(resumes time.Duration, moves, unsuited, cramped bool) time.Duration {
 	return 0
 }
 
-// resumes is after which time the next move may be made, of the groups that have one: 0 when it is not a matter of time.
+// resumes returns the time until the first group may make its next move; 0 if no group waits for a time.
 func resumes(groups []*group, stable, now time.Time) time.Duration {
 	var first time.Duration
 	for _, g := range groups {
@@ -95,11 +97,11 @@ func resumes(groups []*group, stable, now time.Time) time.Duration {
 	return first
 }
 
-// lookAgain is when it is looked again whether a failure domain suits a machine by now: what it takes for that need not change
-// anything that is reported of the domain.
+// lookAgain is the interval at which to check whether a failure domain suits a machine. A change that makes it suitable need not
+// change the reported state of the domain.
 const lookAgain = time.Minute
 
-// unsuited reports whether a move is not made because nothing in the domain suits the machine that would be made there.
+// unsuited reports whether a move is blocked because nothing in the domain suits its replacement.
 func (r *Reconciler) unsuited(ctx context.Context, s *scope, groups []*group) (bool, error) {
 	unsuited := r.Provider.Capabilities().Unsuited
 	if unsuited == nil {
@@ -114,7 +116,7 @@ func (r *Reconciler) unsuited(ctx context.Context, s *scope, groups []*group) (b
 		if s.state.Logical > 0 {
 			var err error
 			if to, err = s.state.fit(to, machine); err != nil {
-				continue // which is told already
+				continue // already reported
 			}
 		}
 		why, err := unsuited(ctx, s.members[machine].infra, to)
@@ -129,7 +131,7 @@ func (r *Reconciler) unsuited(ctx context.Context, s *scope, groups []*group) (b
 	return found, nil
 }
 
-// withdraw takes everything off the status that is about workers, which are not spread any more.
+// withdraw removes everything about workers from the status, because they are no longer spread.
 func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
 	r.Metrics.SetWorkers(client.ObjectKeyFromObject(s.owner), nil)
 	p := patch.From(s.cluster)
@@ -144,9 +146,9 @@ func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// reportUndone shows that somebody removes what is written on machines, and which. It stays shown until nothing is in the way of a report.
+// reportUndone reports in the condition which writes on machines are removed by another writer, until the next successful report.
 func (r *Reconciler) reportUndone(ctx context.Context, s *scope, undone *patch.RemovedError) error {
-	p, before := patch.From(s.cluster), conditions.Get(s.cluster, faultlinev1.WorkersBalancedCondition).DeepCopy() // which is set where it is
+	p, before := patch.From(s.cluster), conditions.Get(s.cluster, faultlinev1.WorkersBalancedCondition).DeepCopy() // changed in place
 	p.SharedConditions = true
 	condition := removed(cmp.Or(r.undone(s), undone))
 	conditions.Set(s.cluster, condition)
@@ -164,7 +166,7 @@ func removed(undone *patch.RemovedError) metav1.Condition {
 	}
 }
 
-// undone is what somebody removes of machines again and again; nil when nobody does.
+// undone returns the error about metadata of machines that another writer keeps removing; nil if there is none.
 func (r *Reconciler) undone(s *scope) *patch.RemovedError {
 	for _, name := range slices.Sorted(maps.Keys(s.members)) { // always the same one first
 		m := s.members[name]
@@ -181,14 +183,14 @@ func (r *Reconciler) undone(s *scope) *patch.RemovedError {
 	return nil
 }
 
-// outcome is a move that has begun, or has come to its end.
+// outcome is a move that has begun or ended.
 type outcome struct {
 	deployment string
 	move       faultlinev1.MachineMove
 }
 
-// moves writes the status of each MachineDeployment, with the moves that go on, end and begin. It returns those that have ended or
-// begun.
+// moves writes the status of each MachineDeployment, with the moves that continue, end and begin. It returns those that have
+// ended or begun.
 func (r *Reconciler) moves(ctx context.Context, s *scope, groups []*group) ([]outcome, error) {
 	wanted, known := s.cluster.Distribution()
 	former := map[string]faultlinev1.WorkersDistributionStatus{}
@@ -216,8 +218,8 @@ func (r *Reconciler) moves(ctx context.Context, s *scope, groups []*group) ([]ou
 	return changed, nil
 }
 
-// goOn follows the move of a MachineDeployment. Before a move is taken back it is made sure that its machine has not been deleted,
-// which the cache might not show yet.
+// goOn updates the current move of a MachineDeployment. Before a move is aborted, it checks in the API server that its machine
+// has not been deleted, because the cache may be stale.
 func (r *Reconciler) goOn(
 	ctx context.Context, s *scope, md *clusterv1.MachineDeployment, g *group, workers *faultlinev1.WorkersDistributionStatus,
 ) ([]outcome, error) {
@@ -241,11 +243,11 @@ func (r *Reconciler) goOn(
 	}
 	move.Finished = metav1.NewTime(r.Clock.Now().UTC().Truncate(time.Second))
 	workers.CurrentMove, workers.LastMove = nil, &move
-	g.moving = true // not at once again: the next one is decided on from what is there when this is written
+	g.moving = true // not immediately: the next move is decided from the state after this write
 	return []outcome{{md.Name, move}}, nil
 }
 
-// start begins a move of the group, if one may.
+// start begins a move of the group, if one may begin.
 func (s *scope) start(all []faultlinev1.WorkersDistributionStatus, g *group, now time.Time) []outcome {
 	move := g.begin(now)
 	if move == nil {
@@ -261,7 +263,7 @@ func (s *scope) start(all []faultlinev1.WorkersDistributionStatus, g *group, now
 	return nil
 }
 
-// carryOut deletes the machines of moves that are recorded.
+// carryOut deletes the machines of recorded moves.
 func (r *Reconciler) carryOut(ctx context.Context, s *scope) (ctrl.Result, error) {
 	_, known := s.cluster.Distribution()
 	var result ctrl.Result
@@ -285,7 +287,7 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope) (ctrl.Result, error
 	return result, nil
 }
 
-// tell reports what has happened, now that it is stored.
+// tell records events after the status has been stored.
 func (r *Reconciler) tell(s *scope, changed []outcome, before *metav1.Condition, condition metav1.Condition) {
 	for _, o := range changed {
 		m := o.move
@@ -308,8 +310,8 @@ func (r *Reconciler) tell(s *scope, changed []outcome, before *metav1.Condition,
 	}
 }
 
-// worsened reports whether there is something to be told of a condition that is no event of its own: of moves it is told when they begin and end,
-// and that there are more of them was told before the first.
+// worsened reports whether the condition needs an event of its own. Moves have events when they begin and end, and an unbalanced
+// state has an event before the first move.
 func worsened(before *metav1.Condition, now metav1.Condition) bool {
 	was := ""
 	if before != nil {
@@ -338,7 +340,7 @@ func orNowhere(domain string) string {
 	return domain
 }
 
-// moves reports whether any group has a move that waits for something.
+// moves reports whether any group has a planned move.
 func moves(groups []*group) bool {
 	return slices.ContainsFunc(groups, func(g *group) bool { return len(g.moves) > 0 })
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/faultline-io/faultline/shared/spread"
 )
 
-// rollout is a MachineDeployment while all of its machines are replaced, as Cluster API's controllers do it: the new MachineSet makes machines
-// within maxSurge, the old one deletes within maxUnavailable, the first by name, as all of its machines are of one rank.
+// rollout is a MachineDeployment whose machines are all replaced, as Cluster API's controllers do it: the new MachineSet creates
+// machines within maxSurge, the old one deletes within maxUnavailable, by name because all of its machines have the same rank.
 type rollout struct {
 	*rapid.T
 	Gomega
@@ -47,7 +47,7 @@ func newRollout(t *rapid.T) *rollout {
 	return r
 }
 
-// create makes a machine that waits for its domain, with a name as random as Cluster API's.
+// create adds a machine that waits for its domain, with a random name as in Cluster API.
 func (r *rollout) create(set string) {
 	name := ""
 	for name == "" || r.names[name] {
@@ -72,7 +72,7 @@ func (r *rollout) count(set string) int {
 	return n
 }
 
-// run replaces all old machines. Of what is allowed as much happens at a time as is drawn.
+// run replaces all old machines, a random number at a time within the limits.
 func (r *rollout) run(set string) {
 	for steps := 0; r.count(set) < r.replicas || len(r.cluster.Machines) > r.replicas; steps++ {
 		r.Expect(steps).To(BeNumerically("<", 100), "the rollout ends")
@@ -98,7 +98,7 @@ func (r *rollout) delete(set string, n int) {
 	})
 }
 
-// some is a number between 1 and most, 0 if there is none.
+// some draws a number between 1 and most; it returns 0 if most is less than 1.
 func some(t *rapid.T, what string, most int) int {
 	if most < 1 {
 		return 0
@@ -193,7 +193,7 @@ func TestMachineDeploymentsOfAClassStaySpreadTogetherWhenOneIsRolledOut(t *testi
 	g.Expect(answer(given, refused)).To(Equal("y-e>c/s-2 y-f>b/s-1"), "those of x count, and of y those that stay")
 }
 
-// next makes a machine of the next MachineSet, and has it exist.
+// next creates a machine of the next MachineSet that exists.
 func (w *world) next(r *spread.Reconciler, name string) {
 	w.t.Helper()
 	w.machine("md", name, func(m *clusterv1.Machine) { m.Labels[clusterv1.MachineSetNameLabel] = "md-next" })

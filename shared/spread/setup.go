@@ -28,7 +28,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// SetupWithManager adds the controller.
+// SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
@@ -49,8 +49,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Complete(r)
 }
 
-// domainsChanged passes infrastructure clusters whose wishes or failure domains have changed. What this controller writes itself is
-// not among that.
+// domainsChanged passes infrastructure clusters whose spec or failure domains have changed. It drops this controller's own
+// writes.
 func domainsChanged() predicate.Predicate {
 	spec := watch.NotStatusOnly()
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
@@ -68,7 +68,7 @@ func domainsChanged() predicate.Predicate {
 	}}
 }
 
-// machineChanged passes workers that have come or gone, or have changed in what decides on their place.
+// machineChanged passes workers that were created or deleted, or whose state relevant to placement has changed.
 func machineChanged() predicate.Predicate {
 	worker := predicate.NewPredicateFuncs(func(o client.Object) bool { return isWorker(o.(*clusterv1.Machine)) })
 	return predicate.And(worker, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
@@ -80,7 +80,7 @@ func machineChanged() predicate.Predicate {
 	}})
 }
 
-// placeChanged passes infrastructure machines that have come or gone, are somewhere else, or have been given something else.
+// placeChanged passes infrastructure machines that were created or deleted, or whose placement or assignment has changed.
 func placeChanged(p provider.Provider) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		domain, key := written(e.ObjectOld)
@@ -92,7 +92,7 @@ func placeChanged(p provider.Provider) predicate.Predicate {
 	}}
 }
 
-// deploymentChanged passes MachineDeployments that are scaled, changed or paused, and such that become available.
+// deploymentChanged passes MachineDeployments that are scaled, changed or paused, or whose number of available replicas changes.
 func deploymentChanged() predicate.Predicate {
 	spec := watch.NotStatusOnly()
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// counted is where the machines of a MachineDeployment are, and which of them should be elsewhere.
+// counted returns the placement of a MachineDeployment's machines, and the planned moves.
 func (s *scope) counted(md *clusterv1.MachineDeployment, g *group) faultlinev1.WorkersDistributionStatus {
 	workers := faultlinev1.WorkersDistributionStatus{Name: md.Name, Waiting: ptr.To[int32](0)}
 	places, logical, names := map[string]int32{}, map[string]int32{}, map[string]bool{}
@@ -56,8 +56,8 @@ func (s *scope) counted(md *clusterv1.MachineDeployment, g *group) faultlinev1.W
 	return workers
 }
 
-// skews are the differences between the most and the fewest machines of each MachineDeployment in a place that receives some: of its group, where
-// several are spread together. MachineDeployments that another program scales are left out.
+// skews maps each MachineDeployment to the difference between the highest and the lowest number of machines in the domains that
+// receive some; for its group, if several are spread together. MachineDeployments that another program scales are omitted.
 func (s *scope) skews(groups []*group) map[string]int {
 	skews := map[string]int{}
 	for _, g := range groups {
@@ -71,7 +71,7 @@ func (s *scope) skews(groups []*group) map[string]int {
 	return skews
 }
 
-// remaining counts the machines of a group in each place that receives some, without those that a rollout replaces.
+// remaining counts the machines of a group in each domain that receives some, without those that a rollout replaces.
 func (s *scope) remaining(g *group) map[string]int {
 	newest, places := s.state.newest(), map[string]int{}
 	for _, place := range s.receiving(g) {
@@ -90,7 +90,7 @@ func (s *scope) remaining(g *group) map[string]int {
 	return places
 }
 
-// receiving names the places that receive machines of a group.
+// receiving lists the domains that receive machines of a group.
 func (s *scope) receiving(g *group) []string {
 	domains := s.state.Domains
 	if s.state.Logical > 0 {
@@ -105,7 +105,7 @@ func (s *scope) receiving(g *group) []string {
 	return names
 }
 
-// counts lists machines by domain, and leaves out those that are in none.
+// counts lists the number of machines by domain, without those in no domain.
 func counts(machines map[string]int32, most int) []faultlinev1.DomainMachines {
 	var all []faultlinev1.DomainMachines
 	delete(machines, "")
@@ -115,10 +115,11 @@ func counts(machines map[string]int32, most int) []faultlinev1.DomainMachines {
 	return all[:min(len(all), most)]
 }
 
-// mostMessage is how long the message of the condition may be, which the API server would refuse with the whole status.
+// mostMessage is the maximum length of the condition's message. The API server would reject the whole status because of a longer
+// one.
 const mostMessage = 10240
 
-// condition is WorkersBalanced: what is most pressing decides on its reason, and all there is to say is in its message.
+// condition returns WorkersBalanced: the most urgent problem determines its reason, and its message contains all.
 func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
 	wanted, known := s.cluster.Distribution()
 	condition := metav1.Condition{Type: faultlinev1.WorkersBalancedCondition, Status: metav1.ConditionFalse}
@@ -155,7 +156,7 @@ func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
 	return condition
 }
 
-// abbreviated leaves out what is too much to read.
+// abbreviated shortens a list that is too long for a message.
 func abbreviated(lines []string) []string {
 	if len(lines) <= mentioned {
 		return lines
@@ -163,7 +164,7 @@ func abbreviated(lines []string) []string {
 	return append(slices.Clone(lines[:mentioned]), fmt.Sprintf("and %d more", len(lines)-mentioned))
 }
 
-// waiting says of each MachineDeployment with machines that have no domain why, and what to do.
+// waiting reports, for each MachineDeployment with machines that have no domain, why and how to fix it.
 func (s *scope) waiting(refused []Refusal) []string {
 	var lines []string
 	byDeployment := map[string][]Refusal{}
@@ -196,7 +197,7 @@ func (s *scope) wayOut(r Refusal) string {
 	}
 }
 
-// uneven says which moves would spread the machines of a group, and what is against making the first one now.
+// uneven reports the moves that would spread the machines of a group, and what blocks the first one now.
 func (s *scope) uneven(g *group, rebalance faultlinev1.WorkersRebalance) []string {
 	if len(g.moves) == 0 && len(g.short) == 0 {
 		return nil
@@ -211,7 +212,7 @@ func (s *scope) uneven(g *group, rebalance faultlinev1.WorkersRebalance) []strin
 	}
 	why := slices.Concat(g.short, g.against)
 	slices.Sort(why)
-	why = slices.Compact(why) // the planner and the MachineDeployment may say the same
+	why = slices.Compact(why) // the planner and the MachineDeployment may give the same reason
 	if len(g.moves) > 0 && rebalance != faultlinev1.WorkersRebalanceDeleteOne {
 		why = append(g.short, "spec.distribution.workers.rebalance is Off: set it to DeleteOne, or delete these Machines one after the other")
 	}
@@ -221,7 +222,7 @@ func (s *scope) uneven(g *group, rebalance faultlinev1.WorkersRebalance) []strin
 	return []string{strings.Replace(line, ":  (", ": (", 1)}
 }
 
-// tooMany says that there are fewer machines than logical domains: nothing is wrong with their spread.
+// tooMany reports that there are fewer machines than logical domains, which is not a problem of their spread.
 func (s *scope) tooMany(g *group) []string {
 	machines := 0
 	for i := range s.state.Machines {
@@ -237,7 +238,7 @@ func (s *scope) tooMany(g *group) []string {
 		g.name, machines, s.state.Logical, s.state.Logical-machines)}
 }
 
-// staying names the MachineDeployments that keep a failure domain from being emptied, because their templates name it.
+// staying lists the MachineDeployments that keep a failure domain from being emptied, because their templates name it.
 func (s *scope) staying() []string {
 	var lines []string
 	for _, md := range s.named {
@@ -253,7 +254,7 @@ func (s *scope) staying() []string {
 	return lines
 }
 
-// unseen says what is not looked at, where logical failure domains may share a failure domain.
+// unseen reports what is not checked if logical failure domains may share a failure domain.
 func (s *scope) unseen() []string {
 	wanted, _ := s.cluster.Distribution()
 	if !s.within || s.state.Logical == 0 {
@@ -263,7 +264,7 @@ func (s *scope) unseen() []string {
 		"is left to the infrastructure, and not seen here", wanted.Workers.TopologyKey)}
 }
 
-// unknown names the failure domains of which it is not said in what they are that logical ones are to be kept apart by.
+// unknown lists the failure domains without a known larger domain by which logical ones are separated.
 func (s *scope) unknown() []string {
 	var names []string
 	for _, domain := range s.state.Domains {
@@ -282,7 +283,7 @@ func (s *scope) unknown() []string {
 		"where the failure domain is declared, or remove topologyKey", corev1.LabelTopologyRegion, strings.Join(abbreviated(names), ", "), consequence)}
 }
 
-// elsewhere says where another failure domain would have to be.
+// elsewhere states where another failure domain would have to be.
 func (s *scope) elsewhere() string {
 	if s.state.Larger == nil {
 		return ""
@@ -290,7 +291,7 @@ func (s *scope) elsewhere() string {
 	return " in another region"
 }
 
-// shared names the failure domains, or what is larger, that hold more than one logical one of a class.
+// shared lists the failure domains, or larger domains, that hold more than one logical domain of a class.
 func (s *scope) shared() []string {
 	held := map[[2]string]map[string]bool{}
 	for i := range s.state.Machines {

@@ -14,7 +14,8 @@ import (
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 )
 
-// maxLength is what the CRDs of all providers have a condition's message be at most: an API server refuses the whole status with a longer one.
+// maxLength is the maximum length of a condition's message in the CRDs of all providers. The API server rejects the whole status
+// if one is longer.
 const maxLength = 32768
 
 func TestWhatThereIsToSayOfManyMachineDeploymentsFitsIntoTheStatus(t *testing.T) {

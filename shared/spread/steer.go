@@ -21,22 +21,22 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// mark is the value of cluster.x-k8s.io/delete-machine that is ours.
+// mark is the value of cluster.x-k8s.io/delete-machine that this controller sets.
 const mark = "faultline-spread"
 
-// A MachineDeployment with one of these annotations is scaled by the cluster autoscaler, one with the label by Karpenter. They mark the machines
-// themselves that they want to remove.
+// A MachineDeployment with one of these annotations is scaled by the cluster autoscaler, one with the label by Karpenter. They
+// mark the machines that they want to remove.
 const (
 	autoscalerMinimum = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 	autoscalerMaximum = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 	karpenterMember   = "node.cluster.x-k8s.io/karpenter-member"
 )
 
-// nobody marks no machine.
+// nobody selects no machines.
 func nobody(*clusterv1.MachineDeployment) ([]string, error) { return nil, nil }
 
-// steer has the MachineSet of each MachineDeployment begin with the right machines when it scales down: those that victims names are
-// marked, and no others. Marks that are not right any more are taken off before others are set.
+// steer makes the MachineSet of each MachineDeployment delete the right machines first when it scales down: it marks the machines
+// that victims selects, and no others. It removes outdated marks before it sets new ones.
 func (r *Reconciler) steer(ctx context.Context, s *scope, victims func(*clusterv1.MachineDeployment) ([]string, error)) (ctrl.Result, error) {
 	marked := map[string]bool{}
 	for _, md := range s.deployments {
@@ -56,8 +56,8 @@ func (r *Reconciler) steer(ctx context.Context, s *scope, victims func(*clusterv
 	return ctrl.Result{}, r.mark(ctx, s, marked)
 }
 
-// mark takes the marks off the machines that should have none, then marks the others: some at the same time, as the MachineSet does
-// not wait.
+// mark removes marks from the machines that should have none, then marks the others concurrently, because the MachineSet does not
+// wait.
 func (r *Reconciler) mark(ctx context.Context, s *scope, marked map[string]bool) error {
 	var off, on []*clusterv1.Machine
 	for _, m := range s.members {
@@ -77,7 +77,7 @@ func (r *Reconciler) mark(ctx context.Context, s *scope, marked map[string]bool)
 	}))
 }
 
-// annotate goes with the resource version: a machine that somebody else has marked meanwhile is looked at again.
+// annotate writes with the resourceVersion, so that a machine that another client has marked meanwhile is evaluated again.
 func (r *Reconciler) annotate(ctx context.Context, machine *clusterv1.Machine, set map[string]string) error {
 	after := machine.DeepCopy()
 	after.Annotations = set
@@ -91,13 +91,13 @@ func (r *Reconciler) annotate(ctx context.Context, machine *clusterv1.Machine, s
 	return nil
 }
 
-// markOf is whose delete-machine of the machine is.
+// markOf returns the owner of the machine's delete-machine annotation.
 func markOf(machine *clusterv1.Machine) machines.Mark {
 	whose, _ := machines.MarkOf(machine, mark)
 	return whose
 }
 
-// unmarked are the machine's annotations without those that are ours.
+// unmarked returns the machine's annotations without those of this controller.
 func unmarked(machine *clusterv1.Machine) map[string]string {
 	set := maps.Clone(machine.Annotations)
 	for _, key := range markOf(machine).Annotations() {
@@ -106,10 +106,10 @@ func unmarked(machine *clusterv1.Machine) map[string]string {
 	return set
 }
 
-// victims names the machines of a MachineDeployment that are to be marked: in the order of their names the right ones to go, as far as there
-// are such ones, and as many as there are too many. There are none where a mark could be in somebody's way, or is of no use: another program,
-// or a person, marks machines; machines are rolled out, which removes all old ones; nothing can be scaled. While a machine waits for its
-// domain none is marked ahead: it goes before all others.
+// victims returns the machines of a MachineDeployment to mark: the right ones to delete next in the order of their names, as far
+// as there are some, and as many as are surplus. It returns none if a mark could interfere or has no use: another program or a
+// user marks machines; a rollout removes all old machines; the MachineDeployment cannot be scaled. While a machine waits for its
+// domain, none is marked ahead, because that machine is deleted first.
 func (s *scope) victims(md *clusterv1.MachineDeployment) ([]string, error) {
 	if paused(md) || scaler(md) != "" {
 		return nil, nil
@@ -120,7 +120,7 @@ func (s *scope) victims(md *clusterv1.MachineDeployment) ([]string, error) {
 		return nil, nil
 	}
 	tooMany := len(all) - int(ptr.Deref(md.Spec.Replicas, 1))
-	if tooMany >= len(all) { // all of them go
+	if tooMany >= len(all) { // all of them are deleted
 		tooMany = 0
 	}
 	switch {
@@ -132,7 +132,7 @@ func (s *scope) victims(md *clusterv1.MachineDeployment) ([]string, error) {
 	return Marks(s.state, md.Name, marked, ahead, tooMany)
 }
 
-// markable names the machines that are marked, and those that wait for a domain. It reports whether any may be marked.
+// markable returns the marked machines, and those that wait for a domain. It reports whether any may be marked.
 func (s *scope) markable(all []*Machine) (marked, waiting []string, ok bool) {
 	sets := map[string]bool{}
 	for _, m := range all {
@@ -151,8 +151,8 @@ func (s *scope) markable(all []*Machine) (marked, waiting []string, ok bool) {
 	return marked, waiting, len(all) >= 2 && len(sets) == 1
 }
 
-// leaving are the machines that are right to go when so many have to, and no others: of those that wait for a domain, of which nothing
-// exists, the youngest first, then those that are marked or are the next victims.
+// leaving returns the n machines that should be deleted: first the youngest of those that wait for a domain and do not exist yet,
+// then marked machines or the next victims.
 func (s *scope) leaving(md *clusterv1.MachineDeployment, n int, marked, waiting []string) ([]string, error) {
 	slices.Reverse(waiting)
 	waiting = waiting[:min(n, len(waiting))]
@@ -164,7 +164,7 @@ func paused(md *clusterv1.MachineDeployment) bool {
 	return ptr.Deref(md.Spec.Paused, false) || annotations.HasPaused(md)
 }
 
-// scaler is who scales the MachineDeployment and chooses the machines that go; "" when that is left to its MachineSet.
+// scaler returns who scales the MachineDeployment and chooses the machines to delete; "" if its MachineSet does.
 func scaler(md *clusterv1.MachineDeployment) string {
 	_, minimum := md.Annotations[autoscalerMinimum]
 	_, maximum := md.Annotations[autoscalerMaximum]

@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/spread"
 )
 
-// settled has a MachineDeployment of so many machines that exist.
+// settled creates a MachineDeployment with the given number of machines that exist.
 func settled(t *testing.T, wanted faultlinev1.WorkersDistribution, replicas int32) (*world, *spread.Reconciler) {
 	t.Helper()
 	w := newWorld(t, wanted)
@@ -51,13 +51,13 @@ func TestAMachineDeploymentThatScalesDownOneByOneStaysSpread(t *testing.T) {
 	w.Expect(w.marked("md")).To(BeEmpty(), "the last machine is no choice")
 }
 
-// wantReplicas has the MachineDeployment want so many machines before its MachineSet learns of it.
+// wantReplicas changes the replicas of the MachineDeployment before its MachineSet is updated.
 func (w *world) wantReplicas(replicas int32) {
 	w.t.Helper()
 	change(w, &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}, false, func(md *clusterv1.MachineDeployment) { md.Spec.Replicas = ptr.To(replicas) })
 }
 
-// byHand makes machines that are there, whose names go with their domains: those of a come first, and have the most.
+// byHand creates existing machines whose names are sorted by their domains: those of a come first and are the most.
 func byHand(t *testing.T, perDomain int) (*world, *spread.Reconciler) {
 	t.Helper()
 	w := newWorld(t, faultlinev1.WorkersDistribution{})
@@ -104,7 +104,7 @@ func TestAScaleDownBySeveralAtOnceStaysSpreadAlthoughNobodyKnewOfIt(t *testing.T
 	}
 }
 
-// located is where a machine is.
+// located returns the domain of a machine.
 func located(m *providertest.Machine) string { return m.Status.Domain }
 
 func TestAMachineDeploymentThatWantsFewerHasAsManyMarkedAsAreTooMany(t *testing.T) {
@@ -171,7 +171,7 @@ func TestMachinesThatWaitForADomainGoBeforeThoseThatRun(t *testing.T) {
 	w.Expect(w.marked("md")).To(ConsistOf("md-0004", "md-0005", "md-0001"), "and no other, which could go before those that wait")
 }
 
-// fail has the health check of a machine fail.
+// fail makes the health check of a machine fail.
 func (w *world) fail(name string) {
 	w.t.Helper()
 	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, true, func(m *clusterv1.Machine) {
@@ -290,7 +290,7 @@ func TestAMarkOutlivesTheManagerAndIsKeptByTheNext(t *testing.T) {
 	w.Expect(w.machines("md")).To(Equal(before))
 }
 
-// stripping is an API server with a mutating policy that removes marks from what is written.
+// stripping is a client of an API server with a mutating policy that removes marks from writes.
 type stripping struct {
 	client.Client
 	strips atomic.Bool

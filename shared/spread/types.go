@@ -11,72 +11,74 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// Cluster is what is known of a cluster when its workers are spread.
+// Cluster holds the state of a cluster from which its workers are spread.
 type Cluster struct {
-	// Domains are its failure domains. The capacity of each is how many more machines it can take than exist.
+	// Domains lists its failure domains. The capacity of each is how many more machines than the existing ones it can take.
 	Domains []failuredomain.Domain
-	// Room is how many more machines that suit only some places, by what they ask for, each domain takes: no more than its capacity.
+	// Room maps the requirements of machines that do not suit every host to the number of such machines that each domain can
+	// still take, which is at most its capacity.
 	Room map[string]map[string]int
-	// Machines are all of its machines, those of its control plane too.
+	// Machines lists all of its machines, including those of its control plane.
 	Machines []Machine
-	// Logical is the number of logical domains, 0 when machines are spread over the failure domains themselves.
+	// Logical is the number of logical domains, 0 if machines are spread over the failure domains themselves.
 	Logical int
-	// Larger is what each failure domain is in, such as its region, where logical domains are kept apart by that; nil where they are by failure
-	// domains. Of one that is in nothing that is known it cannot be told whether it is apart from another: with Required it takes no machine that
-	// has a logical domain, else it counts as one by itself.
+	// Larger maps each failure domain to an enclosing domain, such as its region, if logical domains are separated by that; it is
+	// nil if they are separated by failure domain. A failure domain without an entry may not be separate from another one: with
+	// Required it takes no machine of a logical domain, otherwise it counts as an enclosing domain of its own.
 	Larger map[string]string
-	// Required keeps two keys of a class out of one failure domain, or of one that is Larger, at all costs.
+	// Required never places two keys of a class in one failure domain, or in one Larger domain.
 	Required bool
 }
 
-// Machine is a machine as far as spreading goes.
+// Machine is the state of a machine that is relevant for spreading.
 type Machine struct {
 	Name string
-	// Deployment is the MachineDeployment that it is spread with; "" for a machine that only takes room.
+	// Deployment is the MachineDeployment with which it is spread; "" for a machine that only uses capacity.
 	Deployment string
-	// Set is its MachineSet: a rollout replaces the machines of one MachineSet by those of another. "" where the machines of a
-	// MachineDeployment are to count alike whatever their MachineSet.
+	// Set is its MachineSet: a rollout replaces the machines of one MachineSet by those of another. It is "" if the machines of a
+	// MachineDeployment should count alike.
 	Set string
-	// Class is what its logical domains are of.
+	// Class is the class of its logical domains.
 	Class string
-	// Domain is where it is, or belongs; "" if that is not decided, or not known.
+	// Domain is the domain in which it is, or to which it is assigned; "" if that is undecided or unknown.
 	Domain string
 	// Key is its logical domain; "" if it has none.
 	Key string
-	// Suits is what it asks of a place; "" when it suits wherever a domain has room, or is there already.
+	// Suits is a key for its requirements; "" if it suits every host, or exists already.
 	Suits string
-	// Named says that its domain is named by its Machine, so that it is not ours to change.
+	// Named is true if its Machine names the domain, so that the domain must not be changed.
 	Named bool
-	// Exists says that something of it exists outside, or may.
+	// Exists is true if the infrastructure has, or may have, something of it.
 	Exists              bool
 	Deleting, Unhealthy bool
-	// Rank is how early its MachineSet deletes it while no machine is marked: one of a higher rank goes before all of a lower one.
+	// Rank is the order in which its MachineSet deletes unmarked machines: those of a higher rank are deleted first.
 	Rank    Rank
 	Created time.Time
 }
 
-// Rank is the order in which a MachineSet of Cluster API deletes machines that are not marked.
+// Rank is the order in which Cluster API's MachineSet controller deletes machines that are not marked.
 type Rank int
 
-// The ranks of a MachineSet.
+// The ranks of the MachineSet controller.
 const (
 	// RankWell is the rank of a machine that works.
 	RankWell Rank = iota
-	// RankUnwell is the rank of a machine that has not joined, or that is not healthy.
+	// RankUnwell is the rank of a machine that has not joined or is unhealthy.
 	RankUnwell
-	// RankUpdating is the rank of a machine that is updated in place.
+	// RankUpdating is the rank of a machine that is being updated in place.
 	RankUpdating
 )
 
-// waits reports whether the machine is to be given a domain.
+// waits reports whether the machine must be assigned a domain.
 func (m *Machine) waits() bool {
 	return m.Deployment != "" && m.Domain == "" && !m.Exists && !m.Deleting
 }
 
-// pending reports whether the machine takes room of its domain that the domain's capacity does not show yet.
+// pending reports whether the machine uses capacity of its domain that the domain's capacity does not reflect yet.
 func (m *Machine) pending() bool { return m.Domain != "" && !m.Exists && !m.Deleting }
 
-// group is what the machine is spread with: its MachineDeployment, or its class where there are logical domains; "" for nothing.
+// group returns the group in which the machine is spread: its MachineDeployment, or its class if there are logical domains; "" if
+// it is not spread.
 func (c Cluster) group(m *Machine) string {
 	if c.Logical > 0 && m.Deployment != "" {
 		return m.Class
@@ -88,7 +90,7 @@ func oldestFirst(a, b *Machine) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
-// byAge returns those of the machines that keep does not drop, the oldest first.
+// byAge returns the machines for which keep returns true, the oldest first.
 func byAge(machines []Machine, keep func(*Machine) bool) []*Machine {
 	var kept []*Machine
 	for i := range machines {

@@ -40,7 +40,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// The API server is real and shared by all tests; every test has its own namespace.
+// All tests share a real API server; every test has its own namespace.
 var (
 	apiServer *rest.Config
 	scheme    = runtime.NewScheme()
@@ -58,10 +58,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// patience is for a machine that does other things too; it is only waited out by a test that fails.
+// patience is a deadline for slow machines; it is only reached by a failing test.
 const patience = 2 * time.Minute
 
-// world is a cluster named one with three failure domains, and a MachineDeployment md whose MachineSet the test plays.
+// world is a cluster named one with three failure domains, and a MachineDeployment md whose MachineSet is simulated by the test.
 type world struct {
 	*WithT
 	t        *testing.T
@@ -106,7 +106,7 @@ func (w *world) create(o client.Object) {
 	w.Expect(api.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
 }
 
-// change changes what there is of an object now.
+// change applies a change to the latest state of an object.
 func change[T client.Object](w *world, o T, status bool, how func(T)) {
 	w.t.Helper()
 	write := testworld.Whole
@@ -118,7 +118,7 @@ func change[T client.Object](w *world, o T, status bool, how func(T)) {
 
 func (w *world) user() testworld.User { return testworld.User{T: w.t, G: w.WithT, Client: api} }
 
-// domains publishes domains written as "a b=2 c!Cordoned", which have been there for a day.
+// domains publishes domains written as "a b=2 c!Cordoned" that have existed for a day.
 func (w *world) domains(text string) {
 	w.t.Helper()
 	change(w, w.infra, true, func(infra *providertest.Cluster) {
@@ -155,8 +155,8 @@ func (w *world) machineSpec(name string) clusterv1.MachineSpec {
 	}
 }
 
-// scale has the MachineDeployment want so many machines, and plays its MachineSet: it makes those that are missing, and deletes in the
-// order of Cluster API's MachineSet those that are too many.
+// scale sets the replicas of the MachineDeployment and simulates its MachineSet: it creates missing machines, and deletes surplus
+// ones in the order of Cluster API's MachineSet.
 func (w *world) scale(deployment string, replicas int32) {
 	w.t.Helper()
 	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta(deployment)}
@@ -171,7 +171,7 @@ func (w *world) scale(deployment string, replicas int32) {
 	}
 }
 
-// rank is the machine's priority for a MachineSet of Cluster API with the deletion order Random.
+// rank returns the machine's deletion priority in Cluster API's MachineSet with the deletion order Random.
 func rank(machine clusterv1.Machine) int {
 	_, marked := machine.Annotations[clusterv1.DeleteMachineAnnotation]
 	switch {
@@ -190,7 +190,7 @@ func (w *world) remove(machine *clusterv1.Machine) {
 	w.Expect(client.IgnoreNotFound(api.Delete(w.t.Context(), &providertest.Machine{ObjectMeta: w.meta(machine.Name)}))).To(Succeed())
 }
 
-// replenish makes the machines that are missing, and has the MachineDeployment report them as it does when all are well.
+// replenish creates missing machines, and sets the MachineDeployment's status as if all were healthy.
 func (w *world) replenish(deployment string) {
 	w.t.Helper()
 	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta(deployment)}
@@ -216,7 +216,7 @@ func (w *world) machine(deployment, name string, changes ...func(*clusterv1.Mach
 	w.create(machine)
 }
 
-// machines are those of a MachineDeployment, by name.
+// machines lists those of a MachineDeployment by name.
 func (w *world) machines(deployment string) []clusterv1.Machine {
 	w.t.Helper()
 	list := &clusterv1.MachineList{}
@@ -224,7 +224,7 @@ func (w *world) machines(deployment string) []clusterv1.Machine {
 	return list.Items
 }
 
-// exist has all machines that were assigned a domain be there, as a provider does, and join.
+// exist makes all assigned machines exist and join, as a provider does.
 func (w *world) exist() {
 	w.t.Helper()
 	list := &providertest.MachineList{}
@@ -238,13 +238,13 @@ func (w *world) exist() {
 	}
 }
 
-// join gives a Machine its Node.
+// join sets the Node of a Machine.
 func (w *world) join(name string) {
 	w.t.Helper()
 	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, true, func(m *clusterv1.Machine) { m.Status.NodeRef.Name = name })
 }
 
-// placed counts the machines of a MachineDeployment by the domain that was written on their infrastructure machines, or by key.
+// placed counts the machines of a MachineDeployment by the assigned domain of their infrastructure machines, or by key.
 func (w *world) placed(deployment string, by func(*providertest.Machine) string) map[string]int {
 	w.t.Helper()
 	counts := map[string]int{}
@@ -261,12 +261,12 @@ func domain(m *providertest.Machine) string {
 }
 func key(m *providertest.Machine) string { return m.Labels[faultlinev1.DistributionKeyLabel] }
 
-// counting counts the requests that change infrastructure machines, and fails when it has let enough of them through.
+// counting counts the requests that change infrastructure machines, and fails after a number of them.
 type counting struct {
 	client.Client
 	patches atomic.Int32
 	enough  int32
-	// frozen answers lists instead of the API server, as a cache that lags.
+	// frozen is returned for lists instead of the API server's response, like a stale cache.
 	frozen client.ObjectList
 }
 
@@ -293,7 +293,7 @@ func (w *world) reconciler(c client.Client) *spread.Reconciler {
 	}
 }
 
-// reconcile reconciles until nothing is left to be done at once.
+// reconcile reconciles until no immediate requeue is left.
 func (w *world) reconcile(r *spread.Reconciler) {
 	w.t.Helper()
 	for range 20 {
@@ -307,7 +307,7 @@ func (w *world) reconcile(r *spread.Reconciler) {
 	w.t.Fatalf("it does not come to an end: %v", w.balanced())
 }
 
-// balanced is the condition WorkersBalanced as it is stored.
+// balanced returns the stored WorkersBalanced condition.
 func (w *world) balanced() metav1.Condition {
 	w.t.Helper()
 	w.Expect(api.Get(w.t.Context(), client.ObjectKeyFromObject(w.infra), w.infra)).To(Succeed())
@@ -324,7 +324,7 @@ func (w *world) workers() faultlinev1.WorkersDistributionStatus {
 	return w.infra.Status.Distribution.Workers[0]
 }
 
-// marked names the machines that are to go first.
+// marked lists the machines that should be deleted first.
 func (w *world) marked(deployment string) []string {
 	w.t.Helper()
 	var names []string
@@ -336,7 +336,7 @@ func (w *world) marked(deployment string) []string {
 	return names
 }
 
-// dead is what a manager reads that is no more.
+// dead is the reader of a manager that has stopped.
 type dead struct{ client.Reader }
 
 func (dead) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
