@@ -1,17 +1,17 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conversion is what converting objects between the versions of their kind has in common. One version is the hub, which is
-// stored and which every controller knows; the others are spokes, for those who still write them.
+// Package conversion contains the shared parts of converting objects between the versions of their kind. One version is the hub,
+// which is stored and which every controller uses; the others are spokes, for clients that still write them.
 //
-// What only the hub has is kept, while an object is shown as a spoke, in the annotation that Cluster API uses for it. It comes back
-// when the object is written: those parts that belong to something which the writer has not changed. A spoke without the annotation,
-// or with one that cannot be read, is what it says and nothing more: it can always be read, updated and deleted.
+// Fields that only the hub has are kept in the annotation that Cluster API uses for it, while an object is converted to a spoke.
+// They are restored when the object is written, unless the client has changed what they belong to. A spoke without the
+// annotation, or with an invalid one, is converted by its own fields only: it can always be read, updated and deleted.
 //
-// A provider writes for each kind two functions, fromHub and toHub, with the helpers here, and tests them with package
-// rulestest. Lossless makes converters of them where every field stands for itself. Where one that was kept must not come back
-// because it belongs to another that the writer has changed, as a thumbprint to its server, toHub is given what was kept: see Keeping.
-// Both convert the metadata.
+// For each kind a provider implements two functions, fromHub and toHub, with the helpers here, and tests them with package
+// rulestest. Use Lossless to make converters of them if all fields are independent. Use Keeping if a kept field must not be
+// restored because the client has changed the field to which it belongs, such as a thumbprint and its server: its toHub receives
+// what was kept. Both convert the metadata.
 package conversion
 
 import (
@@ -27,30 +27,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 )
 
-// Constructor makes the converter of a kind.
+// Constructor creates the converter of a kind.
 type Constructor func(*runtime.Scheme) (conversion.Converter, error)
 
-// pair makes the converter of a kind with one spoke.
+// pair returns a Constructor for a kind with one spoke.
 func pair[hub, spoke client.Object](h hub, s spoke, fromHub func(context.Context, hub, spoke) error, toHub func(context.Context, spoke, hub) error) Constructor {
 	return conversion.NewHubSpokeConverter(h, conversion.NewSpokeConverter(s, fromHub, toHub))
 }
 
-// KeepingPair makes the converter of a kind with one spoke by Keeping.
+// KeepingPair returns a Constructor for a kind with one spoke that converts with Keeping.
 func KeepingPair[H, S any, hub object[H], spoke object[S]](fromHub func(hub, spoke), toHub func(src spoke, dst, kept hub)) Constructor {
 	from, to := Keeping(fromHub, toHub)
 	return pair(hub(new(H)), spoke(new(S)), from, to)
 }
 
-// Keeping makes the two functions that convert a kind from two that convert everything but its metadata. The spoke keeps the whole hub in the
-// annotation that Cluster API uses; toHub is given it, or an empty hub where there is none. One that cannot be read counts as none, so that it
-// does not keep anybody from reading or deleting the object.
+// Keeping returns the two conversion functions of a kind from two functions that convert everything except metadata. The spoke
+// keeps the whole hub in Cluster API's annotation; toHub receives it as kept, or an empty hub if there is none. An invalid
+// annotation is ignored, so that the object can still be read and deleted.
 func Keeping[H, S any, hub object[H], spoke object[S]](fromHub func(hub, spoke), toHub func(src spoke, dst, kept hub)) (
 	from func(context.Context, hub, spoke) error, to func(context.Context, spoke, hub) error,
 ) {
 	from = func(_ context.Context, src hub, dst spoke) error {
 		copyMetadata(src, dst)
 		fromHub(src, dst)
-		// It empties the metadata of the hub, so it is the last that is done with it.
+		// This clears the metadata of the hub, so it must come last.
 		if err := utilconversion.MarshalDataUnsafeNoCopy(src, dst); err != nil {
 			return fmt.Errorf("keeping what only the hub has in annotation %s: %w", utilconversion.DataAnnotation, err)
 		}
@@ -64,7 +64,7 @@ func Keeping[H, S any, hub object[H], spoke object[S]](fromHub func(hub, spoke),
 	}
 }
 
-// copyMetadata has the converted object share the metadata.
+// copyMetadata makes the converted object share the metadata.
 func copyMetadata(from, to metav1.ObjectMetaAccessor) {
 	src, isObject := from.GetObjectMeta().(*metav1.ObjectMeta)
 	if dst, ok := to.GetObjectMeta().(*metav1.ObjectMeta); ok && isObject {
@@ -72,7 +72,7 @@ func copyMetadata(from, to metav1.ObjectMetaAccessor) {
 	}
 }
 
-// kept returns the hub that the annotation of the spoke holds, an empty one when there is none, and takes the annotation off.
+// kept returns the hub in the annotation of the spoke, or an empty one if there is none, and removes the annotation.
 func kept[H any, hub object[H]](ctx context.Context, spoke client.Object) hub {
 	annotations := spoke.GetAnnotations()
 	data, found := annotations[utilconversion.DataAnnotation]
@@ -90,7 +90,7 @@ func kept[H any, hub object[H]](ctx context.Context, spoke client.Object) hub {
 	return kept
 }
 
-// Pointer returns nil for the zero value, else a pointer to the value.
+// Pointer returns nil for the zero value, otherwise a pointer to the value.
 func Pointer[T comparable](value T) *T {
 	var zero T
 	if value == zero {
@@ -99,7 +99,7 @@ func Pointer[T comparable](value T) *T {
 	return &value
 }
 
-// Value returns what the pointer says, the zero value for nil.
+// Value returns the value of the pointer, or the zero value for nil.
 func Value[T any](pointer *T) T {
 	if pointer == nil {
 		var zero T

@@ -16,7 +16,7 @@ import (
 	utilconversion "sigs.k8s.io/cluster-api/util/conversion"
 )
 
-// An annotation that anybody may write is taken off, and keeps nobody from reading the object.
+// The annotation can be written by any client. It is removed, and never prevents the object from being read.
 func FuzzKept(f *testing.F) {
 	f.Add(`{"metadata":{"name":"a"},"data":{"a":"b"}}`)
 	f.Add(`{"data":[]}`)
@@ -40,7 +40,7 @@ func FuzzKept(f *testing.F) {
 	})
 }
 
-// Zero values of an annotation that anybody may write add nothing but zero values, and change neither type nor metadata.
+// Zero values in an annotation written by any client add only zero values, and change neither type nor metadata.
 func FuzzZeroValues(f *testing.F) {
 	f.Add(`{"/data":{},"/data/a~1b":"","/list/0/a":0}`)
 	f.Add(`{"/metadata/name":"","":[],"/list/-1/a":null}`)

@@ -20,17 +20,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion/metrics"
 )
 
-// path is the path at which the API server asks for conversions.
+// path is the path of the conversion webhook.
 const path = "/convert"
 
-// Serve has the manager answer the API server's conversion reviews, for the converters that are registered with it. It is called before the
-// first webhook is set up: controller-runtime's own handler, which keeps no zero values, is served otherwise.
+// Serve registers the conversion webhook for the converters in the manager's registry. Call it before the first webhook is set
+// up: otherwise controller-runtime registers its own handler, which does not keep zero values.
 func Serve(mgr ctrl.Manager) {
 	mgr.GetWebhookServer().Register(path, NewHandler(mgr.GetScheme(), mgr.GetConverterRegistry()))
 }
 
-// NewHandler makes the handler of conversion reviews. It converts with the registered converters, and keeps the zero values that they leave
-// out: see ZeroValuesAnnotation.
+// NewHandler returns the conversion webhook's handler. It converts with the registered converters, and keeps the zero values that
+// they omit; see ZeroValuesAnnotation.
 func NewHandler(scheme *runtime.Scheme, registry conversion.Registry) http.Handler {
 	return &handler{
 		scheme: scheme, registry: registry,
@@ -80,11 +80,11 @@ func (h *handler) convertAll(ctx context.Context, request *apiextensionsv1.Conve
 	return objects, nil
 }
 
-// converted is what became of an object.
+// converted is the result of converting an object.
 type converted struct {
 	object client.Object
 	data   []byte
-	// exact is that the object had no field but those of its kind.
+	// exact is true if the object had no unknown fields.
 	exact bool
 }
 

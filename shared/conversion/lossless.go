@@ -24,20 +24,21 @@ type object[T any] interface {
 	metav1.ObjectMetaAccessor
 }
 
-// LosslessPair makes the converter of a kind with one spoke by Lossless.
+// LosslessPair returns a Constructor for a kind with one spoke that converts with Lossless.
 func LosslessPair[H, S any, hub object[H], spoke object[S]](annotation string, fromHub func(hub, spoke), toHub func(spoke, hub)) Constructor {
 	from, to := Lossless(annotation, fromHub, toHub)
 	return pair(hub(new(H)), spoke(new(S)), from, to)
 }
 
-// Lossless makes the two functions that convert a kind from two that convert only what both versions can say, but for metadata.
+// Lossless returns the two conversion functions of a kind from two functions that only convert what both versions can express,
+// except for metadata.
 //
-// When something of a spec or a status would not come back from the other version, all of that spec or status is kept in an annotation of
-// what it was converted to: the hub's in the annotation that Cluster API uses, the spoke's in the given one. On the way back it is restored
-// field by field: a field that is as it was converted has what was kept, one that somebody has changed since has what they wrote. Elements
-// of lists are compared with those of the same name, where they have names.
+// If a part of the spec or status would be lost, the whole spec or status is kept in an annotation of the converted object: that
+// of the hub in Cluster API's annotation, that of the spoke in the given one. The reverse conversion restores it field by field:
+// a field that has not changed since the conversion gets the kept value, a changed field keeps its new value. Elements of lists
+// are matched by name if they have names.
 //
-// An annotation that cannot be read counts as none, and is logged, so that nobody is kept from reading or deleting the object.
+// An invalid annotation is ignored and logged, so that the object can still be read and deleted.
 func Lossless[H, S any, hub object[H], spoke object[S]](annotation string, fromHub func(hub, spoke), toHub func(spoke, hub)) (
 	from func(context.Context, hub, spoke) error, to func(context.Context, spoke, hub) error,
 ) {
@@ -46,11 +47,11 @@ func Lossless[H, S any, hub object[H], spoke object[S]](annotation string, fromH
 	return down.convert, up.convert
 }
 
-// way is how a kind is converted from one version to another.
+// way is the conversion of a kind from one version to another.
 type way[A, B any, from object[A], to object[B]] struct {
 	there func(from, to)
 	back  func(to, from)
-	// keep is the annotation that what would be lost is kept in, and kept the one that it is restored from.
+	// keep is the annotation in which lost parts are kept, and kept the one from which they are restored.
 	keep, kept string
 }
 
@@ -80,7 +81,7 @@ func (w way[A, B, from, to]) convert(ctx context.Context, src from, dst to) erro
 	return nil
 }
 
-// annotate sets the annotation, or takes it off with an empty value.
+// annotate sets the annotation, or removes it if the value is empty.
 func annotate(object client.Object, name, value string) {
 	annotations := object.GetAnnotations()
 	if value == "" {
@@ -94,13 +95,13 @@ func annotate(object client.Object, name, value string) {
 	object.SetAnnotations(annotations)
 }
 
-// restore merges what was kept into dst. When that fails dst is as it was.
+// restore merges what was kept into dst. If it fails, dst is unchanged.
 func (w way[A, B, from, to]) restore(dst to, data []byte) error {
 	kept := to(new(B))
 	if err := json.Unmarshal(data, kept); err != nil {
 		return err
 	}
-	// What dst would be if nobody had changed anything since.
+	// unchanged is what dst would be if no client had changed anything since.
 	again, unchanged := from(new(A)), to(new(B))
 	w.back(kept, again)
 	w.there(again, unchanged)
@@ -130,12 +131,12 @@ type section struct{ field, json string }
 
 var sections = []section{{field: "Spec", json: "spec"}, {field: "Status", json: "status"}} //nolint:gochecknoglobals // a constant that Go cannot express as one
 
-// of returns the section of an object, not valid when it has none.
+// of returns the section of an object; it is invalid if there is none.
 func (s section) of(object client.Object) reflect.Value {
 	return reflect.ValueOf(object).Elem().FieldByName(s.field)
 }
 
-// read decodes the section as it is written.
+// read decodes the section from its JSON form.
 func (s section) read(object client.Object, value *any) error {
 	data, err := json.Marshal(s.of(object).Interface())
 	if err != nil {
@@ -144,7 +145,7 @@ func (s section) read(object client.Object, value *any) error {
 	return unmarshal(data, value)
 }
 
-// merge returns the section of now with what was kept where it is as it was then.
+// merge returns the section of now with the kept value of each field that is the same as then.
 func (s section) merge(kept, then, now client.Object) (reflect.Value, error) {
 	var values [3]any
 	for i, object := range []client.Object{kept, then, now} {
@@ -160,7 +161,7 @@ func (s section) merge(kept, then, now client.Object) (reflect.Value, error) {
 	return merged.Elem(), json.Unmarshal(data, merged.Interface())
 }
 
-// differing returns the sections of a, as they are written, that b does not have in the same way.
+// differing returns the sections of a, in JSON form, that differ in b.
 func differing(a, b client.Object) (map[string]any, error) {
 	differ := map[string]any{}
 	for _, section := range sections {
@@ -181,7 +182,7 @@ func differing(a, b client.Object) (map[string]any, error) {
 	return differ, nil
 }
 
-// unmarshal reads numbers as they are written.
+// unmarshal decodes JSON and keeps numbers as they are written.
 func unmarshal(data []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// merge returns what was kept where nothing has changed since then, and what is now where something has.
+// merge returns the kept value if nothing has changed since then, and the current one if something has.
 func merge(kept, then, now any) any {
 	if reflect.DeepEqual(then, now) {
 		return kept
@@ -42,7 +42,7 @@ func mergeFields(kept, then, now map[string]any) map[string]any {
 			merged[name] = value
 		}
 	}
-	// What is not there now was taken away, unless it was not there then either: the other version does not have it.
+	// A field that is missing now was removed, unless it was also missing then: the other version does not have it.
 	for name, value := range kept {
 		_, was := then[name]
 		_, is := now[name]
@@ -53,7 +53,7 @@ func mergeFields(kept, then, now map[string]any) map[string]any {
 	return merged
 }
 
-// mergeElements merges the elements of the same name. A list whose elements have no names is what it is now.
+// mergeElements merges the elements with the same name. A list whose elements have no names keeps its current value.
 func mergeElements(kept, then, now []any) []any {
 	name := nameOf(kept, then, now)
 	if name == "" {
@@ -71,10 +71,10 @@ func mergeElements(kept, then, now []any) []any {
 	return merged
 }
 
-// names that elements of lists have, in the order in which they are looked for.
+// The fields that can be the name of list elements, in order of preference.
 var elementNames = []string{"name", "id", "key", "type"} //nolint:gochecknoglobals // a constant that Go cannot express as one
 
-// nameOf returns the field that is the name of the elements in all the lists, "" when there is none.
+// nameOf returns the field that names the elements in all the lists; "" if there is none.
 func nameOf(lists ...[]any) string {
 	for _, name := range elementNames {
 		if !slices.ContainsFunc(lists, func(list []any) bool { return !areNames(list, name) }) {
@@ -84,7 +84,7 @@ func nameOf(lists ...[]any) string {
 	return ""
 }
 
-// areNames reports whether every element has the field, as text, and no two the same.
+// areNames reports whether every element has the field, as a string, without duplicates.
 func areNames(list []any, name string) bool {
 	seen := map[string]bool{}
 	for _, element := range list {
@@ -98,7 +98,7 @@ func areNames(list []any, name string) bool {
 	return true
 }
 
-// named returns the element of a list that has the name of another one.
+// named returns the element of a list with the same name as another one.
 func named(list []any, name string, other any) (any, bool) {
 	fields, _ := other.(map[string]any)
 	i := slices.IndexFunc(list, func(element any) bool {

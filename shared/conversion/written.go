@@ -20,20 +20,21 @@ import (
 )
 
 const (
-	// ZeroValuesAnnotation holds, while an object is in one version, the zero values that it was written with in the other: texts, lists and
-	// maps that are empty, 0 and false. Types leave them out when an object becomes JSON. Without them, a client that applies the object
-	// finds a difference, writes it, and raises the generation, each time.
+	// ZeroValuesAnnotation holds, while an object is converted to one version, the zero values with which it was written in the
+	// other: empty strings, lists and maps, 0 and false. Types omit them when an object is encoded to JSON. Without them, every
+	// time a client applies the object it finds a difference, writes it, and increases the generation.
 	//
-	// Its value is a JSON object of JSON pointers and values. A value is put back where there is none, if it means nothing: the object is
-	// converted to the same with it and without it. So anybody may write the annotation. It is removed when no values are left.
+	// Its value is a JSON object that maps JSON pointers to values. A value is restored if the field is missing and the value has
+	// no meaning, which is the case if the object converts to the same with and without it. It is therefore safe if any client
+	// writes the annotation. It is removed when no values are left.
 	ZeroValuesAnnotation = "conversion.infrastructure.cluster.x-k8s.io/zero-values"
 
-	// longest is the length that the annotation may have, that of some hundred values.
+	// longest is the maximum length of the annotation in bytes, enough for some hundred values.
 	longest = 16 << 10
 )
 
-// keepZeros converts an object. The zero values that the conversion does not bring back are kept in an annotation, and those that are kept
-// in one of the object are put back.
+// keepZeros converts an object. It keeps the zero values that the reverse conversion would not restore in an annotation, and
+// restores those kept in an annotation of the object.
 func (h *handler) keepZeros(ctx context.Context, data []byte, apiVersion string) ([]byte, error) {
 	var source map[string]any
 	if err := unmarshal(data, &source); err != nil {
@@ -63,7 +64,7 @@ func (h *handler) keepZeros(ctx context.Context, data []byte, apiVersion string)
 	return result, nil
 }
 
-// between converts between two versions.
+// between converts from one version to another.
 type between struct {
 	*handler
 	from, to string
@@ -96,8 +97,8 @@ func (b between) keepZeros(ctx context.Context, source map[string]any, plain []b
 	return json.Marshal(object)
 }
 
-// putBack returns a converted object with the zero values that are kept. It fails when they mean something. Back is the object in the version
-// that it was converted from.
+// putBack returns a converted object with the kept zero values. It returns an error if they have a meaning. back is the object
+// converted back to its original version.
 func (b between) putBack(ctx context.Context, plain []byte, back converted, kept map[string]any) (map[string]any, error) {
 	var object map[string]any
 	if err := unmarshal(plain, &object); err != nil {
@@ -113,8 +114,8 @@ func (b between) putBack(ctx context.Context, plain []byte, back converted, kept
 	return object, b.meansTheSame(ctx, data, back)
 }
 
-// meansTheSame fails unless a candidate is, in the version that it was converted from, what back is, and so is what becomes of both when they
-// are converted once more. The latter is for fields that only the candidate's version has.
+// meansTheSame returns an error unless the candidate converts to the same object as back in the original version, and both still
+// convert to the same when they are converted once more. The latter checks fields that only the candidate's version has.
 func (b between) meansTheSame(ctx context.Context, candidate []byte, back converted) error {
 	there, err := b.convert(ctx, candidate, b.from)
 	if err != nil {
@@ -137,14 +138,14 @@ func (b between) meansTheSame(ctx context.Context, candidate []byte, back conver
 	}
 }
 
-// sameContent reports whether specs and statuses of two objects mean the same.
+// sameContent reports whether specs and statuses of two objects are semantically equal.
 func sameContent(a, b client.Object) bool {
 	return !slices.ContainsFunc(sections, func(section section) bool {
 		return section.of(a).IsValid() && !equality.Semantic.DeepEqual(section.of(a).Interface(), section.of(b).Interface())
 	})
 }
 
-// content returns what an object is but for its type and metadata.
+// content returns an object without its type and metadata.
 func content(object map[string]any) map[string]any {
 	fields := maps.Clone(object)
 	maps.DeleteFunc(fields, func(name string, _ any) bool { return !isContent(name) })
@@ -155,7 +156,7 @@ func isContent(field string) bool {
 	return field != "apiVersion" && field != "kind" && field != "metadata"
 }
 
-// hasZeros reports whether there are zero values in an object.
+// hasZeros reports whether an object contains zero values.
 func hasZeros(object map[string]any) bool {
 	for _, value := range content(object) {
 		if containsZero(value) {
@@ -182,7 +183,7 @@ func containsZero(value any) bool {
 	return false
 }
 
-// isZero reports whether a value is one that types may leave out. 0s is that of a duration.
+// isZero reports whether types may omit a value. 0s is the zero value of a duration.
 func isZero(value any) bool {
 	switch value := value.(type) {
 	case nil:
@@ -202,7 +203,8 @@ func isZero(value any) bool {
 	return false
 }
 
-// collectZeros finds the zero values at a pointer, and below, that are not there after an object went there and back.
+// collectZeros collects the zero values at a pointer, and below, that are missing after an object was converted to the other
+// version and back.
 func collectZeros(pointer string, value, back any, lost map[string]any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -229,7 +231,7 @@ func collectZeros(pointer string, value, back any, lost map[string]any) {
 	}
 }
 
-// onlyZeros reports whether there is nothing in a struct but zero values and structs of such.
+// onlyZeros reports whether a struct only contains zero values and structs of them.
 func onlyZeros(fields map[string]any) bool {
 	for _, value := range fields {
 		inner, isStruct := value.(map[string]any)
@@ -240,7 +242,7 @@ func onlyZeros(fields map[string]any) bool {
 	return true
 }
 
-// put sets what is at a pointer of an object, when there is nothing but there is what it is in. Elements of lists are not added.
+// put sets the value at a pointer of an object, if it is missing and its parent exists. It does not add elements to lists.
 func put(object map[string]any, pointer string, value any) {
 	names := strings.Split(pointer, "/")
 	if len(names) < 2 || names[0] != "" || !isContent(unescape(names[1])) {
@@ -268,7 +270,7 @@ func child(of any, name string) any {
 	return nil
 }
 
-// escape and unescape are those of JSON pointers.
+// escape and unescape convert the names in JSON pointers.
 func escape(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
@@ -277,7 +279,7 @@ func unescape(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
 }
 
-// zeroValues reads the annotation. There are none in one that cannot be read, is too long or has other values.
+// zeroValues parses the annotation. It returns none if the annotation is invalid, too long or has other values.
 func zeroValues(text string) map[string]any {
 	var values map[string]any
 	if len(text) > longest || unmarshal([]byte(text), &values) != nil {
@@ -291,7 +293,7 @@ func zeroValues(text string) map[string]any {
 	return values
 }
 
-// takeAnnotation takes the annotation off an object.
+// takeAnnotation removes the annotation from an object and returns its value.
 func takeAnnotation(object map[string]any) (text string, found bool) {
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -300,7 +302,7 @@ func takeAnnotation(object map[string]any) (text string, found bool) {
 	return text, found
 }
 
-// setAnnotation annotates an object with zero values, unless the API server would refuse the annotations for their length.
+// setAnnotation sets the annotation with zero values, unless the API server would reject the annotations because of their size.
 func setAnnotation(object, values map[string]any) error {
 	metadata, isStruct := object["metadata"].(map[string]any)
 	text, err := json.Marshal(values)

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// older and newer are a kind in two versions. The newer one has what the older cannot say.
+// older and newer are a kind in two versions. The newer one has fields that the older lacks.
 type older struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -31,7 +31,7 @@ type olderSpec struct {
 	Keys   map[string]string `json:"keys,omitempty"`
 	Cards  []card            `json:"cards,omitempty"`
 	Nested *card             `json:"nested,omitempty"`
-	// Public is more than nothing when it is empty.
+	// Public has a meaning even if it is empty.
 	Public *struct{} `json:"public,omitempty"`
 }
 
@@ -78,7 +78,7 @@ func webhook(t *testing.T) rulestest.Webhook {
 	))
 }
 
-// thing is an object of a version, with its spec and annotations.
+// thing returns an object of a version with its spec and annotations.
 func thing(t *testing.T, version, spec string, annotations map[string]any) map[string]any {
 	t.Helper()
 	object := map[string]any{"apiVersion": version, "kind": "Thing", "metadata": map[string]any{"name": "a", "annotations": annotations}}
@@ -132,7 +132,7 @@ func TestStructThatTheOtherVersionTookAwayStaysAway(t *testing.T) {
 	g.Expect(specOf(t, convert.Convert(t, stored, olderVersion))).To(Equal(`{"server":"vc"}`))
 }
 
-// Anybody may write the annotation.
+// Any client may write the annotation.
 func TestForgedZeroValuesChangeNothing(t *testing.T) {
 	convert := webhook(t)
 	for name, text := range map[string]string{

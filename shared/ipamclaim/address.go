@@ -22,18 +22,20 @@ import (
 
 const claimKind = "IPAddressClaim"
 
-// Answer is what there is to a claim. Its zero value means that there is nothing yet, and that an event will tell.
+// Answer is the result of a claim. The zero value means that there is no result yet, and that an event will trigger another
+// reconcile.
 type Answer struct {
-	// Address is the claimed one; nil as long as there is none.
+	// Address is the claimed address; nil while there is none.
 	Address *ipamclusterv1.IPAddressSpec
-	// Problem is what keeps it from coming, for the user to solve.
+	// Problem is why there is no address, for the user to solve.
 	Problem string
-	// RetryAfter is when to ask again if no event comes before; 0 for never.
+	// RetryAfter is when to ask again if no event arrives before; 0 for never.
 	RetryAfter time.Duration
 }
 
-// Address claims an address of the pool, under this name, unless that is done. An error is a reconcile.RefusedError where the API
-// server refuses the claim. Changes of the claim and new addresses bring the owner back: it watches both.
+// Address claims an address of the pool under a name, if that has not been done, and returns the result. It returns a
+// reconcile.RefusedError if the API server rejects the claim. The owner's controller must watch claims and addresses to be
+// triggered by their changes.
 func (o Owner) Address(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (Answer, error) {
 	claim, err := o.find(ctx, o.Client, name)
 	if err != nil {
@@ -48,7 +50,8 @@ func (o Owner) Address(ctx context.Context, name string, pool ipamclusterv1.IPPo
 	return o.use(ctx, claim, pool)
 }
 
-// Held is Address for one that is in use. A claim that is gone is not made again: it would be given another address.
+// Held is Address for an address that is in use. It does not create a deleted claim again, because the new claim would get
+// another address.
 func (o Owner) Held(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (Answer, error) {
 	claim, err := o.find(ctx, o.Client, name)
 	if err != nil {
@@ -78,7 +81,7 @@ func (o Owner) use(ctx context.Context, claim *ipamclusterv1.IPAddressClaim, poo
 	return o.answer(ctx, claim, pool)
 }
 
-// otherPool gives back what was claimed of a pool that is no longer asked for, unless it is in use.
+// otherPool releases what was claimed from a pool that is no longer requested, unless it is in use.
 func (o Owner) otherPool(ctx context.Context, claim *ipamclusterv1.IPAddressClaim, pool ipamclusterv1.IPPoolReference) (string, error) {
 	user, err := o.User(ctx)
 	if err != nil {
@@ -91,7 +94,7 @@ func (o Owner) otherPool(ctx context.Context, claim *ipamclusterv1.IPAddressClai
 	return of + ": an address is claimed again when it is gone", o.Release(ctx, claim)
 }
 
-// title is what a pool is called in messages.
+// title returns the name of a pool in messages.
 func title(pool ipamclusterv1.IPPoolReference) string { return pool.Kind + " " + pool.Name }
 
 func (o Owner) answer(ctx context.Context, claim *ipamclusterv1.IPAddressClaim, pool ipamclusterv1.IPPoolReference) (Answer, error) {
@@ -113,7 +116,7 @@ func (o Owner) answer(ctx context.Context, claim *ipamclusterv1.IPAddressClaim, 
 	return o.overdue(ctx, claim, pool)
 }
 
-// overdue is the answer to a claim to which nothing has been said, for the reason that can be seen at the pool.
+// overdue returns the result for a claim without a response, with the reason that can be derived from the pool.
 func (o Owner) overdue(ctx context.Context, claim *ipamclusterv1.IPAddressClaim, pool ipamclusterv1.IPPoolReference) (Answer, error) {
 	problem, tooEarly := Overdue(claim, claimKind, title(pool), time.Now())
 	if problem == "" || o.Pools == nil {
@@ -123,7 +126,8 @@ func (o Owner) overdue(ctx context.Context, claim *ipamclusterv1.IPAddressClaim,
 	return Answer{Problem: cmp.Or(why, problem), RetryAfter: Patience}, err
 }
 
-// refusal is what the pool's provider says of a claim that has no address. What its pools look like only the provider knows.
+// refusal returns the reason that the pool's provider reports for a claim without an address. Only the provider can interpret its
+// pools.
 func refusal(claim *ipamclusterv1.IPAddressClaim, pool string) string {
 	ready := conditions.Get(claim, ipamclusterv1.IPAddressClaimReadyCondition)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
@@ -132,7 +136,7 @@ func refusal(claim *ipamclusterv1.IPAddressClaim, pool string) string {
 	return fmt.Sprintf("%s gives no address: %s: %s", pool, ready.Reason, ready.Message)
 }
 
-// ReleaseAll gives all addresses of the owner back. It needs the index OwnerIndex of IPAddressClaims.
+// ReleaseAll releases all addresses of the owner. It needs the index OwnerIndex of IPAddressClaims.
 func (o Owner) ReleaseAll(ctx context.Context) error {
 	claims := &ipamclusterv1.IPAddressClaimList{}
 	if err := o.Client.List(ctx, claims, client.InNamespace(o.Object.GetNamespace()), client.MatchingFields{OwnerIndex: o.Object.GetName()}); err != nil {
@@ -146,8 +150,8 @@ func (o Owner) ReleaseAll(ctx context.Context) error {
 	return nil
 }
 
-// ReleaseNamed gives back what was claimed under these names, as the reader shows it: a cache may not show yet what was claimed a moment
-// ago, and nobody else would give it back once the owner is gone.
+// ReleaseNamed releases what was claimed under these names. It reads the claims with the given reader, which should be the API
+// server: a cache may not show a recent claim yet, and no other controller would release it after the owner is deleted.
 func (o Owner) ReleaseNamed(ctx context.Context, live client.Reader, names ...string) error {
 	for _, name := range names {
 		claim, err := o.find(ctx, live, name)
@@ -164,13 +168,13 @@ func (o Owner) ReleaseNamed(ctx context.Context, live client.Reader, names ...st
 	return nil
 }
 
-// OfAddress has a change of an IPAddress bring back what a change of the claim does that it was given to.
+// OfAddress returns a map function for IPAddresses that enqueues what ofClaim returns for the address's claim.
 func OfAddress(reader client.Reader, ofClaim handler.MapFunc) handler.MapFunc {
 	return func(ctx context.Context, address client.Object) []ctrl.Request {
 		claim := &ipamclusterv1.IPAddressClaim{}
 		key := client.ObjectKey{Namespace: address.GetNamespace(), Name: address.(*ipamclusterv1.IPAddress).Spec.ClaimRef.Name}
 		if err := reader.Get(ctx, key, claim); err != nil {
-			return nil // its own event is to come
+			return nil // the event of the claim follows
 		}
 		return ofClaim(ctx, claim)
 	}

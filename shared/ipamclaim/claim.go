@@ -1,9 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ipamclaim claims addresses from pools, whose providers answer claims. A claim belongs to an owner, and has a finalizer of
-// it as long as the owner uses the address: whoever deletes the claim, no other machine gets the address before that. Address and
-// ReleaseAll speak Cluster API's IPAM contract; the rest is for claims of any API.
+// Package ipamclaim claims addresses from pools, whose providers fulfill the claims. A claim has an owner, and the owner's
+// finalizer as long as the owner uses the address: even if the claim is deleted, no other machine gets the address before that.
+// Address and ReleaseAll implement Cluster API's IPAM contract; the rest is for claims of any API.
 package ipamclaim
 
 import (
@@ -22,23 +22,23 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-// Owner is an object that addresses are claimed for. It has a finalizer of its own before it claims anything, and releases its
-// claims before that goes.
+// Owner is an object for which addresses are claimed. Its controller must add a finalizer to it before it claims addresses, and
+// release the claims before it removes that finalizer.
 type Owner struct {
 	Client client.Client
-	// Repeats pauses what somebody undoes of its claims. It may be nil.
+	// Repeats backs off writes to claims that another writer reverts. It may be nil.
 	Repeats *patch.Repeats
 	Object  client.Object
 	Kind    schema.GroupVersionKind
-	// Finalizer is on its claims.
+	// Finalizer is added to the claims.
 	Finalizer string
-	// User names who has been told the addresses, and would go on using them; "" for nobody yet.
+	// User returns the name of what has been configured with the addresses and would continue to use them; "" if nothing has.
 	User func(context.Context) (string, error)
-	// Pools reads pools of whatever kind, to say why one is silent. It may be nil, and may be forbidden to read some of them.
+	// Pools reads pools of any kind, to find out why one does not respond. It may be nil, and may lack permission for some kinds.
 	Pools client.Reader
 }
 
-// Meta is what a claim of this name begins as: the owner's, with its labels.
+// Meta returns the initial metadata of a claim with the name: the owner reference, and the owner's labels.
 func (o Owner) Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: o.Object.GetNamespace(), Name: name, Labels: maps.Clone(o.Object.GetLabels()), Finalizers: []string{o.Finalizer},
@@ -52,12 +52,13 @@ func (o Owner) reference() metav1.OwnerReference {
 	}
 }
 
-// owns reports whether the claim is the object's.
+// owns reports whether the claim belongs to the object.
 func (o Owner) owns(claim client.Object) bool {
 	return slices.ContainsFunc(claim.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == o.Object.GetUID() })
 }
 
-// adopt makes a claim the owner's that somebody has made in advance, or that another manager made and protected otherwise.
+// adopt sets the owner reference and finalizer on a claim that a user created in advance, or that another manager created and
+// protected differently.
 func (o Owner) adopt(ctx context.Context, claim client.Object) error {
 	before := claim.DeepCopyObject().(client.Object)
 	changed := controllerutil.AddFinalizer(claim, o.Finalizer)
@@ -77,8 +78,8 @@ func (o Owner) adopt(ctx context.Context, claim client.Object) error {
 	return nil
 }
 
-// Unusable returns why a claim of the right name cannot be used, "" when it can. It clears away what is left of an owner that is
-// gone, and what somebody has deleted to try anew. Kind is that of the claim.
+// Unusable returns why an existing claim with the right name cannot be used; "" if it can. It cleans up claims of an owner that
+// no longer exists, and claims that a user has deleted to try again. kind is the kind of the claim.
 func (o Owner) Unusable(ctx context.Context, claim client.Object, kind string) (problem string, err error) {
 	deleted := !claim.GetDeletionTimestamp().IsZero()
 	if other := metav1.GetControllerOf(claim); other != nil && other.UID != o.Object.GetUID() {
@@ -100,7 +101,7 @@ func (o Owner) Unusable(ctx context.Context, claim client.Object, kind string) (
 	return fmt.Sprintf("%s %s is being deleted: its address is claimed again when it is gone", kind, claim.GetName()), o.letGo(ctx, claim)
 }
 
-// finishOff takes the finalizer off a claim that nobody will release any more, because its owner is gone.
+// finishOff removes the finalizer from a claim whose owner no longer exists, because no controller will release it.
 func (o Owner) finishOff(ctx context.Context, claim client.Object, other *metav1.OwnerReference) error {
 	former, err := o.Client.Scheme().New(o.Kind)
 	if err != nil {
@@ -114,14 +115,14 @@ func (o Owner) finishOff(ctx context.Context, claim client.Object, other *metav1
 	return o.letGo(ctx, claim)
 }
 
-// letGo takes the owner's finalizer off a claim.
+// letGo removes the owner's finalizer from a claim.
 func (o Owner) letGo(ctx context.Context, claim client.Object) error {
 	p := patch.From(claim)
 	controllerutil.RemoveFinalizer(claim, o.Finalizer)
 	return client.IgnoreNotFound(p.Apply(ctx, o.Client, claim))
 }
 
-// Release gives an address back.
+// Release removes the finalizer from a claim and deletes it.
 func (o Owner) Release(ctx context.Context, claim client.Object) error {
 	if err := o.letGo(ctx, claim); err != nil {
 		return err
@@ -135,11 +136,11 @@ func (o Owner) Release(ctx context.Context, claim client.Object) error {
 	return nil
 }
 
-// Patience is how long a claim may be without any answer before the user is told.
+// Patience is how long a claim may have no response before the user is informed.
 const Patience = time.Minute
 
-// Overdue returns what to say of a claim that nobody has answered in any way, or for how long it is too early to say anything:
-// that nothing happens is no event.
+// Overdue returns a message for a claim without any response, or how long to wait until one is due. The caller must requeue after
+// that time, because the lack of a response triggers no event.
 func Overdue(claim client.Object, kind, pool string, now time.Time) (problem string, tooEarly time.Duration) {
 	if left := Patience - now.Sub(claim.GetCreationTimestamp().Time); left > 0 {
 		return "", left
@@ -148,10 +149,10 @@ func Overdue(claim client.Object, kind, pool string, now time.Time) (problem str
 		pool, kind, claim.GetName(), Patience), 0
 }
 
-// OwnerIndex is the cache index of claims by the name of their owner. Whoever releases all of an owner's claims needs it.
+// OwnerIndex is the cache index of claims by the name of their owner. ReleaseAll needs it.
 const OwnerIndex = "ipamclaim.owner"
 
-// ByOwner is the index for claims of owners of this kind, of whatever version.
+// ByOwner returns the index function for claims of owners of a kind, in any version.
 func ByOwner(kind schema.GroupKind) client.IndexerFunc {
 	return func(claim client.Object) []string {
 		if name := OwnerOf(claim, kind); name != "" {
@@ -161,7 +162,7 @@ func ByOwner(kind schema.GroupKind) client.IndexerFunc {
 	}
 }
 
-// OwnerOf is the name of the owner of this kind, "" when the claim has none.
+// OwnerOf returns the name of the claim's owner of the kind; "" if it has none.
 func OwnerOf(claim client.Object, kind schema.GroupKind) string {
 	for _, owner := range claim.GetOwnerReferences() {
 		if schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() == kind {

@@ -28,7 +28,7 @@ import (
 
 const finalizer = "test.infrastructure.cluster.x-k8s.io/address"
 
-// story is a machine that claims an address of pool p.
+// story is a machine that claims an address from pool p.
 type story struct {
 	*WithT
 	t       *testing.T
@@ -69,7 +69,7 @@ func (s *story) ask() ipamclaim.Answer {
 	return answer
 }
 
-// claim is the machine's; nil when it is gone.
+// claim returns the machine's claim; nil if it was deleted.
 func (s *story) claim() *ipamclusterv1.IPAddressClaim {
 	s.t.Helper()
 	claim := &ipamclusterv1.IPAddressClaim{}

@@ -24,7 +24,7 @@ import (
 	"github.com/faultline-io/faultline/shared/ipamclaim"
 )
 
-// held asks for an address that is in use.
+// held requests an address that is in use.
 func (s *story) held() ipamclaim.Answer {
 	s.t.Helper()
 	answer, err := s.owner.Held(s.t.Context(), "m-p", pool())
@@ -156,7 +156,7 @@ func TestASilentPoolIsLookedAt(t *testing.T) {
 	}
 }
 
-// mapped is a client with other kinds.
+// mapped is a client with another REST mapper.
 type mapped struct {
 	client.Client
 	mapper meta.RESTMapper

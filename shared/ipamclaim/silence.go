@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// silence says why a pool gives nothing although its provider says nothing either; "" when that cannot be seen.
+// silence returns why a pool gives no addresses although its provider reports nothing; "" if that cannot be determined.
 func (o Owner) silence(ctx context.Context, pool ipamclusterv1.IPPoolReference) (string, error) {
 	mapping, err := o.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: pool.APIGroup, Kind: pool.Kind})
 	if meta.IsNoMatchError(err) {

@@ -9,7 +9,8 @@ import (
 	"github.com/faultline-io/faultline/shared/remote"
 )
 
-// FuzzParse reads a kubeconfig that a user of the management cluster wrote. Whatever it is, nothing that is accepted leads to a file, a program or a proxy.
+// FuzzParse parses a kubeconfig written by a user of the management cluster. No accepted kubeconfig may lead to a file, a program
+// or a proxy.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(with("x", "", "token: t")))
 	f.Add([]byte(with("", ", certificate-authority: /etc/passwd", "tokenFile: /etc/passwd")))

@@ -1,11 +1,11 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package remote reads the kubeconfigs that users of the management cluster wrote, and bounds what the servers in them answer. Tools of
-// Kubernetes take a kubeconfig as their user's own: they read the files and run the programs that it names, and read as much as its server
-// sends. For a manager those are the manager's files, the token of its ServiceAccount among them, which it would send to the server of the
-// author, and the manager's memory, which it needs for others. Connect gives a manager the workload
-// clusters of its provider.
+// Package remote reads kubeconfigs written by users of the management cluster, and limits the responses of the servers in them.
+// Kubernetes' own libraries trust a kubeconfig: they read the files and run the programs that it names, and read responses of any
+// length. In a manager these would be the manager's files, including the token of its ServiceAccount, which would be sent to a
+// server chosen by the author of the kubeconfig, and the manager's memory, which it needs for other clusters. Connect connects a
+// manager with the workload clusters of its provider.
 package remote
 
 import (
@@ -24,15 +24,17 @@ import (
 	"github.com/faultline-io/faultline/shared/remote/bounded"
 )
 
-// Rules are what the administrator of the manager allows servers and those who name them. The zero value is the default.
+// Rules define what the manager's administrator allows for servers and for users who configure them. The zero value is the
+// default.
 type Rules struct {
-	// Proxies are the hosts that a proxy-url may name, as host for every port or as host:port. None allows no proxy-url.
+	// Proxies lists the hosts allowed in proxy-url, as host for any port or as host:port. If it is empty, no proxy-url is
+	// allowed.
 	Proxies []string
-	// Answer is how many bytes of one answer are read; 0 is bounded.Answer.
+	// Answer is the maximum size of one response in bytes; 0 means bounded.Answer.
 	Answer int64
 }
 
-// AddFlags adds the flags of the rules.
+// AddFlags adds the flags for the rules.
 func (r *Rules) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&r.Proxies, "allowed-proxies", nil,
 		"Hosts, as HOST or HOST:PORT, that a kubeconfig may name in proxy-url. None when empty, so that a kubeconfig with one is refused.")
@@ -40,9 +42,9 @@ func (r *Rules) AddFlags(fs *pflag.FlagSet) {
 		"How many bytes of one answer are read from servers that users name. A longer answer is an error.")
 }
 
-// Parse returns the connection that a kubeconfig describes with its current context. Certificates, keys and tokens must be in the
-// kubeconfig itself. The error names the field that may not be set, and what to set in its place; no file has been read then. What is
-// requested with the connection has the bounds of package bounded.
+// Parse returns the connection of the current context of a kubeconfig. Certificates, keys and tokens must be embedded in the
+// kubeconfig. The error names the field that is not allowed and what to set instead; no file has been read then. Requests with
+// the connection have the limits of package bounded.
 func (r Rules) Parse(data []byte) (*rest.Config, error) {
 	content, err := clientcmd.Load(data)
 	if err != nil {
@@ -59,12 +61,12 @@ func (r Rules) Parse(data []byte) (*rest.Config, error) {
 	return config, nil
 }
 
-// Bound gives what is requested with a connection the bounds of package bounded.
+// Bound applies the limits of package bounded to requests with a connection.
 func (r Rules) Bound(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded.RoundTripper(next, r.Answer) })
 }
 
-// allows refuses what the manager would have to read, run or connect through for the current context.
+// allows returns an error if the current context requires the manager to read a file, run a program or use a proxy.
 func (r Rules) allows(content *api.Config) error {
 	chosen := content.Contexts[content.CurrentContext]
 	if chosen == nil {
@@ -99,7 +101,7 @@ func (r Rules) allows(content *api.Config) error {
 	return nil
 }
 
-// allowsProxy reports whether there is no proxy or one that is allowed.
+// allowsProxy reports whether there is no proxy or an allowed one.
 func (r Rules) allowsProxy(named string) bool {
 	if named == "" {
 		return true

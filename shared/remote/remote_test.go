@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/shared/remote"
 )
 
-// with is a kubeconfig whose cluster and user have one more field each.
+// with returns a kubeconfig with one additional field each in cluster and user.
 func with(context, cluster, user string) string {
 	return fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: %q,
   contexts: [{name: %q, context: {cluster: c, user: u}}],
@@ -35,7 +35,7 @@ func TestOnlyWhatIsInAKubeconfigItselfIsUsed(t *testing.T) {
 		"auth-provider":         with("x", "", "auth-provider: {name: oidc}"),
 		"proxy-url":             with("x", `, proxy-url: "http://b.example.com"`, "token: t"),
 	} {
-		// A context may have no name, and be the current one.
+		// A context may have an empty name and be the current one.
 		for _, data := range []string{content, with("", "", "tokenFile: /etc/passwd")} {
 			_, err := remote.Rules{}.Parse([]byte(data))
 			g.Expect(err).To(HaveOccurred(), field)

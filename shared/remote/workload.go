@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Reader reads the kubeconfig Secrets of Clusters for code that connects with them itself, such as Cluster API's cluster cache. That code cannot
-// be given a transport, so that the kubeconfig that it gets leads back here: its server has a scheme of ours, which http.DefaultTransport sends
-// to the Reader, and no credentials. A Secret that Rules.Parse refuses is an error.
+// Reader reads the kubeconfig Secrets of Clusters for code that creates connections itself, such as Cluster API's cluster cache.
+// That code accepts no transport. Therefore the kubeconfig that it gets has no credentials, and a server with a private scheme
+// for which http.DefaultTransport sends requests to the Reader. Get returns an error for a Secret that Rules.Parse rejects.
 type Reader struct {
 	client.Reader
 
@@ -35,14 +35,15 @@ type Reader struct {
 	known map[client.ObjectKey]*workload // by Cluster
 }
 
-// workload is what is known of the kubeconfig of a Cluster.
+// workload is the state of a Cluster's kubeconfig.
 type workload struct {
 	server    *url.URL
 	transport http.RoundTripper
-	why       string // it is refused
+	why       string // why it is rejected
 }
 
-// NewReader reads Secrets by a reader. refused is told of a kubeconfig that is refused, and again only when it is for another reason.
+// NewReader returns a Reader that reads Secrets with the given reader. refused is called for a rejected kubeconfig, and again
+// only if the reason changes.
 func NewReader(secrets client.Reader, rules Rules, refused func(cluster client.ObjectKey, why error)) *Reader {
 	r := &Reader{Reader: secrets, rules: rules, refused: refused, known: map[client.ObjectKey]*workload{}}
 	r.number = all().add(r)
@@ -95,7 +96,7 @@ func (r *Reader) workload(data []byte) (*workload, error) {
 	return &workload{server: server, transport: transport}, nil
 }
 
-// refuse remembers why a kubeconfig is refused, and reports it when it is not known yet.
+// refuse stores why a kubeconfig is rejected, and reports a new reason.
 func (r *Reader) refuse(cluster client.ObjectKey, why error) {
 	r.mu.Lock()
 	before := r.known[cluster]
@@ -106,17 +107,17 @@ func (r *Reader) refuse(cluster client.ObjectKey, why error) {
 	}
 }
 
-// Forget drops what is known of a Cluster that is gone.
+// Forget drops the state of a deleted Cluster.
 func (r *Reader) Forget(cluster client.ObjectKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.known, cluster)
 }
 
-// scheme is that of the servers in kubeconfigs that lead to a Reader: scheme://NUMBER.NAMESPACE.CLUSTER.
+// scheme is the scheme of servers in kubeconfigs that lead to a Reader: scheme://NUMBER.NAMESPACE.CLUSTER.
 const scheme = "workload"
 
-// leadingHere is a kubeconfig whose requests come to RoundTrip.
+// leadingHere returns a kubeconfig whose requests are handled by RoundTrip.
 func (r *Reader) leadingHere(cluster client.ObjectKey, path string) ([]byte, error) {
 	server := url.URL{Scheme: scheme, Host: r.number + "." + cluster.Namespace + "." + cluster.Name, Path: path}
 	config := api.NewConfig()
@@ -125,7 +126,7 @@ func (r *Reader) leadingHere(cluster client.ObjectKey, path string) ([]byte, err
 	return clientcmd.Write(*config)
 }
 
-// roundTrip sends a request to the server of a Cluster, with its kubeconfig as it was read the last time.
+// roundTrip sends a request to the server of a Cluster, with its most recently read kubeconfig.
 func (r *Reader) roundTrip(cluster client.ObjectKey, request *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	to := r.known[cluster]
@@ -138,17 +139,17 @@ func (r *Reader) roundTrip(cluster client.ObjectKey, request *http.Request) (*ht
 	return to.transport.RoundTrip(request)
 }
 
-// readers are those of this process, by their number.
+// readers maps numbers to the readers of this process.
 type readers struct {
 	mu    sync.Mutex
 	known map[string]*Reader
 }
 
-// all is registered once: http.Transport takes a scheme once only.
+// all is registered once, because http.Transport accepts a scheme only once.
 var all = sync.OnceValue(func() *readers { //nolint:gochecknoglobals // net/http's default transport is global, too
 	r := &readers{known: map[string]*Reader{}}
 	if transport, ok := http.DefaultTransport.(*http.Transport); ok {
-		transport.RegisterProtocol(scheme, r) // else no request of the scheme is sent
+		transport.RegisterProtocol(scheme, r) // otherwise requests of the scheme fail
 	}
 	return r
 })

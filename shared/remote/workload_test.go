@@ -24,12 +24,12 @@ import (
 	"github.com/faultline-io/faultline/shared/remote"
 )
 
-// secretOf is the kubeconfig Secret of a Cluster.
+// secretOf returns the kubeconfig Secret of a Cluster.
 func secretOf(cluster, content string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: cluster + "-kubeconfig"}, Data: map[string][]byte{"value": []byte(content)}}
 }
 
-// read is the connection that other code makes of a Secret.
+// read returns the connection that other code creates from a Secret.
 func read(t *testing.T, r client.Reader, cluster string) (*rest.Config, error) {
 	t.Helper()
 	found := &corev1.Secret{}

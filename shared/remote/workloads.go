@@ -22,44 +22,45 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Options are what the command line decides.
+// Options are set by command-line flags.
 type Options struct {
-	// WatchFilter limits the connections to Clusters with this value of the watch label; "" means all.
+	// WatchFilter limits the connections to Clusters with this value of the watch label; "" means all Clusters.
 	WatchFilter string
-	// Concurrency is how many connections are looked after at the same time.
+	// Concurrency is the number of connections to process simultaneously.
 	Concurrency int
-	// QPS and Burst limit requests to each workload cluster; 0 is Cluster API's default.
+	// QPS and Burst limit requests to each workload cluster; 0 means Cluster API's default.
 	QPS   float32
 	Burst int
-	// Remote is what kubeconfigs may name, and their servers answer.
+	// Remote limits what kubeconfigs may name and what their servers may respond.
 	Remote Rules
 }
 
-// AddFlags adds the flags of these options, by the names that they have in Cluster API's managers.
+// AddFlags adds the flags for these options, with the names used by Cluster API's managers.
 func AddFlags(fs *pflag.FlagSet, concurrency *int, qps *float32, burst *int) {
 	fs.IntVar(concurrency, "clustercache-concurrency", 10, "Connections to workload clusters looked after at the same time.")
 	fs.Float32Var(qps, "clustercache-client-qps", 20, "Requests per second to the API server of each workload cluster.")
 	fs.IntVar(burst, "clustercache-client-burst", 30, "Requests to the API server of each workload cluster allowed in one burst.")
 }
 
-// Contents are what is kept in memory of each workload cluster, in addition to the connection.
+// Contents configures what is cached of each workload cluster.
 type Contents struct {
-	// StripNode drops from a Node what is not read.
+	// StripNode drops the fields of a Node that are not read.
 	StripNode func(*corev1.Node)
 	Indexes   []clustercache.CacheOptionsIndex
 }
 
-// What reads kubeconfigs. Rights for the Clusters come from package controllers.
+// Permission to read kubeconfigs. The permissions for Clusters come from package controllers.
 //
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
-// Connect adds to the manager what keeps a connection to the workload cluster of every Cluster on the provider's infrastructure.
+// Connect adds a cluster cache to the manager that connects with the workload cluster of every Cluster on the provider's
+// infrastructure.
 func Connect(ctx context.Context, mgr ctrl.Manager, infrastructure provider.Provider, o Options, keep Contents) (clustercache.ClusterCache, error) {
 	kind, err := apiutil.GVKForObject(infrastructure.NewCluster(), mgr.GetScheme())
 	if err != nil {
 		return nil, fmt.Errorf("connecting with workload clusters: %w", err)
 	}
-	// A kubeconfig is read when a connection is made, which is no reason to remember every Secret.
+	// A kubeconfig is only read when a connection is made, so Secrets are not cached.
 	kubeconfigs := NewReader(mgr.GetAPIReader(), o.Remote, refusals(ctx, mgr))
 	if err := forgetDeleted(ctx, mgr, kubeconfigs); err != nil {
 		return nil, fmt.Errorf("connecting with workload clusters: %w", err)
@@ -83,22 +84,22 @@ func Connect(ctx context.Context, mgr ctrl.Manager, infrastructure provider.Prov
 	return workloads, nil
 }
 
-// RefusedReason is that of the event on a Cluster whose kubeconfig is not used.
+// RefusedReason is the reason of the event on a Cluster whose kubeconfig is rejected.
 const RefusedReason = "KubeconfigRefused"
 
-// refusals tells of kubeconfigs that are refused on their Clusters.
+// refusals returns a function that records an event about a rejected kubeconfig on its Cluster.
 func refusals(ctx context.Context, mgr ctrl.Manager) func(client.ObjectKey, error) {
 	events := manager.Recorder(mgr, "clustercache")
 	return func(key client.ObjectKey, why error) {
 		cluster := &clusterv1.Cluster{}
 		if err := mgr.GetClient().Get(ctx, key, cluster); err != nil {
-			return // it is gone; the cluster cache logs the reason
+			return // it was deleted; the cluster cache logs the reason
 		}
 		events.Eventf(cluster, nil, corev1.EventTypeWarning, RefusedReason, "Connect", "The manager does not connect with the workload cluster: %v", why)
 	}
 }
 
-// forgetDeleted has the reader forget Clusters that are gone.
+// forgetDeleted makes the reader drop deleted Clusters.
 func forgetDeleted(ctx context.Context, mgr ctrl.Manager, kubeconfigs *Reader) error {
 	clusters, err := mgr.GetCache().GetInformer(ctx, &clusterv1.Cluster{}, cache.BlockUntilSynced(false))
 	if err != nil {

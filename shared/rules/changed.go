@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Changed forbids every field that differs between two specs, given as pointers
-// to structs. Fields whose path below base, such as network.devices, is among
-// mutable may differ. The way out is what the error tells to do instead.
+// Changed returns a Forbidden error for every field that differs between two specs, given as pointers to structs. Fields may
+// differ if their path below base, such as network.devices, is in mutable. wayOut completes the message: it tells the user what
+// to do instead.
 func Changed[T any](before, after *T, base *field.Path, wayOut string, mutable ...string) field.ErrorList {
 	from, err := runtime.DefaultUnstructuredConverter.ToUnstructured(before)
 	if err != nil {
@@ -35,8 +35,7 @@ func Changed[T any](before, after *T, base *field.Path, wayOut string, mutable .
 	return errs
 }
 
-// differences returns the paths of all fields that differ, sorted. Lists are
-// compared as a whole.
+// differences returns the sorted paths of all fields that differ. Lists are compared as a whole.
 func differences(parent *field.Path, from, to map[string]any) []*field.Path {
 	names := slices.Sorted(maps.Keys(from))
 	for _, name := range slices.Sorted(maps.Keys(to)) {
@@ -55,9 +54,8 @@ func differences(parent *field.Path, from, to map[string]any) []*field.Path {
 		left, leftIsStruct := from[name].(map[string]any)
 		right, rightIsStruct := to[name].(map[string]any)
 		switch {
-		// A struct that is left out has no fields, so the fields of the other
-		// are what differs. An empty struct has none either, but is not nothing:
-		// an empty selector selects all.
+		// If a struct is omitted, the fields of the other one differ. An empty struct has no fields but is still a difference: an
+		// empty selector selects everything.
 		case leftIsStruct && rightIsStruct,
 			leftIsStruct && to[name] == nil && len(left) > 0,
 			rightIsStruct && from[name] == nil && len(right) > 0:

@@ -21,12 +21,13 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// pageSize bounds the memory that reading all machines takes.
+// pageSize limits the memory for reading all machines.
 const pageSize = 500
 
-// MachinesByDomain returns the names of a cluster's infrastructure machines, sorted, by the failure domains that they are in or are to
-// be in: those that domains returns of a machine, which may be empty or several times the same, and the one that it was assigned.
-// Machines that are being deleted count: until they are gone, they have what they use. The list is an empty one of their kind.
+// MachinesByDomain returns the sorted names of a cluster's infrastructure machines, by their current or requested failure
+// domains: those that domains returns for a machine, which may be empty or contain duplicates, and the assigned one. Machines
+// that are being deleted are included, because they use their resources until they are deleted. list is an empty list of their
+// kind.
 func MachinesByDomain(
 	ctx context.Context, reader client.Reader, list client.ObjectList, cluster client.ObjectKey, domains func(client.Object) []string,
 ) (map[string][]string, error) {
@@ -60,13 +61,14 @@ func MachinesByDomain(
 	return names, nil
 }
 
-// distinct returns what is not empty, each once.
+// distinct returns the non-empty values without duplicates.
 func distinct(domains []string) []string {
 	slices.Sort(domains)
 	return slices.DeleteFunc(slices.Compact(domains), func(domain string) bool { return domain == "" })
 }
 
-// ClusterName returns the name of the Cluster that owns an infrastructure cluster, or nothing when none does yet.
+// ClusterName returns the name of the Cluster that owns an infrastructure cluster, or that its cluster name label names; "" if
+// there is none.
 func ClusterName(cluster client.Object) string {
 	for _, owner := range cluster.GetOwnerReferences() {
 		if owner.Kind == "Cluster" && hasGroup(owner.APIVersion, clusterv1.GroupVersion.Group) {
@@ -76,14 +78,14 @@ func ClusterName(cluster client.Object) string {
 	return cluster.GetLabels()[clusterv1.ClusterNameLabel]
 }
 
-// hasGroup tells whether an API version is of the group.
+// hasGroup reports whether an API version belongs to the group.
 func hasGroup(apiVersion, group string) bool {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	return err == nil && gv.Group == group
 }
 
-// IsTopologyDryRun reports whether the request that the context is of is the topology controller's, which asks what would change in
-// the object.
+// IsTopologyDryRun reports whether the admission request of the context is a dry run of the topology controller, which checks
+// what would change in the object.
 func IsTopologyDryRun(ctx context.Context, object client.Object) (bool, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -92,8 +94,8 @@ func IsTopologyDryRun(ctx context.Context, object client.Object) (bool, error) {
 	return topology.IsDryRunRequest(request, object), nil
 }
 
-// TemplateChanged returns an error for each field of the machine's spec in a template that is not what it was, apart from the mutable ones.
-// Dry runs of the topology controller, which ask what would change, are not refused.
+// TemplateChanged returns an error for each field of the machine's spec in a template that has changed, except for the mutable
+// ones. Dry runs of the topology controller, which check what would change, are accepted.
 func TemplateChanged[T any](ctx context.Context, template client.Object, before, after *T, mutable ...string) (field.ErrorList, error) {
 	dryRun, err := IsTopologyDryRun(ctx, template)
 	if err != nil || dryRun {

@@ -1,11 +1,10 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rules is what the validating webhooks of all providers have in common.
+// Package rules contains the shared parts of the validating webhooks of all providers.
 //
-// A rule is a function from a spec, and its path, to the errors in it. Each error names the field and the way out. On
-// update only errors that the object did not have before count, so that an object which was let in once can always be
-// updated and deleted.
+// A rule is a function that returns the errors in a spec, given its path. Each error names the field and how to fix it. An update
+// is only rejected for errors that the object did not have before, so that an accepted object can always be updated and deleted.
 package rules
 
 import (
@@ -18,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// refuse makes one error of an object's errors, nil when there are none.
+// refuse returns an Invalid error with the errors of an object; nil if there are none.
 func refuse(object client.Object, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil

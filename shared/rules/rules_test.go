@@ -31,7 +31,7 @@ func TestAddedWarnings(t *testing.T) {
 	NewWithT(t).Expect(rules.AddedWarnings(admission.Warnings{"a"}, admission.Warnings{"a", "b"})).To(ConsistOf("b"))
 }
 
-// A refusal must leave what it does not name alone: lists as a whole, fields of structs one by one.
+// An error names each field of a struct separately, and a list as a whole.
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	before := clusterv1.MachineSpec{ClusterName: "c", Version: "v1", ReadinessGates: []clusterv1.MachineReadinessGate{{ConditionType: "a"}}}

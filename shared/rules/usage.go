@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// namesShown is how many names a message has at most.
+// namesShown is the maximum number of names in a message.
 const namesShown = 3
 
-// InUseBy says which objects of a kind are in the way, as the beginning of a sentence.
+// InUseBy returns the start of a message that names the objects of a kind that use something.
 func InUseBy(kind string, names []string) string {
 	if len(names) == 1 {
 		return kind + " " + names[0] + " is"
@@ -19,7 +19,7 @@ func InUseBy(kind string, names []string) string {
 	return fmt.Sprintf("%d %ss (%s) are", len(names), kind, Abbreviated(names))
 }
 
-// Abbreviated joins names, and leaves out what is too much to read.
+// Abbreviated joins names, and omits all but the first if there are too many for a message.
 func Abbreviated(names []string) string {
 	if len(names) <= namesShown {
 		return strings.Join(names, ", ")

@@ -17,14 +17,14 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// Kind has webhooks: Webhooks of its objects.
+// Kind is a kind with webhooks; Webhooks implements it.
 type Kind interface {
 	name() string
 	setup(mgr ctrl.Manager) error
 	creation(scheme *runtime.Scheme) (creation, error)
 }
 
-// Setup registers the webhooks of every kind, and what converts between their versions.
+// Setup registers the webhooks of every kind, and the conversion webhook.
 func Setup(mgr ctrl.Manager, kinds ...Kind) error {
 	conversion.Serve(mgr)
 	for _, kind := range kinds {
@@ -35,31 +35,32 @@ func Setup(mgr ctrl.Manager, kinds ...Kind) error {
 	return nil
 }
 
-// Webhooks are those of a kind, whose objects are of the pointer type T. Every function may be nil.
+// Webhooks configures the webhooks of a kind, whose objects have the pointer type T. Every function may be nil.
 type Webhooks[T client.Object] struct {
-	// Converter converts the kind; nil for a kind of one version.
+	// Converter converts the kind; nil for a kind with one version.
 	Converter conversion.Constructor
 	// Default sets the defaults of an object that is created or updated.
 	Default Defaulter[T]
-	// Validate returns the errors in an object. An update is refused for those that the object did not have before.
+	// Validate returns the errors in an object. An update is only rejected for errors that the object did not have before.
 	Validate func(T) field.ErrorList
-	// Warn has what is accepted of an object, and may surprise. An update warns of what the object did not have before.
+	// Warn returns warnings about accepted values that may surprise users. An update only returns warnings that did not apply
+	// before.
 	Warn func(T) admission.Warnings
-	// Change returns the errors in an update, besides those of Validate.
+	// Change returns the errors in an update, in addition to those of Validate.
 	Change func(before, after T) field.ErrorList
-	// Create, Update and Delete have the rules that need more than the object.
+	// Create, Update and Delete are rules that need more than the object, such as other objects.
 	Create Rule[T]
 	Update func(ctx context.Context, before, after T) (admission.Warnings, field.ErrorList, error)
 	Delete Rule[T]
 }
 
-// Rule returns the warnings about an object, and the errors in it. It fails when it cannot find them out.
+// Rule returns warnings about an object and the errors in it. It returns an error if they cannot be determined.
 type Rule[T client.Object] func(ctx context.Context, object T) (admission.Warnings, field.ErrorList, error)
 
 // Defaulter sets the defaults of an object.
 type Defaulter[T client.Object] func(ctx context.Context, object T) error
 
-// Default calls the function.
+// Default implements admission.Defaulter.
 func (d Defaulter[T]) Default(ctx context.Context, object T) error { return d(ctx, object) }
 
 func (w Webhooks[T]) name() string { return reflect.TypeFor[T]().Elem().Name() }
@@ -78,7 +79,7 @@ func (w Webhooks[T]) setup(mgr ctrl.Manager) error {
 	return builder.Complete()
 }
 
-// ValidateCreate refuses an object with errors.
+// ValidateCreate rejects an object with errors.
 func (w Webhooks[T]) ValidateCreate(ctx context.Context, object T) (admission.Warnings, error) {
 	warnings, errs, err := ask(ctx, w.Create, object)
 	if err != nil {
@@ -87,7 +88,7 @@ func (w Webhooks[T]) ValidateCreate(ctx context.Context, object T) (admission.Wa
 	return append(w.warnings(object), warnings...), refuse(object, append(w.errors(object), errs...))
 }
 
-// ValidateUpdate refuses an object with errors that it did not have before, so that an object which was let in once can always be updated.
+// ValidateUpdate rejects an object with errors that it did not have before, so that an accepted object can always be updated.
 func (w Webhooks[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
 	warnings, errs := AddedWarnings(w.warnings(before), w.warnings(after)), Added(w.errors(before), w.errors(after))
 	if w.Change != nil {
@@ -103,7 +104,7 @@ func (w Webhooks[T]) ValidateUpdate(ctx context.Context, before, after T) (admis
 	return warnings, refuse(after, errs)
 }
 
-// ValidateDelete refuses to delete an object for the errors of Delete alone.
+// ValidateDelete rejects a deletion only for the errors of Delete.
 func (w Webhooks[T]) ValidateDelete(ctx context.Context, object T) (admission.Warnings, error) {
 	warnings, errs, err := ask(ctx, w.Delete, object)
 	if err != nil {

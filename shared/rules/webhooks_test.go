@@ -46,7 +46,7 @@ func TestSetupNamesTheKindThatFails(t *testing.T) {
 	g.Expect(setup(rules.Webhooks[*clusterv1.Machine]{})).To(MatchError(HavePrefix("setting up the webhooks of Machine: ")), "the scheme does not have it")
 }
 
-// webhooks has an error for the cluster "bad" and for another version, and a warning for a deadline.
+// webhooks returns an error for the cluster "bad" and for a changed version, and a warning for a deadline.
 func webhooks() rules.Webhooks[*clusterv1.Machine] {
 	spec := field.NewPath("spec")
 	return rules.Webhooks[*clusterv1.Machine]{

@@ -15,8 +15,8 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Workers has the rules of how workers are spread. The topology keys are those that the provider knows, beside those of failure domains and of
-// the regions that they publish.
+// Workers validates how workers are spread. topologyKeys lists the keys that the provider supports in addition to those of
+// failure domains and of their published regions.
 func Workers(workers faultlinev1.WorkersDistribution, path *field.Path, topologyKeys ...string) field.ErrorList {
 	topologyKeys = append([]string{faultlinev1.TopologyKeyZone, corev1.LabelTopologyRegion}, topologyKeys...)
 	if workers.TopologyKey == "" || slices.Contains(topologyKeys, workers.TopologyKey) {
@@ -26,7 +26,7 @@ func Workers(workers faultlinev1.WorkersDistribution, path *field.Path, topology
 		"this provider spreads workers by %s only: remove the field", strings.Join(topologyKeys, ", ")))}
 }
 
-// WarnWorkers has what is accepted of how workers are spread, and does nothing.
+// WarnWorkers returns warnings about settings for the spread of workers that are accepted but have no effect.
 func WarnWorkers(workers faultlinev1.WorkersDistribution, path *field.Path) admission.Warnings {
 	var warnings admission.Warnings
 	enabled, required := workers.Enabled != nil && *workers.Enabled, workers.Required != nil && *workers.Required

@@ -16,13 +16,13 @@ import (
 	ctrlconversion "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 )
 
-// creation has the rules of creating an object of a kind, in any version of the scheme.
+// creation validates the creation of an object of a kind, in any version of the scheme.
 type creation func(context.Context, *unstructured.Unstructured) (field.ErrorList, error)
 
-// Written has the rules of creating objects of some kinds, for callers that are no webhook and have objects as they are written.
+// Written validates the creation of unstructured objects of some kinds outside a webhook. It maps kinds to their rules.
 type Written map[string]creation
 
-// NewWritten returns the rules of kinds, which look at the object alone. The function adds all versions of the kinds to a scheme.
+// NewWritten returns the rules of kinds that only depend on the object. add registers all versions of the kinds with a scheme.
 func NewWritten(add func(*runtime.Scheme) error, kinds ...Kind) (Written, error) {
 	scheme, written := runtime.NewScheme(), Written{}
 	if err := add(scheme); err != nil {
@@ -40,7 +40,8 @@ func NewWritten(add func(*runtime.Scheme) error, kinds ...Kind) (Written, error)
 	return written, nil
 }
 
-// Errors returns what the webhook would refuse of an object were it created. It fails for what is no object of its kind and version.
+// Errors returns the errors for which the webhook would reject the creation of an object. It returns an error if the object
+// cannot be decoded as its kind and version.
 func (w Written) Errors(ctx context.Context, object *unstructured.Unstructured) (field.ErrorList, error) {
 	errors, found := w[object.GetKind()]
 	if !found {
@@ -49,8 +50,8 @@ func (w Written) Errors(ctx context.Context, object *unstructured.Unstructured) 
 	return errors(ctx, object)
 }
 
-// creation has the rules of Validate. Objects of other versions than the hub are converted to it, as the API server has it done before it
-// asks a webhook. It is nil for a kind that has no such rules.
+// creation returns the rules of Validate; nil for a kind without any. Objects of other versions are converted to the hub, as the
+// API server does before it calls a webhook.
 func (w Webhooks[T]) creation(scheme *runtime.Scheme) (creation, error) {
 	if w.Validate == nil {
 		return nil, nil
@@ -74,7 +75,7 @@ func (w Webhooks[T]) creation(scheme *runtime.Scheme) (creation, error) {
 	}, nil
 }
 
-// reader reads objects of a kind, whatever version they are written in, as the hub.
+// reader reads objects of a kind in any version as the hub.
 type reader struct {
 	scheme  *runtime.Scheme
 	hub     schema.GroupVersionKind

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bounded ends answers that are longer, or take longer, than a manager reads. Clients decode an answer as a whole, so that a server could
-// fill the memory of a manager that serves others as well. A watch has no end, so that it is each of its events that has a longest length.
+// Package bounded limits the size and duration of responses. Clients decode a response as a whole, so a server could exhaust the
+// memory of a manager that also serves other clusters. A watch has no end, so each of its events is limited instead.
 package bounded
 
 import (
@@ -16,19 +16,21 @@ import (
 )
 
 const (
-	// Answer is the longest answer, unless the administrator has set another. Harvester and vCenter send lists of thousands of objects in
-	// less, and decoded it is below the limit of a manager's memory.
+	// Answer is the default maximum size of a response in bytes. Lists of thousands of objects from Harvester and vCenter are
+	// smaller, and the decoded response stays below a manager's memory limit.
 	Answer = 256 << 20
-	// event is the longest event of a watch, client-go's own limit for encodings in which it knows the length of an event beforehand.
+	// event is the maximum size of a watch event in bytes. It is client-go's own limit for encodings with length-prefixed events.
 	event = 16 << 20
-	// patience is how long a request that is no watch may take with its answer. Most clients wait less, those of informers have no limit.
+	// patience is the timeout of a request, other than a watch, including its response. Most clients have a shorter timeout;
+	// those of informers have none.
 	patience = 5 * time.Minute
 )
 
-// ErrTooLong says that an answer was longer than what is read.
+// ErrTooLong is returned if a response exceeds the limit.
 var ErrTooLong = errors.New("the answer is too long")
 
-// RoundTripper sends requests by next. An answer of more bytes than the limit ends with ErrTooLong; 0 stands for Answer.
+// RoundTripper returns a RoundTripper that sends requests with next. Reading a response of more than limit bytes fails with
+// ErrTooLong; 0 means Answer.
 func RoundTripper(next http.RoundTripper, limit int64) http.RoundTripper {
 	if limit <= 0 {
 		limit = Answer
@@ -63,7 +65,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	if b.frames != nil {
 		b.limit = min(b.limit, event)
 	} else if response.ContentLength > b.limit && request.Method != http.MethodHead {
-		_ = b.Close() // nothing of it is read
+		_ = b.Close() // the content is not read
 		return nil, b.tooLong()
 	}
 	b.left = b.limit
@@ -71,7 +73,8 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// framesOf tells events of a watch apart; nil if the encoding is none of a watch, so that its answer is one whole.
+// framesOf returns the frames for the encoding of a watch; nil if a watch does not use the encoding, so that the limit applies to
+// the whole response.
 func framesOf(encoding string) frames {
 	switch media, _, _ := mime.ParseMediaType(encoding); media {
 	case "application/json":
@@ -83,7 +86,7 @@ func framesOf(encoding string) frames {
 	}
 }
 
-// body is an answer. What is left is for the whole, or for an event where there are frames.
+// body is a limited response body. left applies to the whole response, or to the current event if there are frames.
 type body struct {
 	io.ReadCloser
 
@@ -108,7 +111,7 @@ func (b *body) Read(buffer []byte) (int, error) {
 		}
 	}
 	if b.left < 0 {
-		_ = b.ReadCloser.Close() // what it would send in addition
+		_ = b.ReadCloser.Close() // stop the server from sending more
 		return n - 1, b.tooLong()
 	}
 	return n, err

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/remote/bounded"
 )
 
-// server answers each request in the same way, and notes whether its answers have been closed and requests have ended.
+// server returns the same response to each request, and records whether response bodies were closed and requests ended.
 type server struct {
 	status   int
 	encoding string
@@ -41,7 +41,7 @@ func (s *server) Close() error {
 	return nil
 }
 
-// endless is a server that never stops.
+// endless is a response body that never ends.
 type endless struct{ read int }
 
 func (e *endless) Read(buffer []byte) (int, error) {
@@ -113,7 +113,7 @@ func TestEveryRequestThatIsNoWatchHasADeadline(t *testing.T) {
 	}
 }
 
-// inProtobuf is an event after its length.
+// inProtobuf returns an event prefixed with its length.
 func inProtobuf(content string) string {
 	return string(binary.BigEndian.AppendUint32(nil, uint32(len(content)))) + content
 }

@@ -3,13 +3,14 @@
 
 package bounded
 
-// frames finds where the events of a watch end.
+// frames finds the ends of the events in a watch response.
 type frames interface {
-	// after is given what comes next. It reports whether an event has ended in it, and how many bytes there are after the last that has.
+	// after processes the next part of the response. It reports whether an event ended in it, and the number of bytes after the
+	// last end.
 	after(part []byte) (rest int64, ended bool)
 }
 
-// texts are JSON values, one after the other.
+// texts splits a sequence of JSON values.
 type texts struct {
 	depth           int
 	quoted, escaped bool
@@ -35,7 +36,7 @@ func (t *texts) after(part []byte) (rest int64, ended bool) {
 	return rest, ended
 }
 
-// lengths are values that each come after their length, of four bytes.
+// lengths splits a sequence of values that are each prefixed with their length in four bytes.
 type lengths struct {
 	head, length, left uint32
 }

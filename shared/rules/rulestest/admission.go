@@ -22,10 +22,10 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// Patience is more than anything takes on a busy machine.
+// Patience is a timeout that is sufficient even on a busy machine.
 const Patience = 2 * time.Minute
 
-// APIServer is a real API server with a provider's CRDs, and its webhooks in front of it.
+// APIServer is a real API server with a provider's CRDs and webhooks.
 type APIServer struct {
 	client.Client
 
@@ -33,7 +33,7 @@ type APIServer struct {
 	warnings []string
 }
 
-// StartAPIServer starts one for a test.
+// StartAPIServer starts an APIServer for a test.
 func StartAPIServer(t *testing.T, options testenv.Options) *APIServer {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -53,7 +53,7 @@ func (a *APIServer) HandleWarningHeaderWithContext(_ context.Context, _ int, _, 
 	a.warnings = append(a.warnings, text)
 }
 
-// Warnings returns what the API server has warned of since the last call.
+// Warnings returns the API server's warnings since the last call.
 func (a *APIServer) Warnings() []string {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -62,7 +62,8 @@ func (a *APIServer) Warnings() []string {
 	return texts
 }
 
-// Without takes the webhooks away while do runs. Probes report whether webhooks are at work, one for each configuration.
+// Without removes the webhook configurations while do runs. The probes report whether webhooks are active, one for each
+// configuration.
 func (a *APIServer) Without(t *testing.T, do func(), probes ...func() bool) {
 	t.Helper()
 	g, ctx := gomega.NewWithT(t), t.Context()
@@ -92,8 +93,8 @@ func (a *APIServer) Without(t *testing.T, do func(), probes ...func() bool) {
 	}
 }
 
-// StoresAsWritten wants the CRDs to accept and to keep every field of the wire format, whether anything acts on it or not. The
-// folder has an object of each kind.
+// StoresAsWritten expects the CRDs to accept and keep every field of the wire format, whether or not a controller uses it. folder
+// contains an object of each kind.
 func (a *APIServer) StoresAsWritten(ctx context.Context, t *testing.T, folder string, kinds int) {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -114,7 +115,7 @@ func (a *APIServer) StoresAsWritten(ctx context.Context, t *testing.T, folder st
 	}
 }
 
-// Objects are those in the YAML files of a folder, one in each.
+// Objects reads the YAML files of a folder, which contain one object each.
 func Objects(t *testing.T, folder string) []*unstructured.Unstructured {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -134,13 +135,13 @@ func Objects(t *testing.T, folder string) []*unstructured.Unstructured {
 	return objects
 }
 
-// Refused expects an object to be refused for exactly these causes.
+// Refused expects a request to be rejected for exactly these causes.
 func Refused(g gomega.Gomega, err error, want ...string) {
 	g.Expect(apierrors.IsInvalid(err)).To(gomega.BeTrue(), "%v", err)
 	g.Expect(Causes(err)).To(gomega.ConsistOf(want))
 }
 
-// Named is the metadata of an object in a namespace that is always there.
+// Named returns the metadata of an object in the default namespace.
 func Named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault}
 }

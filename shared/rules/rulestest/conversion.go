@@ -16,8 +16,8 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// Keeping fills objects of each version at random, which the functions of normal make into what the version can say, converts them to the other
-// and back as conversion.Keeping does, and wants nothing to change.
+// Keeping returns a test that creates random objects of each version, converts them to the other and back as conversion.Keeping
+// does, and expects no changes. The normal functions reduce random objects to what their version can express.
 func Keeping[H, S any, hub object[H], spoke object[S]](scheme *runtime.Scheme, fromHub func(hub, spoke), toHub func(src spoke, dst, kept hub),
 	normal ...any,
 ) func(*testing.T) {
@@ -34,8 +34,8 @@ func Keeping[H, S any, hub object[H], spoke object[S]](scheme *runtime.Scheme, f
 	}
 }
 
-// SurvivesBadAnnotations wants a spoke to be converted whatever somebody has put into its annotation: as what it says. The function
-// returns the hub of a spoke with that annotation.
+// SurvivesBadAnnotations expects a spoke to be converted by its own fields, whatever its annotation contains. toHub returns the
+// hub of a spoke with the given annotations.
 func SurvivesBadAnnotations[hub client.Object](t *testing.T, want hub, toHub func(annotations map[string]string) (hub, error)) {
 	t.Helper()
 	for name, text := range map[string]string{

@@ -18,15 +18,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The elements of a path that stand for an element of a list and for a value of a map.
+// Path elements that stand for an element of a list and for a value of a map.
 const (
 	anElement = "[]"
 	aValue    = "{}"
 )
 
-// zerosOutliveDefaults expects the types of all kinds of these versions to keep zero values where their CRD has another default, whatever list
-// or map they are in. The API server fills in the default where a type leaves out the zero value when an object is converted: it means something
-// else then.
+// zerosOutliveDefaults expects the types of all kinds in these versions to keep zero values where their CRD has another default,
+// in any list or map. If a type omits the zero value when an object is converted, the API server fills in the default, which has
+// another meaning.
 func (a *APIServer) zerosOutliveDefaults(t *testing.T, versions ...schema.GroupVersion) {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -59,7 +59,7 @@ func (a *APIServer) zerosOutliveDefaults(t *testing.T, versions ...schema.GroupV
 	}
 }
 
-// eachZero finds the fields with defaults that may have a zero value, which is not the default.
+// eachZero calls then for each field with a default that differs from its zero value, if the zero value is allowed.
 func eachZero(of *apiextensionsv1.JSONSchemaProps, path []string, then func(path []string, zero any)) {
 	if zero, may := zeroOfSchema(of); may {
 		then(path, zero)
@@ -75,7 +75,7 @@ func eachZero(of *apiextensionsv1.JSONSchemaProps, path []string, then func(path
 	}
 }
 
-// zeroOfSchema returns the zero value of a field, and whether it is allowed and is not what the field is without one.
+// zeroOfSchema returns the zero value of a field, and whether it is allowed and differs from the default.
 func zeroOfSchema(of *apiextensionsv1.JSONSchemaProps) (zero any, may bool) {
 	switch of.Type {
 	case "integer", "number":
@@ -92,7 +92,7 @@ func zeroOfSchema(of *apiextensionsv1.JSONSchemaProps) (zero any, may bool) {
 	return zero, may
 }
 
-// put is an object that has nothing but a value at a path.
+// put returns an object that only has a value at a path.
 func put(path []string, value any) any {
 	if len(path) == 0 {
 		return value
@@ -103,7 +103,7 @@ func put(path []string, value any) any {
 	return map[string]any{path[0]: put(path[1:], value)}
 }
 
-// found is what an object has at a path; nil without it.
+// found returns the value of an object at a path; nil if there is none.
 func found(in any, path []string) any {
 	if len(path) == 0 {
 		return in

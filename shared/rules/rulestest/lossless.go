@@ -22,7 +22,7 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// rounds is how many random objects of each version of a kind are converted.
+// rounds is the number of random objects of each version of a kind that are converted.
 const rounds = 1000
 
 // object is a pointer to a kind.
@@ -32,8 +32,9 @@ type object[T any] interface {
 	metav1.ObjectMetaAccessor
 }
 
-// Lossless makes thousands of random objects of each version, converts them to the other and back as conversion.Lossless does, and wants
-// the same, also zero values that types leave out. The last functions fill what cannot have every value.
+// Lossless returns a test that creates random objects of each version, converts them to the other and back as conversion.Lossless
+// does, and expects the same objects, including zero values that types omit. The random functions fill fields that cannot have
+// every value.
 func Lossless[H, S any, hub object[H], spoke object[S]](scheme *runtime.Scheme, annotation string, fromHub func(hub, spoke), toHub func(spoke, hub),
 	random ...any,
 ) func(*testing.T) {
@@ -65,8 +66,8 @@ func thereAndBack[A, B any, from object[A], to object[B]](t *testing.T, fill fun
 	g.Expect(equality.Semantic.DeepEqual(before, after)).To(gomega.BeTrue(), cmp.Diff(before, after))
 }
 
-// received returns the object as it is when it was JSON, as all objects are that the API server has converted: nil and empty are told
-// apart only where JSON can.
+// received returns the object after encoding to JSON and decoding, like every object that the API server has converted: nil and
+// empty only differ if they differ in JSON.
 func received[T any, kind object[T]](t *testing.T, sent kind) kind {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -77,14 +78,14 @@ func received[T any, kind object[T]](t *testing.T, sent kind) kind {
 	return got
 }
 
-// anyTime makes times that are JSON: to the second.
+// anyTime creates times that JSON can express, in seconds.
 func anyTime(value **metav1.Time, c randfill.Continue) {
 	if c.Bool() {
 		*value = &metav1.Time{Time: metav1.Unix(int64(c.Uint32()), 0).Rfc3339Copy().Time}
 	}
 }
 
-// anyJSON makes values that are JSON.
+// anyJSON creates JSON values.
 func anyJSON(value *apiextensionsv1.JSON, c randfill.Continue) {
 	values := []string{"\"text\"", "1", "1.0", "true", "[1,\"a\"]", "{\"a\":{\"b\":null}}"}
 	value.Raw = []byte(values[c.Intn(len(values))])

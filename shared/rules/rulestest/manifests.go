@@ -27,10 +27,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// variable is one of a template, with its default.
+// variable matches a variable of a template, with its default.
 var variable = regexp.MustCompile(`\$\{(\w+)(?::=([^}]*))?\}`)
 
-// Manifests reads a file of documents, with defaults or an example for variables. All are put into a namespace that is always there.
+// Manifests reads a file of documents, and replaces variables by their defaults or an example. All objects are put into the
+// default namespace.
 func Manifests(t *testing.T, file string) []*unstructured.Unstructured {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -52,10 +53,10 @@ func Manifests(t *testing.T, file string) []*unstructured.Unstructured {
 	return all
 }
 
-// shown is a manifest on a page.
+// shown matches a manifest on a page.
 var shown = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
 
-// Shown reads the manifests that a page shows.
+// Shown reads the manifests on a page.
 func Shown(t *testing.T, page string) []*unstructured.Unstructured {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -67,7 +68,7 @@ func Shown(t *testing.T, page string) []*unstructured.Unstructured {
 	return all
 }
 
-// Documents reads documents, without those that are comments alone.
+// Documents parses documents, without those that contain only comments.
 func Documents(t *testing.T, data []byte) []*unstructured.Unstructured {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -89,8 +90,8 @@ func Documents(t *testing.T, data []byte) []*unstructured.Unstructured {
 	}
 }
 
-// Takes applies a manifest as kubectl does, which sends lists whole, and then on the server. It returns why it is refused. Else nothing
-// may be lost of it, and once the object is there neither way may change anything.
+// Takes applies a manifest as kubectl does, which replaces lists, and then by server-side apply. It returns the error if it is
+// rejected. Otherwise no field may be lost, and applying it again in either way must not change anything.
 func (a *APIServer) Takes(ctx context.Context, t *testing.T, manifest *unstructured.Unstructured) error {
 	t.Helper()
 	g, what := gomega.NewWithT(t), manifest.GetKind()+" "+manifest.GetName()
@@ -113,7 +114,7 @@ func (a *APIServer) Takes(ctx context.Context, t *testing.T, manifest *unstructu
 	return nil
 }
 
-// Missing returns the paths of what is wanted and is not there, or is something else. There may be more.
+// Missing returns the paths of fields in want that are missing in got or differ. got may have more fields.
 func Missing(path string, want, got any) []string {
 	fields, isStruct := want.(map[string]any)
 	if !isStruct {
@@ -130,8 +131,8 @@ func Missing(path string, want, got any) []string {
 	return paths
 }
 
-// StayAsWritten applies manifests of two versions, which are in files of the versions' names: see staysAsWritten. What no manifest has is looked up
-// in the CRDs: see zerosOutliveDefaults.
+// StayAsWritten applies manifests of two versions, which are in files with the names of the versions; see staysAsWritten. Fields
+// that no manifest has are checked by the CRDs; see zerosOutliveDefaults.
 func (a *APIServer) StayAsWritten(t *testing.T, folder string, versions ...schema.GroupVersion) {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -149,8 +150,8 @@ func (a *APIServer) StayAsWritten(t *testing.T, folder string, versions ...schem
 	}
 }
 
-// staysAsWritten applies a manifest as kubectl does, which looks for differences itself, and then on the server. Neither may find any once the
-// object is there, also after it has been written in the other version.
+// staysAsWritten applies a manifest as kubectl does, which computes differences itself, and then by server-side apply. Neither
+// may find a difference once the object exists, even after it has been written in the other version.
 func (a *APIServer) staysAsWritten(t *testing.T, manifest *unstructured.Unstructured, other schema.GroupVersion) {
 	t.Helper()
 	g, ctx := gomega.NewWithT(t), t.Context()
@@ -177,13 +178,13 @@ func (a *APIServer) staysAsWritten(t *testing.T, manifest *unstructured.Unstruct
 	g.Expect(a.Get(ctx, client.ObjectKeyFromObject(manifest), there)).To(gomega.Succeed())
 	there.SetLabels(map[string]string{"written": "in-the-other-version"})
 	g.Expect(a.Update(ctx, there)).To(gomega.Succeed())
-	generation = there.GetGeneration() // The version may have defaults.
+	generation = there.GetGeneration() // Defaults of the version may change it.
 	unchanged()
 	apply()
 	g.Expect(a.Delete(ctx, stored)).To(gomega.Succeed())
 }
 
-// difference returns what kubectl would patch were it to apply a manifest again.
+// difference returns what kubectl would patch if it applied a manifest again.
 func difference(t *testing.T, manifest, live *unstructured.Unstructured) string {
 	t.Helper()
 	g := gomega.NewWithT(t)

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rulestest tests rules with tables of changes to an object that is valid, the wire format of kinds, and that
-// nothing is lost when objects are converted between the versions of their kind.
+// Package rulestest tests rules with tables of changes to a valid object, the wire format of kinds, and the lossless conversion
+// between their versions.
 package rulestest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Summary has field and type of each error.
+// Summary returns field and type of each error.
 func Summary(errs field.ErrorList) []string {
 	var lines []string
 	for _, err := range errs {
@@ -24,7 +24,7 @@ func Summary(errs field.ErrorList) []string {
 	return lines
 }
 
-// Causes has field and type of each cause of a refusal.
+// Causes returns field and type of each cause of a rejected request.
 func Causes(err error) []string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -37,14 +37,14 @@ func Causes(err error) []string {
 	return lines
 }
 
-// Case is one change to a valid object and the errors that are expected of it.
+// Case is a change to a valid object with the expected errors.
 type Case[T any] struct {
 	Name   string
 	Change func(*T)
 	Want   []string
 }
 
-// Run applies each change to a spec that is valid, and compares the errors. It also wants each error to say what to do.
+// Run applies each change to a valid spec and compares the errors. It also expects each error to state how to fix it.
 func Run[T any](t *testing.T, valid func() T, validate func(T, *field.Path) field.ErrorList, cases []Case[T]) {
 	t.Helper()
 	t.Run("valid", func(t *testing.T) {

@@ -20,34 +20,34 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The modules of this project, and the one whose types all providers embed.
+// The module prefix of this project, and the module whose types all providers embed.
 const (
 	ourModules   = "github.com/faultline-io/faultline/"
 	sharedModule = ourModules + "shared/"
 )
 
-// Wire is a version of an API whose format is tested.
+// Wire is an API version whose format is tested.
 type Wire struct {
 	Add     func(*runtime.Scheme) error
 	Version schema.GroupVersion
-	// Prefix is that of the names of kinds.
+	// Prefix is the prefix of the names of kinds.
 	Prefix string
-	// Folder has an object of each kind.
+	// Folder contains an object of each kind.
 	Folder string
-	// Shared has the types that all providers embed count, too: objects of one provider are enough to have every field of them.
+	// Shared includes the types that all providers embed. It is enough to set it for one provider.
 	Shared bool
-	// NeverEmpty are kinds that always have some field.
+	// NeverEmpty lists kinds that always have some field.
 	NeverEmpty []string
 }
 
-// WireFormat tests the kinds of a version whose names have the prefix. For each there is an object in the folder, with zero
-// values where those mean something, because they are the first to get lost. It wants
+// WireFormat tests the kinds of a version whose names have the prefix. The folder contains an object of each, with zero values
+// where they have a meaning, because these are the first to get lost. It expects
 //
-//   - every field of the types, of which each is in one of the objects at least;
-//   - the same bytes when an object is written again;
-//   - nothing in an object that nobody put there, as what is written out cannot be told from what the user said; kinds that are
-//     never empty are left out;
-//   - conditions, where a kind has some, to be those of the status.
+//   - every field of the types to be in at least one of the objects;
+//   - the same bytes when an object is encoded again;
+//   - no fields in an empty object, because an encoded field cannot be distinguished from one that the user set; kinds in NeverEmpty
+//     are skipped;
+//   - conditions, if a kind has some, to be those of the status.
 func WireFormat(t *testing.T, wire Wire) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -91,7 +91,7 @@ func document(t *testing.T, file string) map[string]any {
 	return object
 }
 
-// fieldsOf collects the fields of a type and of what it is made of. What others define is one value.
+// fieldsOf collects the fields of a type and of its components. A type of another module counts as one value.
 func fieldsOf(kind reflect.Type, all map[string]bool) {
 	switch kind.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -106,7 +106,7 @@ func fieldsOf(kind reflect.Type, all map[string]bool) {
 	}
 }
 
-// fieldsIn collects the fields that a value of a type has as it is written.
+// fieldsIn collects the fields that a written value of a type has.
 func fieldsIn(kind reflect.Type, value any, all map[string]bool) {
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
@@ -135,7 +135,7 @@ func fieldsIn(kind reflect.Type, value any, all map[string]bool) {
 	}
 }
 
-// ownFields returns the fields of a struct of this project, with those that are embedded in it, as package.Type.field; nothing of other types.
+// ownFields returns the fields of a struct of this project, including embedded ones, as package.Type.field; none for other types.
 func ownFields(kind reflect.Type) map[string]reflect.StructField {
 	fields := map[string]reflect.StructField{}
 	if kind.Kind() != reflect.Struct || !strings.HasPrefix(kind.PkgPath(), ourModules) {
@@ -169,7 +169,7 @@ func staysAsWritten(t *testing.T, object runtime.Object, file string) {
 func staysEmpty(t *testing.T, object runtime.Object) {
 	t.Helper()
 	g := gomega.NewWithT(t)
-	data, err := json.Marshal(reflect.ValueOf(object).Elem().Interface()) // as a value, such as it is in a list
+	data, err := json.Marshal(reflect.ValueOf(object).Elem().Interface()) // as a value, as in a list
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	var fields map[string]any
 	g.Expect(json.Unmarshal(data, &fields)).To(gomega.Succeed())

@@ -25,13 +25,13 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// writtenRounds is how many random objects of each version of a kind are written with zero values.
+// writtenRounds is the number of random objects of each version of a kind that are written with zero values.
 const writtenRounds = 20
 
-// Webhook converts as the API server has it done.
+// Webhook converts objects as the API server requests it.
 type Webhook struct{ handler http.Handler }
 
-// NewWebhook has the kind of an object converted.
+// NewWebhook returns a Webhook for the kind of an object.
 func NewWebhook(t *testing.T, scheme *runtime.Scheme, kind client.Object, constructor conversion.Constructor) Webhook {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -63,8 +63,8 @@ func (w Webhook) Convert(t *testing.T, object map[string]any, apiVersion string)
 	return decoded(t, review.Response.ConvertedObjects[0].Raw)
 }
 
-// asWritten makes random objects of a version with zero values that its types leave out, as manifests have them, and wants them back as they
-// were written after they were converted to the other version.
+// asWritten creates random objects of a version with zero values that its types omit, as in manifests, and expects them unchanged
+// after a conversion to the other version and back.
 func asWritten[A, B any, from object[A], to object[B]](t *testing.T, scheme *runtime.Scheme, webhook Webhook, fill func(any)) {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -100,7 +100,7 @@ func asWritten[A, B any, from object[A], to object[B]](t *testing.T, scheme *run
 	}
 }
 
-// asIn returns what there is of the fields that are written: types may add some.
+// asIn returns the part of got that written has: types may add fields.
 func asIn(written, got any) any {
 	switch written := written.(type) {
 	case map[string]any:
@@ -130,12 +130,12 @@ func asIn(written, got any) any {
 	}
 }
 
-// addZeros adds to what is written of a value, at every second place, the zero value that is left out there.
+// addZeros adds omitted zero values to the written form of a value, with a probability of one half each.
 func addZeros(kind reflect.Type, value any, random *rand.Rand) {
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
 	}
-	if custom(kind) { // It may be written as anything, such as a list of JSON.
+	if custom(kind) { // It may be written in any form, such as a JSON list.
 		return
 	}
 	switch value := value.(type) {
@@ -174,7 +174,7 @@ func addZeroFields(kind reflect.Type, fields map[string]any, random *rand.Rand) 
 	}
 }
 
-// zeroOf returns the zero value of a type as it is written.
+// zeroOf returns the written form of the zero value of a type.
 func zeroOf(kind reflect.Type) (zero any, has bool) {
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
@@ -201,12 +201,12 @@ func zeroOf(kind reflect.Type) (zero any, has bool) {
 	}
 }
 
-// custom reports whether a type is not written as Go would.
+// custom reports whether a type has its own JSON encoding.
 func custom(kind reflect.Type) bool {
 	return reflect.PointerTo(kind).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
-// decoded reads an object, with numbers as they are written.
+// decoded decodes an object and keeps numbers as they are written.
 func decoded(t *testing.T, data []byte) map[string]any {
 	t.Helper()
 	var object map[string]any
