@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// tester is a test. Simulators are programs too, which are not linked with what tests are made of.
+// tester is a testing.T. Simulators are programs and must not link package testing.
 type tester interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// Described tests that each fault has a name of its own, a way to make it, and a row in the README.md of the folder of the test, which
-// has what happens and which rule that breaks.
+// Described checks that each fault has a unique name, an implementation, and a row in the README.md in the folder of the test
+// that describes it and the rule that it breaks.
 func Described[S, O, T any](t tester, all []Fault[S, O, T]) {
 	t.Helper()
 	readme, err := os.ReadFile("README.md")

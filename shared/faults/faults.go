@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faults describes the ways in which a simulated outside system disobeys. Each simulator has a table of them, from which storms,
-// the switches of programs and the tests that concern all faults are made.
+// Package faults describes the faults of a simulated external system. Each simulator has a table of them, from which chaos tests,
+// command-line switches and the tests of all faults are derived.
 package faults
 
 import (
@@ -12,32 +12,34 @@ import (
 	"strings"
 )
 
-// Fault is a way in which a system S breaks a rule that its clients would like to rely on. O are the options that a system is made with,
-// T is what a storm hits.
+// Fault is a way in which a system S breaks a rule on which its clients would like to rely. O are the options with which a system
+// is created, T is the target of a chaos test.
 type Fault[S, O, T any] struct {
-	// Name is what the fault is called, such as in make storm MODE=.
+	// Name is the name of the fault, as in `make storm MODE=`.
 	Name string
-	// Is says what happens.
+	// Is describes what happens.
 	Is string
-	// Breaks is the rule that does not hold then.
+	// Breaks is the rule that the fault violates.
 	Breaks string
-	// Takes names the arguments of Set, and MayTake those that can be left out.
+	// Takes lists the arguments of Set, and MayTake the optional ones.
 	Takes, MayTake []string
-	// Options are what a system with the fault is made with.
+	// Options are the options with which to create a system that has the fault.
 	Options []O
-	// Set makes the fault, or ends it. It is nil where the Options are all there is: such a fault lasts as long as the system.
+	// Set enables or disables the fault. It is nil if the Options are sufficient: such a fault lasts as long as the system.
 	Set func(ctx context.Context, s S, on bool, args ...string) error
-	// Storm says how a storm makes the fault; storms leave out a fault without it.
+	// Storm configures the fault in chaos tests, which skip a fault without it.
 	Storm *Storm[T]
 }
 
-// Storm is how a fault is made at random while machines come and go.
+// Storm defines how a fault is injected at random while machines are created and deleted.
 type Storm[T any] struct {
-	// Targets returns the arguments that Set may be called with now for one T. Without it, the fault lasts as long as the storm.
+	// Targets returns the arguments with which Set may be called now for one T. If it is nil, the fault lasts as long as the
+	// test.
 	Targets func(T) [][]string
-	// AtOnce has the numbers of targets to draw from each time.
+	// AtOnce lists the numbers of targets from which one is drawn each time.
 	AtOnce []int
-	// Stays says that a fault is not ended before the next is made, Brief that it begins and ends in the next two seconds.
+	// Stays is true if a fault is not ended before the next one is injected. Brief is true if it begins and ends within the next
+	// two seconds.
 	Stays, Brief bool
 }
 
@@ -50,7 +52,7 @@ func (f Fault[S, O, T]) Usage() string {
 	return strings.Join(words, "/")
 }
 
-// Make makes the fault in a system, or ends it, with as many arguments as it takes.
+// Make enables or disables the fault in a system. It returns an error if the number of arguments is wrong.
 func (f Fault[S, O, T]) Make(ctx context.Context, s S, on bool, args ...string) error {
 	switch {
 	case f.Set == nil:
@@ -61,7 +63,7 @@ func (f Fault[S, O, T]) Make(ctx context.Context, s S, on bool, args ...string) 
 	return f.Set(ctx, s, on, args...)
 }
 
-// Named returns the fault of that name, or an error that lists those there are.
+// Named returns the fault with the name, or an error that lists all names.
 func Named[S, O, T any](all []Fault[S, O, T], name string) (Fault[S, O, T], error) {
 	at := slices.IndexFunc(all, func(f Fault[S, O, T]) bool { return f.Name == name })
 	if at < 0 {

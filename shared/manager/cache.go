@@ -14,8 +14,8 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// StripObjects has a cache keep of Machines and Secrets what providers read, which there are many of. Patches do not touch what it
-// drops: that is missing before and after.
+// StripObjects makes a cache keep only the fields of Machines and Secrets that providers read, because there are many of them.
+// Patches do not change the dropped fields: they are missing before and after.
 func StripObjects(options *cache.Options) {
 	if options.ByObject == nil {
 		options.ByObject = map[client.Object]cache.ByObject{}
@@ -24,7 +24,8 @@ func StripObjects(options *cache.Options) {
 	options.ByObject[&corev1.Secret{}] = cache.ByObject{Transform: stripSecret}
 }
 
-// stripMachine drops what Cluster API copies from others' objects. Conditions of v1beta1 stay: quorum reads some, a remediation writes one.
+// stripMachine drops fields that Cluster API copies from other objects. v1beta1 conditions are kept: the quorum controller reads
+// some, and a remediation writes one.
 func stripMachine(o any) (any, error) {
 	if machine, ok := o.(*clusterv1.Machine); ok {
 		machine.ManagedFields = nil
@@ -33,7 +34,8 @@ func stripMachine(o any) (any, error) {
 	return o, nil
 }
 
-// stripSecret leaves name, version and owners of a Secret, of which only metadata is watched, and who may use it.
+// stripSecret keeps the name, version and owners of a Secret, of which only metadata is watched, and the namespaces that may use
+// it.
 func stripSecret(o any) (any, error) {
 	if secret, ok := o.(*metav1.PartialObjectMetadata); ok {
 		allowed, limited := secret.Annotations[faultlinev1.AllowedNamespacesAnnotation]

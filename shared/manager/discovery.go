@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// patient asks again which kinds there are when the API server fails to answer. A manager that starts ends at the first error of these
-// requests, and a kubelet starts it again after up to five minutes. What else a manager asks for is tried again by those who ask.
+// patient retries discovery requests when the API server fails. A manager exits at the first error of these requests while it
+// starts, and the kubelet restarts it after up to five minutes. Other requests are retried by their callers.
 type patient struct {
 	http.RoundTripper
 	backoff wait.Backoff
 }
 
-// patientBackoff is for an API server that is not well for a moment: half a minute in all.
+// patientBackoff covers a short failure of the API server: half a minute in total.
 func patientBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 7}
 }
@@ -31,7 +31,7 @@ func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil || backoff.Steps < 1 || response.StatusCode < http.StatusInternalServerError || !isDiscovery(r) {
 			return response, err
 		}
-		_, _ = io.Copy(io.Discard, response.Body) // The connection can be used again.
+		_, _ = io.Copy(io.Discard, response.Body) // The connection can be reused.
 		_ = response.Body.Close()
 		select {
 		case <-r.Context().Done():
@@ -41,8 +41,7 @@ func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// isDiscovery reports whether a request is for the groups, versions or kinds that there are: /api, /api/v1, /apis, /apis/group and
-// /apis/group/version.
+// isDiscovery reports whether a request is a discovery request: /api, /api/v1, /apis, /apis/group and /apis/group/version.
 func isDiscovery(r *http.Request) bool {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	return r.Method == http.MethodGet && (parts[0] == "api" && len(parts) <= 2 || parts[0] == "apis" && len(parts) <= 3)

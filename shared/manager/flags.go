@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manager is what the mains of all providers have in common: the command line of a Cluster API manager and the
-// manager made from it, with the recorders of its controllers, which store every event.
+// Package manager contains the shared parts of the main packages of all providers: the command line of a Cluster API manager, the
+// manager created from it, and the event recorders of its controllers, which drop no event.
 package manager
 
 import (
@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/cluster-api/util/flags"
 )
 
-// Options are the flags that every provider has. Their names are those of the Cluster API managers.
+// Options holds the flags that every provider has. Their names are those of Cluster API's managers.
 type Options struct {
 	// Namespace limits the manager to one namespace; "" means all.
 	Namespace string
-	// WatchFilter limits it to objects with this value of the watch label; "" means all.
+	// WatchFilter limits the manager to objects with this value of the watch label; "" means all.
 	WatchFilter string
 
 	logs    *logs.Options
@@ -84,7 +84,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.skipMigrationPhases, "skip-crd-migration-phases", nil,
 		"What is not done when CRDs have changed: StorageVersionMigration, which writes every object in the version that is stored today, "+
 			"and CleanupManagedFields, which takes off managed fields of versions that are not served any more.")
-	if kubeconfig := flag.Lookup("kubeconfig"); kubeconfig != nil { // It is controller-runtime's.
+	if kubeconfig := flag.Lookup("kubeconfig"); kubeconfig != nil { // This flag is defined by controller-runtime.
 		fs.AddGoFlag(kubeconfig)
 	}
 }

@@ -32,29 +32,30 @@ import (
 	"github.com/faultline-io/faultline/shared/version"
 )
 
-// Provider is what differs between managers.
+// Provider configures what differs between the managers of providers.
 type Provider struct {
-	// Name appears in the user agent.
+	// Name is part of the user agent.
 	Name string
-	// Namespace is where the provider is installed when POD_NAMESPACE does not say.
+	// Namespace is the namespace of the provider if POD_NAMESPACE is not set.
 	Namespace string
-	// LeaderElectionID is the name of the lease, upstream's so that the two never work at the same time.
+	// LeaderElectionID is the name of the Lease. Use the name of the upstream manager, so that the two never run at the same
+	// time.
 	LeaderElectionID string
-	// Scheme knows every kind that is read or written.
+	// Scheme registers every kind that is read or written.
 	Scheme []func(*runtime.Scheme) error
-	// Cache adjusts what is kept in memory; it may be nil.
+	// Cache adjusts the options of the cache; it may be nil.
 	Cache func(*cache.Options)
-	// Migrated are the kinds whose objects may be stored in another version than today's. The scheme has CRDs then.
+	// Migrated lists the kinds whose objects may be stored in an old version. The scheme must then include CRDs.
 	Migrated []Migrated
-	// Add adds controllers and webhooks.
+	// Add adds controllers and webhooks to the manager.
 	Add func(ctx context.Context, mgr manager.Manager) error
 }
 
-// gcPercent has the garbage collected when the heap has grown by half. What a manager holds are caches, a few tens of MiB
-// that stay: to wait until they have doubled costs more memory than the collections take in CPU.
+// gcPercent triggers garbage collection when the heap has grown by half. A manager mostly holds caches, a few tens of MiB that
+// stay: waiting until the heap has doubled would cost more memory than the additional collections cost CPU.
 const gcPercent = 50
 
-// Run runs the manager until ctx ends.
+// Run runs the manager until ctx is done.
 func (o *Options) Run(ctx context.Context, p Provider) error {
 	if o.version {
 		_, err := fmt.Fprintln(os.Stdout, version.Text(p.program()))
@@ -100,7 +101,7 @@ func (o *Options) Run(ctx context.Context, p Provider) error {
 	return mgr.Start(ctx)
 }
 
-// checkProfiler refuses a profiler that others than the manager's Pod reach, unless that is wanted.
+// checkProfiler rejects a profiler address that is reachable from outside the manager's Pod, unless --insecure-profiler is set.
 func (o *Options) checkProfiler() error {
 	host, _, err := net.SplitHostPort(o.profilerAddress)
 	if o.profilerAddress == "" || o.profilerAddress == "0" || o.insecureProfiler || err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback()) {
@@ -144,8 +145,8 @@ func (o *Options) newManager(p Provider) (manager.Manager, error) {
 	return mgr, nil
 }
 
-// servers returns what the servers of webhooks and of diagnostics are made with. Both offer HTTP/1.1 only unless --enable-http2 is set: an HTTP/2 server
-// has to keep much more for a client that it has not authenticated yet.
+// servers returns the options for the webhook and diagnostics servers. Both offer HTTP/1.1 only unless --enable-http2 is set,
+// because an HTTP/2 server must keep much more state for an unauthenticated client.
 func (o *Options) servers() (webhook.Options, *metricsserver.Options, error) {
 	tlsOptions, diagnostics, err := flags.GetManagerOptions(o.manager)
 	if err != nil {
@@ -160,10 +161,10 @@ func (o *Options) servers() (webhook.Options, *metricsserver.Options, error) {
 	}, diagnostics, nil
 }
 
-// program is the name of the manager in requests, in the log and in the answer to --version.
+// program is the name of the manager in its user agent, its log and the output of --version.
 func (p Provider) program() string { return "faultline-" + p.Name + "-manager" }
 
-// OwnNamespace is the namespace the manager itself runs in.
+// OwnNamespace returns the namespace in which the manager runs.
 func (p Provider) OwnNamespace() string {
 	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
 		return namespace
@@ -171,14 +172,14 @@ func (p Provider) OwnNamespace() string {
 	return p.Namespace
 }
 
-// ControllerOptions does without controller-runtime's priority queue: up to 0.24 its workers can lock one another up when
-// the manager stops, which then waits out its grace period with the lease in its hands
+// ControllerOptions disables controller-runtime's priority queue: up to 0.24 its workers can deadlock when the manager stops,
+// which then waits for its whole grace period while it holds the lease
 // (https://github.com/kubernetes-sigs/controller-runtime/issues/3538).
 func ControllerOptions() config.Controller {
 	return config.Controller{UsePriorityQueue: ptr.To(false)}
 }
 
-// cacheOptions are those of the provider's manager.
+// cacheOptions returns the cache options of the provider's manager.
 func (o *Options) cacheOptions(p Provider) cache.Options {
 	options := CacheOptions(o.Namespace, p.OwnNamespace())
 	options.SyncPeriod = &o.syncPeriod
@@ -189,7 +190,7 @@ func (o *Options) cacheOptions(p Provider) cache.Options {
 	return options
 }
 
-// CacheOptions limits what a manager keeps in memory: no managed fields and, with a namespace, nothing of any other but
+// CacheOptions limits what a manager caches: no managed fields and, if a namespace is given, only objects in that namespace and
 // the manager's own.
 func CacheOptions(namespace, own string) cache.Options {
 	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}

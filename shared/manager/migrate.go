@@ -19,17 +19,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Migrated is a kind with several versions. When its CRD has changed every object is written in the version that is stored today, and
-// managed fields of versions that are not served any more are taken off: the API server refuses to apply an object that has some.
+// Migrated is a kind with several versions. When its CRD has changed, every object is written in the current storage version, and
+// managed fields of versions that are no longer served are removed, because the API server rejects an apply to an object that has
+// some.
 type Migrated struct {
 	Object client.Object
-	// Status has objects written by their status, which no webhook looks at. Kinds without one go through their webhooks.
+	// Status makes the migrator write the status, which is not sent to webhooks. Kinds without a status subresource pass their
+	// webhooks.
 	Status bool
-	// Plural is what the kind's resources are called where that is not the English plural of the kind, by which the migrator finds the CRD.
+	// Plural is the plural of the kind if it is not the regular English one. The migrator derives the name of the CRD from it.
 	Plural string
 }
 
-// addMigration adds Cluster API's migrator of CRDs. The cache has no managed fields, so it reads objects from the API server.
+// addMigration adds Cluster API's CRD migrator. It reads objects from the API server, because the cache has no managed fields.
 func (o *Options) addMigration(ctx context.Context, mgr manager.Manager, kinds []Migrated) error {
 	if len(kinds) == 0 {
 		return nil
@@ -50,7 +52,7 @@ func (o *Options) addMigration(ctx context.Context, mgr manager.Manager, kinds [
 	return nil
 }
 
-// tellPlural has whoever asks for the plural of the kind in this process get the right one.
+// tellPlural registers the plural of the kind for this process.
 func (m Migrated) tellPlural(scheme *runtime.Scheme) error {
 	if m.Plural == "" {
 		return nil

@@ -20,19 +20,20 @@ import (
 )
 
 const (
-	// longestNote is what an API server takes of an event's note: it refuses a longer one, and client-go does not try again.
+	// longestNote is the maximum length of an event's note, in bytes. The API server rejects a longer one, and client-go does not
+	// retry.
 	longestNote = 1024
-	// cutNote says where the rest is of a note that was too long.
+	// cutNote ends a truncated note and refers to the status for the rest.
 	cutNote = " ... (the rest is in the status)"
-	// remembered is of how many events it is remembered what else was told of the same; client-go does so for a few minutes.
+	// remembered is the number of events for which previous notes are kept; client-go keeps its series for a few minutes.
 	remembered = 4096
-	// mostNotes is how many events stay apart of which only the note differs.
+	// mostNotes is the maximum number of events that are kept separate although only their notes differ.
 	mostNotes = 100
 )
 
-// Recorder returns the recorder of a controller. Notes that are too long are cut, and events of which only the note differs stay apart:
-// client-go would make them one, which says how often it happened and has the first note. Errors of a network are told in the words that each
-// attempt has, so that an outage is one event however often something is tried.
+// Recorder returns the event recorder of a controller. It truncates notes that are too long, and keeps events separate of which
+// only the notes differ: client-go would merge them into one series with the first note. Network errors are normalized so that
+// all attempts have the same text and an outage is one event, however often a request is retried.
 func Recorder(manager ctrlrecorder.Provider, name string) events.EventRecorder {
 	return &recorder{EventRecorder: manager.GetEventRecorder(name), seed: maphash.MakeSeed(), told: lru.New(remembered)} //nolint:forbidigo // this is where they are made
 }
@@ -42,17 +43,17 @@ type recorder struct {
 
 	seed maphash.Seed
 	mu   sync.Mutex
-	told *lru.Cache // eventKey -> sums of the notes that were told of it, in their order
+	told *lru.Cache // eventKey -> hashes of the notes recorded for it, in order
 }
 
-// eventKey is what client-go knows events by that it makes one of.
+// eventKey is the key by which client-go merges events into one series.
 type eventKey struct {
 	regarding, related   types.UID
 	version              string
 	kind, reason, action string
 }
 
-// Eventf tells of something.
+// Eventf records an event.
 func (r *recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) { //nolint:revive // client-go has so many
 	note = text.Steady(fmt.Sprintf(note, args...))
 	if again := r.again(eventKey{uid(regarding), uid(related), resourceVersion(regarding), kind, reason, action}, note); again > 0 {
@@ -61,7 +62,7 @@ func (r *recorder) Eventf(regarding, related runtime.Object, kind, reason, actio
 	r.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", text.CutWith(note, longestNote, cutNote))
 }
 
-// again is how many other notes were told of the same before this one.
+// again returns the number of other notes recorded for the same key before this one.
 func (r *recorder) again(of eventKey, note string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

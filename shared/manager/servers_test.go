@@ -24,7 +24,7 @@ import (
 	"github.com/faultline-io/faultline/shared/ports"
 )
 
-// served starts the servers of webhooks and of diagnostics as a manager with these flags does, and returns their addresses.
+// served starts the webhook and diagnostics servers as a manager with these flags does, and returns their addresses.
 func served(t *testing.T, args ...string) map[string]string {
 	t.Helper()
 	g := NewWithT(t)
@@ -60,7 +60,7 @@ func served(t *testing.T, args ...string) map[string]string {
 	return map[string]string{"webhooks": ports.Host + ":" + strconv.Itoa(hooks), "diagnostics": diagnostics}
 }
 
-// negotiated returns the protocol on which a client that offers some agrees with a server.
+// negotiated returns the protocol that a client and a server negotiate.
 func negotiated(t *testing.T, address string, offered ...string) (string, error) {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: offered}}

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// knownStrings is how many strings are remembered. Names of kinds, labels, conditions and clusters are far fewer; those that are of one
-	// object only push one another out.
+	// knownStrings is the number of cached strings. There are far fewer names of kinds, labels, conditions and clusters; strings
+	// that only one object has merely evict each other.
 	knownStrings = 1 << 14
-	// knownMaps is how many maps are remembered: those of a cluster's machines come one after the other.
+	// knownMaps is the number of cached maps. Those of a cluster's machines are decoded one after the other.
 	knownMaps = 1 << 12
-	// longestShared is the length of the longest string that is worth looking for.
+	// longestShared is the maximum length of a cached string, in bytes.
 	longestShared = 256
 )
 
-// sharer has equal strings of objects, and equal labels and annotations, share their memory: each object that is decoded has copies of its
-// own of what is the same in thousands of others. Slices get no more room than they need. Nobody may write to an object of a cache, so that
-// nobody writes to another's labels.
+// sharer makes equal strings of cached objects, and equal labels and annotations, share memory. Otherwise each decoded object has
+// its own copy of values that thousands of others have too. It also trims the capacity of slices. Sharing is safe because cached
+// objects must never be modified.
 type sharer struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
@@ -38,7 +38,7 @@ func newSharer() *sharer {
 	return &sharer{seed: maphash.MakeSeed(), strings: make([]string, knownStrings), maps: make([]map[string]string, knownMaps)}
 }
 
-// of has the objects of a cache share what is equal, after everything else that becomes of them.
+// of adds sharing to the cache's transforms, after all others.
 func (s *sharer) of(options *cache.Options) {
 	options.DefaultTransform = s.after(options.DefaultTransform)
 	for kind, how := range options.ByObject {
@@ -49,7 +49,7 @@ func (s *sharer) of(options *cache.Options) {
 	}
 }
 
-// after returns a transformation of what a cache keeps that comes after another one, which may be nil.
+// after returns a transform that shares memory after another transform, which may be nil.
 func (s *sharer) after(transform toolscache.TransformFunc) toolscache.TransformFunc {
 	return func(o any) (any, error) {
 		if transform != nil {
@@ -58,7 +58,7 @@ func (s *sharer) after(transform toolscache.TransformFunc) toolscache.TransformF
 				return o, err
 			}
 		}
-		if object, ok := o.(client.Object); ok { // and no tombstone
+		if object, ok := o.(client.Object); ok { // not a tombstone
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.share(reflect.ValueOf(object))
@@ -67,7 +67,7 @@ func (s *sharer) after(transform toolscache.TransformFunc) toolscache.TransformF
 	}
 }
 
-// one is a string equal to this one, which others have too.
+// one returns an equal string that is shared if possible.
 func (s *sharer) one(text string) string {
 	if text == "" || len(text) > longestShared {
 		return text
@@ -79,7 +79,7 @@ func (s *sharer) one(text string) string {
 	return *at
 }
 
-// share goes through all that can be set in a value.
+// share replaces the shareable values in a value recursively.
 func (s *sharer) share(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -108,7 +108,7 @@ func (s *sharer) share(v reflect.Value) {
 	}
 }
 
-// clip takes the room off a slice that a decoder has left for more: it grows them by doubling.
+// clip trims the capacity of a slice: decoders grow slices by doubling.
 func clip(v reflect.Value) {
 	if !v.CanSet() || v.IsNil() || v.Cap() == v.Len() {
 		return
@@ -118,13 +118,13 @@ func clip(v reflect.Value) {
 	v.Set(exact)
 }
 
-// shareMap replaces a map of strings, as labels and annotations are.
+// shareMap replaces a map of strings, such as labels and annotations, by a shared one.
 func (s *sharer) shareMap(v reflect.Value) {
 	texts, ok := v.Interface().(map[string]string)
 	if !ok || len(texts) == 0 {
 		return
 	}
-	sum := uint64(0) // whatever the order
+	sum := uint64(0) // independent of the order
 	for key, value := range texts {
 		sum += maphash.String(s.seed, key) ^ 3*maphash.String(s.seed, value)
 	}

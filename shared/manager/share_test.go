@@ -32,7 +32,7 @@ const decodedMachine = `{
 	"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": ""}, {"type": "A"}, {"type": "B"}], "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}
 }`
 
-// kept is a Machine as the cache of a manager keeps it that the API server has sent.
+// kept returns a Machine from the API server in the form in which the manager's cache stores it.
 func kept(t *testing.T, options cache.Options, name string) *clusterv1.Machine {
 	t.Helper()
 	g := NewWithT(t)
@@ -65,7 +65,7 @@ func TestWhatIsTheSameInManyObjectsIsKeptInMemoryOnce(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			a, b, copied := shared(t, provider)
-			for range 4 { // A seed is random: now and then it has two of the strings push one another out.
+			for range 4 { // The seed is random: occasionally two of the strings evict each other.
 				if len(copied) == 0 {
 					break
 				}
@@ -84,7 +84,7 @@ func TestWhatIsTheSameInManyObjectsIsKeptInMemoryOnce(t *testing.T) {
 	}
 }
 
-// shared returns two Machines as a new cache keeps them, and what is equal in both and kept twice.
+// shared returns two Machines as a new cache stores them, and the equal values that are not shared.
 func shared(t *testing.T, provider Provider) (a, b *clusterv1.Machine, copied []string) {
 	t.Helper()
 	g := NewWithT(t)

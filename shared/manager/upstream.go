@@ -14,17 +14,17 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// Ignored is a flag, or a feature gate, of upstream's manager that has no effect here.
+// Ignored is a flag or feature gate of the upstream manager that has no effect here.
 type Ignored struct {
 	Name string
-	// Why it has none, and what to do instead if there is something to do.
+	// Why is the reason for which it has no effect, and what to do instead, if anything.
 	Why string
 }
 
-// Gate is a feature gate of upstream's that has an effect. It is off unless it is given, or AllAlpha is.
+// Gate is an upstream feature gate that has an effect. It is off unless it, or AllAlpha, is enabled.
 type Gate struct{ Name, Does string }
 
-// gates is what --feature-gates says.
+// gates holds the value of --feature-gates.
 type gates struct {
 	pflag.Value
 	acting []Gate
@@ -32,7 +32,7 @@ type gates struct {
 	given  map[string]bool
 }
 
-// Set refuses gates that are unknown.
+// Set rejects unknown gates.
 func (g *gates) Set(value string) error {
 	if err := g.Value.Set(value); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (g *gates) acts(name string) bool {
 	return name == allAlpha && len(g.acting) > 0 || slices.ContainsFunc(g.acting, func(gate Gate) bool { return gate.Name == name })
 }
 
-// ignored returns a gate that has none.
+// ignored returns a gate without effect.
 func (g *gates) ignored(name string) (Ignored, bool) {
 	i := slices.IndexFunc(g.known, func(gate Ignored) bool { return gate.Name == name })
 	if i < 0 {
@@ -59,8 +59,8 @@ func (g *gates) ignored(name string) (Ignored, bool) {
 	return g.known[i], true
 }
 
-// Ignore adds flags of upstream's that have no effect, so that the arguments of its Deployment can stay. Whoever gives one is told
-// once, in the log.
+// Ignore adds upstream flags that have no effect, so that the arguments of the upstream Deployment can be kept. The use of such a
+// flag is logged once.
 func (o *Options) Ignore(fs *pflag.FlagSet, ignored ...Ignored) {
 	o.ignored = append(o.ignored, ignored...)
 	for _, one := range ignored {
@@ -68,10 +68,11 @@ func (o *Options) Ignore(fs *pflag.FlagSet, ignored ...Ignored) {
 	}
 }
 
-// allAlpha turns on every gate that is not given by its name.
+// allAlpha enables every gate that is not set by its name.
 const allAlpha = "AllAlpha"
 
-// Gates adds --feature-gates with gates that have an effect, and others that have none. An unknown gate is an error, as it is upstream.
+// Gates adds --feature-gates with gates that have an effect and others that have none. An unknown gate is an error, as in
+// upstream.
 func (o *Options) Gates(fs *pflag.FlagSet, acting []Gate, known ...Ignored) {
 	o.gates = &gates{acting: acting, known: known, given: map[string]bool{}}
 	o.gates.Value = cliflag.NewMapStringBool(&o.gates.given)
@@ -86,7 +87,7 @@ func (o *Options) Gates(fs *pflag.FlagSet, acting []Gate, known ...Ignored) {
 	fs.Var(o.gates, "feature-gates", strings.Join(usage, "\n"))
 }
 
-// Enabled reports whether a gate that has an effect is on.
+// Enabled reports whether a gate that has an effect is enabled.
 func (o *Options) Enabled(gate string) bool {
 	if o.gates == nil {
 		return false
@@ -97,7 +98,7 @@ func (o *Options) Enabled(gate string) bool {
 	return o.gates.given[allAlpha]
 }
 
-// tellIgnored says which flags and gates have no effect.
+// tellIgnored logs the given flags and gates that have no effect.
 func (o *Options) tellIgnored(log logr.Logger) {
 	for _, one := range o.ignored {
 		if o.given.Changed(one.Name) {

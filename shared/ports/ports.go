@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ports reserves ports for programs that are told their port before they start and listen on it later. A port that
-// is only looked for may be gone by then: to another program that listens, or to a connection that somebody opens.
+// Package ports reserves ports for programs that receive their port before they start and listen on it later. A port that was
+// only found to be free may be taken by then, by another program that listens or by an outgoing connection.
 package ports
 
 import "fmt"
@@ -10,20 +10,20 @@ import "fmt"
 // Host is the address whose ports are reserved.
 const Host = "127.0.0.1"
 
-// tries are made to find ports in a row.
+// tries is the maximum number of attempts to find consecutive ports.
 const tries = 100
 
-// Range is a row of ports that nobody else is given until they are released. A program that is told one of them can listen
-// on it meanwhile, again and again.
+// Range is a sequence of consecutive ports that are reserved until they are released. Programs that are given one of them can
+// listen on it meanwhile, repeatedly.
 type Range struct {
 	First, Count int
 	holds        []hold
 }
 
-// hold keeps one port.
+// hold reserves one port.
 type hold interface{ Close() error }
 
-// Reserve reserves ports in a row.
+// Reserve reserves count consecutive ports.
 func Reserve(count int) (*Range, error) {
 	var last error
 	for range tries {
@@ -38,7 +38,7 @@ func Reserve(count int) (*Range, error) {
 
 func (r *Range) reserve() error {
 	for i := range r.Count {
-		port := 0 // Any, for the first.
+		port := 0 // Any port for the first one.
 		if i > 0 {
 			port = r.First + i
 		}
@@ -54,10 +54,10 @@ func (r *Range) reserve() error {
 	return nil
 }
 
-// Release lets go of the ports.
+// Release releases the ports.
 func (r *Range) Release() {
 	for _, held := range r.holds {
-		_ = held.Close() // What holds a port has nothing to lose.
+		_ = held.Close() // Closing a hold loses no data.
 	}
 	r.holds = nil
 }

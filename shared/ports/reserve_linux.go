@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// socket is bound and does not listen.
+// socket is a bound socket that does not listen.
 type socket int
 
 func (s socket) Close() error { return syscall.Close(int(s)) }
 
-// reserve binds a socket to a port, any for 0, that no other socket is bound to. The system gives such a port to nobody who
-// asks for any, listener or connection. Who names it can share it, because the socket then says that it may be reused
-// and never listens; servers written in Go ask for that.
+// reserve binds a socket to a port, any for 0, to which no other socket is bound. The kernel does not assign that port to any
+// other listener or connection. A program that explicitly binds it can share it, because the socket is then set to allow reuse
+// and never listens; servers written in Go also allow reuse.
 func reserve(port int) (hold, int, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 	"strconv"
 )
 
-// Ports that systems do not use for outgoing connections.
+// Ports that operating systems do not use for outgoing connections.
 const (
 	lowest  = 20000
 	highest = 29999
 )
 
-// nothing holds a port: other systems do not let a server listen where a socket is bound.
+// nothing does not reserve the port: other systems do not let a server listen where a socket is bound.
 type nothing struct{}
 
 func (nothing) Close() error { return nil }
 
-// reserve finds a port that nobody listens on, any for 0.
+// reserve finds a port on which no program listens, any for 0.
 func reserve(port int) (hold, int, error) {
 	if port == 0 {
 		port = lowest + rand.IntN(highest-lowest)

@@ -11,17 +11,17 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// ProxyFault is a way in which an API server breaks a rule that its clients would like to rely on.
+// ProxyFault is a way in which an API server breaks a rule on which its clients would like to rely.
 type ProxyFault = faults.Fault[*Obstacles, struct{}, struct{}]
 
 const (
-	// lateBy is how late the watches of an API server are that lags, shortly how long at most those last that are cut.
+	// lateBy is the delay of the watches of a lagging API server, shortly is the maximum duration of watches that are cut.
 	lateBy, shortly = 2 * time.Second, 10 * time.Second
-	// some is the share of the requests that are hit.
+	// some is the proportion of requests that are affected.
 	some = 0.1
 )
 
-// ProxyFaults returns all there are. A further one is a further entry.
+// ProxyFaults returns all faults. To add a fault, add an entry.
 func ProxyFaults() []ProxyFault {
 	return []ProxyFault{
 		{
@@ -55,7 +55,7 @@ func ProxyFaults() []ProxyFault {
 	}
 }
 
-// whole is a value while a fault is on.
+// whole returns the value if a fault is on, otherwise 0.
 func whole[T time.Duration | float64](on bool, value T) T {
 	if !on {
 		return 0

@@ -12,11 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patience is how long a watch may take to bring what was written. After that an object is taken as the cache shows it: when etcd was
-// restored from a backup, its versions are lower for good.
+// patience is how long a watch may take to deliver a write. After that the cached object is trusted: if etcd was restored from a
+// backup, its resourceVersions stay lower.
 const patience = time.Minute
 
-// Guard remembers what a simulator wrote, so that it does nothing twice because its cache does not show it yet. The zero value is ready.
+// Guard tracks the writes of a simulator, so that it does not repeat work because of a stale cache. The zero value is ready to
+// use.
 type Guard struct {
 	mu     sync.Mutex
 	writes map[client.ObjectKey]write
@@ -28,7 +29,7 @@ type write struct {
 	at      time.Time
 }
 
-// Wrote remembers the version of an object that was just written.
+// Wrote records the resourceVersion of an object that was just written.
 func (g *Guard) Wrote(obj client.Object) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -38,8 +39,8 @@ func (g *Guard) Wrote(obj client.Object) {
 	g.writes[client.ObjectKeyFromObject(obj)] = write{uid: obj.GetUID(), version: obj.GetResourceVersion(), at: time.Now()}
 }
 
-// Wait returns how long an object as the cache shows it is to be left alone because it is older than what was written, 0 if it is not.
-// That is the longest: the event of what was written comes first, and has the object looked at again.
+// Wait returns how long to skip a cached object because it is older than the last write; 0 if it is not. The event of that write
+// normally arrives earlier and triggers a reconcile.
 func (g *Guard) Wait(obj client.Object) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -54,7 +55,7 @@ func (g *Guard) Wait(obj client.Object) time.Duration {
 	return max(0, patience-time.Since(last.at))
 }
 
-// Forget drops an object that is gone.
+// Forget drops a deleted object.
 func (g *Guard) Forget(key client.ObjectKey) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -1,9 +1,10 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulation is what simulators have in common that run as controllers of an API server. It uses nothing of what they test: a
-// defect of the loop, the patches or the caches of our managers must not be one of the simulators too, where it would go unseen. A Proxy before an API server has that disobey: it
-// knows users by their tokens, counts what they ask for, and stands in their way.
+// Package simulation contains the shared parts of simulators that run as controllers. It uses none of the code that they test: a
+// defect in the managers' reconcile loop, patches or caches must not also be in the simulators, where it would remain undetected.
+// A Proxy in front of an API server injects faults: it authenticates users by their tokens, counts their requests, and obstructs
+// them.
 package simulation
 
 import (
@@ -18,8 +19,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// NewManager returns a manager for the controllers of a simulator, of one namespace or of all if that is empty. What it asks of the API
-// server is not limited, and it listens on nothing.
+// NewManager returns a manager for the controllers of a simulator, for one namespace, or for all if that is empty. Its requests
+// are not rate limited, and it serves nothing.
 func NewManager(api *rest.Config, name, namespace string, scheme *runtime.Scheme) (ctrl.Manager, error) {
 	options := ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
@@ -35,14 +36,14 @@ func NewManager(api *rest.Config, name, namespace string, scheme *runtime.Scheme
 	return mgr, nil
 }
 
-// Unlimited returns a configuration without limits whose user agent is the name of a simulator.
+// Unlimited returns a client configuration without rate limit whose user agent is the name of a simulator.
 func Unlimited(api *rest.Config, name string) *rest.Config {
 	api = rest.CopyConfig(api)
 	api.QPS, api.RateLimiter, api.UserAgent = -1, nil, name
 	return api
 }
 
-// ControllerOptions does without controller-runtime's priority queue, whose workers can lock one another up when a manager stops
+// ControllerOptions disables controller-runtime's priority queue, whose workers can deadlock when a manager stops
 // (https://github.com/kubernetes-sigs/controller-runtime/issues/3538).
 func ControllerOptions() config.Controller {
 	return config.Controller{UsePriorityQueue: ptr.To(false)}

@@ -20,7 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Obstacles are what may stand in the way of requests. The zero value is none.
+// Obstacles configures how requests are obstructed. The zero value obstructs none.
 type Obstacles struct {
 	mu        sync.Mutex
 	delay     time.Duration
@@ -32,32 +32,33 @@ type Obstacles struct {
 	conflicts map[string]float64 // by resource
 	random    *rand.Rand
 	silent    chan struct{}
-	stuck     int // how often watches have got stuck
+	stuck     int // number of calls to Stick
 	cut       chan struct{}
 }
 
-// Delay has each request wait before the API server hears of it.
+// Delay delays each request before it reaches the API server.
 func (o *Obstacles) Delay(delay time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.delay = delay
 }
 
-// Lag has watches bring changes so much later, or up to twice as much when there are many.
+// Lag delays the events of watches by the given time, or up to twice as long if there are many.
 func (o *Obstacles) Lag(lag time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.lag = lag
 }
 
-// Shorten has watches that begin from now on end after at most so long; 0 lets them be.
+// Shorten ends watches that begin from now on after at most the given time; 0 does not limit them.
 func (o *Obstacles) Shorten(lifetime time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.lifetime = lifetime
 }
 
-// Refuse has this share of the requests, 0 to 1, refused with a code, as by an API server that is not well, which does not do them.
+// Refuse rejects the given proportion of requests, 0 to 1, with a status code, like a failing API server that does not perform
+// them.
 func (o *Obstacles) Refuse(code int32, share float64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,24 +68,24 @@ func (o *Obstacles) Refuse(code int32, share float64) {
 	o.refused[code] = share
 }
 
-// TimeOut has the API server do this share of the requests that change something, and answer that they took too long.
+// TimeOut makes the API server perform the given proportion of writes but respond with a timeout.
 func (o *Obstacles) TimeOut(share float64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.timingOut = share
 }
 
-// Lose has the API server do this share of the requests that change something, and nobody hear its answer.
+// Lose makes the API server perform the given proportion of writes but drops its response.
 func (o *Obstacles) Lose(share float64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.losing = share
 }
 
-// AnyResource stands for all of them.
+// AnyResource stands for all resources.
 const AnyResource = "*"
 
-// Conflict has this share of the updates and patches of a resource, such as ippools, refused as if another writer had been faster.
+// Conflict rejects the given proportion of updates and patches of a resource, such as ippools, with a conflict.
 func (o *Obstacles) Conflict(resource string, share float64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -94,7 +95,7 @@ func (o *Obstacles) Conflict(resource string, share float64) {
 	o.conflicts[resource] = share
 }
 
-// Silence has watches stay open and bring nothing. When it ends, those that would have brought something end too.
+// Silence keeps watches open without events. When it is turned off, watches that missed events end.
 func (o *Obstacles) Silence(on bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -107,14 +108,14 @@ func (o *Obstacles) Silence(on bool) {
 	}
 }
 
-// Stick has the watches of now stay open and bring nothing any more. New ones do.
+// Stick keeps the current watches open without any further events. New watches are not affected.
 func (o *Obstacles) Stick() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stuck++
 }
 
-// sticking returns what tells of a watch that begins now whether it has got stuck.
+// sticking returns a function that reports whether a watch that begins now has got stuck.
 func (o *Obstacles) sticking() func() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,7 +127,7 @@ func (o *Obstacles) sticking() func() bool {
 	}
 }
 
-// Cut ends all watches that are open.
+// Cut ends all open watches.
 func (o *Obstacles) Cut() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -136,14 +137,14 @@ func (o *Obstacles) Cut() {
 	o.cut = make(chan struct{})
 }
 
-// silence returns what is closed when watches may bring something again; nil when they may.
+// silence returns a channel that is closed when watches deliver events again; nil if they do.
 func (o *Obstacles) silence() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.silent
 }
 
-// cutting returns what is closed when the watches of now are cut.
+// cutting returns a channel that is closed when the current watches are cut.
 func (o *Obstacles) cutting() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -153,21 +154,21 @@ func (o *Obstacles) cutting() <-chan struct{} {
 	return o.cut
 }
 
-// fates report whether the answer to a change is lost, or replaced by one that it took too long.
+// fates reports whether the response to a write is lost, or replaced by a timeout.
 func (o *Obstacles) fates() (lost, timedOut bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.drawn(o.losing), o.drawn(o.timingOut)
 }
 
-// lagging is how late watches are.
+// lagging returns the delay of watches.
 func (o *Obstacles) lagging() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.lag
 }
 
-// expiring is when a watch ends that begins now, nil for never.
+// expiring returns the time at which a watch that begins now ends; nil for never.
 func (o *Obstacles) expiring() <-chan time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -177,7 +178,7 @@ func (o *Obstacles) expiring() <-chan time.Time {
 	return time.After(time.Duration(o.chance() * float64(o.lifetime)))
 }
 
-// drawn reports whether chance has it, always in the same order.
+// drawn draws whether an event of the given probability happens. The sequence is always the same.
 func (o *Obstacles) drawn(share float64) bool {
 	return share > 0 && o.chance() < share
 }
@@ -189,7 +190,7 @@ func (o *Obstacles) chance() float64 {
 	return o.random.Float64()
 }
 
-// refusal is the code that a request is refused with; 0 for none.
+// refusal returns the status code with which a request is rejected; 0 for none.
 func (o *Obstacles) refusal(asked Request) int32 {
 	for _, code := range slices.Sorted(maps.Keys(o.refused)) {
 		if o.drawn(o.refused[code]) {
@@ -202,7 +203,7 @@ func (o *Obstacles) refusal(asked Request) int32 {
 	return 0
 }
 
-// obstruct answers a request instead of the API server, or has it wait. It reports whether it has answered.
+// obstruct responds to a request instead of the API server, or delays it. It reports whether it has responded.
 func (o *Obstacles) obstruct(w http.ResponseWriter, r *http.Request, asked Request) bool {
 	o.mu.Lock()
 	delay, code := o.delay, o.refusal(asked)
@@ -220,7 +221,7 @@ func (o *Obstacles) obstruct(w http.ResponseWriter, r *http.Request, asked Reque
 	return code != 0
 }
 
-// refusals are what an API server answers with a code.
+// refusals maps status codes to the responses of an API server.
 func refusals() map[int32]metav1.Status {
 	return map[int32]metav1.Status{
 		http.StatusConflict: {
@@ -233,11 +234,11 @@ func refusals() map[int32]metav1.Status {
 	}
 }
 
-// status is the body of an answer with a code.
+// status returns the body of a response with a status code.
 func status(code int32) []byte {
 	is := refusals()[code]
 	is.TypeMeta, is.Status, is.Code = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, metav1.StatusFailure, code
-	body, _ := json.Marshal(is) // It is made of texts and a number.
+	body, _ := json.Marshal(is) // It consists of strings and a number.
 	return body
 }
 
@@ -247,12 +248,12 @@ func refuse(w http.ResponseWriter, code int32) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(int(code))
-	_, _ = w.Write(status(code)) // A client that has gone does not need it.
+	_, _ = w.Write(status(code)) // A client that has disconnected does not need it.
 }
 
-// timeOut makes an answer one that the request took too long.
+// timeOut replaces a response by a timeout.
 func timeOut(response *http.Response) {
-	_ = response.Body.Close() // It is not read.
+	_ = response.Body.Close() // It is not used.
 	body := status(http.StatusGatewayTimeout)
 	response.StatusCode, response.Status = http.StatusGatewayTimeout, http.StatusText(http.StatusGatewayTimeout)
 	response.Header = http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(body))}}
@@ -261,7 +262,7 @@ func timeOut(response *http.Response) {
 
 var errCut = errors.New("the watch is cut")
 
-// watch is what a watch brings. It keeps it back in silence.
+// watch is the response body of a watch. It blocks during silence.
 type watch struct {
 	log     *Log
 	body    io.ReadCloser
@@ -275,14 +276,14 @@ type watch struct {
 	once    sync.Once
 }
 
-// Read returns what the watch brings. In silence it returns nothing, and an error when that is over: what was brought
-// meanwhile is lost, and the watch with it.
+// Read returns the events of the watch. During silence it blocks, and returns an error afterwards: events in between are lost,
+// and the watch ends.
 func (w *watch) Read(buffer []byte) (int, error) {
 	w.once.Do(func() {
 		go func() {
 			select {
 			case <-w.cut:
-				_ = w.body.Close() // It ends what waits for it.
+				_ = w.body.Close() // This ends the pending read.
 			case <-w.expired:
 				w.over.Store(true)
 				_ = w.body.Close()
@@ -292,7 +293,7 @@ func (w *watch) Read(buffer []byte) (int, error) {
 	})
 	n, err := w.body.Read(buffer)
 	if w.over.Load() {
-		return 0, io.EOF // as when the API server ends it, only sooner
+		return 0, io.EOF // as if the API server had ended it, only earlier
 	}
 	silent := w.silence()
 	if silent == nil && !w.stuck() {
@@ -301,7 +302,7 @@ func (w *watch) Read(buffer []byte) (int, error) {
 		}
 		return n, err
 	}
-	select { // silent is nil, and so never over, for a watch that is stuck
+	select { // silent is nil for a stuck watch, so that it never ends
 	case <-silent:
 	case <-w.cut:
 	case <-w.ended:
@@ -309,7 +310,7 @@ func (w *watch) Read(buffer []byte) (int, error) {
 	return 0, errCut
 }
 
-// late waits for as long as the watch lags.
+// late waits for the delay of the watch.
 func (w *watch) late() {
 	lag := w.lag()
 	if lag <= 0 {

@@ -22,7 +22,7 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// api counts the requests that reach it, and has one watch on which it sends what it is told to.
+// api counts the requests that reach it, and has one watch on which it sends given events.
 type api struct {
 	reached atomic.Int32
 	events  chan string
@@ -53,7 +53,7 @@ type answer struct {
 	Body       io.Reader
 }
 
-// before returns a front of such an API server, and how it is asked.
+// before returns a proxy in front of such an API server, and a function that sends requests.
 func before(t *testing.T) (a *api, p *Proxy, ask func(method, path string) answer) {
 	t.Helper()
 	g := NewWithT(t)

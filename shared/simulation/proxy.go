@@ -30,13 +30,13 @@ const (
 	localhost     = "localhost"
 )
 
-// User is who has a token.
+// User is the user to whom a token belongs.
 type User struct {
 	Name   string
 	Groups []string
 }
 
-// Proxy is the front of an API server.
+// Proxy is a proxy in front of an API server.
 type Proxy struct {
 	Obstacles
 	Log
@@ -54,22 +54,22 @@ type Proxy struct {
 	serving *http.Server
 }
 
-// Address is where a front serves.
+// Address is the address of a proxy.
 type Address struct {
-	// Listen is the address that it listens on; without one it is a port of its own of the local host.
+	// Listen is the address to listen on; "" means a reserved port of the local host.
 	Listen string
-	// Host is what others call it, with the port that it listens on.
+	// Host is the host name that clients use, with the port of Listen.
 	Host string
 }
 
-// NewProxy makes a front for the API server of which config is an administrator's. It serves once Up is called.
+// NewProxy returns a proxy for the API server for which config has administrator credentials. It serves after Up is called.
 func NewProxy(config *rest.Config, at Address) (*Proxy, error) {
 	p := &Proxy{users: map[string]User{}}
 	if err := p.settle(at); err != nil {
 		return nil, err
 	}
 	var err error
-	host, _, _ := net.SplitHostPort(p.server) // It was joined.
+	host, _, _ := net.SplitHostPort(p.server) // It was joined above.
 	if p.upstream, err = url.Parse(config.Host); err != nil {
 		return nil, fmt.Errorf("reading the API server's address: %w", err)
 	}
@@ -89,7 +89,7 @@ func NewProxy(config *rest.Config, at Address) (*Proxy, error) {
 	return p, nil
 }
 
-// settle finds the addresses that it listens on and is called by.
+// settle determines the addresses to listen on and to be reached at.
 func (p *Proxy) settle(at Address) error {
 	if at.Listen != "" {
 		_, port, err := net.SplitHostPort(at.Listen)
@@ -108,16 +108,16 @@ func (p *Proxy) settle(at Address) error {
 	return nil
 }
 
-// URL is where it serves.
+// URL returns the URL of the proxy.
 func (p *Proxy) URL() string { return "https://" + p.server }
 
-// Authority is what its certificate is checked with.
+// Authority returns the CA certificate of the proxy in PEM.
 func (p *Proxy) Authority() []byte { return p.authority }
 
-// Certificate is its own, for what else is served on its host.
+// Certificate returns the server certificate of the proxy, for other servers on its host.
 func (p *Proxy) Certificate() tls.Certificate { return p.certificate }
 
-// Up begins to serve.
+// Up starts to serve.
 func (p *Proxy) Up(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,11 +133,11 @@ func (p *Proxy) Up(ctx context.Context) error {
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{p.certificate}, MinVersion: tls.VersionTLS12},
 	}
 	p.serving = server
-	go func() { _ = server.ServeTLS(listener, "", "") }() // It ends with Down.
+	go func() { _ = server.ServeTLS(listener, "", "") }() // It ends when Down is called.
 	return nil
 }
 
-// Down ends all connections and refuses new ones.
+// Down closes all connections and rejects new ones.
 func (p *Proxy) Down() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,7 +147,7 @@ func (p *Proxy) Down() {
 	}
 }
 
-// Close ends it.
+// Close stops the proxy and releases its port.
 func (p *Proxy) Close() error {
 	p.Down()
 	p.Silence(false)
@@ -155,21 +155,21 @@ func (p *Proxy) Close() error {
 	return nil
 }
 
-// Admit lets a user in by a token.
+// Admit authenticates a user by a token.
 func (p *Proxy) Admit(token string, user User) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.users[token] = user
 }
 
-// Revoke makes a token worth nothing.
+// Revoke invalidates a token.
 func (p *Proxy) Revoke(token string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.users, token)
 }
 
-// user returns who asks. Others may have a token of the API server's own, or none.
+// user returns the user of a request. Other clients may use a token of the API server itself, or none.
 func (p *Proxy) user(r *http.Request) (User, bool) {
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	p.mu.Lock()
@@ -194,7 +194,7 @@ func (p *Proxy) handler() http.Handler {
 	})
 }
 
-// requestKey is for what a request asks for, in its context.
+// requestKey is the context key of the parsed Request.
 type requestKey struct{}
 
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
@@ -215,7 +215,7 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-// RoundTrip asks the API server: for those it has admitted as administrator that impersonates them.
+// RoundTrip forwards a request to the API server: as administrator that impersonates the user, if the user was admitted.
 func (p *Proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get(transport.ImpersonateUserHeader) != "" && r.Header.Get("Authorization") == "" {
 		return p.trusted.RoundTrip(r)
@@ -225,7 +225,7 @@ func (p *Proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var errLost = errors.New("the answer is lost")
 
-// answered may keep back what the API server has answered.
+// answered may hold back a response of the API server.
 func (p *Proxy) answered(response *http.Response) error {
 	asked, _ := response.Request.Context().Value(requestKey{}).(Request)
 	if asked.Verb == "watch" {

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/shared/ports"
 )
 
-// standing returns a front of an API server that answers with what it was told of the user.
+// standing returns a proxy in front of an API server that responds with the user headers it received.
 func standing(t *testing.T, at Address) (*Proxy, *http.Client) {
 	t.Helper()
 	g := NewWithT(t)
@@ -37,7 +37,7 @@ func standing(t *testing.T, at Address) (*Proxy, *http.Client) {
 	return p, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
 }
 
-// told asks with a token, and as somebody else, and returns what the API server was told.
+// told sends a request with a token and with impersonation headers, and returns the headers that the API server received.
 func told(t *testing.T, client *http.Client, url, token string) http.Header {
 	t.Helper()
 	g := NewWithT(t)

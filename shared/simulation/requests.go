@@ -15,45 +15,45 @@ import (
 	"time"
 )
 
-// Request is what somebody has asked for.
+// Request is a request of a client.
 type Request struct {
 	UserAgent string
-	// Verb is that of RBAC: get, list, watch, create, update, patch, delete, deletecollection.
+	// Verb is the RBAC verb: get, list, watch, create, update, patch, delete, deletecollection.
 	Verb string
-	// Resource is the plural; empty for what is no resource, such as discovery.
+	// Resource is the plural; empty for requests without resource, such as discovery.
 	Resource, Subresource string
 	Namespace, Name       string
-	// Path is the whole one.
+	// Path is the URL path.
 	Path string
 }
 
-// writes reports whether it changes something.
+// writes reports whether the request changes something.
 func (r Request) writes() bool {
 	return r.Resource != "" && !slices.Contains([]string{"get", "list", "watch"}, r.Verb)
 }
 
-// Object is what requests are about.
+// Object is the object of requests.
 type Object struct{ Resource, Namespace, Name string }
 
 func (o Object) String() string {
 	return o.Resource + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
 }
 
-// Rate is how many requests there were about one object within a minute.
+// Rate is the number of requests for one object within a minute.
 type Rate struct {
 	Object
 	Count int
 }
 
-// String is how it is printed.
+// String formats the rate for output.
 func (r Rate) String() string {
 	return fmt.Sprintf("at most %d requests a minute for one object (%s)", r.Count, r.Object)
 }
 
-// mostRequests is how many requests a minute a client may send for one object that it has trouble with.
+// mostRequests is the maximum number of requests per minute that a client may send for an object whose requests fail.
 const mostRequests = 600
 
-// TooMany is that the client does not wait between its attempts; nil when it does.
+// TooMany returns an error if the client does not wait between its attempts; nil if it does.
 func (r Rate) TooMany() error {
 	if r.Count <= mostRequests {
 		return nil
@@ -61,13 +61,13 @@ func (r Rate) TooMany() error {
 	return fmt.Errorf("%s, where %d are enough", r, mostRequests)
 }
 
-// Log are the requests so far.
+// Log records requests.
 type Log struct {
 	mu       sync.Mutex
 	countAll bool // and keep none
 	requests []Request
 	minute   time.Time
-	counts   map[Object]int // within the minute
+	counts   map[Object]int // within the current minute
 	highest  Rate
 	open     map[*watch]Request
 }
@@ -91,7 +91,7 @@ func (l *Log) note(r Request, now time.Time) {
 	}
 }
 
-// opened notes a watch that is open until it is closed.
+// opened records an open watch until it is closed.
 func (l *Log) opened(w *watch, asked Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,42 +107,42 @@ func (l *Log) closed(w *watch) {
 	delete(l.open, w)
 }
 
-// Watches returns what asked for the watches that are open now.
+// Watches returns the requests of the open watches.
 func (l *Log) Watches() []Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Values(l.open))
 }
 
-// CountOnly keeps no requests from now on, as there may be many.
+// CountOnly stops recording requests, because there may be many; they are still counted.
 func (l *Log) CountOnly() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.countAll, l.requests = true, nil
 }
 
-// Highest is the highest rate that there was, requests by name only.
+// Highest returns the highest rate so far. It only includes requests with a name.
 func (l *Log) Highest() Rate {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.highest
 }
 
-// Requests returns all that were asked since ForgetRequests, oldest first.
+// Requests returns the requests since ForgetRequests, the oldest first.
 func (l *Log) Requests() []Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.requests)
 }
 
-// ForgetRequests forgets them.
+// ForgetRequests drops the recorded requests.
 func (l *Log) ForgetRequests() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests = nil
 }
 
-// parse reads what a request asks for from its path, as the API server does.
+// parse derives a Request from the path, as the API server does.
 func parse(r *http.Request) Request {
 	out := Request{UserAgent: r.UserAgent(), Path: r.URL.Path, Verb: strings.ToLower(r.Method)}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")

@@ -16,13 +16,14 @@ import (
 	"sync"
 )
 
-// assetsVariable is envtest's. It names the folder with etcd, kube-apiserver, kube-scheduler and kubectl.
+// assetsVariable is defined by envtest. It names the folder with etcd, kube-apiserver, kube-scheduler and kubectl.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
 var findAssets = sync.OnceValues(buildAssets) //nolint:gochecknoglobals // once for a process
 
-// Assets returns the folder with etcd, kube-apiserver, kube-scheduler and kubectl: the given one, else the one that KUBEBUILDER_ASSETS names,
-// else the one of this repository, whose programs it builds when they are missing. That takes minutes, which it reports to the terminal.
+// Assets returns the folder with etcd, kube-apiserver, kube-scheduler and kubectl: the given one, otherwise the one in
+// KUBEBUILDER_ASSETS, otherwise that of this repository. It builds missing programs there, which takes minutes and is reported on
+// the terminal.
 func Assets(given string) (string, error) {
 	if folder := cmp.Or(given, os.Getenv(assetsVariable)); folder != "" {
 		return folder, nil
@@ -45,7 +46,7 @@ func buildAssets() (string, error) {
 	return string(bytes.TrimSpace(folder.Bytes())), nil
 }
 
-// terminal is where a person reads what happens: `go test` keeps what tests of several packages print until they end.
+// terminal returns the terminal of the user: `go test` withholds the output of tests of several packages until they end.
 func terminal() io.Writer {
 	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
 	if err != nil {
@@ -54,7 +55,7 @@ func terminal() io.Writer {
 	return tty
 }
 
-// repository is the folder above the working directory that has go.work.
+// repository returns the closest folder, from the working directory upwards, that contains go.work.
 func repository() (string, error) {
 	folder, err := os.Getwd()
 	if err != nil {

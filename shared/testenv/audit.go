@@ -19,13 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// Audit is the API server's log of what a manager has asked for.
+// Audit is the API server's audit log of a manager's requests.
 type Audit struct {
 	components  *Components
 	policy, log string
 }
 
-// NewAudit prepares the log of the manager among the components.
+// NewAudit prepares the audit log of the manager in the components.
 func NewAudit(t *testing.T, c *Components) *Audit {
 	t.Helper()
 	folder := t.TempDir()
@@ -37,20 +37,20 @@ func NewAudit(t *testing.T, c *Components) *Audit {
 	return a
 }
 
-// Configure has an API server write the log. It is for Options.
+// Configure makes an API server write the log. Use it as Options.Configure.
 func (a *Audit) Configure(of *envtest.ControlPlane) {
 	of.GetAPIServer().Configure().Set("audit-policy-file", a.policy).Set("audit-log-path", a.log)
 }
 
-// right is what a rule allows: a verb on a resource, such as patch on cluster.x-k8s.io/machines.
+// right is a permission of a rule: a verb on a resource, such as patch on cluster.x-k8s.io/machines.
 type right struct{ verb, group, resource string }
 
 func (r right) String() string {
 	return fmt.Sprintf("%s %s", r.verb, strings.TrimPrefix(r.group+"/"+r.resource, "/"))
 }
 
-// Unused are the rights to change something of the manager's ClusterRole that it has not used until now, sorted. How a cache reads is chosen by
-// the API server and its client, so that reads tell nothing.
+// Unused lists the write permissions of the manager's ClusterRole that it has not used so far, sorted. Read permissions are
+// skipped, because the API server and its client choose how a cache reads.
 func (a *Audit) Unused(t *testing.T) []string {
 	t.Helper()
 	used := a.used(t)
@@ -66,7 +66,7 @@ func (a *Audit) Unused(t *testing.T) []string {
 	return unused
 }
 
-// used are the rights that requests needed.
+// used lists the permissions that the logged requests needed.
 func (a *Audit) used(t *testing.T) []right {
 	t.Helper()
 	data, err := os.ReadFile(a.log)
@@ -80,7 +80,7 @@ func (a *Audit) used(t *testing.T) []right {
 			ObjectRef struct{ APIGroup, Resource, Subresource string }
 		}{}
 		if err := json.Unmarshal(line, &request); err != nil {
-			continue // It is still being written.
+			continue // The line is still being written.
 		}
 		resource := request.ObjectRef.Resource
 		if sub := request.ObjectRef.Subresource; sub != "" {
@@ -91,7 +91,7 @@ func (a *Audit) used(t *testing.T) []right {
 	return slices.Collect(maps.Keys(used))
 }
 
-// granted are the rights of the ClusterRole that is generated for the manager. The others are the same for all managers.
+// granted returns the permissions of the generated ClusterRole of the manager. The other roles are the same for all managers.
 func (a *Audit) granted(t *testing.T) map[right]struct{} {
 	t.Helper()
 	granted := map[right]struct{}{}

@@ -25,17 +25,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Components is what clusterctl installs of a provider.
+// Components holds the objects that clusterctl installs for a provider.
 type Components struct {
 	Objects []*unstructured.Unstructured
-	// Manager is the Deployment among them.
+	// Manager is the Deployment of the manager.
 	Manager *appsv1.Deployment
 }
 
-// variable is one that clusterctl fills in, with its default.
+// variable matches a variable that clusterctl substitutes, with its default.
 var variable = regexp.MustCompile(`\$\{(\w+):=([^}]*)\}`)
 
-// Render makes the components from the folder of a provider's manifests, with these values of variables and the defaults of
+// Render builds the components from the folder of a provider's manifests, with the given values of variables and the defaults of
 // the others.
 func Render(ctx context.Context, config string, variables map[string]string) (*Components, error) {
 	assets, err := Assets("")
@@ -72,7 +72,7 @@ func Render(ctx context.Context, config string, variables map[string]string) (*C
 	return c, runtime.DefaultUnstructuredConverter.FromUnstructured(deployments[0].Object, c.Manager)
 }
 
-// withOutput adds what a command has complained of.
+// withOutput adds a command's error output to its error.
 func withOutput(err error) error {
 	if exit := (&exec.ExitError{}); errors.As(err, &exit) {
 		return fmt.Errorf("%w: %s", err, exit.Stderr)
@@ -90,15 +90,15 @@ func (c *Components) kinds(kinds ...string) []*unstructured.Unstructured {
 	return found
 }
 
-// Args are the arguments of the manager.
+// Args returns the arguments of the manager.
 func (c *Components) Args() []string { return c.Manager.Spec.Template.Spec.Containers[0].Args }
 
-// user is the manager's ServiceAccount as the API server sees it.
+// user returns the user name of the manager's ServiceAccount.
 func (c *Components) user() string {
 	return "system:serviceaccount:" + c.Manager.Namespace + ":" + c.Manager.Spec.Template.Spec.ServiceAccountName
 }
 
-// InstallRights makes the namespace and gives the manager its rights, no more.
+// InstallRights creates the namespace and only the RBAC objects of the manager.
 func (c *Components) InstallRights(t *testing.T, api client.Client) {
 	t.Helper()
 	roles, err := c.clusterRoles()
@@ -109,7 +109,7 @@ func (c *Components) InstallRights(t *testing.T, api client.Client) {
 	for _, object := range c.kinds("Namespace", "ServiceAccount", "ClusterRoleBinding", "Role", "RoleBinding") {
 		objects = append(objects, object)
 	}
-	// A namespace is there before what is in it.
+	// A namespace must exist before its objects.
 	slices.SortStableFunc(objects, func(a, b client.Object) int { return len(a.GetNamespace()) - len(b.GetNamespace()) })
 	for _, object := range objects {
 		if err := api.Create(t.Context(), object); err != nil {
@@ -118,8 +118,8 @@ func (c *Components) InstallRights(t *testing.T, api client.Client) {
 	}
 }
 
-// clusterRoles are the ClusterRoles. Those that take the rules of others have them: no controller of Kubernetes runs here
-// that would bring them.
+// clusterRoles returns the ClusterRoles. Aggregated ones get the rules of the others here, because no Kubernetes controller runs
+// that would do this.
 func (c *Components) clusterRoles() ([]client.Object, error) {
 	var roles []*rbacv1.ClusterRole
 	for _, object := range c.kinds("ClusterRole") {

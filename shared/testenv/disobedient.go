@@ -14,8 +14,8 @@ import (
 	"github.com/faultline-io/faultline/shared/simulation"
 )
 
-// disobedient writes a kubeconfig for a user of the groups of ServiceAccounts, to whom the API server has every fault until the test ends.
-// The test fails if the user asks too often for an object.
+// disobedient writes a kubeconfig for a user in the ServiceAccount groups. Until the test ends, the API server shows every fault
+// to this user. The test fails if the user sends too many requests for an object.
 func disobedient(t *testing.T, env *envtest.Environment, name string) string {
 	t.Helper()
 	proxy, err := simulation.NewProxy(env.Config, simulation.Address{})
@@ -29,7 +29,7 @@ func disobedient(t *testing.T, env *envtest.Environment, name string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = proxy.Close() // It refuses connections from then on.
+		_ = proxy.Close() // It rejects connections from then on.
 		t.Log(proxy.Highest())
 		if err := proxy.Highest().TooMany(); err != nil {
 			t.Error(err)

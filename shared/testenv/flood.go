@@ -14,26 +14,26 @@ import (
 	"time"
 )
 
-// FloodBound is what the manager may read of one answer, with FloodFlag.
+// FloodBound is the maximum size in bytes of a response that the manager may read with FloodFlag.
 const FloodBound = 1 << 20
 
-// FloodFlag is the argument of the manager for tests with a Flood.
+// FloodFlag returns the argument of the manager for tests with a Flood.
 func FloodFlag() string { return fmt.Sprintf("--max-answer-bytes=%d", FloodBound) }
 
-// mostOfFlood is far more than the manager may read, and than the network holds of what it has not read.
+// mostOfFlood is far more than the manager may read and the network may buffer.
 const mostOfFlood = 64 * FloodBound
 
-// Flood is a server of a tenant's whose answers do not end before they are far longer than the manager may read. It answers as an API server or
-// a vCenter, depending on what it is asked.
+// Flood is a tenant's server whose responses are far longer than the manager may read. It responds like an API server or a
+// vCenter, depending on the request.
 type Flood struct {
 	server *httptest.Server
-	// cut is closed once somebody has closed the connection of an answer.
+	// cut is closed once a client has closed the connection of a response.
 	cut   chan struct{}
 	once  sync.Once
-	whole atomic.Bool // an answer was read to its end
+	whole atomic.Bool // a response was read completely
 }
 
-// NewFlood starts one that ends with the test.
+// NewFlood starts a Flood that stops at the end of the test.
 func NewFlood(t *testing.T) *Flood {
 	t.Helper()
 	f := &Flood{cut: make(chan struct{})}
@@ -59,16 +59,16 @@ func NewFlood(t *testing.T) *Flood {
 	return f
 }
 
-// Host is the host and port of the server.
+// Host returns the host and port of the server.
 func (f *Flood) Host() string { return strings.TrimPrefix(f.server.URL, "https://") }
 
-// Thumbprint is that of the server's certificate.
+// Thumbprint returns the thumbprint of the server's certificate.
 func (f *Flood) Thumbprint() string { return thumbprint(f.server) }
 
-// Kubeconfig leads to the server.
+// Kubeconfig returns a kubeconfig for the server.
 func (f *Flood) Kubeconfig() []byte { return kubeconfigTo(f.server, "token: own") }
 
-// IsEnded waits until the manager has closed the connection of an answer, and fails if it has read one to its end.
+// IsEnded waits until the manager has closed the connection of a response, and fails if it has read one completely.
 func (f *Flood) IsEnded(t *testing.T) {
 	t.Helper()
 	select {

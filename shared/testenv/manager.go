@@ -21,34 +21,36 @@ import (
 )
 
 const (
-	// managerVariable is set in the environment of a test's program that runs as the manager.
+	// managerVariable is set in the environment of a test binary that runs as the manager.
 	managerVariable = "FAULTLINE_TEST_RUNS_AS_MANAGER"
-	// lastWords is how many bytes of what the manager wrote are shown when a test fails.
+	// lastWords is the number of bytes of the manager's output that are shown when a test fails.
 	lastWords = 32 << 10
 )
 
-// MainOf runs the tests of a main package and exits; it is all that its TestMain does. In the process that RunManager starts
-// it runs main instead: a manager sets loggers, metrics and limits of its whole process, which is no test's to share.
+// MainOf runs the tests of a main package and exits. Call it from TestMain, and nothing else. In a process started by RunManager
+// it runs main instead, because a manager configures loggers, metrics and limits of its whole process, which tests must not
+// share.
 func MainOf(m *testing.M, main func()) {
 	if os.Getenv(managerVariable) == "" {
 		os.Exit(m.Run())
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // It ends when the test does, however that comes about.
+		_, _ = io.Copy(io.Discard, os.Stdin) // It ends when the test ends for any reason.
 		os.Exit(1)
 	}()
 	main()
 	os.Exit(0)
 }
 
-// RunManager runs the manager as it is installed, in a process of its own, until the test ends: with the arguments of its
-// Deployment and these, and as its ServiceAccount. It can be killed before that, as by a node that dies. The package's TestMain is MainOf.
+// RunManager runs the manager in its own process until the test ends, as it is installed: as its ServiceAccount, with the
+// arguments of its Deployment and the given ones. kill ends it earlier, like a failing node. The TestMain of the package must
+// call MainOf.
 func RunManager(t *testing.T, env *envtest.Environment, c *Components, args ...string) (kill func()) {
 	t.Helper()
 	return runManager(t, env, c, kubeconfig(t, env, c.user()), args)
 }
 
-// RunManagerAmidFaults is RunManager with an API server that disobeys the manager in every way of front.Faults.
+// RunManagerAmidFaults is RunManager with an API server that shows the manager every fault of simulation.ProxyFaults.
 func RunManagerAmidFaults(t *testing.T, env *envtest.Environment, c *Components, args ...string) (kill func()) {
 	t.Helper()
 	return runManager(t, env, c, disobedient(t, env, c.user()), args)
@@ -76,7 +78,7 @@ func runManager(t *testing.T, env *envtest.Environment, c *Components, kubeconfi
 	}
 	killed, ended := false, make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // Its state says how.
+		_ = cmd.Wait() // The state has the exit code.
 		close(ended)
 	}()
 	t.Cleanup(func() {
@@ -93,13 +95,13 @@ func runManager(t *testing.T, env *envtest.Environment, c *Components, kubeconfi
 	})
 	return func() {
 		killed = true
-		_ = cmd.Process.Kill() // or it has ended by itself, which is no different from here
+		_ = cmd.Process.Kill() // or it has already exited, which makes no difference here
 		<-ended
 	}
 }
 
-// end asks the manager to stop and waits for it. An exit code above 1 is a panic, or the race detector's. That the manager
-// takes long over its farewell, and says so with exit code 1, is the business of a busy machine.
+// end asks the manager to stop and waits for it. An exit code above 1 comes from a panic or the race detector. Exit code 1, which
+// reports that stopping timed out, is accepted because the machine may be busy.
 func end(cmd *exec.Cmd, ended <-chan struct{}) error {
 	select {
 	case <-ended:
@@ -122,10 +124,10 @@ func end(cmd *exec.Cmd, ended <-chan struct{}) error {
 	return nil
 }
 
-// accountGroups are those of ServiceAccounts.
+// accountGroups returns the groups of ServiceAccounts.
 func accountGroups() []string { return []string{"system:serviceaccounts", "system:authenticated"} }
 
-// kubeconfig writes one for a user of the groups of ServiceAccounts.
+// kubeconfig writes a kubeconfig for a user in the ServiceAccount groups.
 func kubeconfig(t *testing.T, env *envtest.Environment, name string) string {
 	t.Helper()
 	user, err := env.AddUser(envtest.User{Name: name, Groups: accountGroups()}, nil)

@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Series are releases of upstream's provider, by which clusterctl finds out that it may offer an upgrade from one of them.
+// Series are release series of the upstream provider. clusterctl uses them to offer an upgrade from upstream.
 type Series struct {
 	Major int32
-	// Minors is how many there are, from First on.
+	// Minors is the number of minor versions, starting with First.
 	First, Minors int32
-	// V1Beta2 is the first that was made for Cluster API's contract v1beta2; those before it were made for v1beta1.
+	// V1Beta2 is the first minor version for Cluster API's contract v1beta2; earlier ones are for v1beta1.
 	V1Beta2 int32
 }
 
-// CheckMetadata fails the test unless the file metadata.yaml has these series of upstream's, no others of their major version, and 2.0.
+// CheckMetadata fails the test unless metadata.yaml contains these upstream series, no others of their major version, and 2.0.
 func CheckMetadata(t *testing.T, upstream Series) {
 	t.Helper()
 	data, err := os.ReadFile("metadata.yaml")

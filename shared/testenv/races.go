@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// races has the race detector of a manager write its reports to files, each whole: what else the manager writes is cut. It returns the variable
-// for the environment of the manager, and a function that fails the test with the reports when the manager has ended.
+// races makes the race detector of a manager write its reports to files, because other output of the manager is truncated. It
+// returns the variable for the manager's environment, and a function that fails the test with the reports after the manager has
+// exited.
 func races(t *testing.T) (variable string, report func()) {
 	t.Helper()
 	const gorace = "GORACE"

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// StoredIn has every CRD of the components say that objects are stored in these versions, as those of an earlier release are.
+// StoredIn sets the stored versions in the status of every CRD of the components, like those of an earlier release.
 func (c *Components) StoredIn(t *testing.T, api client.Client, versions ...string) {
 	t.Helper()
 	for _, crd := range c.kinds("CustomResourceDefinition") {
@@ -33,7 +33,7 @@ func (c *Components) StoredIn(t *testing.T, api client.Client, versions ...strin
 	}
 }
 
-// AwaitStoredIn waits until every CRD of the components says that objects are stored in these versions and no others.
+// AwaitStoredIn waits until the stored versions of every CRD of the components are exactly these.
 func (c *Components) AwaitStoredIn(t *testing.T, api client.Client, within time.Duration, versions ...string) {
 	t.Helper()
 	crds := c.kinds("CustomResourceDefinition")

@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// Tenant may do everything in one namespace of the management cluster, and nothing elsewhere.
+// Tenant has all permissions in one namespace of the management cluster, and none elsewhere.
 type Tenant struct {
 	Namespace string
 	// Client acts as the tenant.
 	Client client.Client
 }
 
-// NewTenant makes a namespace and its tenant. The client may do anything.
+// NewTenant creates a namespace and its tenant. c must have all permissions.
 func NewTenant(t *testing.T, env *envtest.Environment, c client.Client) Tenant {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "tenant-"}}
@@ -44,7 +44,7 @@ func NewTenant(t *testing.T, env *envtest.Environment, c client.Client) Tenant {
 	return Tenant{Namespace: namespace.Name, Client: as}
 }
 
-// Meta is the metadata of an object of the tenant's.
+// Meta returns the metadata of an object in the tenant's namespace.
 func (n Tenant) Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: n.Namespace, Name: name}
 }

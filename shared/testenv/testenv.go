@@ -1,9 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testenv runs tests against a real API server that has what a provider installs: envtest with the provider's CRDs
-// and webhooks, and Cluster API's CRDs of the version that the provider is built with. It finds or builds
-// etcd and kube-apiserver: see Assets.
+// Package testenv runs tests with a real API server that has what a provider installs: envtest with the CRDs and webhooks of the
+// provider, and with Cluster API's CRDs of the version in the provider's go.mod. It finds or builds etcd and kube-apiserver; see
+// Assets.
 package testenv
 
 import (
@@ -34,17 +34,17 @@ import (
 )
 
 const (
-	// patience is more than anything here takes on a busy machine.
+	// patience is a timeout that is sufficient even on a busy machine.
 	patience = 2 * time.Minute
-	// farewell is what the API server and etcd get to stop by themselves. What they store is thrown away, so they are
-	// killed rather than waited for: an API server stays for a minute while somebody watches it.
+	// farewell is how long the API server and etcd may take to stop. After that they are killed, because their data is discarded:
+	// an API server waits up to a minute for open watches.
 	farewell = 250 * time.Millisecond
 )
 
-// Options say what the API server has.
+// Options configures the API server.
 type Options struct {
 	Scheme *runtime.Scheme
-	// Assets is the folder with etcd and kube-apiserver; "" for that of the function Assets.
+	// Assets is the folder with etcd and kube-apiserver; "" means that of the function Assets.
 	Assets string
 	// Config is the folder of the provider's manifests, whose CRDs are installed; "" for none.
 	Config string
@@ -53,20 +53,20 @@ type Options struct {
 	// ControlPlane installs the CRDs of KubeadmControlPlanes.
 	ControlPlane bool
 	CRDs         []*apiextensionsv1.CustomResourceDefinition
-	// Webhooks installs the webhook configurations in Config. Somebody has to serve them.
+	// Webhooks installs the webhook configurations in Config. The caller must serve them.
 	Webhooks bool
-	// Conversion has those who serve the webhooks convert between the versions of every kind.
+	// Conversion configures the webhook server to convert between the versions of every kind.
 	Conversion bool
-	// Serve adds the webhooks to a manager that serves them as long as the API server runs; it implies Webhooks.
+	// Serve adds the webhooks to a manager that serves them while the API server runs; it implies Webhooks.
 	Serve func(ctrl.Manager) error
 	// Configure adjusts the flags of etcd and the API server; it may be nil.
 	Configure func(*envtest.ControlPlane)
 }
 
-// Main runs the tests of a package, which share the API server, and exits; it is all that TestMain does. Before the first
-// test it calls ready, which may be nil, with what has been started.
+// Main runs the tests of a package, which share the API server, and exits. Call it from TestMain, and nothing else. Before the
+// first test it calls ready, which may be nil, with the started environment.
 func Main(m *testing.M, o Options, ready func(*envtest.Environment) error) {
-	// Processes that try inputs of a fuzz target are started for each core, and again for each crash: they run no other test.
+	// Fuzz workers are started for each core, and again after each crash; they run no other test.
 	if slices.Contains(os.Args, "-test.fuzzworker") {
 		os.Exit(m.Run())
 	}
@@ -91,7 +91,7 @@ func run(m *testing.M, o Options, ready func(*envtest.Environment) error) (int, 
 	return m.Run(), stop()
 }
 
-// Start starts an API server for one test and stops it when the test ends.
+// Start starts an API server for one test and stops it at the end of the test.
 func Start(t *testing.T, o Options) *envtest.Environment {
 	t.Helper()
 	env, stop, err := start(t.Context(), o)
@@ -106,12 +106,13 @@ func Start(t *testing.T, o Options) *envtest.Environment {
 	return env
 }
 
-// Open starts an API server for those who are no test. They call stop, which ends it and says what became of the webhooks.
+// Open starts an API server outside a test. The caller must call stop, which stops it and returns the error of the webhook
+// server.
 func Open(ctx context.Context, o Options) (env *envtest.Environment, stop func() error, err error) {
 	return start(ctx, o)
 }
 
-// start starts an API server, and webhooks; stop ends both and says what became of the webhooks.
+// start starts an API server and webhooks; stop stops both and returns the error of the webhook server.
 func start(ctx context.Context, o Options) (env *envtest.Environment, stop func() error, err error) {
 	ctrl.SetLogger(logr.Discard())
 	reserved, err := ports.Reserve(reservedPorts)
@@ -125,7 +126,7 @@ func start(ctx context.Context, o Options) (env *envtest.Environment, stop func(
 	end := func() error { return nil }
 	stop = func() error {
 		err := end()
-		_ = env.Stop() // It is gone, or killed.
+		_ = env.Stop() // It has stopped or was killed.
 		reserved.Release()
 		return err
 	}
@@ -142,7 +143,7 @@ func start(ctx context.Context, o Options) (env *envtest.Environment, stop func(
 	return env, stop, nil
 }
 
-// The ports of an environment, counted from the first that is reserved for it.
+// The ports of an environment, as offsets from the first reserved one.
 const (
 	apiServerPort = iota
 	etcdPort
@@ -194,7 +195,7 @@ func environment(ctx context.Context, o Options, first int) (*envtest.Environmen
 
 func address(port int) string { return net.JoinHostPort(ports.Host, strconv.Itoa(port)) }
 
-// clusterAPI is the folder of Cluster API's module, in the version that the module of the working directory requires.
+// clusterAPI returns the folder of Cluster API's module, in the version that the module in the working directory requires.
 func clusterAPI(ctx context.Context) (string, error) {
 	const module = "sigs.k8s.io/cluster-api"
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
@@ -204,7 +205,7 @@ func clusterAPI(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// serve answers webhooks until end is called.
+// serve serves webhooks until end is called.
 func serve(ctx context.Context, env *envtest.Environment, add func(ctrl.Manager) error) (end func() error, err error) {
 	local := env.WebhookInstallOptions
 	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{
@@ -219,7 +220,7 @@ func serve(ctx context.Context, env *envtest.Environment, add func(ctrl.Manager)
 	if err := add(mgr); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // What the test cleans up is admitted, too.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // The cleanup of the test must be admitted, too.
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	end = func() error {

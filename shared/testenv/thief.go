@@ -22,10 +22,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Thief is a server of a tenant's that notes what others log in with.
+// Thief is a tenant's server that records the credentials it receives.
 type Thief struct {
 	server *httptest.Server
-	// secret is in a file that a manager can read, as the token of its ServiceAccount is.
+	// secret is in a file that a manager can read, like the token of its ServiceAccount.
 	secret, file string
 
 	mu   sync.Mutex
@@ -35,7 +35,7 @@ type Thief struct {
 	once sync.Once
 }
 
-// NewThief starts one that ends with the test.
+// NewThief starts a Thief that stops at the end of the test.
 func NewThief(t *testing.T) *Thief {
 	t.Helper()
 	s := &Thief{secret: "token-of-the-manager", file: filepath.Join(t.TempDir(), "token"), own: make(chan struct{})}
@@ -55,37 +55,37 @@ func NewThief(t *testing.T) *Thief {
 	return s
 }
 
-// File is a kubeconfig that leads to the server with the token in the manager's file.
+// File returns a kubeconfig for the server that refers to the token in the manager's file.
 func (s *Thief) File() []byte { return kubeconfigTo(s.server, "tokenFile: "+s.file) }
 
-// Own is a kubeconfig that leads to the server with a token of the tenant's.
+// Own returns a kubeconfig for the server with a token of the tenant.
 func (s *Thief) Own() []byte { return kubeconfigTo(s.server, "token: own") }
 
-// kubeconfigTo leads to a server with these fields of the user.
+// kubeconfigTo returns a kubeconfig for a server with the given fields of the user.
 func kubeconfigTo(server *httptest.Server, user string) []byte {
 	return fmt.Appendf(nil, "{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: %q, insecure-skip-tls-verify: true}}], users: [{name: u, user: {%s}}], "+
 		"contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}", server.URL, user)
 }
 
-// Host is the host and port of the server.
+// Host returns the host and port of the server.
 func (s *Thief) Host() string { return strings.TrimPrefix(s.server.URL, "https://") }
 
-// Thumbprint is that of the server's certificate.
+// Thumbprint returns the thumbprint of the server's certificate.
 func (s *Thief) Thumbprint() string { return thumbprint(s.server) }
 
-// thumbprint is that of a server's certificate, as vCenter shows it.
+// thumbprint returns the thumbprint of a server's certificate in vCenter's format.
 func thumbprint(server *httptest.Server) string {
 	return fmt.Sprintf("%X", sha256.Sum256(server.Certificate().Raw))
 }
 
-// Asked reports whether anything has arrived.
+// Asked reports whether any credentials have arrived.
 func (s *Thief) Asked() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.seen) > 0
 }
 
-// IsRefused waits for the event on the first cluster that says why its kubeconfig is not used.
+// IsRefused waits for the event that reports why the kubeconfig of the first cluster is rejected.
 func (s *Thief) IsRefused(t *testing.T, c client.Reader, cluster client.ObjectKey) {
 	t.Helper()
 	last := &eventsv1.EventList{}
@@ -102,7 +102,8 @@ func (s *Thief) IsRefused(t *testing.T, c client.Reader, cluster client.ObjectKe
 	}
 }
 
-// GetsNothing waits until the tenant's own token has arrived, with which a cluster was made after that with the file, and fails if the manager's has.
+// GetsNothing waits until the tenant's own token has arrived, and fails if the manager's has. The test must create the cluster
+// with the own token after the one with the file.
 func (s *Thief) GetsNothing(t *testing.T) {
 	t.Helper()
 	select {

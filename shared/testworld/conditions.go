@@ -28,7 +28,7 @@ func (u User) Condition(o Conditioned, conditionType, reason string) (message st
 	return message
 }
 
-// Describe tells the conditions of an object, one a line.
+// Describe formats the conditions of an object, one per line.
 func Describe(o conditions.Getter) string {
 	text := &strings.Builder{}
 	for _, c := range o.GetConditions() {
@@ -37,7 +37,7 @@ func Describe(o conditions.Getter) string {
 	return text.String()
 }
 
-// Gone waits until an object is.
+// Gone waits until the object no longer exists.
 func (u User) Gone(o client.Object) {
 	u.T.Helper()
 	u.G.Eventually(func() error {

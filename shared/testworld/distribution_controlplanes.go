@@ -14,7 +14,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// notBalanced is a row about a control plane whose first machine should be in the third failure domain.
+// notBalanced returns a row with a control plane whose first machine should be in the third failure domain.
 func notBalanced(name, reason string, change func(*Objects), says ...string) Row {
 	return Row{
 		Name: name, ControlPlane: "aab", Change: change,
@@ -22,7 +22,7 @@ func notBalanced(name, reason string, change func(*Objects), says ...string) Row
 	}
 }
 
-// ofIntents are about spec.distribution.failureDomains.
+// ofIntents returns rows about spec.distribution.failureDomains.
 func ofIntents() []Row {
 	return []Row{
 		notBalanced("unknown-domain", faultlinev1.ReasonFailureDomainIntentInvalid,
@@ -57,7 +57,7 @@ func ofIntents() []Row {
 	}
 }
 
-// ofControlPlanes are about what runs the control plane.
+// ofControlPlanes returns rows about the control plane object.
 func ofControlPlanes() []Row {
 	even := notBalanced("even-replicas", faultlinev1.ReasonEvenReplicas, func(*Objects) {},
 		"KubeadmControlPlane even-replicas has spec.replicas 4: set an odd number")
@@ -102,7 +102,7 @@ func ofControlPlanes() []Row {
 	}
 }
 
-// ofMachines are about single machines of a control plane.
+// ofMachines returns rows about single machines of a control plane.
 func ofMachines() []Row {
 	return []Row{
 		notBalanced("users-mark", faultlinev1.ReasonMachineMarked,

@@ -18,30 +18,31 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Row is one thing that a user gets wrong.
+// Row is one user error with the expected reaction.
 type Row struct {
-	// Name is what is wrong, and the name of the cluster.
+	// Name describes the error, and is the name of the cluster.
 	Name string
-	// ControlPlane and Workers say where machines are, a letter each: see World.
+	// ControlPlane and Workers define the placement of machines, with one letter each; see World.
 	ControlPlane, Workers string
-	// Change makes it wrong.
+	// Change makes the error.
 	Change func(*Objects)
-	// Refused is what an API server says that accepts no such thing; "" for what is accepted.
+	// Refused lists parts of the error if the API server rejects the objects; empty if it accepts them.
 	Refused []string
 
-	// Condition of the infrastructure cluster that has it, with status and reason.
+	// Condition is the condition of the infrastructure cluster that reports it, with Status and Reason.
 	Condition string
 	Status    metav1.ConditionStatus
 	Reason    string
-	// Says are parts of its message: what is wrong, and what to do. %a, %b and %c are the names of the failure domains, %kind is that of infrastructure machines.
+	// Says lists parts of its message: the problem and the fix. %a, %b and %c stand for the names of the failure domains, %kind
+	// for the kind of infrastructure machines.
 	Says []string
-	// Plan are parts of what kubectl fd plan says; the condition's where there are none.
+	// Plan lists parts of the output of kubectl fd plan; if empty, it is Says.
 	Plan []string
-	// Moves says that nothing is wrong, and machines are moved.
+	// Moves is true if there is no error, and machines are moved.
 	Moves bool
 }
 
-// Play plays all rows side by side, and looks at all of them again when each has shown its condition: no machine is moved.
+// Play runs all rows in parallel. When each has its condition, it checks all of them again: no machine may have been moved.
 func (w *World) Play(t *testing.T, rows []Row) {
 	t.Helper()
 	played := make([]*Objects, len(rows))
@@ -60,7 +61,7 @@ func (w *World) Play(t *testing.T, rows []Row) {
 	}
 }
 
-// play returns nil for a cluster that was refused.
+// play returns nil for a cluster that was rejected.
 func (w *World) play(t *testing.T, row Row) *Objects {
 	t.Helper()
 	if w.AcceptsAll && len(row.Refused) > 0 {
@@ -90,7 +91,7 @@ func (w *World) play(t *testing.T, row Row) *Objects {
 	return o
 }
 
-// plan is what kubectl fd plan says of a row.
+// plan returns the expected output of kubectl fd plan for a row.
 func (w *World) plan(row Row) []string {
 	says := row.Plan
 	if len(says) == 0 {
@@ -103,7 +104,7 @@ func (w *World) plan(row Row) []string {
 	return named
 }
 
-// untouched fails the test where anything has been done to a machine, or is recorded to be.
+// untouched fails the test if any machine was changed, or if a change is recorded.
 func (o *Objects) untouched(t *testing.T) {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -125,18 +126,18 @@ func (o *Objects) untouched(t *testing.T) {
 		g.Expect(now.DeletionTimestamp.IsZero()).To(gomega.BeTrue(), now.Name)
 		g.Expect(infra.GetDeletionTimestamp().IsZero()).To(gomega.BeTrue(), now.Name)
 		g.Expect(infra.GetAnnotations()[clusterv1.TemplateClonedFromNameAnnotation]).To(gomega.Equal("template"), now.Name)
-		if _, controlPlane := now.Labels[clusterv1.MachineControlPlaneLabel]; controlPlane { // a worker is always marked, for its MachineSet
+		if _, controlPlane := now.Labels[clusterv1.MachineControlPlaneLabel]; controlPlane { // workers are always marked
 			g.Expect(maps.Equal(now.Annotations, before.Annotations)).To(gomega.BeTrue(), "%s: %v", now.Name, now.Annotations)
 		}
 	}
 }
 
-// named puts the names of the failure domains into what is said.
+// named inserts the names of the failure domains into a text.
 func (w *World) named(text string) string {
 	return strings.NewReplacer("%a", w.Domains[0], "%b", w.Domains[1], "%c", w.Domains[2], "%kind", w.MachineKind).Replace(text)
 }
 
-// Rows are all rows.
+// Rows returns all rows.
 func Rows() []Row {
 	return slices.Concat(ofIntents(), ofControlPlanes(), ofMachines(), ofWorkers(), ofLogicalDomains())
 }

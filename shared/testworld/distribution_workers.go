@@ -11,7 +11,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// workersAre is a row about workers, which are moved where they should be elsewhere.
+// workersAre returns a row about workers. Workers that should be in another domain are moved.
 func workersAre(name, layout, reason string, change func(*Objects), says ...string) Row {
 	return Row{
 		Name: name, Workers: layout, Change: change,
@@ -19,7 +19,7 @@ func workersAre(name, layout, reason string, change func(*Objects), says ...stri
 	}
 }
 
-// ofWorkers are about workers that are spread over the failure domains.
+// ofWorkers returns rows about workers that are spread over the failure domains.
 func ofWorkers() []Row {
 	moved := workersAre("workers-nothing-wrong", "aaab", faultlinev1.ReasonMoving, func(*Objects) {},
 		"Machine workers-nothing-wrong-md-0 is moved from %a to %c")
@@ -53,7 +53,7 @@ func ofWorkers() []Row {
 	}
 }
 
-// ofLogicalDomains are about workers that are spread over N logical failure domains.
+// ofLogicalDomains returns rows about workers that are spread over N logical failure domains.
 func ofLogicalDomains() []Row {
 	logical := func(n int32, required bool) func(*Objects) {
 		return func(o *Objects) {

@@ -22,39 +22,40 @@ import (
 )
 
 const (
-	// patience is for a machine that does other things too; it is only waited out by a test that fails.
+	// patience is a deadline for slow machines; it is only reached by a failing test.
 	patience = 2 * time.Minute
-	// glance is how often a test looks whether something has come.
+	// glance is the polling interval of the tests.
 	glance = 50 * time.Millisecond
 )
 
-// World is a management cluster with the controllers of one provider. They see the machines of a row as others report them: nothing
-// of them is made, as they have no owner that would ask for it.
+// World is a management cluster with the controllers of one provider. The machines of a row exist only as reported by others: the
+// provider creates nothing for them, because they have no owner.
 type World struct {
 	Client    client.Client
 	Namespace string
-	// Labels are those of every object, such as a manager's watch label.
+	// Labels are set on every object, such as a manager's watch label.
 	Labels map[string]string
-	// Domains are the names of the three failure domains that each cluster gets. All are well, and have room for two more machines.
+	// Domains are the names of the three failure domains of each cluster. All are healthy and have capacity for two more
+	// machines.
 	Domains  [3]string
 	Provider provider.Provider
-	// Group is that of the provider's kinds, ClusterKind and MachineKind are their names.
+	// Group is the API group of the provider's kinds, ClusterKind and MachineKind are their names.
 	Group, ClusterKind, MachineKind string
-	// Cluster completes the spec of an infrastructure cluster, which gets the failure domains.
+	// Cluster completes the spec of an infrastructure cluster and adds the failure domains.
 	Cluster func(provider.Cluster)
 	// Machine completes the spec of an infrastructure machine.
 	Machine func(client.Object)
-	// Exists has an infrastructure machine exist in a failure domain.
+	// Exists sets an infrastructure machine to exist in a failure domain.
 	Exists func(machine client.Object, domain string)
-	// AcceptsAll says that nothing is refused, as by a fake client: rows that are to be are left out.
+	// AcceptsAll is true if no object is rejected, as with a fake client: rows with Refused are then skipped.
 	AcceptsAll bool
-	// Shown looks at what else tells of a row, such as a command; it may be nil.
+	// Shown checks further output about a row, such as that of a command; it may be nil.
 	Shown func(t *testing.T, o *Objects, says []string)
-	// Look has the controllers look at an infrastructure cluster. It may be nil where they do so by themselves.
+	// Look makes the controllers reconcile an infrastructure cluster. It may be nil if they are triggered by events.
 	Look func(t *testing.T, cluster client.ObjectKey)
 }
 
-// Objects are those of one cluster, as they are going to be created, with their status.
+// Objects holds the objects of one cluster before they are created, with their status.
 type Objects struct {
 	world   *World
 	Name    string
@@ -64,17 +65,17 @@ type Objects struct {
 	ControlPlane *controlplanev1.KubeadmControlPlane
 	Deployment   *clusterv1.MachineDeployment
 	Machines     []*clusterv1.Machine
-	// Infrastructure are the infrastructure machines, as Machines are.
+	// Infrastructure lists the infrastructure machines in the order of Machines.
 	Infrastructure []client.Object
 }
 
-// Wanted is spec.distribution of the infrastructure cluster.
+// Wanted returns spec.distribution of the infrastructure cluster.
 func (o *Objects) Wanted() *faultlinev1.Distribution {
 	wanted, _ := o.Infra.Distribution()
 	return wanted
 }
 
-// Set has all of the failure domains be in a state.
+// Set sets the desired state of failure domains.
 func (o *Objects) Set(state faultlinev1.DomainState, domains ...string) {
 	for _, domain := range domains {
 		o.Wanted().FailureDomains = append(o.Wanted().FailureDomains, faultlinev1.FailureDomainIntent{Name: domain, State: state})
@@ -89,12 +90,12 @@ func (w *World) meta(cluster, name string) metav1.ObjectMeta {
 	labels[clusterv1.ClusterNameLabel] = cluster
 	return metav1.ObjectMeta{
 		Namespace: w.Namespace, Name: name, Labels: labels, Annotations: map[string]string{},
-		UID: types.UID(name), Generation: 1, // which an API server sets itself
+		UID: types.UID(name), Generation: 1, // normally set by an API server
 	}
 }
 
-// objects are those of a cluster in which nothing is wrong but how the machines are spread. Layouts have a letter for each machine:
-// a, b or c for the failure domain where it is, or - for a worker that waits for one.
+// objects returns the objects of a cluster in which only the spread of the machines may be wrong. Layouts have one letter for
+// each machine: a, b or c for its failure domain, or - for a worker that waits for one.
 func (w *World) objects(name, controlPlane, workers string) *Objects {
 	o := &Objects{world: w, Name: name, Cluster: &clusterv1.Cluster{ObjectMeta: w.meta(name, name)}, Infra: w.Provider.NewCluster()}
 	o.Cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: w.Group, Kind: w.ClusterKind, Name: name}
@@ -168,10 +169,10 @@ func (o *Objects) addWorkers(layout string) {
 	}
 }
 
-// domain is the failure domain of a letter.
+// domain returns the failure domain of a letter.
 func (o *Objects) domain(letter rune) string { return o.world.Domains[letter-'a'] }
 
-// add makes a machine with a Node, which is well.
+// add adds a healthy machine with a Node.
 func (o *Objects) add(role string, i int) (*clusterv1.Machine, client.Object) {
 	w := o.world
 	name := o.Name + "-" + role + "-" + string(rune('0'+i))
@@ -198,7 +199,7 @@ func (o *Objects) machineSpec(name string) clusterv1.MachineSpec {
 	}
 }
 
-// create makes an object with its status.
+// create creates an object with its status.
 func (w *World) create(t *testing.T, object client.Object) {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -212,8 +213,8 @@ func (w *World) create(t *testing.T, object client.Object) {
 	g.Expect(w.Client.Status().Patch(t.Context(), wanted, client.MergeFrom(before))).To(gomega.Succeed(), "reporting on %T %s", object, object.GetName())
 }
 
-// createAll makes all of them in an order in which no controller can mistake a part for the whole: Cluster API lists the failure
-// domains last, and before that no control plane can be asked for anything.
+// createAll creates the objects in an order in which no controller can mistake a part for the whole: Cluster API lists the
+// failure domains last, and before that no control plane is changed.
 func (o *Objects) createAll(t *testing.T) {
 	t.Helper()
 	w := o.world
@@ -240,14 +241,14 @@ func (o *Objects) createAll(t *testing.T) {
 	gomega.NewWithT(t).Expect(w.Client.Status().Patch(t.Context(), cluster, client.MergeFrom(before))).To(gomega.Succeed())
 }
 
-// own has the infrastructure cluster be the Cluster's.
+// own makes the Cluster the owner of the infrastructure cluster.
 func (o *Objects) own() {
 	o.Infra.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: o.Name, UID: o.Cluster.UID,
 	}})
 }
 
-// eventually waits until what is said of the infrastructure cluster, which is read before, holds.
+// eventually waits until a check of the infrastructure cluster, which is read each time, holds.
 func (o *Objects) eventually(t *testing.T, holds func(gomega.Gomega)) {
 	t.Helper()
 	key := client.ObjectKeyFromObject(o.Infra)

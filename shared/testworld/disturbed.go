@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// Disturbed makes the client of a manager one whose calls are disturbed, if by anything.
+// Disturbed returns a NewClientFunc for a manager whose client calls are intercepted by the given functions.
 func Disturbed(by ...interceptor.Funcs) client.NewClientFunc {
 	return func(config *rest.Config, options client.Options) (client.Client, error) {
 		c, err := client.NewWithWatch(config, options)

@@ -15,13 +15,14 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Machine is an infrastructure machine that says where it is.
+// Machine is an infrastructure machine that reports its failure domain.
 type Machine interface {
 	client.Object
 	conditions.Getter
 }
 
-// IsIn waits until a machine says that it is in the domain, and has its Machine, of the same name, say so too, as Cluster API does.
+// IsIn waits until a machine reports that it is in the domain, and copies that to its Machine of the same name, as Cluster API
+// does.
 func IsIn[T Machine](u User, machine T, says func(T) string, domain string) {
 	u.T.Helper()
 	u.G.Eventually(func(g gomega.Gomega) {
@@ -34,7 +35,8 @@ func IsIn[T Machine](u User, machine T, says func(T) string, domain string) {
 	})
 }
 
-// Elsewhere waits until the condition, the metric and an event of an infrastructure cluster say that one machine is elsewhere than it was asked to be.
+// Elsewhere waits until the condition, the metric and an event of an infrastructure cluster report one machine in another failure
+// domain than requested.
 func (u User) Elsewhere(metrics prometheus.Gatherer, cluster Conditioned, machine string) {
 	u.T.Helper()
 	named := gomega.ContainSubstring("Machine " + machine + " is in failure domain")
@@ -48,7 +50,7 @@ func (u User) Elsewhere(metrics prometheus.Gatherer, cluster Conditioned, machin
 	}).Should(gomega.Succeed())
 }
 
-// InPlace waits until condition and metric say that no machine is elsewhere.
+// InPlace waits until condition and metric report no such machine.
 func (u User) InPlace(metrics prometheus.Gatherer, cluster Conditioned) {
 	u.T.Helper()
 	u.Condition(cluster, faultlinev1.MachinesInPlaceCondition, faultlinev1.ReasonMachinesInPlace)
@@ -57,7 +59,7 @@ func (u User) InPlace(metrics prometheus.Gatherer, cluster Conditioned) {
 	}).Should(gomega.Succeed())
 }
 
-// Gauge is the sum of a gauge's values.
+// Gauge returns the sum of a gauge's values.
 func Gauge(g gomega.Gomega, metrics prometheus.Gatherer, name string) (sum float64) {
 	families, err := metrics.Gather()
 	g.Expect(err).NotTo(gomega.HaveOccurred())

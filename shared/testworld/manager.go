@@ -1,9 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testworld is for tests that share an API server and have a namespace and a manager each. Its Rows are what
-// users get wrong about failure domains: what they do, what a condition then says, and that no machine is moved for it. Every provider plays
-// all rows in one World, with its own kinds and its manager.
+// Package testworld is for tests that share an API server, with a namespace and a manager each. Its Rows are user errors about
+// failure domains with the expected conditions; no machine may be moved because of them. Every provider runs all rows in one
+// World, with its own kinds and manager.
 package testworld
 
 import (
@@ -22,10 +22,10 @@ import (
 	"github.com/faultline-io/faultline/shared/manager"
 )
 
-// Start runs a manager with what add gives it until stop or the end of the test, whichever comes first; the context of add ends
-// then too. The manager has controllers as in production, whatever their names, as others run in the same process, and serves no
-// metrics. With a mapper, which all of them can share, it does not ask the API server for its kinds. Where it does not end well,
-// the test fails with what still runs.
+// Start runs a manager, configured by add, until stop is called or the test ends; the context of add ends then, too. The
+// controllers are configured as in production, except that their names need not be unique, because other managers run in the same
+// process. The manager serves no metrics. With a mapper, which all managers can share, it skips discovery. If it does not stop
+// cleanly, the test fails and shows the goroutines that still run.
 func Start(t *testing.T, api *rest.Config, mapper meta.RESTMapper, options ctrl.Options, add func(context.Context, ctrl.Manager) error) (stop func()) {
 	t.Helper()
 	options.Metrics.BindAddress = "0"
@@ -38,7 +38,7 @@ func Start(t *testing.T, api *rest.Config, mapper meta.RESTMapper, options ctrl.
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // What the test cleans up is reconciled, too.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // The cleanup of the test must be reconciled, too.
 	done := make(chan error, 1)
 	stop = sync.OnceFunc(func() {
 		cancel()

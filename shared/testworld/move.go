@@ -13,21 +13,23 @@ import (
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 )
 
-// Move is a control plane of which one machine moves to a failure domain that is added.
+// Move tests a control plane of which one machine moves to a failure domain that is added.
 type Move struct {
 	User
-	// Infra is a cluster without machines that publishes the two Domains and has its control plane rebalanced.
+	// Infra is a cluster without machines that publishes the two Domains and has rebalancing enabled for its control plane.
 	Infra   provider.Cluster
 	Domains [2]string
-	// Template is the kind of templates that machines are cloned from.
+	// Template is the kind of the templates from which machines are cloned.
 	Template string
-	// Member makes an infrastructure machine of the control plane, with its Machine and these annotations, and waits until it is provisioned.
+	// Member creates an infrastructure machine of the control plane with these annotations, and its Machine, and waits until it
+	// is provisioned.
 	Member func(name, domain string, annotations map[string]string) client.Object
-	// Add has the cluster publish one more failure domain.
+	// Add makes the cluster publish one more failure domain.
 	Add func() (domain string)
 }
 
-// Play makes three machines, two of them in the first domain, adds the domain, and plays the control plane that replaces one.
+// Play creates three machines, two of them in the first domain, adds the domain, and simulates the control plane that replaces
+// one.
 func (m Move) Play() {
 	m.T.Helper()
 	ctx, plane := m.T.Context(), providertest.ControlPlane{Client: m.Client, Cluster: client.ObjectKeyFromObject(m.Infra)}

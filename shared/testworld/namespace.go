@@ -18,15 +18,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NamespaceDeletion is the deletion of a namespace, with the namespace controller played: an API server alone has none.
+// NamespaceDeletion is the deletion of a namespace. It simulates the namespace controller, which does not run with an API server
+// alone.
 type NamespaceDeletion struct {
 	user      User
 	namespace *corev1.Namespace
 	kinds     []schema.GroupVersionKind
 }
 
-// DeleteNamespace deletes a namespace and asks for everything in it to go, in an order that is bad for whoever needs one object to delete
-// another: Secrets first. It returns when nothing can be created in the namespace any more.
+// DeleteNamespace deletes a namespace and all objects in it, Secrets first. This order is the worst one for controllers that need
+// one object to delete another. It returns when nothing can be created in the namespace any more.
 func (u User) DeleteNamespace(api *rest.Config, name string) *NamespaceDeletion {
 	u.T.Helper()
 	d := &NamespaceDeletion{user: u, namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}}
@@ -40,7 +41,7 @@ func (u User) DeleteNamespace(api *rest.Config, name string) *NamespaceDeletion 
 	return d
 }
 
-// Ends deletes what is left until nothing is, and then the namespace.
+// Ends deletes the remaining objects until none is left, and then the namespace.
 func (d *NamespaceDeletion) Ends() {
 	u := d.user
 	u.T.Helper()
@@ -56,7 +57,7 @@ func (d *NamespaceDeletion) Ends() {
 	u.Gone(d.namespace)
 }
 
-// discover finds the kinds of objects that are in namespaces.
+// discover finds all namespaced kinds.
 func (d *NamespaceDeletion) discover(api *rest.Config) {
 	u := d.user
 	u.T.Helper()
@@ -78,7 +79,7 @@ func (d *NamespaceDeletion) discover(api *rest.Config) {
 	})
 }
 
-// rank is lowest for what is deleted first.
+// rank returns the order of deletion, the lowest first.
 func rank(kind schema.GroupVersionKind) int {
 	if kind.Group == corev1.GroupName && kind.Kind == "Secret" {
 		return 0
@@ -97,7 +98,7 @@ func (d *NamespaceDeletion) deleteAll() error {
 	return nil
 }
 
-// left names what is still there, and what keeps it.
+// left lists the remaining objects, with their finalizers.
 func (d *NamespaceDeletion) left() (names []string, _ error) {
 	for _, kind := range d.kinds {
 		list := &metav1.PartialObjectMetadataList{}

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Create makes objects. A webhook whose server is only starting is waited for.
+// Create creates objects. It retries while a webhook server is still starting.
 func (u User) Create(objects ...client.Object) {
 	u.T.Helper()
 	for _, o := range objects {
@@ -30,7 +30,8 @@ func (u User) Create(objects ...client.Object) {
 	}
 }
 
-// Cluster makes a Cluster, called as its infrastructure cluster is, whose infrastructure is provisioned, and the infrastructure cluster.
+// Cluster creates a Cluster with provisioned infrastructure and the name of its infrastructure cluster, and the infrastructure
+// cluster.
 func (u User) Cluster(infra client.Object, changes ...func(*clusterv1.Cluster)) *clusterv1.Cluster {
 	u.T.Helper()
 	cluster := &clusterv1.Cluster{ObjectMeta: like(infra), Spec: clusterv1.ClusterSpec{
@@ -51,14 +52,14 @@ func (u User) Cluster(infra client.Object, changes ...func(*clusterv1.Cluster)) 
 	return cluster
 }
 
-// Kubeconfig makes the Secret in which controllers look for a way to the API server of a Cluster.
+// Kubeconfig creates the Secret with the kubeconfig of a Cluster.
 func (u User) Kubeconfig(namespace, cluster string, kubeconfig []byte) {
 	u.T.Helper()
 	u.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: cluster + "-kubeconfig"}, Data: map[string][]byte{"value": kubeconfig}})
 }
 
-// Machine makes a Machine, called and labelled as its infrastructure machine is, its bootstrap data unless a test has made its own, and
-// the infrastructure machine, which may be changed with it.
+// Machine creates a Machine with the name and labels of its infrastructure machine, its bootstrap data unless the test has
+// created its own, and the infrastructure machine. changes may change the Machine.
 func (u User) Machine(cluster, domain string, infra client.Object, changes ...func(*clusterv1.Machine)) *clusterv1.Machine {
 	u.T.Helper()
 	of(infra, cluster)
@@ -83,7 +84,8 @@ func (u User) Machine(cluster, domain string, infra client.Object, changes ...fu
 	return machine
 }
 
-// MachineDeployment makes a MachineDeployment of a cluster, called and labelled as an infrastructure machine is, of whose kind its machines are.
+// MachineDeployment creates a MachineDeployment of a cluster. It has the name and labels of an infrastructure machine, and
+// machines of that kind.
 func (u User) MachineDeployment(cluster string, replicas int32, infra client.Object) *clusterv1.MachineDeployment {
 	u.T.Helper()
 	of(infra, cluster)
@@ -98,7 +100,8 @@ func (u User) MachineDeployment(cluster string, replicas int32, infra client.Obj
 	return md
 }
 
-// Remove deletes an infrastructure machine with its Machine, as Cluster API would, and waits until both are gone.
+// Remove deletes an infrastructure machine with its Machine, as Cluster API would, and waits until the infrastructure machine is
+// deleted.
 func (u User) Remove(infra client.Object) {
 	u.T.Helper()
 	u.G.Expect(u.Client.Delete(u.T.Context(), infra)).To(gomega.Succeed())
@@ -107,7 +110,7 @@ func (u User) Remove(infra client.Object) {
 	u.G.Expect(client.IgnoreNotFound(u.Client.Delete(u.T.Context(), machine))).To(gomega.Succeed())
 }
 
-// like is the metadata of what belongs to an object: its name and labels.
+// like returns metadata with the namespace, name and labels of an object.
 func like(o client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), Labels: maps.Clone(o.GetLabels())}
 }
@@ -122,7 +125,7 @@ func of(o client.Object, cluster string) {
 	o.SetLabels(labels)
 }
 
-// reference is how Cluster API names an object of a provider.
+// reference returns Cluster API's reference to an object of a provider.
 func (u User) reference(o client.Object) clusterv1.ContractVersionedObjectReference {
 	u.T.Helper()
 	gvk, err := apiutil.GVKForObject(o, u.Client.Scheme())

@@ -24,8 +24,9 @@ import (
 // probe is an annotation that shows whether a policy is in force.
 const probe = "example.com/probe"
 
-// Strip has a mutating admission policy remove annotations, labels and finalizers that begin with one of the prefixes, and owner references whose
-// kind and name do, from objects of the kind of the example, in its namespace, where it is, or could be created. It returns when the API server does so, and keep when it does not any more.
+// Strip creates a mutating admission policy that removes annotations, labels and finalizers with one of the prefixes, and owner
+// references whose kind and name have one, from objects of the kind of the example, in its namespace. The example must exist or
+// be valid to create. Strip returns when the policy is in force, and keep when it no longer is.
 func (u User) Strip(example client.Object, prefixes ...string) (keep func()) {
 	u.T.Helper()
 	mapping := u.mapping(example)

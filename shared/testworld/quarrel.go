@@ -28,24 +28,25 @@ import (
 )
 
 const (
-	// late is how late the watches of a manager are whose API server lags: long enough for a pause that is calm.
+	// late is the delay of a lagging manager's watches: long enough for a pause of the length calm.
 	late = 5 * time.Second
-	// often is how often another client writes while they do.
+	// often is the interval at which another client writes meanwhile.
 	often = 50 * time.Millisecond
 )
 
-// Marked is an object, and an annotation, label or finalizer that a manager keeps on it, or an owner reference, as kind and name.
+// Marked is an object with an annotation, label or finalizer that a manager keeps on it, or an owner reference in the form "kind
+// name".
 type Marked struct {
 	client.Object
 	Mark string
 }
 
-// Quarrel is one between a manager and others about marks of objects.
+// Quarrel tests a conflict between a manager and other clients about marks of objects.
 type Quarrel struct {
 	User
 	*Writes
 
-	// Events reads those of the manager.
+	// Events reads the events of the manager.
 	Events client.Reader
 
 	admin   *rest.Config
@@ -53,8 +54,8 @@ type Quarrel struct {
 	objects []Marked
 }
 
-// Quarrel returns one, and the configuration with which the manager is to be started; admin is an administrator's. The manager has the rights of an
-// account, or all without one.
+// Quarrel returns a Quarrel, and the configuration with which to start the manager. admin has administrator credentials. The
+// manager has the permissions of the account, or all if it is "".
 func (u User) Quarrel(admin *rest.Config, account string) (*Quarrel, *rest.Config) {
 	u.T.Helper()
 	as := simulation.User{Name: account, Groups: []string{"system:authenticated"}}
@@ -68,13 +69,14 @@ func (u User) Quarrel(admin *rest.Config, account string) (*Quarrel, *rest.Confi
 	proxy.Admit(token, as)
 	proxy.CountOnly()
 	u.G.Expect(proxy.Up(u.T.Context())).To(gomega.Succeed())
-	u.T.Cleanup(func() { _ = proxy.Close() }) // The manager has ended.
+	u.T.Cleanup(func() { _ = proxy.Close() }) // The manager has stopped.
 	return &Quarrel{User: u, Writes: writes, Events: u.Client, admin: admin, front: proxy}, &rest.Config{
 		Host: proxy.URL(), BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: proxy.Authority()}, QPS: -1,
 	}
 }
 
-// Kubeconfig is a configuration of Quarrel in a file, for a manager that is a process, or that reads it from a Secret.
+// Kubeconfig returns a configuration of Quarrel as a kubeconfig, for a manager in its own process or one that reads it from a
+// Secret.
 func Kubeconfig(u User, config *rest.Config, namespace string) []byte {
 	u.T.Helper()
 	const only = "only"
@@ -88,9 +90,9 @@ func Kubeconfig(u User, config *rest.Config, namespace string) []byte {
 	return data
 }
 
-// About goes through all of it for objects that have their marks and that nothing else happens to: writes lose, somebody takes the marks off each
-// time that they are written, the API server does not keep them, and watches lag while another client writes. Each time the pauses between writes
-// of each object grow, and all marks are there when it is over.
+// About runs all scenarios for objects that have their marks and are not changed otherwise: writes conflict, another client
+// removes the marks whenever they are written, the API server does not keep them, and watches lag while another client writes. In
+// each scenario the pauses between writes of each object must grow, and all marks must exist afterwards.
 func (q *Quarrel) About(objects ...Marked) {
 	q.T.Helper()
 	q.objects = objects
@@ -108,7 +110,7 @@ func (q *Quarrel) each(do func(Marked)) {
 	}
 }
 
-// lose takes the marks off while no write of theirs can win.
+// lose removes the marks while all writes that restore them conflict.
 func (q *Quarrel) lose() {
 	q.T.Helper()
 	q.T.Log("writes lose")
@@ -122,7 +124,7 @@ func (q *Quarrel) lose() {
 	q.haveMarks()
 }
 
-// undo takes the marks off each time that they are there.
+// undo removes the marks whenever they exist.
 func (q *Quarrel) undo() {
 	q.T.Helper()
 	q.T.Log("somebody undoes what is written")
@@ -145,7 +147,7 @@ func (q *Quarrel) undo() {
 			for event := range events.ResultChan() {
 				if is, ok := event.Object.(*metav1.PartialObjectMetadata); ok && marked(is, o.Mark) {
 					is.SetGroupVersionKind(kind)          // An event has the kind of the metadata.
-					_ = unmark(ctx, watching, is, o.Mark) // An object that has changed since comes again.
+					_ = unmark(ctx, watching, is, o.Mark) // An object that has changed since is delivered again.
 				}
 			}
 		})
@@ -157,7 +159,7 @@ func (q *Quarrel) undo() {
 	q.haveMarks()
 }
 
-// strip has the API server not keep the marks.
+// strip makes the API server drop the marks.
 func (q *Quarrel) strip() {
 	q.T.Helper()
 	q.T.Log("a policy strips what is written")
@@ -166,7 +168,7 @@ func (q *Quarrel) strip() {
 	q.Forget()
 	q.each(q.takeOff)
 	q.each(func(o Marked) { q.told(o, "the API server does not keep the") })
-	q.each(func(o Marked) { q.calmDown(o.Object, 0) }) // The pauses of the quarrel before go on.
+	q.each(func(o Marked) { q.calmDown(o.Object, 0) }) // The pauses of the previous scenario continue.
 	for _, each := range keep {
 		each()
 	}
@@ -174,7 +176,7 @@ func (q *Quarrel) strip() {
 	q.each(q.toldNoMore)
 }
 
-// lag has the watches of the manager lag while another client writes the objects.
+// lag makes the watches of the manager lag while another client writes the objects.
 func (q *Quarrel) lag() {
 	q.T.Helper()
 	q.T.Log("watches lag")
@@ -206,7 +208,7 @@ func (q *Quarrel) lag() {
 	q.haveMarks()
 }
 
-// haveMarks waits until the objects have them.
+// haveMarks waits until the objects have their marks.
 func (q *Quarrel) haveMarks() {
 	q.T.Helper()
 	q.each(func(o Marked) {
@@ -245,7 +247,7 @@ func (q *Quarrel) told(o Marked, how string) {
 	}).Should(gomega.Succeed())
 }
 
-// untold is what there is instead of an event that names what is removed.
+// untold returns diagnostics for a missing event.
 func (q *Quarrel) untold(o Marked, kind string, all []eventsv1.Event) string {
 	found := fmt.Sprintf("an event tells that %s %s loses %s. Pauses between its writes: %v", kind, o.GetName(), o.Mark, pauses(q.of(q.path(o.Object))))
 	if is, ok := o.DeepCopyObject().(Conditioned); ok && q.Client.Get(q.T.Context(), client.ObjectKeyFromObject(is), is) == nil {
@@ -259,7 +261,7 @@ func (q *Quarrel) untold(o Marked, kind string, all []eventsv1.Event) string {
 	return found
 }
 
-// toldNoMore waits until the conditions of an object do not tell of what is removed.
+// toldNoMore waits until the conditions of an object no longer report the removal.
 func (q *Quarrel) toldNoMore(o Marked) {
 	q.T.Helper()
 	is, ok := o.DeepCopyObject().(Conditioned)
@@ -272,7 +274,7 @@ func (q *Quarrel) toldNoMore(o Marked) {
 	}).Should(gomega.Succeed())
 }
 
-// metadata is an object to read the metadata of another into.
+// metadata returns an empty object for the metadata of another.
 func (q *Quarrel) metadata(o Marked) *metav1.PartialObjectMetadata {
 	q.T.Helper()
 	is := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}
@@ -289,7 +291,8 @@ func marked(o client.Object, mark string) bool {
 
 func ownerMark(owner metav1.OwnerReference) string { return owner.Kind + " " + owner.Name }
 
-// unmark takes a mark off an object as it was read, and writes an annotation: a finalizer alone wakes no controller that passes over statuses.
+// unmark removes a mark from an object as it was read, and writes an annotation: the removal of a finalizer alone does not
+// trigger a controller that ignores status updates.
 func unmark(ctx context.Context, c client.Client, o *metav1.PartialObjectMetadata, mark string) error {
 	before := o.DeepCopy()
 	delete(o.Annotations, mark)

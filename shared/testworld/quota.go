@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// probed is refused by every quota here, so that it shows when the API server has learnt of one.
+// probed is forbidden by every quota here, which shows when the API server enforces one.
 const probed corev1.ResourceName = "count/configmaps"
 
-// Quota allows so many more objects of a resource in a namespace, and no ConfigMap, and returns when the API server sees to that. What a
-// controller manager would count is written down.
+// Quota allows the given number of further objects of a resource in a namespace, and no ConfigMap. It returns when the API server
+// enforces it. It sets the usage in the status, which otherwise a controller manager would count.
 func (u User) Quota(namespace string, of corev1.ResourceName, more int64) *corev1.ResourceQuota {
 	u.T.Helper()
 	none := *resource.NewQuantity(0, resource.DecimalSI)

@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// User is somebody in a test who changes objects, and waits as long as G does.
+// User acts as a user in a test: it changes objects, and waits with the timeout of G.
 type User struct {
 	T      *testing.T
 	G      *gomega.WithT
 	Client client.Client
 }
 
-// NewUser waits for as long as patience says; it is only waited out by a test that fails.
+// NewUser returns a User that waits for at most patience, which is only reached by a failing test.
 func NewUser(t *testing.T, c client.Client, patience time.Duration) User {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -27,7 +27,7 @@ func NewUser(t *testing.T, c client.Client, patience time.Duration) User {
 	return User{T: t, G: g, Client: c}
 }
 
-// Update changes an object until no conflict is in the way. write is what is sent: Whole, or Status.
+// Update applies change to the latest object and retries on conflict. write sends it: Whole or Status.
 func Update[T client.Object](u User, o T, write func(context.Context, client.Client, client.Object) error, change func(T)) {
 	u.T.Helper()
 	u.G.Eventually(func(g gomega.Gomega) {
@@ -37,7 +37,7 @@ func Update[T client.Object](u User, o T, write func(context.Context, client.Cli
 	}).Should(gomega.Succeed())
 }
 
-// Whole writes an object without its status, if that is a subresource.
+// Whole writes an object, without its status if that is a subresource.
 func Whole(ctx context.Context, c client.Client, o client.Object) error { return c.Update(ctx, o) }
 
 // Status writes the status of an object.

@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// calm is a pause that a controller does not make whose pauses do not grow.
+	// calm is a pause that only a controller with growing pauses makes.
 	calm = 600 * time.Millisecond
-	// mostWrites are more than there are before such a pause, with all that happens to an object at first.
+	// mostWrites is more than the number of writes before such a pause, including all initial ones.
 	mostWrites = 40
-	// untilCalm are the writes before the first pause that is as long, when pauses grow from 20 ms.
+	// untilCalm is the number of writes before the first pause of that length, if pauses grow from 20 ms.
 	untilCalm = 5
 )
 
-// Writes are the patches and updates that a manager sends, by object; a status counts as its object.
+// Writes records the patches and updates of a manager, by object; those of a status count for its object.
 type Writes struct {
 	user User
 
@@ -38,14 +38,14 @@ type Writes struct {
 	sent   map[string][]time.Time // by the end of the path
 }
 
-// Writes notes those that are sent by whoever uses the configuration returned.
+// Writes returns a configuration, and the record of the writes that are sent with it.
 func (u User) Writes(config *rest.Config) (*Writes, *rest.Config) {
 	w, config := &Writes{user: u, sent: map[string][]time.Time{}}, rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return noted{w, next} })
 	return w, config
 }
 
-// path is the end of the path of an object.
+// path returns the end of the URL path of an object.
 func (w *Writes) path(o client.Object) string {
 	w.user.T.Helper()
 	path := "/" + w.user.mapping(o).Resource.Resource + "/" + o.GetName()
@@ -55,7 +55,7 @@ func (w *Writes) path(o client.Object) string {
 	return path
 }
 
-// Lose has all writes of these objects, and of no others, lose against another's write, as they do while the watch lags.
+// Lose makes all writes of these objects, and of no others, conflict, as they do while the watch lags.
 func (w *Writes) Lose(objects ...client.Object) {
 	w.user.T.Helper()
 	var paths []string
@@ -67,14 +67,14 @@ func (w *Writes) Lose(objects ...client.Object) {
 	w.losing = paths
 }
 
-// Forget forgets what was sent.
+// Forget drops the recorded writes.
 func (w *Writes) Forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.sent)
 }
 
-// note reports whether the request loses.
+// note records a request and reports whether it must conflict.
 func (w *Writes) note(r *http.Request) bool {
 	if r.Method != http.MethodPatch && r.Method != http.MethodPut {
 		return false
@@ -86,7 +86,7 @@ func (w *Writes) note(r *http.Request) bool {
 	return slices.ContainsFunc(w.losing, func(losing string) bool { return strings.HasSuffix(path, losing) })
 }
 
-// of are the times of the writes of an object.
+// of returns the times of the writes of an object.
 func (w *Writes) of(path string) (sent []time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,13 +98,14 @@ func (w *Writes) of(path string) (sent []time.Time) {
 	return sent
 }
 
-// CalmDown waits until there is a long pause between two writes of an object that is written again and again, and fails if there are many before.
+// CalmDown waits until there is a long pause between two writes of an object that is written repeatedly, and fails if there are
+// many writes before.
 func (w *Writes) CalmDown(o client.Object) {
 	w.user.T.Helper()
 	w.calmDown(o, untilCalm)
 }
 
-// calmDown is CalmDown where so many writes come before the first pause that counts: a reconcile may write twice.
+// calmDown is CalmDown with the number of writes before the first pause that counts: a reconcile may write twice.
 func (w *Writes) calmDown(o client.Object, first int) {
 	w.user.T.Helper()
 	path := w.path(o)
@@ -135,7 +136,7 @@ type noted struct {
 	next http.RoundTripper
 }
 
-// RoundTrip answers for the API server when the write is to lose.
+// RoundTrip returns a conflict instead of the API server's response if the write must lose.
 func (n noted) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !n.note(r) {
 		return n.next.RoundTrip(r)

@@ -5,23 +5,25 @@ package text
 
 import "regexp"
 
-// attempts find what differs in the text of a network's error from one attempt to the next, although both fail in the same way, and what is
-// left of it.
+// attempts lists the parts of a network error's text that differ between attempts that fail in the same way, and their
+// replacements.
 var attempts = []struct { //nolint:gochecknoglobals // never changed
 	part *regexp.Regexp
 	left string
 }{
-	// The port of our own end, and the address that a name resolves to: "read tcp 10.0.0.5:43210->10.0.0.9:443", "dial tcp [fd00::9]:443".
+	// The local port, and the address to which a name resolves: "read tcp 10.0.0.5:43210->10.0.0.9:443", "dial tcp
+	// [fd00::9]:443".
 	{regexp.MustCompile(`\b((?:dial|read|write) (?:tcp|udp)[46]?) [^\s>]*:\d+(?:->[^\s>]*:\d+)?`), "$1"},
-	// Which request of a connection of HTTP/2 it was.
+	// The request within an HTTP/2 connection.
 	{regexp.MustCompile(`; LastStreamID=\d+`), ""},
 	{regexp.MustCompile(`\bstream ID \d+; `), ""},
-	// The clock, beside the time until which or from when on a certificate is valid.
+	// The current time, next to the time at which a certificate becomes valid or expires.
 	{regexp.MustCompile(`\bcurrent time \S+ is (after|before)\b`), "now is $1"},
 }
 
-// Steady makes the text of a network's error the same for each attempt that fails in the same way. What is shown in a status is written to
-// every object that shows it, and wakes all who watch these. The server is named by whoever shows the error.
+// Steady normalizes the text of a network error, so that every attempt that fails in the same way has the same text. A text in a
+// status is written to every object that shows it, and each write triggers all watchers. The address of the server is removed, so
+// the caller must name the server.
 func Steady(text string) string {
 	for _, differs := range attempts {
 		text = differs.part.ReplaceAllString(text, differs.left)
@@ -29,7 +31,7 @@ func Steady(text string) string {
 	return text
 }
 
-// SteadyError is the error with such a text. It wraps err.
+// SteadyError returns an error with the normalized text that wraps err.
 func SteadyError(err error) error {
 	if err == nil {
 		return nil

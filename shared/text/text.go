@@ -1,18 +1,19 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text fits messages to where they are stored and quoted, and keeps those of an outage the same for each attempt. It writes what users gave
-// as YAML.
+// Package text truncates messages for fields with a maximum length, formats them for quoting, and normalizes the messages of
+// repeated attempts. It also writes user-provided values as YAML.
 package text
 
 import "strings"
 
 const dots = "..."
 
-// Cut has a text of no more than so many bytes, at least those of the dots that say that something is missing. No letter is cut in two.
+// Cut truncates text to at most most bytes on a character boundary and ends it in "...". most must be at least the length of the
+// dots.
 func Cut(text string, most int) string { return CutWith(text, most, dots) }
 
-// CutWith is Cut with other words for what is missing.
+// CutWith is Cut with another ending.
 func CutWith(text string, most int, missing string) string {
 	if len(text) <= most {
 		return text
@@ -20,8 +21,8 @@ func CutWith(text string, most int, missing string) string {
 	return strings.ToValidUTF8(text[:most-len(missing)], "") + missing
 }
 
-// InLine returns a message of a summarized condition, which has a bullet and a line for each condition, as one line that can be quoted in a
-// sentence: "* A: x\n* B: y" is "A: x; B: y". A message without bullets keeps its words.
+// InLine converts the message of a summarized condition, which has a line with a bullet for each condition, to one line that can
+// be quoted in a sentence: "* A: x\n* B: y" becomes "A: x; B: y". The words of a message without bullets are not changed.
 func InLine(message string) string {
 	line := ""
 	for part := range strings.Lines(message) {

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// YAML is yaml.Marshal for values that users write. It escapes the characters that YAML does not allow as they are, such as DEL, where
-// yaml.Marshal returns an error. Bytes that are not UTF-8 become U+FFFD. An error means that value is no
-// JSON, or that a key has more than 1,024 characters when it is escaped, which YAML's reader does not take.
+// YAML is yaml.Marshal for values that users write. It escapes characters that YAML does not allow literally, such as DEL, for
+// which yaml.Marshal returns an error. Bytes that are not UTF-8 become U+FFFD. It returns an error if value cannot be encoded as
+// JSON, or if an escaped key has more than 1,024 characters, which YAML parsers reject.
 func YAML(value any) ([]byte, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -37,7 +37,8 @@ func YAML(value any) ([]byte, error) {
 	return out, nil
 }
 
-// isControl reports whether JSON allows a character in a string as it is, and YAML 1.2 (5.1) does not, or takes it for the end of a line.
+// isControl reports whether JSON allows a character literally in a string, and YAML 1.2 (5.1) does not, or treats it as a line
+// break.
 func isControl(letter rune) bool {
 	return letter >= 0x7f && letter < 0xa0 || letter == 0xfeff || letter == 0xfffe || letter == 0xffff
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// What people write into annotations, keys and names can be any text.
+// Annotations, keys and names can contain any text.
 func FuzzYAML(f *testing.F) {
 	for _, value := range []string{"a: b", "\x00\x1b\x7f", "\u0080\u0085\u009f", "\ufeff\ufffe\uffff", "\u2028", "\xff", "- x\n"} {
 		f.Add(value, value)

@@ -1,8 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version reports which release, and which commit, a program was built from. The variables of k8s.io/component-base/version are
-// left alone: Kubernetes' libraries take those for a version of Kubernetes, and choose feature gates and metrics by it.
+// Package version reports the release and commit from which a program was built. It does not set the variables of
+// k8s.io/component-base/version, because Kubernetes' libraries interpret them as a version of Kubernetes and select feature gates
+// and metrics by it.
 package version
 
 import (
@@ -19,17 +20,18 @@ var (
 	commit  = "unknown" //nolint:gochecknoglobals // The linker sets variables only.
 )
 
-// Text is what a program prints when it is asked for its version.
+// Text returns the output of --version.
 func Text(program string) string {
 	return fmt.Sprintf("%s %s (commit %s, %s, %s/%s)", program, release, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// Pairs are the keys and values that the first line of a log has.
+// Pairs returns the version as key-value pairs for the first log line.
 func Pairs() []any {
 	return []any{"version", release, "commit", commit, "go", runtime.Version()}
 }
 
-// Register adds the metric faultline_build_info, which is 1 and has the version in its labels. To register it again has no effect.
+// Register registers the metric faultline_build_info, which is 1 and has the version in its labels. Registering it again has no
+// effect.
 func Register(registry prometheus.Registerer) error {
 	err := registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "faultline_build_info", Help: "The version that the program was built from, in the labels. The value is 1.",
