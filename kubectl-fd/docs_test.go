@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// What the page shows is what is printed: each block of text that begins with a command of kubectl fd is that command's golden file.
+// The page shows actual output: each text block that begins with a kubectl fd command equals that command's golden file.
 func TestThePageShowsWhatIsPrinted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -17,7 +17,7 @@ import (
 // root is the root of the repository.
 const root = ".."
 
-// manifest is what krew reads.
+// manifest is the content of a krew manifest.
 type manifest struct {
 	APIVersion, Kind string
 	Metadata         struct{ Name string }

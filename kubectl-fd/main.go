@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-fd is a plugin of kubectl: kubectl fd shows and sets what the failure domains of Cluster API clusters are used for.
+// Command kubectl-fd is a kubectl plugin: kubectl fd shows and sets how the failure domains of Cluster API clusters are used.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // The ways to log in that kubeconfigs name.
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // The authentication plugins that kubeconfigs use.
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -21,7 +21,7 @@ import (
 var version = "devel"
 
 func main() {
-	// What clients have to say is in their errors.
+	// Clients return their messages as errors.
 	log.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	os.Exit(command.Main(command.Options{

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package command is the command line of kubectl fd, and applies the states that its user wants of failure domains.
+// Package command implements the command line of kubectl fd, and applies the states that users want for failure domains.
 package command
 
 import (
@@ -24,22 +24,22 @@ import (
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 )
 
-// Options are what the commands need of the process that they run in.
+// Options holds what the commands need from their process.
 type Options struct {
 	genericiooptions.IOStreams
-	// Environment looks a variable up.
+	// Environment returns the value of an environment variable.
 	Environment func(string) string
 	Now         func() time.Time
 	Version     string
 }
 
-// quorumLost is the exit code of simulate when a cluster would lose its quorum.
+// quorumLost is the exit code of simulate if a cluster would lose its quorum.
 const quorumLost = 2
 
-// errQuorumLost ends simulate when it has said what there is to say.
+// errQuorumLost is returned by simulate after it has printed its output.
 var errQuorumLost = errors.New("a cluster would lose its quorum")
 
-// root is what all commands have in common.
+// root is shared by all commands.
 type root struct {
 	Options
 	flags *genericclioptions.ConfigFlags
@@ -62,7 +62,7 @@ func Main(o Options, args []string) int {
 	return 1
 }
 
-// New returns the command kubectl fd.
+// New returns the kubectl fd command.
 func New(o Options) *cobra.Command {
 	r := &root{Options: o, flags: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{
@@ -107,13 +107,13 @@ func (r *root) version() *cobra.Command {
 	}
 }
 
-// client talks to the management cluster that the flags and the kubeconfig choose.
+// client returns a client for the management cluster selected by the flags and the kubeconfig.
 func (r *root) client() (client.WithWatch, error) {
 	config, err := r.flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("choosing the management cluster: %w", err)
 	}
-	config.QPS = -1 // API servers limit requests themselves, and a limit of the client's own ends a request before its deadline.
+	config.QPS = -1 // API servers limit requests themselves, and a client-side limit would fail requests before their deadline.
 	config.WarningHandler = rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	mapper, err := r.flags.ToRESTMapper()
 	if err != nil {
@@ -128,13 +128,13 @@ func (r *root) client() (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
 }
 
-// namespace is the one that the flags and the kubeconfig choose.
+// namespace returns the namespace selected by the flags and the kubeconfig.
 func (r *root) namespace() (string, error) {
 	namespace, _, err := r.flags.ToRawKubeConfigLoader().Namespace()
 	return namespace, err
 }
 
-// scope is which clusters are asked for.
+// scope returns the clusters selected by the arguments and flags.
 func (r *root) scope(names []string, all bool) (read.Scope, error) {
 	if all && len(names) > 0 {
 		return read.Scope{}, fmt.Errorf("a cluster is named, and all namespaces are asked for: choose its namespace with -n, or leave out %s", names[0])
@@ -149,7 +149,7 @@ func (r *root) scope(names []string, all bool) (read.Scope, error) {
 	return read.Scope{Namespace: namespace, Names: names}, err
 }
 
-// style is what the output can show. Colours are shown in a terminal only, and not when NO_COLOR is set.
+// style returns the capabilities of the output. Colours are only used in a terminal, and not if NO_COLOR is set.
 func (r *root) style() render.Style {
 	style := render.Style{Now: r.Now()}
 	if style.Width = widthOf(r.Out); style.Width > 0 {
@@ -158,7 +158,7 @@ func (r *root) style() render.Style {
 	return style
 }
 
-// widthOf is the width of a terminal, 0 of anything else.
+// widthOf returns the width of a terminal, 0 for other outputs.
 func widthOf(out io.Writer) int {
 	file, ok := out.(*os.File)
 	if !ok {

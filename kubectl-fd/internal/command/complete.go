@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
 
-// completeClusters completes the names of clusters; with most greater than 0, so many of them.
+// completeClusters completes the names of clusters, up to most of them if most is greater than 0.
 func (r *root) completeClusters(most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if most > 0 && len(given) >= most {
@@ -34,7 +34,7 @@ func without(names, given []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(given, name) })
 }
 
-// clusterNames are those of the namespace, none where they cannot be read.
+// clusterNames lists the clusters in the namespace; none if they cannot be read.
 func (r *root) clusterNames(cmd *cobra.Command) []string {
 	c, err := r.client()
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *root) clusterNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// domainNames are the names that of returns of clusters, of all in the namespace where none is named.
+// domainNames lists the names that of returns for the clusters, or for all in the namespace if none is given.
 func (r *root) domainNames(cmd *cobra.Command, clusters []string, of func(report.Cluster) []string) []string {
 	reports, err := r.reports(cmd, clusters, false)
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *root) domainNames(cmd *cobra.Command, clusters []string, of func(report
 	return slices.Compact(names)
 }
 
-// completeFormats completes the flag --output.
+// completeFormats completes the --output flag.
 func completeFormats(cmd *cobra.Command, formats ...string) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }

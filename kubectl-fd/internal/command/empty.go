@@ -18,17 +18,17 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// lookEvery is the time between two looks at failure domains that are being emptied.
+// lookEvery is the polling interval for failure domains that are being emptied.
 const lookEvery = time.Second
 
-// emptying looks at failure domains of a cluster that are being emptied.
+// emptying polls failure domains of a cluster that are being emptied.
 type emptying struct {
 	reader  read.Reader
 	cluster client.ObjectKey
 	domains []string
 }
 
-// look returns what keeps the failure domains from being empty, and the machines that nothing is going to move out of them.
+// look returns why the failure domains are not empty yet, and the machines that no controller will move out of them.
 func (e emptying) look(ctx context.Context) (left []string, staying []report.Staying, err error) {
 	clusters, err := e.reader.Reports(ctx, read.Scope{Namespace: e.cluster.Namespace, Names: []string{e.cluster.Name}})
 	if err != nil {
@@ -46,7 +46,7 @@ func (e emptying) look(ctx context.Context) (left []string, staying []report.Sta
 	return left, report.Stays(clusters[0], all, e.domains), nil
 }
 
-// notEmpty is what keeps a failure domain from being empty, "" when nothing does.
+// notEmpty returns why a failure domain is not empty yet, "" if it is.
 func notEmpty(domain *report.Domain) string {
 	switch {
 	case domain == nil:
@@ -63,7 +63,8 @@ func notEmpty(domain *report.Domain) string {
 	return " has " + read.List(names)
 }
 
-// note tells which machines nothing is going to move. That it cannot be found out is told, too, and nothing worse: the state has been set.
+// note prints the machines that no controller will move. If they cannot be determined it prints that instead of failing, because
+// the state has been set.
 func (e emptying) note(ctx context.Context, out io.Writer) {
 	_, staying, err := e.look(ctx)
 	if err != nil {
@@ -82,8 +83,9 @@ func stays(s report.Staying) string {
 	return fmt.Sprintf("%s of %s %s: %s", read.List(s.Machines), s.Of, verb, s.Why)
 }
 
-// wait waits until the failure domains are Evicting and have no machines. It ends at once when nothing is going to move one of them. The first
-// look may take longer than the timeout, so that an error always has what keeps the failure domains from being empty.
+// wait waits until the failure domains are Evicting and have no machines. It returns immediately if no controller will move one
+// of the machines. The first poll may take longer than the timeout, so that an error always states why the failure domains are
+// not empty.
 func (e emptying) wait(ctx context.Context, timeout time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -115,7 +117,7 @@ func (emptying) stillThere(timeout time.Duration, left []string) error {
 	return fmt.Errorf("waited %s for failure domains to be empty: %s: see kubectl fd plan", timeout, strings.Join(left, "; "))
 }
 
-// never says why failure domains are not going to be empty.
+// never returns an error that states why failure domains will not become empty.
 func never(domains []string, staying []report.Staying) error {
 	lines := make([]string, 0, len(staying))
 	for _, s := range staying {

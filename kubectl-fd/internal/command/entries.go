@@ -17,15 +17,16 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// fieldManager is the field manager of everything that kubectl fd writes.
+// fieldManager is the field manager of all writes of kubectl fd.
 const fieldManager = "kubectl-fd"
 
-// topologyManager is the field manager of what a ClusterClass says. It takes back by force what somebody else writes into its fields.
+// topologyManager is the field manager of the topology controller, which applies a ClusterClass. It forces its values when
+// another client changes its fields.
 const topologyManager = "capi-topology"
 
-// applyConfiguration returns what is applied to an infrastructure cluster for failure domains to have states, by name: those, and what was
-// applied before, which would be removed if it were left out. It carries the resource version, so that an entry that somebody else
-// has changed since is not written with its old state.
+// applyConfiguration returns the apply configuration of an infrastructure cluster that sets the states of failure domains, by
+// name. It includes entries that were applied before, which would be removed otherwise. It contains the resourceVersion, so that
+// an entry that another client has changed since is not written with its old state.
 func applyConfiguration(infra *unstructured.Unstructured, states map[string]faultlinev1.DomainState) (*unstructured.Unstructured, error) {
 	entries, err := applied(infra)
 	if err != nil {
@@ -47,8 +48,9 @@ func applyConfiguration(infra *unstructured.Unstructured, states map[string]faul
 	return apply, unstructured.SetNestedSlice(apply.Object, list, "spec", "distribution", "failureDomains")
 }
 
-// applied returns what fieldManager has applied and owns still, by the name of the failure domain. Of an entry whose state somebody else
-// has changed since that is the name alone: left out, the entry would be removed, and with its state it would be fieldManager's again.
+// applied returns what fieldManager has applied and still owns, by failure domain. If another client has changed the state of an
+// entry since, it only includes the name: without it the entry would be removed, and with the state fieldManager would own the
+// state again.
 func applied(infra *unstructured.Unstructured) (map[string]map[string]any, error) {
 	entries := map[string]map[string]any{}
 	for _, entry := range infra.GetManagedFields() {
@@ -71,7 +73,7 @@ func applied(infra *unstructured.Unstructured) (map[string]map[string]any, error
 	return entries, nil
 }
 
-// entryOwners returns the field managers of the state of a failure domain in spec.distribution but fieldManager, by name.
+// entryOwners returns the field managers, except fieldManager, that own the state of a failure domain in spec.distribution.
 func entryOwners(infra *unstructured.Unstructured, domain string) []string {
 	var owners []string
 	for _, entry := range infra.GetManagedFields() {
@@ -86,7 +88,7 @@ func entryOwners(infra *unstructured.Unstructured, domain string) []string {
 	return slices.Compact(owners)
 }
 
-// owned is what a field manager owns.
+// owned returns the fields that a field manager owns.
 func owned(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	set := &fieldpath.Set{}
 	if entry.FieldsV1 == nil {
@@ -98,13 +100,13 @@ func owned(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	return set, nil
 }
 
-// pathOf is where the entry of a failure domain is, or a field of it.
+// pathOf returns the path of the entry of a failure domain, or of a field in it.
 func pathOf(domain string, field ...any) fieldpath.Path {
 	return fieldpath.MakePathOrDie(append([]any{"spec", "distribution", "failureDomains",
 		&value.FieldList{{Name: "name", Value: value.NewValueInterface(domain)}}}, field...)...)
 }
 
-// intents are the entries of spec.distribution.failureDomains.
+// intents returns the entries of spec.distribution.failureDomains.
 func intents(infra *unstructured.Unstructured) map[string]faultlinev1.DomainState {
 	entries, _, _ := unstructured.NestedSlice(infra.Object, "spec", "distribution", "failureDomains")
 	states := make(map[string]faultlinev1.DomainState, len(entries))
@@ -117,7 +119,7 @@ func intents(infra *unstructured.Unstructured) map[string]faultlinev1.DomainStat
 	return states
 }
 
-// wantedState is the state that spec.distribution asks of a failure domain.
+// wantedState returns the state of a failure domain in spec.distribution.
 func wantedState(infra *unstructured.Unstructured, domain string) faultlinev1.DomainState {
 	return cmp.Or(intents(infra)[domain], faultlinev1.DomainActive)
 }
@@ -135,7 +137,7 @@ func knownDomains(infra *unstructured.Unstructured) []string {
 	return names
 }
 
-// statusOf returns the status of a failure domain, or nil where the infrastructure cluster says nothing of it.
+// statusOf returns the status of a failure domain, or nil if the infrastructure cluster has none for it.
 func statusOf(infra *unstructured.Unstructured, domain string) *faultlinev1.DomainStatus {
 	entries, _, _ := unstructured.NestedSlice(infra.Object, "status", "distribution", "failureDomains")
 	for _, entry := range entries {

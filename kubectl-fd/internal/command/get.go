@@ -56,7 +56,7 @@ A state with an arrow, Active→Cordoned, is one that is asked for and has not c
 	return cmd
 }
 
-// reports reads what is known of clusters.
+// reports reads the reports on clusters.
 func (r *root) reports(cmd *cobra.Command, names []string, all bool) ([]report.Cluster, error) {
 	scope, err := r.scope(names, all)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// shown is what the golden files hold, by their names.
+// shown maps the names of golden files to the functions that print their content.
 func shown(t *testing.T) map[string]func(io.Writer) error {
 	t.Helper()
 	var clusters []report.Cluster

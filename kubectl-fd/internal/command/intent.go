@@ -21,20 +21,20 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// patience is how long --wait waits when --timeout does not say, emptyPatience how long it does for failure domains to be empty: machines
-// are replaced one after the other, and a bare-metal host takes half an hour.
+// patience is the default timeout of --wait. emptyPatience is that for failure domains to become empty: machines are replaced one
+// after the other, and a bare-metal host takes half an hour.
 const (
 	patience      = 5 * time.Minute
 	emptyPatience = time.Hour
 )
 
-// setIntent is a command that wants failure domains to have a state.
+// setIntent is a command that sets the state of failure domains.
 type setIntent struct {
 	*root
 	state faultlinev1.DomainState
-	// done is what has become of a domain then, such as cordoned.
+	// done is the result in the output, such as cordoned.
 	done string
-	// waitsFor is what --wait does.
+	// waitsFor describes the effect of --wait.
 	waitsFor string
 	dryRun   string
 	format   string
@@ -55,7 +55,7 @@ topology controller takes it back, so change it in the class or in a variable of
 
 const untilState = "Wait until the status has the state"
 
-// intents are the commands that set states.
+// intents returns the commands that set states.
 func (r *root) intents() []*cobra.Command {
 	return []*cobra.Command{
 		(&setIntent{root: r, state: faultlinev1.DomainCordoned, done: "cordoned", waitsFor: untilState}).command(cobra.Command{
@@ -121,7 +121,7 @@ func (s *setIntent) command(cmd cobra.Command) *cobra.Command {
 	return &cmd
 }
 
-// validate refuses flags that contradict one another.
+// validate rejects contradictory flags.
 func (s *setIntent) validate(cmd *cobra.Command) error {
 	switch s.dryRun {
 	case "none", "client", "server":
@@ -175,7 +175,7 @@ func (s *setIntent) run(cmd *cobra.Command, cluster string, domains []string) er
 	return w.wait(cmd.Context(), result.object, domains, s.state, s.timeout)
 }
 
-// follow looks at what becomes of failure domains that are being emptied.
+// follow observes failure domains that are being emptied.
 func (s *setIntent) follow(ctx context.Context, e emptying) error {
 	if s.wait {
 		return e.wait(ctx, s.timeout)
@@ -184,7 +184,7 @@ func (s *setIntent) follow(ctx context.Context, e emptying) error {
 	return nil
 }
 
-// show says what has become of one domain.
+// show prints the result for one domain.
 func (s *setIntent) show(object *unstructured.Unstructured, domain changed) error {
 	if domain.note != "" {
 		_, _ = fmt.Fprintln(s.ErrOut, domain.note)

@@ -73,7 +73,7 @@ spec:
 	g.Expect(wanted(t, ns)).To(BeEmpty())
 }
 
-// applyAs writes an entry as somebody else does.
+// applyAs applies an entry as another field manager.
 func applyAs(t *testing.T, manager, ns, domain, state string) {
 	t.Helper()
 	apply := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"distribution": map[string]any{

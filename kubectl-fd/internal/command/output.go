@@ -17,10 +17,10 @@ import (
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
 
-// outputVersion is the version of what -o json and -o yaml print.
+// outputVersion is the API version in the output of -o json and -o yaml.
 const outputVersion = "kubectl-fd.faultline.io/v1beta1"
 
-// oneOf returns an error for an output format that a command does not have.
+// oneOf returns an error for an output format that a command does not support.
 func oneOf(format string, formats ...string) error {
 	if format == "" || slices.Contains(formats, format) {
 		return nil
@@ -28,7 +28,7 @@ func oneOf(format string, formats ...string) error {
 	return fmt.Errorf("there is no output format %q: choose one of %s", format, strings.Join(formats, ", "))
 }
 
-// printList writes values of a kind as a list, in JSON or YAML.
+// printList prints values of a kind as a list in JSON or YAML.
 func printList[T any](r *root, format, kind string, values []T) error {
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
 	for i := range values {
@@ -46,7 +46,7 @@ func printList[T any](r *root, format, kind string, values []T) error {
 	return printer.PrintObj(list, r.Out)
 }
 
-// printNames writes clusters as kubectl names them.
+// printNames prints clusters as kubectl -o name does.
 func printNames(r *root, clusters []report.Cluster) error {
 	printer := &printers.NamePrinter{}
 	for _, cluster := range clusters {

@@ -73,7 +73,7 @@ func (r *root) plans(cmd *cobra.Command, name string) (report.Cluster, []report.
 	return cluster, report.Plans(cluster, all), err
 }
 
-// deployments reads what is to be known of the MachineDeployments of a cluster.
+// deployments reads the MachineDeployments of a cluster.
 func deployments(ctx context.Context, reader read.Reader, cluster client.ObjectKey) ([]report.Deployment, error) {
 	found, err := reader.MachineDeployments(ctx, cluster)
 	all := make([]report.Deployment, 0, len(found))
@@ -87,7 +87,7 @@ func deployments(ctx context.Context, reader read.Reader, cluster client.ObjectK
 	return all, err
 }
 
-// exactly returns a check of how many arguments there are, with a message of what to do.
+// exactly returns an argument check that fails with the message unless there are n arguments.
 func exactly(n int, message string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {

@@ -15,10 +15,10 @@ import (
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 )
 
-// blocked is the exit code of preflight when something has to be put right before.
+// blocked is the exit code of preflight if a problem must be fixed before the takeover.
 const blocked = 2
 
-// errBlocked ends preflight when it has said what there is to say.
+// errBlocked is returned by preflight after it has printed its output.
 var errBlocked = errors.New("something has to be put right before")
 
 func (r *root) preflight() *cobra.Command {
@@ -72,7 +72,7 @@ Exit codes: 0 when nothing stops the change, 2 when something does, 1 after an e
 	return cmd
 }
 
-// examine examines providers, those that are installed where none is named.
+// examine examines the named providers, or the installed ones if none is named.
 func (r *root) examine(cmd *cobra.Command, names []string) ([]preflight.Finding, error) {
 	providers, err := preflight.Find(names)
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *root) examine(cmd *cobra.Command, names []string) ([]preflight.Finding,
 	return findings, nil
 }
 
-// notIn names the providers that are not installed.
+// notIn lists the providers that are not installed.
 func notIn(all, installed []preflight.Provider) string {
 	var names []string
 	for _, p := range all {

@@ -22,7 +22,7 @@ import (
 	"github.com/faultline-io/faultline/kubectl-fd/internal/preflight"
 )
 
-// deployment makes the Deployment of a manager.
+// deployment creates the Deployment of a manager.
 func deployment(t *testing.T, namespace, label, image string, args ...string) {
 	t.Helper()
 	labels := map[string]string{clusterv1.ProviderNameLabel: label}
@@ -82,7 +82,7 @@ func TestPreflightNamesEveryRightThatIsMissing(t *testing.T) {
 		ContainSubstring("get leases.coordination.k8s.io in namespace kube-system"), Not(ContainSubstring("virtualmachines"))), "a kind that is not installed is not asked for")
 }
 
-// Hosts of a cluster, and ConfigMaps of times before IPPools, are no kinds of the provider's.
+// Hosts of a cluster, and ConfigMaps from before IPPools existed, do not belong to the provider's kinds.
 func TestPreflightReadsWhatIsBesideTheKindsOfAProvider(t *testing.T) {
 	g, ns := NewWithT(t), own(t)
 	create := func(object map[string]any) {

@@ -22,7 +22,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// golden is what package render shows of the same clusters, and what docs/kubectl-fd.md quotes.
+// golden returns the output of package render for the same clusters, which docs/kubectl-fd.md quotes.
 func golden(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
@@ -190,7 +190,7 @@ func TestWhatIsAskedForWrongIsAnsweredWithWhatToDo(t *testing.T) {
 	}
 }
 
-// A place is where there is a host that the hostSelector selects and that is free, as the provider counts them.
+// There is capacity where a free host matches the hostSelector, counted as the provider does.
 func TestSimulateCountsTheHostsThatTheLostMachinesSelect(t *testing.T) {
 	t.Parallel()
 	g, ns := NewWithT(t), own(t)

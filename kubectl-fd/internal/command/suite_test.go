@@ -34,10 +34,10 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// patience is more than anything here takes on a busy machine.
+// patience is a timeout that is sufficient even on a busy machine.
 const patience = time.Minute
 
-// management is the management cluster of all tests, which each have a namespace.
+// management is the management cluster of all tests, which have a namespace each.
 type management struct {
 	client     client.WithWatch
 	kubeconfig string
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	// A provider's own CRDs, with the schema that is checked when somebody applies.
+	// The CRDs of a real provider have the schema that is validated when a client applies.
 	providers := filepath.Join("..", "..", "..", "providers")
 	others, err := definitions(filepath.Join(providers, "harvester", "config", "loadbalancer", "crd", "bases"))
 	if err != nil {
@@ -75,7 +75,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// definitions are those in a folder.
+// definitions returns the CRDs in a folder.
 func definitions(folder string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	var all []*apiextensionsv1.CustomResourceDefinition
@@ -93,7 +93,7 @@ func definitions(folder string) ([]*apiextensionsv1.CustomResourceDefinition, er
 	return all, err
 }
 
-// bareMetalHosts are the operator's, with any fields.
+// bareMetalHosts returns a CRD for the operator's kind that accepts any fields.
 func bareMetalHosts() *apiextensionsv1.CustomResourceDefinition {
 	names := apiextensionsv1.CustomResourceDefinitionNames{Kind: "BareMetalHost", ListKind: "BareMetalHostList", Plural: "baremetalhosts", Singular: "baremetalhost"}
 	return &apiextensionsv1.CustomResourceDefinition{
@@ -140,7 +140,7 @@ func connect(env *envtest.Environment, folder string) (management, error) {
 	return m, os.WriteFile(m.kubeconfig, kubeconfig, 0o600)
 }
 
-// put makes a cluster with its infrastructure cluster and its machines.
+// put creates a cluster with its infrastructure cluster and its machines.
 func (m management) put(ctx context.Context, namespace string, observed report.Observed) error {
 	objects := []client.Object{observed.Cluster, observed.Infrastructure}
 	for i := range observed.Machines {
@@ -166,7 +166,7 @@ func (m management) put(ctx context.Context, namespace string, observed report.O
 	return nil
 }
 
-// result is what a command line has done.
+// result is the outcome of a command line.
 type result struct {
 	out, err string
 	code     int
@@ -183,7 +183,7 @@ func (m management) run(t *testing.T, args ...string) result {
 	return result{out.String(), errOut.String(), code}
 }
 
-// ok runs kubectl fd and returns what it prints; it must succeed and have nothing to complain of.
+// ok runs kubectl fd and returns its output; it must succeed without warnings.
 func ok(t *testing.T, args ...string) string {
 	t.Helper()
 	got := shared.run(t, args...)
@@ -192,7 +192,7 @@ func ok(t *testing.T, args ...string) string {
 	return got.out
 }
 
-// refused runs kubectl fd and returns its one line of complaint; it must fail and print nothing.
+// refused runs kubectl fd and returns its one-line error message; it must fail without other output.
 func refused(t *testing.T, args ...string) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -204,7 +204,7 @@ func refused(t *testing.T, args ...string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(got.err, "error: "), "\n")
 }
 
-// own makes the small cluster in a namespace of the test's own, and returns the namespace.
+// own creates the small cluster in a new namespace and returns the namespace.
 func own(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -216,7 +216,7 @@ func own(t *testing.T) string {
 	return ns.Name
 }
 
-// infrastructure reads the infrastructure cluster of the cluster that own makes.
+// infrastructure reads the infrastructure cluster of the cluster created by own.
 func infrastructure(ctx context.Context, namespace string) (*unstructured.Unstructured, error) {
 	infra := &unstructured.Unstructured{}
 	infra.SetAPIVersion(fixtureVersion)
@@ -224,7 +224,7 @@ func infrastructure(ctx context.Context, namespace string) (*unstructured.Unstru
 	return infra, shared.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "prod-2"}, infra)
 }
 
-// wanted returns what is wanted of failure domains.
+// wanted returns the desired states of failure domains.
 func wanted(t *testing.T, namespace string) map[string]string {
 	t.Helper()
 	infra, err := infrastructure(t.Context(), namespace)
@@ -238,7 +238,7 @@ func wanted(t *testing.T, namespace string) map[string]string {
 	return states
 }
 
-// setState does what the provider does.
+// setState sets the state of a domain, as the provider does.
 func setState(ctx context.Context, namespace, domain, state, reason string) error {
 	for {
 		infra, err := infrastructure(ctx, namespace)
@@ -260,7 +260,7 @@ func setState(ctx context.Context, namespace, domain, state, reason string) erro
 	}
 }
 
-// user gives a user rights in a namespace and returns the flag to be that user.
+// user grants a user permissions in a namespace and returns the flag to act as that user.
 func user(t *testing.T, namespace string, rules ...rbacv1.PolicyRule) string {
 	t.Helper()
 	g := NewWithT(t)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// usual is the width of a terminal that does not say how wide it is.
+// usual is the assumed width of a terminal that does not report it.
 const usual = 80
 
 func terminalWidth(file *os.File) int {

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 )
 
-// styleOf is the style of text that is written to a place, with these variables.
+// styleOf returns the style of an output with these environment variables.
 func styleOf(out io.Writer, variables map[string]string) render.Style {
 	r := &root{Options: Options{
 		IOStreams: genericiooptions.IOStreams{Out: out}, Now: func() time.Time { return time.Time{} },

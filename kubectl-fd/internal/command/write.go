@@ -24,29 +24,29 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// writer writes what is wanted of failure domains.
+// writer writes the desired states of failure domains.
 type writer struct {
 	client client.WithWatch
 	force  bool
 	dryRun string
 }
 
-// written is what has been written.
+// written is the result of a write.
 type written struct {
-	// object is the infrastructure cluster then, or what would be applied in a dry run of the client.
+	// object is the infrastructure cluster after the write, or the apply configuration in a client-side dry run.
 	object  *unstructured.Unstructured
 	domains []changed
 }
 
-// changed is what has become of a domain.
+// changed is the result for one domain.
 type changed struct {
 	name      string
 	unchanged bool
-	// note is what its user should know.
+	// note is a hint for the user.
 	note string
 }
 
-// write sets the state of failure domains. A write of somebody else meanwhile has it start again.
+// write sets the state of failure domains. It retries on conflict.
 func (w writer) write(ctx context.Context, cluster client.ObjectKey, domains []string, state faultlinev1.DomainState) (written, error) {
 	var result written
 	err := retry.OnError(retry.DefaultBackoff, outdated, func() error {
@@ -63,7 +63,8 @@ func (w writer) write(ctx context.Context, cluster client.ObjectKey, domains []s
 	return result, err
 }
 
-// outdated reports whether a write failed because somebody else was faster, rather than because a field is somebody else's.
+// outdated reports whether a write failed because of a resourceVersion conflict, and not because another field manager owns a
+// field.
 func outdated(err error) bool {
 	return apierrors.IsConflict(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
@@ -115,7 +116,7 @@ func (w writer) apply(ctx context.Context, infra *unstructured.Unstructured, dom
 	return result, w.explain(err, infra, states)
 }
 
-// note is what to know of a domain that is to be activated and will not be Active for that.
+// note returns a hint for a domain that will not become Active although the user activates it.
 func note(infra *unstructured.Unstructured, domain string, state faultlinev1.DomainState) string {
 	status := statusOf(infra, domain)
 	if state != faultlinev1.DomainActive || status == nil || status.State == state || status.Reason == faultlinev1.ReasonCordonRequested ||
@@ -125,7 +126,7 @@ func note(infra *unstructured.Unstructured, domain string, state faultlinev1.Dom
 	return fmt.Sprintf("note: failure domain %s is %s for another reason, %s, which has to end first: %s", domain, status.State, status.Reason, status.Message)
 }
 
-// explain says what to do about an apply that was refused.
+// explain returns how to fix an apply that was rejected.
 func (w writer) explain(err error, infra *unstructured.Unstructured, states map[string]faultlinev1.DomainState) error {
 	if !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
 		return read.Denied(err, w.client.RESTMapper(), infra.GroupVersionKind(), "patch", infra.GetNamespace())
@@ -175,14 +176,14 @@ func (w writer) wait(
 			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("waited %s for failure domains to be %s: %s: see kubectl fd get", timeout, state, strings.Join(others(infra, domains, state), "; "))
-		case errors.Is(err, watchtools.ErrWatchClosed): // As API servers do now and then.
+		case errors.Is(err, watchtools.ErrWatchClosed): // This happens occasionally with every API server.
 		default:
 			return err
 		}
 	}
 }
 
-// watch starts with the object as it is.
+// watch starts with the current object.
 func (w writer) watch(ctx context.Context, infra *unstructured.Unstructured) (watch.Interface, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(infra.GroupVersionKind().GroupVersion().WithKind(infra.GetKind() + "List"))
@@ -191,7 +192,7 @@ func (w writer) watch(ctx context.Context, infra *unstructured.Unstructured) (wa
 	return events, read.Denied(err, w.client.RESTMapper(), infra.GroupVersionKind(), "watch", infra.GetNamespace())
 }
 
-// others names the domains that are in another state, and why.
+// others lists the domains that are in another state, and why.
 func others(infra *unstructured.Unstructured, domains []string, state faultlinev1.DomainState) []string {
 	var names []string
 	for _, domain := range domains {

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/kubectl-fd/internal/preflight"
 )
 
-// soundMetal3, soundHarvester and soundBalancer are installations about which there is nothing to say but what is different for all.
+// soundMetal3, soundHarvester and soundBalancer are installations that only have findings that apply to all.
 const (
 	soundMetal3 = `
 providers:
@@ -92,7 +92,7 @@ objects:
 `
 )
 
-// Each rule has an object that it is about, and none in the sound installation: change is what makes the difference.
+// Each rule has an object with a finding, and no finding in the sound installation: change makes the difference.
 func TestWhatIsDifferentIsSaid(t *testing.T) { //nolint:funlen // it is a table
 	t.Parallel()
 	texts := map[string]string{"metal3": soundMetal3, "harvester": soundHarvester, "harvester-load-balancer": soundBalancer}
@@ -166,7 +166,7 @@ func TestWhatIsDifferentIsSaid(t *testing.T) { //nolint:funlen // it is a table
 	}
 }
 
-// Of a sound installation there is nothing to put right, and what is to be looked at is always the same.
+// A sound installation has nothing to fix, and the objects to check are always the same.
 func TestLittleIsSaidOfSoundInstallations(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -190,7 +190,7 @@ func TestLittleIsSaidOfSoundInstallations(t *testing.T) {
 	}
 }
 
-// Upstream's Deployment for metal3 has no --leader-elect, which is off there without.
+// Upstream's Deployment for metal3 has no --leader-elect, which defaults to false there.
 func TestAManagerThatAsksForTheLeaseOrDoesNotRunIsNothingToCheck(t *testing.T) {
 	t.Parallel()
 	for name, becomes := range map[string]change{

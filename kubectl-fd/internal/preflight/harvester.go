@@ -26,7 +26,7 @@ func harvester() Provider {
 	}
 }
 
-// endpoints looks at load balancers, which are found again by the address that their cluster has published.
+// endpoints checks load balancers, which the new manager finds by the address that their cluster has published.
 func endpoints(e *examination) {
 	for i := range e.Objects["HarvesterCluster"] {
 		cluster := &e.Objects["HarvesterCluster"][i]
@@ -44,7 +44,7 @@ func endpoints(e *examination) {
 	}
 }
 
-// formerName is that of the load balancer that upstream makes for a cluster.
+// formerName returns the name of the load balancer that upstream creates for a cluster.
 func formerName(cluster *unstructured.Unstructured) string {
 	name := strings.ToLower(cluster.GetNamespace() + "-" + cluster.GetName() + "-lb")
 	name = strings.Trim(regexp.MustCompile("[^a-z0-9-]").ReplaceAllString(name, "-"), "-")
@@ -54,7 +54,7 @@ func formerName(cluster *unstructured.Unstructured) string {
 	return name[:min(len(name), validation.DNS1123LabelMaxLength)]
 }
 
-// sameNames looks for clusters whose virtual machines, or load balancers, upstream cannot tell apart.
+// sameNames finds clusters whose virtual machines, or load balancers, have the same names in upstream.
 func sameNames(e *examination) {
 	clusters := e.Objects["HarvesterCluster"]
 	for i := range clusters {
@@ -71,7 +71,7 @@ func sameNames(e *examination) {
 	}
 }
 
-// hostDomains looks for failure domains that are single hosts, as upstream makes them where a host has no zone.
+// hostDomains finds failure domains that are single hosts, which upstream publishes if a host has no zone.
 func hostDomains(e *examination) {
 	e.each(Check, "FailureDomains", func(cluster *unstructured.Unstructured) string {
 		published := as[[]struct {
@@ -92,7 +92,7 @@ func hostDomains(e *examination) {
 	}, "HarvesterCluster")
 }
 
-// cloudProviders looks at clusters whose cloud provider has an account made for it.
+// cloudProviders checks clusters whose cloud provider gets an account created for it.
 func cloudProviders(e *examination) {
 	e.each(Check, "Account", func(cluster *unstructured.Unstructured) string {
 		if text(cluster, "spec", "updateCloudProviderConfig", "manifestsConfigMapName") == "" {
@@ -102,7 +102,7 @@ func cloudProviders(e *examination) {
 	}, "HarvesterCluster")
 }
 
-// rancher looks for what upstream has copied to Rancher.
+// rancher finds state that upstream has copied to Rancher.
 func rancher(e *examination) {
 	e.each(Changes, "Rancher", func(cluster *unstructured.Unstructured) string {
 		var gone []string
@@ -118,7 +118,7 @@ func rancher(e *examination) {
 	}, "HarvesterCluster")
 }
 
-// poolNames looks for pools that are named in a namespace, which they are not in.
+// poolNames finds pool names with a namespace. IPPools are cluster-scoped.
 func poolNames(e *examination) {
 	look := func(object *unstructured.Unstructured, spec ...string) {
 		at := strings.Join(spec, ".")
@@ -141,7 +141,8 @@ func poolNames(e *examination) {
 	}
 }
 
-// virtualMachines looks for machines that could not be taken over: that goes by the provider ID, because a name proves nothing.
+// virtualMachines finds machines that cannot be taken over: they are identified by the provider ID, because a name is not
+// reliable.
 func virtualMachines(e *examination) {
 	for i := range e.Objects["HarvesterMachine"] {
 		machine := &e.Objects["HarvesterMachine"][i]
@@ -160,7 +161,7 @@ func virtualMachines(e *examination) {
 	}
 }
 
-// dhcp looks for machines whose network upstream's script brings up.
+// dhcp finds machines whose network is configured by upstream's script.
 func dhcp(e *examination) {
 	static := func(object *unstructured.Unstructured, spec ...string) bool {
 		for _, name := range []string{"networkConfig", "vmNetworkConfig"} {
@@ -181,7 +182,7 @@ func dhcp(e *examination) {
 	}
 }
 
-// harvesterInGeneral says what is different for all objects of a kind.
+// harvesterInGeneral reports differences that apply to all objects of a kind.
 func harvesterInGeneral(e *examination) {
 	e.ofAll("HarvesterCluster", Check, "Account", "the accounts that spec.identitySecret names have to be ones that may do what docs/harvester.md lists, watch among it; upstream does not watch")
 	e.ofAll("HarvesterCluster", Changes, "InPlace", "spec.targetNamespace, and spec.loadBalancerConfig once there is an endpoint, cannot be changed but for listeners and description")

@@ -15,10 +15,10 @@ import (
 	kubeversion "k8s.io/apimachinery/pkg/version"
 )
 
-// version is a release; series leave the patch out.
+// version is a release; a series has patch 0.
 type version struct{ major, minor, patch int }
 
-// clusterAPI is the release of Cluster API that providers need.
+// clusterAPI is the minimum release of Cluster API that the providers need.
 var clusterAPI = version{1, 14, 2} //nolint:gochecknoglobals // Go has no constant structs.
 
 func (v version) String() string { return fmt.Sprintf("v%d.%d.%d", v.major, v.minor, v.patch) }
@@ -27,10 +27,10 @@ func (v version) compare(w version) int {
 	return cmp.Or(cmp.Compare(v.major, w.major), cmp.Compare(v.minor, w.minor), cmp.Compare(v.patch, w.patch))
 }
 
-// series leaves the patch out.
+// series returns the version with patch 0.
 func (v version) series() version { return version{v.major, v.minor, 0} }
 
-// versionIn finds a version in a tag or an image; false when there is none.
+// versionIn parses the version in a tag or an image; it returns false if there is none.
 func versionIn(of string) (version, bool) {
 	found := regexp.MustCompile(`v(\d+)\.(\d+)\.(\d+)(?:[-+@].*)?$`).FindStringSubmatch(of)
 	if found == nil {
@@ -43,7 +43,8 @@ func versionIn(of string) (version, bool) {
 	return v, true
 }
 
-// installed is the version of a component, by its label, and the object that says it: clusterctl's inventory, else the image.
+// installed returns the version of a component, by its label, and the object that states it: the entry in clusterctl's inventory,
+// otherwise the Deployment with its image.
 func (e *examination) installed(label string) (*unstructured.Unstructured, version, bool) {
 	for i := range e.Providers {
 		if e.Providers[i].GetLabels()[providerLabel] == label || e.Providers[i].GetName() == label {
@@ -63,7 +64,7 @@ func (e *examination) installed(label string) (*unstructured.Unstructured, versi
 
 const providerLabel = "cluster.x-k8s.io/provider"
 
-// container is a Deployment's container called manager, empty when there is none.
+// container returns the container named manager of a Deployment; an empty one if there is none.
 func container(deployment *unstructured.Unstructured) *unstructured.Unstructured {
 	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	for _, c := range containers {
@@ -74,7 +75,7 @@ func container(deployment *unstructured.Unstructured) *unstructured.Unstructured
 	return &unstructured.Unstructured{Object: map[string]any{}}
 }
 
-// versions looks at the releases of Cluster API and of upstream's provider.
+// versions checks the releases of Cluster API and of the upstream provider.
 func versions(e *examination) {
 	const rule = "Versions"
 	object, is, known := e.installed("cluster-api")
@@ -111,7 +112,8 @@ func (e *examination) count() int {
 	return n
 }
 
-// storedVersions looks for versions that the API server would not let go: it refuses a CRD without a version that objects may be stored in.
+// storedVersions finds stored versions that block the new CRD: the API server rejects a CRD without a version in which objects
+// may be stored.
 func storedVersions(e *examination) {
 	for i := range e.CRDs {
 		crd := &e.CRDs[i]
@@ -140,7 +142,8 @@ func storedVersions(e *examination) {
 	}
 }
 
-// contract looks whether Cluster API will read another version of a kind than it has read so far. It watches the one that it has met first.
+// contract checks whether Cluster API will read another version of a kind than before. Until it restarts, it watches the version
+// that it used first.
 func contract(e *examination) {
 	if e.Alone {
 		return
@@ -156,11 +159,12 @@ func contract(e *examination) {
 		}
 		e.about(crd, Changes, "Contract", fmt.Sprintf("Cluster API has read it in %s and will read it in %s: restart its manager when the new components are "+
 			"applied, since it goes on watching the former: kubectl rollout restart deployment -n capi-system capi-controller-manager", read, e.served[0]))
-		return // the others are no news
+		return // further ones add no information
 	}
 }
 
-// readVersion is the version of a kind that Cluster API reads, by the labels of the CRD: the latest of those that keep to the latest contract.
+// readVersion returns the version of a kind that Cluster API reads, by the labels of the CRD: the latest one of the latest
+// contract.
 func readVersion(labels map[string]string) string {
 	for _, contract := range []string{"v1beta2", "v1beta1"} {
 		if versions := strings.Split(labels["cluster.x-k8s.io/"+contract], "_"); versions[0] != "" {
@@ -170,7 +174,7 @@ func readVersion(labels map[string]string) string {
 	return ""
 }
 
-// supervisor looks for what upstream serves beside, and this provider does not.
+// supervisor finds what upstream also serves and this provider does not.
 func supervisor(e *examination) {
 	for i := range e.CRDs {
 		if group := text(&e.CRDs[i], "spec", "group"); e.Name == "vsphere" && group == "vmware."+Group {
@@ -179,8 +183,8 @@ func supervisor(e *examination) {
 	}
 }
 
-// managers looks at how upstream's manager is run: whether it asks for the lease that this one asks for, and for arguments that
-// have to be kept or left out.
+// managers checks how the upstream manager is run: whether it uses the same lease as the new manager, and which arguments must be
+// kept or removed.
 func managers(e *examination) {
 	found := 0
 	e.eachManager(func(deployment *unstructured.Unstructured, args []string) {
@@ -192,7 +196,7 @@ func managers(e *examination) {
 	})
 }
 
-// eachManager looks at the provider's own Deployments and their arguments.
+// eachManager calls look for the provider's own Deployments and their arguments.
 func (e *examination) eachManager(look func(deployment *unstructured.Unstructured, args []string)) {
 	for i := range e.Deployments {
 		if deployment := &e.Deployments[i]; deployment.GetLabels()[providerLabel] == e.label() {
@@ -216,7 +220,7 @@ func (e *examination) electionOf(deployment *unstructured.Unstructured, args []s
 	}
 }
 
-// argsOf looks at arguments. Providers without a list of flags take upstream's as they are.
+// argsOf checks arguments. Providers without a list of flags accept all of upstream's.
 func (e *examination) argsOf(deployment *unstructured.Unstructured, args []string) {
 	if len(e.flags) == 0 {
 		return
@@ -241,7 +245,7 @@ func (e *examination) argsOf(deployment *unstructured.Unstructured, args []strin
 	}
 }
 
-// flagOf is the value of a flag, the last one given.
+// flagOf returns the value of a flag; the last one wins.
 func flagOf(args []string, name string) (value string, given bool) {
 	for _, arg := range args {
 		flag, v, has := strings.Cut(strings.TrimLeft(arg, "-"), "=")
@@ -255,7 +259,7 @@ func flagOf(args []string, name string) (value string, given bool) {
 	return value, given
 }
 
-// leases says who works now.
+// leases reports which manager is the current leader.
 func leases(e *examination) {
 	for i := range e.Leases {
 		if e.Leases[i].GetName() != e.Lease || e.LeaseNamespace != "" && e.Leases[i].GetNamespace() != e.LeaseNamespace {
@@ -267,7 +271,7 @@ func leases(e *examination) {
 	}
 }
 
-// managedFields looks for appliers whose version would not be served any more.
+// managedFields finds managed fields with a version that will no longer be served.
 func managedFields(e *examination) {
 	for _, kind := range e.Kinds {
 		older := map[string]int{}
@@ -294,7 +298,7 @@ func managedFields(e *examination) {
 	}
 }
 
-// deletions looks for objects on their way out, which the new manager would finish.
+// deletions finds objects that are being deleted, whose deletion the new manager would complete.
 func deletions(e *examination) {
 	e.each(Check, "Deletion", func(object *unstructured.Unstructured) string {
 		if object.GetDeletionTimestamp().IsZero() {

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// ConfigMapName is that of the ConfigMaps that addresses were in before IPPools.
+	// ConfigMapName is the name of the ConfigMaps that held addresses before IPPools existed.
 	ConfigMapName = "kubevip"
-	// converted is the annotation of the ConfigMap of times before IPPools that has been converted.
+	// converted is the annotation on such a ConfigMap that has been converted.
 	converted = LoadBalancerGroup + "/after-conversion"
 	// onNetwork is the annotation of a load balancer that names its network.
 	onNetwork = LoadBalancerGroup + "/network"
 )
 
-// loadBalancer is what gives addresses on Harvester. It runs there, not in the management cluster.
+// loadBalancer returns the provider of addresses on Harvester. It runs there, not in the management cluster.
 func loadBalancer() Provider {
 	return Provider{
 		Name: "harvester-load-balancer", Group: LoadBalancerGroup, Alone: true,
@@ -40,7 +40,7 @@ func loadBalancer() Provider {
 	}
 }
 
-// poolsBeside looks for pools that are in the way of others: upstream's webhook can miss those that are made at the same time.
+// poolsBeside finds pools that overlap with others: upstream's webhook can miss those that are created concurrently.
 func poolsBeside(e *examination) {
 	pools := make([]lbv1.IPPool, len(e.Objects["IPPool"]))
 	for i := range pools {
@@ -57,7 +57,7 @@ func poolsBeside(e *examination) {
 	}
 }
 
-// holders compares what pools say of addresses with what load balancers show.
+// holders compares the addresses in pools with those that load balancers report.
 func holders(e *examination) {
 	shown := map[string]string{}
 	for i := range e.Objects["LoadBalancer"] {
@@ -78,7 +78,7 @@ func holders(e *examination) {
 	}
 }
 
-// shows says what becomes of the address that a load balancer shows.
+// shows returns what happens to the address that a load balancer reports.
 func (e *examination) shows(lb *unstructured.Unstructured) (Verdict, string) {
 	of, ip := text(lb, "status", "allocatedAddress", "ipPool"), text(lb, "status", "allocatedAddress", "ip")
 	if of == "" || ip == "" || ip == "0.0.0.0" {
@@ -98,7 +98,7 @@ func (e *examination) shows(lb *unstructured.Unstructured) (Verdict, string) {
 	}
 }
 
-// networks looks for addresses that the global pool has given for a network of its own: they stay, and are not given again.
+// networks finds addresses that the global pool has assigned for a network of its own: they are kept, but not assigned again.
 func networks(e *examination) {
 	e.each(Check, "Networks", func(lb *unstructured.Unstructured) string {
 		network, of := lb.GetAnnotations()[onNetwork], text(lb, "status", "allocatedAddress", "ipPool")
@@ -116,7 +116,7 @@ func networks(e *examination) {
 	}, "LoadBalancer")
 }
 
-// dhcpPools looks for pools without effect.
+// dhcpPools finds pool references without effect.
 func dhcpPools(e *examination) {
 	e.each(Changes, "Pools", func(lb *unstructured.Unstructured) string {
 		if pool := text(lb, "spec", "ipPool"); pool != "" && text(lb, "spec", "ipam") == "dhcp" {
@@ -126,7 +126,7 @@ func dhcpPools(e *examination) {
 	}, "LoadBalancer")
 }
 
-// kubeVIP looks at the ConfigMap of times before IPPools.
+// kubeVIP checks the ConfigMap from before IPPools existed.
 func kubeVIP(e *examination) {
 	e.each(Check, "ConfigMap", func(config *unstructured.Unstructured) string {
 		if config.GetNamespace() != "kube-system" || config.GetName() != ConfigMapName || config.GetAnnotations()[converted] == "true" {
@@ -153,7 +153,7 @@ func kubeVIP(e *examination) {
 	}, "ConfigMap")
 }
 
-// finalizers says which of upstream's go, and which stay.
+// finalizers reports which of upstream's finalizers are removed, and which are kept.
 func finalizers(e *examination) {
 	for _, kind := range []string{"VirtualMachine", "VirtualMachineInstance"} {
 		n := 0

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// hostDomain is the label of a host that names its failure domain, hostOf the annotation of a Metal3Machine that names its host.
+	// hostDomain is the label of a host with its failure domain, hostOf the annotation of a Metal3Machine with its host.
 	hostDomain = Group + "/failure-domain"
 	hostOf     = "metal3.io/BareMetalHost"
-	// hostDetached is the annotation of a host that the bare-metal operator leaves alone.
+	// hostDetached is the annotation of a host that the bare-metal operator does not manage.
 	hostDetached = "baremetalhost.metal3.io/detached"
-	// copiedPrefixes is the annotation of a Metal3Cluster with the prefixes of labels that Nodes get from their hosts.
+	// copiedPrefixes is the annotation of a Metal3Cluster with the prefixes of labels that are copied from hosts to Nodes.
 	copiedPrefixes = "metal3.io/metal3-label-sync-prefixes"
 )
 
@@ -41,8 +41,8 @@ func metal3() Provider {
 	}
 }
 
-// variables looks at arguments of upstream's manager that are variables of the new components, too: clusterctl and kubectl do not
-// know what they were.
+// variables checks arguments of the upstream manager that are also variables of the new components: clusterctl and kubectl do not
+// carry over their values.
 func variables(e *examination) {
 	e.eachManager(func(deployment *unstructured.Unstructured, args []string) {
 		for _, name := range []string{"enable-bmh-name-based-preallocation", "enableBMHNameBasedPreallocation"} {
@@ -62,7 +62,7 @@ func variables(e *examination) {
 	})
 }
 
-// fastTrack is the ConfigMap that upstream's manager has its environment from.
+// fastTrack returns the ConfigMap from which the upstream manager reads its environment.
 func fastTrack(deployment *unstructured.Unstructured) string {
 	sources, _, _ := unstructured.NestedSlice(container(deployment).Object, "envFrom")
 	for _, source := range sources {
@@ -74,7 +74,7 @@ func fastTrack(deployment *unstructured.Unstructured) string {
 	return ""
 }
 
-// racks looks at failure domains, which upstream takes for a preference and this provider for a demand.
+// racks checks failure domains, which are a preference in upstream and a requirement in this provider.
 func racks(e *examination) {
 	e.each(Check, "FailureDomains", func(cluster *unstructured.Unstructured) string {
 		names := domainsOf(cluster)
@@ -107,7 +107,7 @@ func (e *examination) labelled(namespace, domain string) int {
 	return n
 }
 
-// domainsOf are the names of a cluster's failure domains: a list in v1beta2, a map in v1beta1.
+// domainsOf returns the names of a cluster's failure domains: a list in v1beta2, a map in v1beta1.
 func domainsOf(cluster *unstructured.Unstructured) []string {
 	value, _, _ := unstructured.NestedFieldNoCopy(cluster.Object, "spec", "failureDomains")
 	var names []string
@@ -127,7 +127,7 @@ func domainsOf(cluster *unstructured.Unstructured) []string {
 	return names
 }
 
-// racksOfMachines looks at Machines whose failure domain is none of their cluster's.
+// racksOfMachines finds Machines whose failure domain does not belong to their cluster.
 func racksOfMachines(e *examination) {
 	for i := range e.Machines {
 		machine := &e.Machines[i]
@@ -147,7 +147,7 @@ func racksOfMachines(e *examination) {
 	}
 }
 
-// cluster is the infrastructure cluster of a Machine.
+// cluster returns the infrastructure cluster of a Machine.
 func (e *examination) cluster(kind string, machine *unstructured.Unstructured) *unstructured.Unstructured {
 	for i := range e.Objects[kind] {
 		infra := &e.Objects[kind][i]
@@ -158,7 +158,7 @@ func (e *examination) cluster(kind string, machine *unstructured.Unstructured) *
 	return nil
 }
 
-// prefixes looks for labels of hosts that Nodes get from upstream and must not get here.
+// prefixes finds labels of hosts that upstream copies to Nodes and this provider must not copy.
 func prefixes(e *examination) {
 	e.each(Check, "Labels", func(cluster *unstructured.Unstructured) string {
 		var reserved []string
@@ -184,7 +184,7 @@ func reservedPrefix(prefix string) bool {
 	})
 }
 
-// sharedHosts looks for machines that several hosts say they are of.
+// sharedHosts finds machines that several hosts name as their consumer.
 func sharedHosts(e *examination) {
 	of := map[string][]string{}
 	for i := range e.Objects["BareMetalHost"] {
@@ -201,7 +201,7 @@ func sharedHosts(e *examination) {
 	}, "Metal3Machine")
 }
 
-// consumerOf is the Metal3Machine that a host is used by.
+// consumerOf returns the Metal3Machine that uses a host.
 func consumerOf(host *unstructured.Unstructured) string {
 	if text(host, "spec", "consumerRef", "kind") != "Metal3Machine" {
 		return ""
@@ -209,7 +209,7 @@ func consumerOf(host *unstructured.Unstructured) string {
 	return text(host, "spec", "consumerRef", "name")
 }
 
-// hostsOfMachines looks for machines whose host does not know them: upstream believes the annotation of the machine alone.
+// hostsOfMachines finds machines whose host does not refer back to them: upstream only checks the annotation of the machine.
 func hostsOfMachines(e *examination) {
 	e.each(Stops, "Hosts", func(machine *unstructured.Unstructured) string {
 		_, name, found := strings.Cut(machine.GetAnnotations()[hostOf], "/")
@@ -229,7 +229,7 @@ func hostsOfMachines(e *examination) {
 	}, "Metal3Machine")
 }
 
-// hosts says what becomes of BareMetalHosts.
+// hosts reports how BareMetalHosts change.
 func hosts(e *examination) {
 	var zones, owned int
 	for i := range e.Objects["BareMetalHost"] {
@@ -255,7 +255,7 @@ func hosts(e *examination) {
 	}
 }
 
-// remediations looks for hosts that are being rebooted.
+// remediations finds hosts that are being rebooted.
 func remediations(e *examination) {
 	e.each(Check, "Remediation", func(remediation *unstructured.Unstructured) string {
 		if phase := text(remediation, "status", "phase"); phase == "Running" || phase == "Waiting" {
@@ -265,7 +265,7 @@ func remediations(e *examination) {
 	}, "Metal3Remediation")
 }
 
-// foreignPools looks for what templates take from pools.
+// foreignPools finds values that templates take from pools of other kinds.
 func foreignPools(e *examination) {
 	for i := range e.Objects["Metal3DataTemplate"] {
 		template := &e.Objects["Metal3DataTemplate"][i]
@@ -286,7 +286,7 @@ func foreignPools(e *examination) {
 	}
 }
 
-// metal3InGeneral says what is different for all objects of a kind.
+// metal3InGeneral reports differences that apply to all objects of a kind.
 func metal3InGeneral(e *examination) {
 	e.ofAll("Metal3MachineTemplate", Changes, "InPlace", "cannot be changed but for spec.template.spec.automatedCleaningMode: make another and refer to it")
 	e.ofAll("Metal3Machine", Changes, "Hosts", "a new one has the first host by name of those that suit, where upstream takes any: set hostSelectionOrder: Random in new templates for that")

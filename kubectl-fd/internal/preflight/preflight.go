@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight says what would change or stop if a provider of this project took over from upstream's. Pure: what it finds
-// depends on what was listed and on nothing else.
+// Package preflight reports what would change or stop if a provider of this project took over from the upstream one. It is pure:
+// findings only depend on the listed objects.
 package preflight
 
 import (
@@ -12,49 +12,49 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Verdict is what a finding means for the change.
+// Verdict is the consequence of a finding for the takeover.
 type Verdict string
 
 const (
-	// Stops has to be put right before: without that the change fails, or harms.
+	// Stops must be fixed before the takeover, which otherwise fails or does harm.
 	Stops Verdict = "Stops"
-	// Check may stop something, which only a person can see.
+	// Check may stop something, which a person must check.
 	Check Verdict = "Check"
-	// Changes is what will be different afterwards, and needs nothing.
+	// Changes is different after the takeover, and requires no action.
 	Changes Verdict = "Changes"
 )
 
-// Finding is one thing that would change or stop.
+// Finding is something that would change or stop.
 type Finding struct {
 	Verdict  Verdict `json:"verdict"`
 	Provider string  `json:"provider"`
-	// Rule is what was looked at.
+	// Rule is the name of the check.
 	Rule string `json:"rule"`
-	// Kind, Namespace and Name are the object; Kind alone stands for several.
+	// Kind, Namespace and Name identify the object; Kind alone stands for several objects.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Field is the field of the object that it is about, "" for the object as a whole.
+	// Field is the affected field of the object, "" for the object as a whole.
 	Field string `json:"field,omitempty"`
-	// Message is what it is, and the way out.
+	// Message describes the problem and how to fix it.
 	Message string `json:"message"`
 }
 
-// Installation is what a management cluster has, as it was listed.
+// Installation holds the listed objects of a management cluster.
 type Installation struct {
 	// CRDs are those of infrastructure providers.
 	CRDs []unstructured.Unstructured
-	// Providers are clusterctl's inventory; none where clusterctl was not used.
+	// Providers are the entries of clusterctl's inventory; none if clusterctl was not used.
 	Providers []unstructured.Unstructured
-	// Deployments are those that belong to a provider of Cluster API, Leases those in the namespaces of infrastructure providers.
+	// Deployments are those of Cluster API's providers, Leases are those in the namespaces of infrastructure providers.
 	Deployments, Leases []unstructured.Unstructured
-	// Objects are those of the provider's kinds, and of those beside them, by kind.
+	// Objects maps kinds to objects: the provider's kinds, and the kinds in Provider.Beside.
 	Objects map[string][]unstructured.Unstructured
-	// Machines are Cluster API's, and Claims those for addresses.
+	// Machines are Cluster API's Machines, and Claims its IPAddressClaims.
 	Machines, Claims []unstructured.Unstructured
 }
 
-// Examine looks at an installation with the eyes of a provider.
+// Examine reports what changes if the provider takes over the installation.
 func Examine(provider Provider, in Installation) []Finding {
 	e := &examination{Provider: provider, Installation: in}
 	general := []func(*examination){versions, supervisor, managers}
@@ -73,7 +73,8 @@ func Examine(provider Provider, in Installation) []Finding {
 
 func order(v Verdict) int { return slices.Index([]Verdict{Stops, Check, Changes}, v) }
 
-// Has tells whether there is something of a provider's upstream: a manager, its kinds, or an entry of clusterctl's.
+// Has reports whether anything of a provider's upstream is installed: a manager, its kinds, or an entry in clusterctl's
+// inventory.
 func (in Installation) Has(provider Provider) bool {
 	belongs := func(object unstructured.Unstructured) bool {
 		return object.GetLabels()[providerLabel] == provider.label()
@@ -84,12 +85,12 @@ func (in Installation) Has(provider Provider) bool {
 		})
 }
 
-// Blocked tells whether something has to be put right before.
+// Blocked reports whether a problem must be fixed before the takeover.
 func Blocked(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Verdict == Stops })
 }
 
-// examination is an installation that is being examined for a provider.
+// examination is the examination of an installation for one provider.
 type examination struct {
 	Provider
 	Installation
@@ -110,14 +111,14 @@ func (e *examination) aboutField(object *unstructured.Unstructured, field string
 	})
 }
 
-// ofAll adds a finding about a kind, where there are objects of it.
+// ofAll adds a finding about a kind if there are objects of it.
 func (e *examination) ofAll(kind string, verdict Verdict, rule, message string) {
 	if len(e.Objects[kind]) > 0 {
 		e.findings = append(e.findings, Finding{Verdict: verdict, Provider: e.Name, Rule: rule, Kind: kind, Message: message})
 	}
 }
 
-// each looks at every object of some kinds; what is said about one is added.
+// each calls look for every object of some kinds, and adds a finding with the message that it returns, if any.
 func (e *examination) each(verdict Verdict, rule string, look func(*unstructured.Unstructured) string, kinds ...string) {
 	for _, kind := range kinds {
 		for i := range e.Objects[kind] {
@@ -128,7 +129,7 @@ func (e *examination) each(verdict Verdict, rule string, look func(*unstructured
 	}
 }
 
-// text reads a string, "" where there is none.
+// text returns a string field, "" if there is none.
 func text(object *unstructured.Unstructured, fields ...string) string {
 	value, _, _ := unstructured.NestedString(object.Object, fields...)
 	return value

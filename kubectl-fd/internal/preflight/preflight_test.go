@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/kubectl-fd/internal/preflight"
 )
 
-// sound is an installation of upstream's provider about which there is nothing to say.
+// sound is an installation of the upstream provider without findings.
 const sound = `
 providers:
 - {kind: Provider, metadata: {name: cluster-api, namespace: capi-system}, version: v1.14.2}
@@ -62,12 +62,12 @@ objects:
   metadata: {name: m, namespace: default}
 `
 
-// listed is how an installation is written down for a test.
+// listed is the format of an installation in a test.
 type listed struct {
 	Providers, Deployments, Leases, CRDs, Machines, Claims, Objects []map[string]any
 }
 
-// stored are the versions of objects that are written down without one, by what their kinds begin with.
+// stored maps prefixes of kinds to the versions of objects that are written without one.
 var stored = map[string]string{
 	"VSphere": preflight.Group + "/v1beta2", "Metal3": preflight.Group + "/v1beta2", "Harvester": preflight.Group + "/v1beta1",
 	"IPPool": preflight.LoadBalancerGroup + "/v1beta1", "LoadBalancer": preflight.LoadBalancerGroup + "/v1beta1",
@@ -82,7 +82,7 @@ func installation(t *testing.T, text string) preflight.Installation {
 			text, err := json.Marshal(fields)
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			object := map[string]any{}
-			NewWithT(t).Expect(json.Unmarshal(text, &object)).To(Succeed()) // numbers as an API server's
+			NewWithT(t).Expect(json.Unmarshal(text, &object)).To(Succeed()) // numbers decoded as from an API server
 			out = append(out, unstructured.Unstructured{Object: object})
 		}
 		return out
@@ -118,7 +118,7 @@ func TestNothingIsSaidOfASoundInstallation(t *testing.T) {
 	g.Expect(in.Has(provider(t, "metal3"))).To(BeFalse())
 }
 
-// change puts one text for another in the sound installation.
+// change replaces a text in the sound installation by another.
 type change struct{ this, that string }
 
 func TestWhatStopsOrChangesIsSaid(t *testing.T) {
@@ -200,7 +200,7 @@ func TestThereIsNoOtherProvider(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("choose one of vsphere, metal3, harvester, harvester-load-balancer")))
 }
 
-// What is known of the providers is what their own files say.
+// The data about providers matches the providers' own files.
 func TestProvidersAreAsTheirFilesSay(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..")

@@ -13,41 +13,43 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/validation"
 )
 
-// Group is that of all infrastructure providers' kinds, and LoadBalancerGroup that of what gives addresses on Harvester.
+// Group is the API group of all infrastructure providers' kinds, and LoadBalancerGroup that of the provider of addresses on
+// Harvester.
 const (
 	Group             = "infrastructure.cluster.x-k8s.io"
 	LoadBalancerGroup = "loadbalancer.harvesterhci.io"
 )
 
-// Provider is what is known of one of this project's providers, and of upstream's that it takes over from.
+// Provider describes one of this project's providers, and the upstream one from which it takes over.
 type Provider struct {
-	// Name is clusterctl's.
+	// Name is the name that clusterctl uses.
 	Name string
-	// Group is that of its kinds, and Kinds are those that are taken over.
+	// Group is the API group of its kinds, and Kinds are those that are taken over.
 	Group string
 	Kinds []string
-	// Beside are other kinds that are looked at.
+	// Beside lists other kinds that are read.
 	Beside []schema.GroupKind
-	// Lease is the name of the lease that both managers ask for, and LeaseNamespace where, "" for where they are installed.
+	// Lease is the name of the lease that both managers use, and LeaseNamespace its namespace, "" for the one in which they are
+	// installed.
 	Lease, LeaseNamespace string
-	// unelected says that upstream's manager asks for the lease only when it is told to.
+	// unelected is true if the upstream manager only uses leader election when a flag enables it.
 	unelected bool
-	// Alone says that it is no provider of Cluster API.
+	// Alone is true if it is not a Cluster API provider.
 	Alone bool
 
-	// served are the versions of the kinds that this provider serves, the stored one first.
+	// served lists the versions of the kinds that this provider serves, the stored one first.
 	served []string
-	// first and last are upstream's release series, as major and minor version, that metadata.yaml has.
+	// first and last are the range of upstream's release series in metadata.yaml, as major and minor version.
 	first, last version
-	// flags are those of upstream's manager that this one knows, and gates the feature gates.
+	// flags are the flags of the upstream manager that this one accepts, and gates the feature gates.
 	flags, gates []string
 	rules        []func(*examination)
 }
 
-// label is the value of cluster.x-k8s.io/provider on what belongs to it.
+// label returns the value of the label cluster.x-k8s.io/provider on the provider's objects.
 func (p Provider) label() string { return "infrastructure-" + p.Name }
 
-// Providers are all that can be asked for.
+// Providers returns all providers.
 func Providers() []Provider {
 	all := []Provider{vsphere(), metal3(), harvester(), loadBalancer()}
 	for i := range all {
@@ -58,7 +60,7 @@ func Providers() []Provider {
 	return all
 }
 
-// Find returns providers by name, all for no names.
+// Find returns providers by name, or all if no names are given. It returns an error for an unknown name.
 func Find(names []string) ([]Provider, error) {
 	all := Providers()
 	if len(names) == 0 {
@@ -75,7 +77,7 @@ func Find(names []string) ([]Provider, error) {
 	return found, nil
 }
 
-// Names are those of all providers.
+// Names returns the names of all providers.
 func Names() []string {
 	var names []string
 	for _, p := range Providers() {
@@ -84,7 +86,7 @@ func Names() []string {
 	return names
 }
 
-// common are the flags that the managers of all providers share.
+// common returns the flags that the managers of all providers share.
 func common() []string {
 	return strings.Fields(`leader-elect leader-elect-lease-duration leader-elect-renew-deadline leader-elect-retry-period namespace watch-filter
 		profiler-address sync-period kube-api-qps kube-api-burst webhook-port webhook-cert-dir webhook-cert-name webhook-key-name health-addr
@@ -111,7 +113,7 @@ func vsphere() Provider {
 	}
 }
 
-// gates are the feature gates that the manager accepts.
+// gates returns the feature gates that the manager accepts.
 func gates() []string {
 	names := []string{validation.NodeAntiAffinity, "AllAlpha"}
 	for _, gate := range validation.IgnoredGates() {

@@ -14,11 +14,11 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// clonedFrom is the annotation by which Cluster API notes the template of a machine.
+// clonedFrom is the annotation in which Cluster API records the template of a machine.
 const clonedFrom = "cluster.x-k8s.io/cloned-from-name"
 
-// refused says what this provider's webhooks would refuse to have created, by their own rules. Objects that are there are not looked at
-// again: they can be updated and deleted.
+// refused reports objects whose creation this provider's webhooks would reject, by the webhooks' own rules. Existing objects are
+// not validated again: they can be updated and deleted.
 func refused(rulesOf func() (rules.Written, error)) func(*examination) {
 	return func(e *examination) {
 		written, err := rulesOf()
@@ -45,7 +45,7 @@ func (e *examination) refusedOf(object *unstructured.Unstructured, written rules
 	}
 }
 
-// consequence of what would be refused.
+// consequence returns the consequence for an object whose creation would be rejected.
 func (e *examination) consequence(object *unstructured.Unstructured) (Verdict, string) {
 	of, isTemplate := strings.CutSuffix(object.GetKind(), "MachineTemplate")
 	if !isTemplate {
@@ -61,7 +61,7 @@ func (e *examination) consequence(object *unstructured.Unstructured) (Verdict, s
 	return Check, fmt.Sprintf("no %s can be made from it: make another template before it is used", machine)
 }
 
-// as reads what an object has somewhere, as far as it fits.
+// as decodes a field of an object, as far as it has the type.
 func as[T any](object *unstructured.Unstructured, fields ...string) T {
 	var to T
 	from, found, err := unstructured.NestedFieldNoCopy(object.Object, fields...)
@@ -69,7 +69,7 @@ func as[T any](object *unstructured.Unstructured, fields ...string) T {
 		return to
 	}
 	if text, err := json.Marshal(from); err == nil {
-		_ = json.Unmarshal(text, &to) // what has another type has its zero value, and is left to the API server
+		_ = json.Unmarshal(text, &to) // values of another type stay zero, and are validated by the API server
 	}
 	return to
 }

@@ -23,13 +23,13 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// placeholder is an address that documentation leaves to the reader.
+// placeholder matches an address that documentation leaves to the reader.
 var placeholder = regexp.MustCompile(`\b(XX|YY|ZZ):(XX|YY|ZZ)\b`)
 
-// wrong is something of an object that a webhook refuses: kind and version, the rest of the object, the field, and words of the way out.
+// wrong is an object that a webhook rejects: kind and version, the other content, the field, and words of the fix.
 type wrong struct{ object, fields, field, wayOut string }
 
-// broken are objects of every kind that webhooks look at, in every version that is served.
+// broken returns invalid objects of every kind with webhooks, in every served version.
 func broken() map[string][]wrong {
 	return map[string][]wrong{
 		"vsphere": {
@@ -84,7 +84,7 @@ func broken() map[string][]wrong {
 	}
 }
 
-// of reads an object; its name is too long for a computer with Windows.
+// of parses an object; its name is too long for a Windows computer.
 func (w wrong) of(g *WithT, group string) unstructured.Unstructured {
 	kind, version, _ := strings.Cut(w.object, " ")
 	object := unstructured.Unstructured{}
@@ -127,7 +127,7 @@ func refusedOf(findings []preflight.Finding) []preflight.Finding {
 	return slices.DeleteFunc(findings, func(f preflight.Finding) bool { return f.Rule != "Refused" })
 }
 
-// Whatever a webhook validates when it is created is looked at, in every version that is served.
+// Every kind that a webhook validates on creation is covered, in every served version.
 func TestTheRulesOfEveryWebhookAreKnown(t *testing.T) {
 	t.Parallel()
 	for name, folder := range map[string]string{
@@ -153,7 +153,7 @@ func TestTheRulesOfEveryWebhookAreKnown(t *testing.T) {
 	}
 }
 
-// validated are the resources that a webhook looks at when they are created.
+// validated returns the resources that a webhook validates on creation.
 func validated(g *WithT, file string) []string {
 	text, err := os.ReadFile(file)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -199,7 +199,7 @@ func TestAnObjectThatCannotBeReadIsNamed(t *testing.T) {
 	}
 }
 
-// A template that machines are made from is worse than one that nobody uses, and than an object that is there.
+// A template from which machines are cloned is worse than an unused one, and than an existing object.
 func TestATemplateInUseStops(t *testing.T) {
 	t.Parallel()
 	const text = `
@@ -225,7 +225,8 @@ objects:
 	g.Expect(of["Metal3Machine default"]).To(And(HaveField("Verdict", preflight.Check), HaveField("Message", ContainSubstring("cannot be created again"))))
 }
 
-// What upstream ships and documents is taken, so nothing is said of it; and what its own load balancer refuses is said.
+// Upstream's shipped and documented manifests are accepted without findings, and what upstream's own load balancer rejects is
+// reported.
 func TestUpstreamsOwnManifestsAreTaken(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..", "..", "shared", "upstream")
@@ -245,7 +246,7 @@ func TestUpstreamsOwnManifestsAreTaken(t *testing.T) {
 				}
 				for _, finding := range refusedOf(preflight.Examine(provider(t, name), of(manifests...))) {
 					if strings.Contains(finding.Message, "must be the namespace of this object") || placeholder.MatchString(finding.Message) {
-						continue // all of them have been put into one namespace, and documentation leaves addresses to the reader
+						continue // all of them are in one namespace here, and documentation leaves addresses to the reader
 					}
 					t.Errorf("%+v", finding)
 				}

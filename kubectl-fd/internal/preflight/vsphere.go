@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/validation"
 )
 
-// thumbprints looks for vCenters whose certificate nobody has vouched for: upstream does not look at it then.
+// thumbprints finds vCenters without a configured thumbprint: upstream does not verify their certificate.
 func thumbprints(e *examination) {
 	e.each(Check, "Thumbprint", func(cluster *unstructured.Unstructured) string {
 		if text(cluster, "spec", "thumbprint") != "" {
@@ -28,7 +28,7 @@ func thumbprints(e *examination) {
 	}, "VSphereCluster")
 }
 
-// otherThumbprints looks for templates that name another certificate than a cluster on the same vCenter: upstream takes the template's.
+// otherThumbprints finds templates with another thumbprint than a cluster on the same vCenter: upstream uses the template's.
 func otherThumbprints(e *examination) {
 	e.each(Check, "Thumbprint", func(template *unstructured.Unstructured) string {
 		own := plain(text(template, append(clone(template), "thumbprint")...))
@@ -48,10 +48,10 @@ func otherThumbprints(e *examination) {
 	}, "VSphereMachineTemplate")
 }
 
-// plain is a thumbprint in one spelling.
+// plain returns a thumbprint in a canonical form.
 func plain(thumbprint string) string { return strings.ToUpper(strings.ReplaceAll(thumbprint, ":", "")) }
 
-// server is where an object has its vCenter, as URLs and host names of it compare.
+// server returns the vCenter of an object, with URLs and host names in the same form.
 func server(object *unstructured.Unstructured) string {
 	return host(text(object, "spec", "server"))
 }
@@ -61,7 +61,7 @@ func host(server string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(s, "/"), "/sdk"), ":443")
 }
 
-// modules are kept by the feature gate under which upstream keeps them.
+// modules checks the feature gate with which upstream manages cluster modules.
 func modules(e *examination) {
 	e.eachManager(func(deployment *unstructured.Unstructured, args []string) {
 		if value, _ := flagOf(args, "feature-gates"); slices.Contains(strings.Split(value, ","), validation.NodeAntiAffinity+"=true") {
@@ -77,7 +77,7 @@ func modules(e *examination) {
 	}, "VSphereCluster")
 }
 
-// zones looks for zones that receive no machines here: upstream places machines all the same.
+// zones finds zones that receive no machines here, although upstream places machines in them.
 func zones(e *examination) {
 	e.each(Check, "Zones", func(zone *unstructured.Unstructured) string {
 		if ready, known, _ := unstructured.NestedBool(zone.Object, "status", "ready"); !known || !ready {
@@ -109,7 +109,7 @@ func (e *examination) object(kind, name string) *unstructured.Unstructured {
 	return nil
 }
 
-// selects tells whether a zone is among the failure domains of a cluster.
+// selects reports whether a zone is among the failure domains of a cluster.
 func selects(cluster, zone *unstructured.Unstructured) bool {
 	fields, found, _ := unstructured.NestedMap(cluster.Object, "spec", "failureDomainSelector")
 	if !found || server(cluster) != server(zone) {
@@ -123,7 +123,7 @@ func selects(cluster, zone *unstructured.Unstructured) bool {
 	return err == nil && of.Matches(labels.Set(zone.GetLabels()))
 }
 
-// failureDomains says which are owned from now on.
+// failureDomains reports which ones get an owner.
 func failureDomains(e *examination) {
 	e.each(Changes, "FailureDomains", func(domain *unstructured.Unstructured) string {
 		named := slices.ContainsFunc(e.Objects["VSphereDeploymentZone"], func(zone unstructured.Unstructured) bool {
@@ -136,7 +136,7 @@ func failureDomains(e *examination) {
 	}, "VSphereFailureDomain")
 }
 
-// placedElsewhere looks for machines whose failure domain is not one of their cluster's.
+// placedElsewhere finds machines whose failure domain does not belong to their cluster.
 func placedElsewhere(e *examination) {
 	for i := range e.Machines {
 		machine := &e.Machines[i]
@@ -172,7 +172,7 @@ func ownerOf(object *unstructured.Unstructured, kind string) string {
 	return ""
 }
 
-// clone is where a kind says how its machines are cloned.
+// clone returns the path of the clone spec in a kind.
 func clone(object *unstructured.Unstructured) []string {
 	if object.GetKind() == "VSphereMachineTemplate" {
 		return []string{"spec", "template", "spec"}
@@ -180,7 +180,7 @@ func clone(object *unstructured.Unstructured) []string {
 	return []string{"spec"}
 }
 
-// smallMachines looks for memory that is raised.
+// smallMachines finds memory sizes that are raised.
 func smallMachines(e *examination) {
 	e.each(Changes, "Memory", func(object *unstructured.Unstructured) string {
 		memory, found, _ := unstructured.NestedInt64(object.Object, append(clone(object), "memoryMiB")...)
@@ -191,7 +191,7 @@ func smallMachines(e *examination) {
 	}, "VSphereMachineTemplate")
 }
 
-// snapshots looks for clones that need one.
+// snapshots finds clones that need a snapshot.
 func snapshots(e *examination) {
 	e.each(Check, "Snapshot", func(object *unstructured.Unstructured) string {
 		snapshot := text(object, append(clone(object), "snapshot")...)
@@ -202,7 +202,7 @@ func snapshots(e *examination) {
 	}, "VSphereMachineTemplate")
 }
 
-// droppedFields looks for fields of v1beta1 that upstream's own v1beta2 does not have either.
+// droppedFields finds fields of v1beta1 that upstream's own v1beta2 does not have either.
 func droppedFields(e *examination) {
 	e.each(Changes, "Fields", func(object *unstructured.Unstructured) string {
 		if text(object, append(clone(object), "network", "preferredAPIServerCidr")...) == "" {
@@ -212,7 +212,7 @@ func droppedFields(e *examination) {
 	}, "VSphereMachine", "VSphereMachineTemplate", "VSphereVM")
 }
 
-// tasks looks for virtual machines that vCenter is working on.
+// tasks finds virtual machines with a running vCenter task.
 func tasks(e *examination) {
 	e.each(Check, "Tasks", func(vm *unstructured.Unstructured) string {
 		if task := text(vm, "status", "taskRef"); task != "" {
@@ -222,7 +222,7 @@ func tasks(e *examination) {
 	}, "VSphereVM")
 }
 
-// claims says which addresses are taken over.
+// claims reports which addresses are taken over.
 func claims(e *examination) {
 	const finalizer = "vspherevm.infrastructure.cluster.x-k8s.io/ip-claim-protection"
 	for i := range e.Claims {
@@ -232,7 +232,7 @@ func claims(e *examination) {
 	}
 }
 
-// formerOwners looks for owner references of old releases.
+// formerOwners finds owner references of old releases.
 func formerOwners(e *examination) {
 	e.each(Changes, "Owners", func(machine *unstructured.Unstructured) string {
 		if cluster := ownerOf(machine, "VSphereCluster"); cluster != "" {

@@ -15,8 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// infrastructure reads the infrastructure clusters of several Clusters: one by one, or where all are wanted, with one list for
-// each kind.
+// infrastructure reads the infrastructure clusters of several Clusters: one by one, or with one list per kind if all are read.
 type infrastructure struct {
 	reader Reader
 	scope  Scope
@@ -28,7 +27,7 @@ type listed struct {
 	err     error
 }
 
-// of reads the infrastructure cluster of a Cluster. The problem says why there is none, and what to do.
+// of reads the infrastructure cluster of a Cluster. problem states why there is none, and how to fix it.
 func (i infrastructure) of(ctx context.Context, cluster *clusterv1.Cluster) (infra *unstructured.Unstructured, problem string, err error) {
 	ref := cluster.Spec.InfrastructureRef
 	if !ref.IsDefined() {
@@ -56,7 +55,7 @@ func (i infrastructure) of(ctx context.Context, cluster *clusterv1.Cluster) (inf
 	return infra, problem, err
 }
 
-// get returns nil for an object that does not exist.
+// get reads an object. It returns nil if it does not exist.
 func (i infrastructure) get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
@@ -67,7 +66,7 @@ func (i infrastructure) get(ctx context.Context, kind schema.GroupVersionKind, k
 	return object, i.reader.explain(err, kind, "get", key.Namespace)
 }
 
-// find returns nil for an object that does not exist.
+// find returns an object from the list of its kind, or nil if it does not exist.
 func (i infrastructure) find(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	if i.lists[kind.GroupKind()] == nil {
 		list := &unstructured.UnstructuredList{}
@@ -84,7 +83,7 @@ func (i infrastructure) find(ctx context.Context, kind schema.GroupVersionKind, 
 	return i.lists[kind.GroupKind()].objects[key], i.lists[kind.GroupKind()].err
 }
 
-// Infrastructure reads the infrastructure cluster of one Cluster. Where there is none the error says what to do.
+// Infrastructure reads the infrastructure cluster of one Cluster. If there is none, the error states how to fix it.
 func (r Reader) Infrastructure(ctx context.Context, cluster client.ObjectKey) (*unstructured.Unstructured, error) {
 	scope := Scope{Namespace: cluster.Namespace, Names: []string{cluster.Name}}
 	clusters, err := r.Clusters(ctx, scope)

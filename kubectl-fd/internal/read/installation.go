@@ -30,8 +30,8 @@ var (
 	claimKind      = schema.GroupKind{Group: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim"}
 )
 
-// Installation reads what preflight looks at, of all namespaces. A kind that is not installed has no objects; what cannot be read
-// because of missing rights is one MissingRightsError with all of them.
+// Installation reads what preflight needs, from all namespaces. A kind that is not installed has no objects. Missing permissions
+// are returned as one MissingRightsError that lists all of them.
 func (r Reader) Installation(ctx context.Context, providers []preflight.Provider) (preflight.Installation, error) {
 	in := preflight.Installation{Objects: map[string][]unstructured.Unstructured{}}
 	var errs []error
@@ -70,7 +70,7 @@ func (r Reader) Installation(ctx context.Context, providers []preflight.Provider
 	return in, Together(errs...)
 }
 
-// serves tells whether the API server has a kind of a provider's.
+// serves reports whether the API server serves a kind of a provider.
 func (r Reader) serves(provider preflight.Provider) bool {
 	return slices.ContainsFunc(provider.Kinds, func(kind string) bool {
 		_, err := r.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: provider.Group, Kind: kind})
@@ -99,7 +99,7 @@ func (r Reader) all(ctx context.Context, kind schema.GroupKind, options ...clien
 	return list.Items, Denied(err, r.Client.RESTMapper(), mapping.GroupVersionKind, "list", "")
 }
 
-// leases reads the leases of a name in the namespaces where something is installed.
+// leases reads the leases with a name in the namespaces with installed managers.
 func (r Reader) leases(ctx context.Context, name string, installed []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 	var found []unstructured.Unstructured
 	seen := map[string]bool{}

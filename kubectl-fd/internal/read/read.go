@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package read reads clusters, their infrastructure clusters and their machines from a management cluster, with no more requests
-// than it takes and with a user's rights.
+// Package read reads clusters, their infrastructure clusters and their machines from a management cluster, with as few requests
+// as possible and with the permissions of a user.
 package read
 
 import (
@@ -25,20 +25,20 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Reader reads a management cluster.
+// Reader reads from a management cluster.
 type Reader struct {
 	Client client.Client
 }
 
-// Scope says which clusters to read.
+// Scope selects the clusters to read.
 type Scope struct {
-	// Namespace is where they are; "" means all.
+	// Namespace is the namespace of the clusters; "" means all.
 	Namespace string
-	// Names are theirs; none means all.
+	// Names are the names of the clusters; none means all.
 	Names []string
 }
 
-// Reports reads clusters. What cannot be read because of missing rights is one MissingRightsError with all of them.
+// Reports reads clusters. Missing permissions are returned as one MissingRightsError that lists all of them.
 func (r Reader) Reports(ctx context.Context, scope Scope) ([]report.Cluster, error) {
 	seen, err := r.Observe(ctx, scope)
 	if err != nil {
@@ -52,7 +52,7 @@ func (r Reader) Reports(ctx context.Context, scope Scope) ([]report.Cluster, err
 	return reports, nil
 }
 
-// Observe reads clusters as Reports does, and returns the objects.
+// Observe reads clusters like Reports, and returns the objects.
 func (r Reader) Observe(ctx context.Context, scope Scope) ([]report.Observed, error) {
 	clusters, clustersErr := r.Clusters(ctx, scope)
 	machines, machinesErr := r.machines(ctx, scope)
@@ -79,7 +79,7 @@ func (r Reader) Observe(ctx context.Context, scope Scope) ([]report.Observed, er
 	return seen, Together(problems...)
 }
 
-// Together makes one error of several: the first, or all rights that are missing.
+// Together merges errors: it returns the first one, or a MissingRightsError with all missing permissions.
 func Together(errs ...error) error {
 	var missing MissingRightsError
 	for _, err := range errs {
@@ -98,7 +98,7 @@ func Together(errs ...error) error {
 	return nil
 }
 
-// Clusters reads the Clusters themselves.
+// Clusters reads the Clusters only.
 func (r Reader) Clusters(ctx context.Context, scope Scope) ([]clusterv1.Cluster, error) {
 	if len(scope.Names) == 0 {
 		list := &clusterv1.ClusterList{}
@@ -122,10 +122,10 @@ func (r Reader) Clusters(ctx context.Context, scope Scope) ([]clusterv1.Cluster,
 	return clusters, nil
 }
 
-// unknown says that there is no Cluster of the name, and which there are.
+// unknown returns an error for a Cluster that does not exist, with the existing ones.
 func (r Reader) unknown(ctx context.Context, namespace, name string) error {
 	list := &clusterv1.ClusterList{}
-	_ = r.Client.List(ctx, list, client.InNamespace(namespace)) // It is help; without it the message is still true.
+	_ = r.Client.List(ctx, list, client.InNamespace(namespace)) // This is only a hint; without it the message is still correct.
 	if len(list.Items) == 0 {
 		return fmt.Errorf("there is no Cluster %s in namespace %s: choose the namespace with -n, or see all with kubectl fd get -A", name, namespace)
 	}
@@ -136,7 +136,7 @@ func (r Reader) unknown(ctx context.Context, namespace, name string) error {
 	return fmt.Errorf("there is no Cluster %s in namespace %s: choose one of %s, or another namespace with -n", name, namespace, List(names))
 }
 
-// List names things in a message, not more than a line takes.
+// List joins names for a message, up to ten of them.
 func List(names []string) string {
 	slices.Sort(names)
 	const most = 10
@@ -146,7 +146,7 @@ func List(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// explain says what an error of the API server means to the user.
+// explain translates an error of the API server for the user.
 func (r Reader) explain(err error, kind schema.GroupVersionKind, verb, namespace string) error {
 	if meta.IsNoMatchError(err) && kind.Group == clusterv1.GroupVersion.Group {
 		return fmt.Errorf("this is no management cluster: it does not serve %s of %s: choose another with --context or --kubeconfig",
@@ -155,7 +155,7 @@ func (r Reader) explain(err error, kind schema.GroupVersionKind, verb, namespace
 	return Denied(err, r.Client.RESTMapper(), kind, verb, namespace)
 }
 
-// machines lists the Machines of the clusters, by cluster: in one request, but for clusters that are named, whose own are listed.
+// machines lists the Machines of the clusters, by cluster: in one request, or for named clusters only those of each.
 func (r Reader) machines(ctx context.Context, scope Scope) (map[client.ObjectKey][]clusterv1.Machine, error) {
 	selectors := []client.ListOption{client.HasLabels{clusterv1.ClusterNameLabel}}
 	if len(scope.Names) > 0 {
@@ -180,7 +180,7 @@ func (r Reader) machines(ctx context.Context, scope Scope) (map[client.ObjectKey
 	return machines, nil
 }
 
-// MachineDeployments lists those of a cluster, by name.
+// MachineDeployments lists the MachineDeployments of a cluster, by name.
 func (r Reader) MachineDeployments(ctx context.Context, cluster client.ObjectKey) ([]clusterv1.MachineDeployment, error) {
 	list := &clusterv1.MachineDeploymentList{}
 	err := r.Client.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name})
@@ -188,8 +188,8 @@ func (r Reader) MachineDeployments(ctx context.Context, cluster client.ObjectKey
 	return list.Items, r.explain(err, clusterv1.GroupVersion.WithKind("MachineDeployment"), "list", cluster.Namespace)
 }
 
-// assigned reads the failure domains that were assigned to workers whose Machines name none. Most clusters have none such, and
-// then nothing is read.
+// assigned reads the failure domains that were assigned to workers whose Machines name none. Most clusters have no such workers,
+// and then nothing is read.
 func (r Reader) assigned(ctx context.Context, seen *report.Observed) (map[string]string, error) {
 	if seen.Infrastructure == nil {
 		return nil, nil
@@ -218,7 +218,7 @@ func (r Reader) assigned(ctx context.Context, seen *report.Observed) (map[string
 	return domains, nil
 }
 
-// annotated lists the assigned failure domains of a cluster's infrastructure machines of one kind, by their names.
+// annotated lists the assigned failure domains of a cluster's infrastructure machines of one kind, by machine name.
 func (r Reader) annotated(ctx context.Context, kind schema.GroupKind, cluster client.ObjectKey) (map[string]string, error) {
 	mapping, err := r.Client.RESTMapper().RESTMapping(kind)
 	if err != nil {
@@ -237,7 +237,7 @@ func (r Reader) annotated(ctx context.Context, kind schema.GroupKind, cluster cl
 	return domains, nil
 }
 
-// Events lists the events of an object, as long as the API server keeps them.
+// Events lists the events of an object that the API server still has.
 func (r Reader) Events(ctx context.Context, of *unstructured.Unstructured) ([]eventsv1.Event, error) {
 	list := &eventsv1.EventList{}
 	err := r.Client.List(ctx, list, client.InNamespace(of.GetNamespace()),

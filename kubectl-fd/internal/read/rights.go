@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Right is a right that a user has or lacks.
+// Right is a permission that a user has or lacks.
 type Right struct {
 	Verb      string
 	Resource  schema.GroupResource
@@ -28,7 +28,7 @@ func (r Right) String() string {
 	return fmt.Sprintf("%s %s in namespace %s", r.Verb, r.Resource, r.Namespace)
 }
 
-// MissingRightsError says which rights the user lacks.
+// MissingRightsError lists the permissions that the user lacks.
 type MissingRightsError []Right
 
 func (e MissingRightsError) Error() string {
@@ -44,7 +44,7 @@ func (e MissingRightsError) Error() string {
 	return fmt.Sprintf(format, "right", words[0], "it")
 }
 
-// Refused is Denied for whatever the answer says that the user may not do.
+// Refused is Denied for the resource named in the API server's response.
 func Refused(err error, verb, namespace string) error {
 	status := &apierrors.StatusError{}
 	if !lacksRight(err, verb) || !errors.As(err, &status) || status.ErrStatus.Details == nil {
@@ -54,12 +54,13 @@ func Refused(err error, verb, namespace string) error {
 	return MissingRightsError{{Verb: verb, Resource: schema.GroupResource{Group: details.Group, Resource: details.Kind}, Namespace: namespace}}
 }
 
-// lacksRight reports whether the user may not do something. What an admission webhook or a quota forbids is no missing right.
+// lacksRight reports whether the user lacks a permission. A rejection by an admission webhook or a quota is not a missing
+// permission.
 func lacksRight(err error, verb string) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot "+verb+" resource")
 }
 
-// Denied turns the answer that a user may not do something into a MissingRightsError, and returns other errors as they are.
+// Denied converts an error about a missing permission to a MissingRightsError, and returns other errors unchanged.
 func Denied(err error, mapper meta.RESTMapper, kind schema.GroupVersionKind, verb, namespace string) error {
 	if !lacksRight(err, verb) {
 		return err

@@ -23,13 +23,13 @@ import (
 // AddToScheme adds the kinds that are read.
 func AddToScheme(scheme *runtime.Scheme) error { return validation.AddToScheme(scheme) }
 
-// asked is who says how much room there is for machines of a kind.
+// asked is the provider that returns the capacity for machines of a kind.
 type asked struct {
 	kind schema.GroupVersionKind
 	can  provider.Capabilities
 }
 
-// whom returns who is asked about machines of a kind; nobody where all suit wherever there is room.
+// whom returns the provider to ask about machines of a kind; it returns false if such machines suit every host.
 func whom(reader client.Reader, kind string) (asked, bool) {
 	if kind == "Metal3Machine" {
 		return asked{infrav1.GroupVersion.WithKind(kind), validation.Capabilities(reader)}, true
@@ -37,9 +37,9 @@ func whom(reader client.Reader, kind string) (asked, bool) {
 	return asked{}, false
 }
 
-// Room asks the providers of clusters how much room there is for machines that do not suit wherever a failure domain has some: it adds to
-// each machine in a failure domain that is lost what one in its place asks for, and to its cluster how much room there is for that. The
-// rule is each provider's. Where nothing is lost nothing is read.
+// Room reads the capacity for machines that do not suit every host. It adds to each machine in a lost failure domain the
+// requirements of its replacement, and to its cluster the capacity for these. Each provider defines the rules. If nothing is
+// lost, nothing is read.
 func Room(ctx context.Context, c client.Client, clusters []report.Cluster, lost []string) error {
 	problems := make([]error, 0, len(clusters))
 	for i := range clusters {
@@ -78,7 +78,7 @@ func fill(ctx context.Context, c client.Client, cluster *report.Cluster, lost []
 	return nil
 }
 
-// ask asks once for all machines that suit the same places.
+// ask reads the capacity once for all machines with the same requirements.
 func ask(ctx context.Context, can provider.Capabilities, infra client.Object, cluster *report.Cluster, machine *report.Machine) error {
 	machine.Suits = can.Requirements(infra)
 	if _, known := cluster.Room[machine.Suits]; known || machine.Suits == "" {
@@ -95,8 +95,8 @@ func ask(ctx context.Context, can provider.Capabilities, infra client.Object, cl
 	return nil
 }
 
-// machines lists the infrastructure machines of a cluster, by name. Of a version that is not served there are none: they are of an older
-// provider, or of none.
+// machines lists the infrastructure machines of a cluster, by name. It returns none if the version is not served, because they
+// belong to an older provider or do not exist.
 func machines(ctx context.Context, c client.Client, kind schema.GroupVersionKind, cluster *report.Cluster) (map[string]client.Object, error) {
 	found := map[string]client.Object{}
 	object, err := c.Scheme().New(kind.GroupVersion().WithKind(kind.Kind + "List"))

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
 
-// History shows what has happened, with the time in UTC and how long ago it was.
+// History prints events, with the time in UTC and their age.
 func History(w io.Writer, entries []report.Entry, style Style) error {
 	t := &table{style: style}
 	t.add(head("TIME", "AGO", "REASON", "MESSAGE")...)

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
 
-// Plan shows what should be moved in a cluster, and why it is or is not.
+// Plan prints the moves that a cluster needs, and why they are or are not made.
 func Plan(w io.Writer, c report.Cluster, plans []report.Plan, style Style) error {
 	t := &table{style: style}
 	if c.Problem != "" {
@@ -57,7 +57,7 @@ func planOf(t *table, p report.Plan) {
 	}
 }
 
-// planned says how many moves there are to be, and who says so.
+// planned returns the number of planned moves, and the source of the plan.
 func planned(p report.Plan) string {
 	if p.Source == "" {
 		return ": no plan"

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline-io/faultline/kubectl-fd/internal/preflight"
 )
 
-// Preflight shows findings, and how many there are of each verdict.
+// Preflight prints findings, and their number per verdict.
 func Preflight(w io.Writer, findings []preflight.Finding, style Style) error {
 	t := &table{style: style}
 	count := map[preflight.Verdict]int{}
@@ -29,7 +29,7 @@ func Preflight(w io.Writer, findings []preflight.Finding, style Style) error {
 	return err
 }
 
-// about is what is said, after the field that it is said of.
+// about returns the message of a finding, prefixed with its field.
 func about(f preflight.Finding) string {
 	if f.Field == "" {
 		return f.Message

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
 
-// Simulation shows what would become of clusters: a row each, then where lost machines could be replaced.
+// Simulation prints the effect of a loss on clusters: one row each, then where lost machines could be replaced.
 func Simulation(w io.Writer, outcomes []report.Outcome, style Style) error {
 	t := &table{style: style}
 	t.add(head("CLUSTER", "QUORUM", "CONTROL PLANE", "WORKERS", "ROOM LOST", "DOMAINS")...)

@@ -14,7 +14,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Sizes of the picture, in pixels.
+// Sizes in the picture, in pixels.
 const (
 	margin       = 16
 	columnWidth  = 220
@@ -23,12 +23,12 @@ const (
 	boxGap       = 6
 	titleHeight  = 34
 	headerHeight = 62
-	// nameLength is how many letters of a name fit into a box.
+	// nameLength is the number of characters of a name that fit into a box.
 	nameLength = 29
 )
 
 // SVG draws clusters below one another: a column for each failure domain, a box for each machine. It shows no ages, so that the
-// same clusters give the same picture.
+// same clusters result in the same picture.
 func SVG(w io.Writer, clusters []report.Cluster) error {
 	var body strings.Builder
 	width, y := 3*columnWidth, margin
@@ -52,7 +52,7 @@ func svgTitle(clusters []report.Cluster) string {
 	return "Failure domains of " + strings.Join(names, ", ")
 }
 
-// svgCluster draws one cluster from y down and returns its height.
+// svgCluster draws one cluster at the vertical position y and returns its height.
 func svgCluster(body *strings.Builder, c report.Cluster, y int) int {
 	controlPlane, workers := c.Count()
 	title := fmt.Sprintf("%s/%s: %s, %s", c.Namespace, c.Name,
@@ -90,7 +90,7 @@ func svgDomain(body *strings.Builder, d report.Domain, x, y, height int) {
 	}
 }
 
-// svgState has the colours of a domain, and its state in words: colours alone do not tell it to everybody.
+// svgState returns the colours of a domain, and its state as text, because not every reader can distinguish the colours.
 func svgState(d report.Domain) (stroke, fill, state string) {
 	state = string(d.State)
 	if d.Wanted != "" && d.Wanted != d.State {

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render shows reports to people: as text, in a terminal with colours, and as a picture. Pure: what it writes depends on
-// what it is given and on nothing else.
+// Package render prints reports: as text, in a terminal with colours, and as a picture. It is pure: the output only depends on
+// its arguments.
 package render
 
 import (
@@ -17,13 +17,13 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Style is what the place can show to which text is written.
+// Style describes the capabilities of the output.
 type Style struct {
-	// Width is that of the terminal; 0 when there is none, and then no line is cut.
+	// Width is the width of the terminal in columns; 0 if there is none, and then lines are not wrapped.
 	Width int
-	// Colour says whether colours are shown.
+	// Colour enables colours.
 	Colour bool
-	// Now is the time of which ages are told.
+	// Now is the time from which ages are computed.
 	Now time.Time
 }
 
@@ -47,7 +47,7 @@ type span struct {
 
 func plain(text string) []span { return []span{{text: text}} }
 
-// cell is what is in one column of a row.
+// cell is the content of one column in a row.
 type cell []span
 
 func (c cell) width() int {
@@ -58,10 +58,10 @@ func (c cell) width() int {
 	return width
 }
 
-// row is a line of cells, which are aligned with those of other rows.
+// row is a line of cells that are aligned with those of other rows.
 type row []cell
 
-// table aligns rows. A row of one cell, such as a note below others, widens no column.
+// table aligns rows. A row with one cell, such as a note below others, does not affect the column widths.
 type table struct {
 	style Style
 	rows  []row
@@ -69,7 +69,7 @@ type table struct {
 
 func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
 
-// gap is between two columns.
+// gap is the space between two columns.
 const gap = 2
 
 func (t *table) write(w io.Writer) error {
@@ -100,13 +100,13 @@ func (t *table) widths() []int {
 	return widths
 }
 
-// indent is that of what does not fit into a line, and least what is left of a line at least for text to go on in its column.
+// indent is the indentation of wrapped text, and least the minimum remaining width for text to wrap within its column.
 const (
 	indent = 4
 	least  = 30
 )
 
-// lines is a row without spaces at its end. What does not fit into the terminal goes on below.
+// lines returns a row without trailing spaces. Text that does not fit into the terminal is wrapped.
 func (t *table) lines(r row, widths []int) [][]span {
 	last := len(r) - 1
 	for last > 0 && r[last].width() == 0 {
@@ -126,7 +126,7 @@ func (t *table) lines(r row, widths []int) [][]span {
 	return t.wrap(line, r[last], at)
 }
 
-// wrap adds words to a line, and goes on in further lines from a column on.
+// wrap appends words to a line, and continues in further lines at a column.
 func (t *table) wrap(line []span, text cell, at int) [][]span {
 	var lines [][]span
 	width, fresh := cell(line).width(), true
@@ -143,7 +143,7 @@ func (t *table) wrap(line []span, text cell, at int) [][]span {
 	return append(lines, line)
 }
 
-// trunk is what stands before text that goes on below a line: the tree goes on, too.
+// trunk returns the prefix of a wrapped line, which continues the lines of the tree.
 func trunk(line []span, width int) span {
 	if strings.HasPrefix(line[0].text, "├") {
 		return span{text: "│" + strings.Repeat(" ", width-1), in: line[0].in}
@@ -166,7 +166,7 @@ func (s Style) paint(spans []span) string {
 	return text.String()
 }
 
-// ago is for how long something has been so, "" when that is not known.
+// ago returns how long a state has lasted, "" if that is unknown.
 func (s Style) ago(since metav1.Time) string {
 	if since.IsZero() {
 		return ""
@@ -186,7 +186,7 @@ func stateColour(state faultlinev1.DomainState) colour {
 	return magenta
 }
 
-// oneLine makes text of several lines one.
+// oneLine converts text with several lines to one line.
 func oneLine(text string) string {
 	var line string
 	for part := range strings.Lines(text) {

@@ -16,7 +16,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Tree shows clusters, their failure domains and, when wide, their machines.
+// Tree prints clusters, their failure domains and, if wide, their machines.
 func Tree(w io.Writer, clusters []report.Cluster, wide bool, style Style) error {
 	t := &table{style: style}
 	t.add(head("CLUSTER", "STATE", "CONTROL PLANE", "WORKERS", "MACHINES", "ROOM", "SINCE", "ABOUT")...)
@@ -94,10 +94,11 @@ func explained(reason, message string) string {
 	return reason + ": " + message
 }
 
-// longest is how many machines a bar shows one by one.
+// longest is the maximum number of machines that a bar shows individually.
 const longest = 12
 
-// bar has a mark for each machine: a diamond for the control plane, a square for workers, hollow when the machine does not work.
+// bar returns a mark for each machine: a diamond for the control plane, a square for workers, hollow if the machine does not
+// work.
 func bar(machines []report.Machine) cell {
 	var marks cell
 	for i, machine := range machines {
@@ -136,7 +137,7 @@ func machineRows(t *table, trunk string, d report.Domain) {
 	}
 }
 
-// notesOf are what there is to say of the cluster as a whole, the worst first.
+// notesOf returns the notes on the cluster as a whole, the most severe first.
 func notesOf(c report.Cluster, wide bool, style Style) []cell {
 	var notes []cell
 	if c.Problem != "" {
@@ -162,12 +163,12 @@ func notesOf(c report.Cluster, wide bool, style Style) []cell {
 	return notes
 }
 
-// amiss reports whether a condition has what a person is to see.
+// amiss reports whether a condition contains information that users should see.
 func amiss(condition metav1.Condition) bool {
 	return condition.Status != metav1.ConditionTrue || strings.Contains(condition.Message, faultlinev1.ReasonRemediationLeftOver)
 }
 
-// waiting has the machines that do not work, of which wide has a row each.
+// waiting returns notes on the machines that do not work. With wide, they have a row each instead.
 func waiting(c report.Cluster) []cell {
 	var notes []cell
 	for _, domain := range c.Domains {
@@ -200,7 +201,7 @@ func plannedMoves(c report.Cluster) int {
 	return planned
 }
 
-// moved says what a move is and how far it has come.
+// moved describes a move and its phase.
 func moved(m faultlinev1.MachineMove) string {
 	text := fmt.Sprintf("%s from %s to %s: %s", m.Machine, cmp.Or(m.From, "no failure domain"), m.To, m.Phase)
 	if m.Reason != "" {
@@ -222,7 +223,7 @@ func age(before, text string) string {
 	return before + text
 }
 
-// count says how many there are of something.
+// count formats a number with the singular or plural.
 func count(n int, one, several string) string {
 	if n == 1 {
 		return "1 " + one

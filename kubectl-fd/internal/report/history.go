@@ -16,28 +16,29 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Entry is something that happened.
+// Entry is an event in the history of a cluster.
 type Entry struct {
 	Time metav1.Time `json:"time"`
-	// Reason says in a word what it was: an event's reason, Domain and a state, or Move and a phase.
+	// Reason is the reason of an event, "Domain" and a state, or "Move" and a phase.
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
-	// Count is how often it happened, Time then when it did last.
+	// Count is the number of occurrences; Time is then that of the last one.
 	Count int `json:"count,omitempty"`
 }
 
-// remembered is what the status remembers of something that happened, and how an event tells the same.
+// remembered is an entry from the status, with the properties of the event that reports the same.
 type remembered struct {
 	Entry
-	// events are the reasons of that event, and about is what its note has of the failure domain or the Machine: its name is at the end.
+	// events lists the reasons of that event. about is the part of its note that identifies the failure domain or the Machine,
+	// ending in its name.
 	events []string
 	about  string
 }
 
-// together is the most time between a change and the event that tells it.
+// together is the maximum time between a change and the event that reports it.
 const together = time.Minute
 
-// toldBy reports whether an event tells the same. One that has happened several times tells more.
+// toldBy reports whether an event reports the same. An event with several occurrences contains more information.
 func (r remembered) toldBy(event Entry) bool {
 	if event.Count > 1 || event.Time.Sub(r.Time.Time).Abs() > together || !slices.Contains(r.events, event.Reason) {
 		return false
@@ -46,8 +47,9 @@ func (r remembered) toldBy(event Entry) bool {
 	return named && strings.IndexAny(rest, " ,") == 0
 }
 
-// History returns the events of an infrastructure cluster, since when each failure domain is in its state, and the moves that are
-// remembered, the oldest first. States and moves stay when events have expired, so an event that tells the same is left out.
+// History returns the events of an infrastructure cluster, the time since which each failure domain is in its state, and the
+// recorded moves, the oldest first. States and moves are kept after events have expired, so an event that reports the same is
+// omitted.
 func History(c Cluster, events []eventsv1.Event) []Entry {
 	known := states(c)
 	known = append(known, moves(c.ControlPlane.LastMove)...)
@@ -72,7 +74,7 @@ func History(c Cluster, events []eventsv1.Event) []Entry {
 	return entries
 }
 
-// states has since when each failure domain is in its state.
+// states returns the time since which each failure domain is in its state.
 func states(c Cluster) []remembered {
 	var all []remembered
 	for _, domain := range c.Domains {
@@ -107,7 +109,7 @@ func entryOf(event *eventsv1.Event) Entry {
 	return entry
 }
 
-// moves has when a move began, and when it ended or how far it has come.
+// moves returns when a move began, and when it ended or its current phase.
 func moves(move *faultlinev1.MachineMove) []remembered {
 	if move == nil {
 		return nil

@@ -19,13 +19,13 @@ func at(minutes int) metav1.Time {
 	return metav1.NewTime(time.Date(2026, 11, 20, 3, minutes, 0, 0, time.UTC))
 }
 
-// event is one that a controller told a few seconds after it happened.
+// event returns an event recorded a few seconds after it happened.
 func event(minutes int, reason, note string) eventsv1.Event {
 	return eventsv1.Event{EventTime: metav1.NewMicroTime(at(minutes).Add(3 * time.Second)), Reason: reason, Note: note}
 }
 
-// one is a cluster in which a failure domain was cordoned at minute 1, a control-plane machine was moved from 2 to 3, and a worker's move
-// was aborted at 5.
+// one returns a cluster in which a failure domain was cordoned at minute 1, a control-plane machine was moved from 2 to 3, and a
+// worker's move was aborted at 5.
 func one() report.Cluster {
 	move := func(machine string, phase faultlinev1.MovePhase, started, finished int) *faultlinev1.MachineMove {
 		return &faultlinev1.MachineMove{

@@ -19,18 +19,18 @@ import (
 	"github.com/faultline-io/faultline/shared/spread"
 )
 
-// Observed is what has been read of a cluster.
+// Observed holds the objects read for one cluster.
 type Observed struct {
 	Cluster *clusterv1.Cluster
-	// Infrastructure is the infrastructure cluster; nil when there is none, and then Problem says why.
+	// Infrastructure is the infrastructure cluster; nil if there is none, and then Problem states why.
 	Infrastructure *unstructured.Unstructured
 	Problem        string
 	Machines       []clusterv1.Machine
-	// Assigned has the failure domains that were assigned to machines that name none, by the machine's name.
+	// Assigned maps machines without a failure domain in their spec to their assigned failure domains.
 	Assigned map[string]string
 }
 
-// part is what is read of an infrastructure cluster of any provider.
+// part is the part of an infrastructure cluster that is read, for any provider.
 type part struct {
 	Spec struct {
 		Distribution faultlinev1.Distribution `json:"distribution"`
@@ -41,7 +41,7 @@ type part struct {
 	} `json:"status"`
 }
 
-// Of puts together what is known of a cluster.
+// Of creates the report on a cluster.
 func Of(o Observed) Cluster {
 	c := Cluster{Namespace: o.Cluster.Namespace, Name: o.Cluster.Name, Topology: o.Cluster.Spec.Topology.IsDefined(), Problem: o.Problem}
 	if o.Cluster.Status.ControlPlane != nil {
@@ -60,7 +60,7 @@ func Of(o Observed) Cluster {
 	return c
 }
 
-// fill takes over what the infrastructure cluster says, and returns what is wrong with that.
+// fill copies the state that the infrastructure cluster reports, and returns what is wrong with it.
 func (c *Cluster) fill(o Observed) string {
 	var seen part
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Infrastructure.Object, &seen); err != nil {
@@ -82,7 +82,7 @@ func (c *Cluster) fill(o Observed) string {
 	if len(c.Domains) > 0 {
 		return ""
 	}
-	// Another provider's cluster: what it publishes for Cluster API is all there is.
+	// A cluster of another provider only has the domains that it publishes for Cluster API.
 	for _, published := range o.Cluster.Status.FailureDomains {
 		c.Domains = append(c.Domains, Domain{
 			Name: published.Name, Listed: true, ControlPlane: published.ControlPlane != nil && *published.ControlPlane,
@@ -106,7 +106,7 @@ func (c *Cluster) domain(seen *faultlinev1.DomainStatus) Domain {
 	return d
 }
 
-// add puts a machine into its domain.
+// add adds a machine to its domain.
 func (c *Cluster) add(machine *clusterv1.Machine, assigned string) {
 	name := cmp.Or(machine.Status.FailureDomain, machine.Spec.FailureDomain, assigned)
 	at := slices.IndexFunc(c.Domains, func(d Domain) bool { return d.Name == name })
@@ -150,7 +150,7 @@ func machineOf(machine *clusterv1.Machine) Machine {
 	return m
 }
 
-// bad reports whether a condition does not hold. One that is unknown does not; one that is not there is nobody's concern.
+// bad reports whether a condition is False or Unknown. A missing condition is ignored.
 func bad(machine *clusterv1.Machine, conditionType string) bool {
 	condition := conditions.Get(machine, conditionType)
 	return condition != nil && condition.Status != metav1.ConditionTrue
@@ -162,7 +162,7 @@ func (m *Machine) explain(machine *clusterv1.Machine, conditionType string) {
 	}
 }
 
-// sort orders domains by name, those that are not listed last, and machines by role and name.
+// sort sorts domains by name, those that are not listed last, and machines by role and name.
 func (c *Cluster) sort() {
 	slices.SortFunc(c.Domains, func(a, b Domain) int {
 		if a.Listed != b.Listed {

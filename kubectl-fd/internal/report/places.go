@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/shared/spread"
 )
 
-// places are where machines of a role could be put that take the place of lost ones. Each that is found counts for the next.
+// places finds domains for machines of a role that replace lost ones. Each machine that is placed counts for the next.
 type places struct {
 	cluster Cluster
 	domains []failuredomain.Domain
@@ -40,7 +40,7 @@ func newPlaces(c Cluster, lost func(string) bool, controlPlane bool, taken rooms
 	return p
 }
 
-// find chooses a place as is done for a new machine, and takes room of it.
+// find chooses a domain as for a new machine, and uses its capacity.
 func (p *places) find(instead Machine) (to, why string) {
 	var err error
 	name := "instead of " + instead.Name
@@ -71,7 +71,8 @@ func (p *places) find(instead Machine) (to, why string) {
 	return to, ""
 }
 
-// assign has the controller's own decision on a new worker. Logical failure domains that are kept apart by host may share a failure domain.
+// assign makes the controller's own decision about a new worker. Logical failure domains that are separated by host may share a
+// failure domain.
 func (p *places) assign(worker spread.Machine) (string, error) {
 	wanted := p.cluster.Wanted.Workers
 	given, refused, err := spread.Assign(spread.Cluster{
@@ -95,7 +96,7 @@ func (p *places) assign(worker spread.Machine) (string, error) {
 	return worker.Domain, err
 }
 
-// left are the failure domains with the room that nobody has taken.
+// left returns the failure domains with their remaining capacity.
 func (p *places) left() []failuredomain.Domain {
 	left := slices.Clone(p.domains)
 	for i, domain := range left {
@@ -107,7 +108,8 @@ func (p *places) left() []failuredomain.Domain {
 	return left
 }
 
-// room is what nobody has taken of the room that suits such machines, by what they ask for: nothing for those that suit everywhere.
+// room returns the remaining capacity for machines with these requirements, by requirements; nil if such machines suit every
+// host.
 func (p *places) room(suits string) map[string]map[string]int {
 	suited, asked := p.cluster.Room[suits]
 	if !asked {
@@ -120,7 +122,7 @@ func (p *places) room(suits string) map[string]map[string]int {
 	return map[string]map[string]int{suits: left}
 }
 
-// suited are the failure domains with the room that nobody has taken and that suits such machines.
+// suited returns the failure domains with the remaining capacity that suits such machines.
 func (p *places) suited(suits string) []failuredomain.Domain {
 	domains, room := p.left(), p.room(suits)
 	if room == nil {

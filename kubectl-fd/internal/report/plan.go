@@ -14,33 +14,33 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// Source says where a plan is from.
+// Source is the source of a plan.
 type Source string
 
 const (
-	// Status is the source of a plan that a controller has written into status.distribution.
+	// Status is the source of a plan that a controller has written to status.distribution.
 	Status Source = "status"
-	// Calculated is the source of a plan that was made here, from what the status says of failure domains and machines.
+	// Calculated is the source of a plan that was computed here from the failure domains and machines in the status.
 	Calculated Source = "calculated"
 )
 
-// Plan is what should become of the machines of one control plane or MachineDeployment.
+// Plan is the plan for the machines of one control plane or MachineDeployment.
 type Plan struct {
 	// Of is "control plane", or "MachineDeployment" and its name.
 	Of     string `json:"of"`
 	Source Source `json:"source,omitempty"`
-	// Mode says what is done about it: rebalance in spec.distribution.
+	// Mode is the value of rebalance in spec.distribution.
 	Mode  string                    `json:"rebalance,omitempty"`
 	Moves []faultlinev1.PlannedMove `json:"moves,omitempty"`
-	// Current is the move that is under way.
+	// Current is the move in progress.
 	Current *faultlinev1.MachineMove `json:"currentMove,omitempty"`
-	// Condition is the controller's, which says why.
+	// Condition is the controller's condition, with the reason.
 	Condition *metav1.Condition `json:"condition,omitempty"`
-	// Why says why nothing, or not more, is moved.
+	// Why lists why no machine, or not more machines, are moved.
 	Why []string `json:"why,omitempty"`
 }
 
-// Deployment is what is to be known of a MachineDeployment.
+// Deployment holds the relevant state of a MachineDeployment.
 type Deployment struct {
 	Name     string
 	Replicas int
@@ -111,7 +111,7 @@ func workers(c Cluster, d Deployment) Plan {
 	return p
 }
 
-// named is about a MachineDeployment whose template names a failure domain.
+// named returns why the machines of a MachineDeployment whose template names a failure domain are not moved.
 func named(c Cluster, domain string) string {
 	if c.Domain(domain) == nil {
 		return fmt.Sprintf("its template names failure domain %s, which the cluster does not list: its machines stay where they are, and new "+
@@ -133,7 +133,7 @@ func workersStatus(c Cluster, name string) *faultlinev1.WorkersDistributionStatu
 	return nil
 }
 
-// calculate fills in what the planner says.
+// calculate sets the plan that the planner computes.
 func (p *Plan) calculate(domains []failuredomain.Domain, machines []failuredomain.Machine, replicas int) {
 	p.Source = Calculated
 	balanced, err := failuredomain.Balance(domains, machines, replicas)

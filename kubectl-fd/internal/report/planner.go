@@ -9,7 +9,7 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// Planner returns the cluster's failure domains as the planner knows them. Those for control planes leave out the Active ones that
+// Planner returns the cluster's failure domains in the form of the planner. Those for control planes omit the Active ones that
 // are not published for them.
 func (c Cluster) Planner(controlPlane bool) []failuredomain.Domain {
 	var domains []failuredomain.Domain
@@ -31,7 +31,7 @@ func (c Cluster) Planner(controlPlane bool) []failuredomain.Domain {
 	return domains
 }
 
-// effective is the state that counts for machines to come: what the user withdraws counts before the status says so.
+// effective returns the state that applies to new machines: a withdrawal in the spec takes effect before the status reports it.
 func (c Cluster) effective(d Domain) faultlinev1.DomainState {
 	if c.Wanted.Intent(d.Name) == faultlinev1.DomainEvicting {
 		return faultlinev1.DomainEvicting
@@ -41,7 +41,7 @@ func (c Cluster) effective(d Domain) faultlinev1.DomainState {
 	return state
 }
 
-// Machines returns the machines that the filter keeps, as the planner knows them.
+// Machines returns the machines for which keep returns true, in the form of the planner.
 func (c Cluster) Machines(keep func(Machine) bool) []failuredomain.Machine {
 	var machines []failuredomain.Machine
 	for _, domain := range c.Domains {
@@ -57,10 +57,10 @@ func (c Cluster) Machines(keep func(Machine) bool) []failuredomain.Machine {
 	return machines
 }
 
-// OfControlPlane keeps control-plane machines.
+// OfControlPlane reports whether the machine is a control-plane machine.
 func OfControlPlane(m Machine) bool { return m.ControlPlane }
 
-// OfDeployment keeps the machines of a MachineDeployment.
+// OfDeployment returns a filter for the machines of a MachineDeployment.
 func OfDeployment(name string) func(Machine) bool {
 	return func(m Machine) bool { return !m.ControlPlane && m.Deployment == name }
 }

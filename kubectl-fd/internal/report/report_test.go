@@ -15,7 +15,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// observed is a cluster whose provider says this of its failure domains.
+// observed is a cluster whose provider reports this status of its failure domains.
 func observed(status map[string]any) report.Observed {
 	infra := &unstructured.Unstructured{Object: map[string]any{"status": status}}
 	infra.SetAPIVersion("infrastructure.cluster.x-k8s.io/v1beta2")

@@ -10,50 +10,50 @@ import (
 	"strings"
 )
 
-// Outcome is what would become of one cluster.
+// Outcome is the effect of a loss on one cluster.
 type Outcome struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Lost are the lost failure domains that the cluster lists or has machines in, by name.
+	// Lost lists the lost failure domains that the cluster lists or in which it has machines, by name.
 	Lost []string `json:"lost"`
-	// ControlPlane is what becomes of the control plane.
+	// ControlPlane is the effect on the control plane.
 	ControlPlane ControlPlaneOutcome `json:"controlPlane"`
-	// WorkersLost of Workers are lost.
+	// WorkersLost is the number of lost workers, Workers the number of all.
 	WorkersLost int `json:"workersLost"`
 	Workers     int `json:"workers"`
-	// Room is how many more machines the lost domains could have taken; nil when no limit is known.
+	// Room is how many more machines the lost domains could have taken; nil if no limit is known.
 	Room *int `json:"roomLost,omitempty"`
-	// Replacements says of each lost machine where another could be put.
+	// Replacements lists, for each lost machine, where its replacement could be placed.
 	Replacements []Replacement `json:"replacements,omitempty"`
 }
 
-// ControlPlaneOutcome is what would become of a control plane, if each of its machines has one vote.
+// ControlPlaneOutcome is the effect on a control plane, provided that each of its machines has one vote.
 type ControlPlaneOutcome struct {
-	// Members are the machines that have a vote now.
+	// Members is the number of machines that have a vote now.
 	Members int `json:"members"`
-	// Lost are those of them that would be lost.
+	// Lost is the number of members that would be lost.
 	Lost int `json:"lost"`
-	// Left are the machines that would go on working.
+	// Left is the number of members that would continue to work.
 	Left int `json:"left"`
-	// Unplaced are those of Left of which no failure domain is known: they may be in a lost one.
+	// Unplaced is the number of machines in Left without a known failure domain: they may be in a lost one.
 	Unplaced int `json:"unplaced,omitempty"`
-	// Quorum is how many have to work.
+	// Quorum is the number of members that must work.
 	Quorum int `json:"quorum"`
-	// KeepsQuorum says whether enough go on working. It is true where there are no control-plane machines.
+	// KeepsQuorum is true if enough members continue to work, or if there are no control-plane machines.
 	KeepsQuorum bool `json:"keepsQuorum"`
 }
 
-// Replacement is where a machine that takes the place of a lost one could be put.
+// Replacement is where the replacement of a lost machine could be placed.
 type Replacement struct {
 	Machine      string `json:"machine"`
 	ControlPlane bool   `json:"controlPlane,omitempty"`
 	From         string `json:"from"`
-	// To is "" where there is no place, and then Why says why.
+	// To is "" if there is no capacity, and then Why states the reason.
 	To  string `json:"to,omitempty"`
 	Why string `json:"why,omitempty"`
 }
 
-// UnknownDomainError says that a domain is to be lost that no cluster has.
+// UnknownDomainError is returned for a failure domain that no cluster has.
 type UnknownDomainError struct {
 	Name  string
 	Known []string
@@ -66,8 +66,9 @@ func (e UnknownDomainError) Error() string {
 	return fmt.Sprintf("none of the clusters has failure domain %s: choose one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// Lose says what the loss of failure domains would do to the clusters that list one of them or have machines in one. Room is shared by the clusters of a
-// namespace whose infrastructure is of one kind: what a machine takes is gone for the next. Control planes come first.
+// Lose returns the effect of losing failure domains on the clusters that list one of them or have machines in one. Clusters in a
+// namespace with the same kind of infrastructure share capacity: what one machine uses is not available to the next. Control
+// planes are placed first. It returns an UnknownDomainError if no cluster has one of the domains.
 func Lose(clusters []Cluster, names []string) ([]Outcome, error) {
 	if err := known(clusters, names); err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func Lose(clusters []Cluster, names []string) ([]Outcome, error) {
 	return outcomes, nil
 }
 
-// known returns an error if no cluster lists a domain of one of the names, or has machines in it.
+// known returns an error if no cluster lists a domain with one of the names, or has machines in it.
 func known(clusters []Cluster, names []string) error {
 	var all []string
 	for _, cluster := range clusters {
@@ -114,7 +115,7 @@ func lose(c Cluster, lost func(string) bool) Outcome {
 			o.Lost = append(o.Lost, domain.Name)
 		}
 		switch {
-		case !gone || !domain.Listed: // One that is not listed takes no machines.
+		case !gone || !domain.Listed: // Machines are not placed in domains that are not listed.
 		case domain.Capacity == nil:
 			limited = false
 		default:
@@ -158,15 +159,15 @@ func (o *Outcome) count(machine Machine, domain string, gone bool) {
 	}
 }
 
-// rooms counts the machines that have been put into domains, by who shares them.
+// rooms counts the machines placed in domains, by the key of the shared capacity.
 type rooms map[string]int
 
-// room names what is shared: the room of a domain, or with suits that part of it which suits such machines.
+// room returns the key of shared capacity: that of a domain or, with suits, of the part that suits such machines.
 func room(c Cluster, domain, suits string) string {
 	return strings.Join([]string{c.Infrastructure.Kind, c.Namespace, domain, suits}, "/")
 }
 
-// take takes room for one machine.
+// take uses the capacity for one machine.
 func (r rooms) take(c Cluster, domain, suits string) {
 	r[room(c, domain, "")]++
 	if suits != "" {
@@ -174,7 +175,7 @@ func (r rooms) take(c Cluster, domain, suits string) {
 	}
 }
 
-// replace looks for places for the lost machines of a role.
+// replace finds domains for the replacements of the lost machines of a role.
 func (o *Outcome) replace(c Cluster, lost func(string) bool, controlPlane bool, taken rooms) {
 	if !o.ControlPlane.KeepsQuorum {
 		return
@@ -194,7 +195,7 @@ func (o *Outcome) replace(c Cluster, lost func(string) bool, controlPlane bool, 
 	}
 }
 
-// stays says why a machine that takes the place of this one could not go elsewhere; "" when it could.
+// stays returns why the replacement of a machine could not be in another domain; "" if it could.
 func stays(c Cluster, machine Machine) string {
 	switch {
 	case machine.ControlPlane:

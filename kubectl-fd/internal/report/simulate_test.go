@@ -19,8 +19,8 @@ import (
 	"github.com/faultline-io/faultline/shared/spread"
 )
 
-// cluster has Active domains a, b and c with these control-plane machines, a letter each: r runs, u is unhealthy, j joins, d is being
-// drained, t is Terminable.
+// cluster has Active domains a, b and c with these control-plane machines, one letter each: r runs, u is unhealthy, j joins, d is
+// being drained, t is Terminable.
 func cluster(name string, domains ...string) report.Cluster {
 	c := report.Cluster{Namespace: "default", Name: name, Infrastructure: report.Reference{Kind: "Metal3Cluster"}}
 	for i, letters := range domains {

@@ -12,17 +12,17 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Staying are machines that nothing is going to move out of failure domains that are being emptied.
+// Staying lists machines that no controller will move out of failure domains that are being emptied.
 type Staying struct {
 	// Of is "the control plane", or "MachineDeployment" and its name.
 	Of       string
 	Machines []string
-	// Why says why, and what to change for them to be moved.
+	// Why states the reason, and what to change so that they are moved.
 	Why string
 }
 
-// Stays returns the machines in failure domains that nothing is going to move out of them, by what they are of and why. Machines that are
-// being deleted leave.
+// Stays returns the machines in failure domains that no controller will move out of them, by owner and reason. Machines that are
+// being deleted are omitted.
 func Stays(c Cluster, deployments []Deployment, domains []string) []Staying {
 	var all []Staying
 	for _, domain := range c.Domains {
@@ -45,7 +45,7 @@ func Stays(c Cluster, deployments []Deployment, domains []string) []Staying {
 	return all
 }
 
-// of is what a machine is of, in words.
+// of describes the owner of a machine.
 func of(machine Machine) string {
 	switch {
 	case machine.ControlPlane:
@@ -56,7 +56,7 @@ func of(machine Machine) string {
 	return "MachineDeployment " + machine.Deployment
 }
 
-// whyItStays is why nothing is going to move a machine out of failure domains, "" where something may.
+// whyItStays returns why no controller will move a machine out of failure domains, "" if one may.
 func whyItStays(c Cluster, deployments []Deployment, domains []string, machine Machine) string {
 	switch {
 	case machine.ControlPlane:
@@ -83,7 +83,7 @@ func whyItStays(c Cluster, deployments []Deployment, domains []string, machine M
 
 const nobodyChooses = "its template names no failure domain, and nobody chooses: set spec.distribution.workers.enabled to have its machines spread"
 
-// templateField is the field in which a MachineDeployment names the failure domain of its machines.
+// templateField returns the field in which a MachineDeployment names the failure domain of its machines.
 func templateField(c Cluster) string {
 	if c.Topology {
 		return "failureDomain of its entry in spec.topology.workers.machineDeployments of the Cluster"
@@ -91,7 +91,7 @@ func templateField(c Cluster) string {
 	return "its spec.template.spec.failureDomain"
 }
 
-// controlPlaneStays is why no control-plane machine is moved, "" where spec.distribution asks for it.
+// controlPlaneStays returns why no control-plane machine is moved, "" if spec.distribution enables it.
 func controlPlaneStays(c Cluster) string {
 	switch mode := c.Wanted.Rebalance(); mode {
 	case faultlinev1.ControlPlaneRebalanceAdvise, faultlinev1.ControlPlaneRebalanceOff:
@@ -100,7 +100,7 @@ func controlPlaneStays(c Cluster) string {
 	return ""
 }
 
-// controlPlaneCannot is what the controller has found that keeps control-plane machines from being moved until somebody changes it.
+// controlPlaneCannot returns what the controller reports that blocks moves of control-plane machines until the user changes it.
 func controlPlaneCannot(c Cluster) string {
 	condition := c.Condition(faultlinev1.ControlPlaneBalancedCondition)
 	if condition == nil {
@@ -114,7 +114,7 @@ func controlPlaneCannot(c Cluster) string {
 	return ""
 }
 
-// workersStay is why no worker is moved, "" where spec.distribution asks for it.
+// workersStay returns why no worker is moved, "" if spec.distribution enables it.
 func workersStay(c Cluster) string {
 	if c.Wanted.Workers.Rebalance == faultlinev1.WorkersRebalanceDeleteOne {
 		return ""

@@ -18,7 +18,7 @@ const (
 	off    = "rebalance is Off, so nothing is moved: set spec.distribution.workers.rebalance to DeleteOne to have it done"
 )
 
-// What is left in a domain that is being emptied is what the cluster's defaults leave there.
+// With the cluster's defaults, these machines stay in a domain that is being emptied.
 func TestMachinesThatNothingMovesAreNamedWithTheFieldToChange(t *testing.T) {
 	t.Parallel()
 	no := false

@@ -33,7 +33,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// controllers are those that write what is shown, beside a provider's own.
+// controllers are those that write the reported state, without a provider's own controllers.
 type controllers struct {
 	client    client.Client
 	seen      []distribution.Observation
@@ -48,7 +48,7 @@ func newControllers(t *testing.T) *controllers {
 	scheme := runtime.NewScheme()
 	kinds := runtime.NewSchemeBuilder(corev1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, providertest.AddToScheme)
 	g.Expect(kinds.AddToScheme(scheme)).To(Succeed())
-	// The fake client adds kinds that it does not know to the scheme when it lists them, and tests run in parallel.
+	// The fake client adds unknown kinds to the scheme when it lists them, and tests run in parallel.
 	inventory := schema.GroupVersion{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3"}
 	scheme.AddKnownTypeWithName(inventory.WithKind("Provider"), &unstructured.Unstructured{})
 	scheme.AddKnownTypeWithName(inventory.WithKind("ProviderList"), &unstructured.UnstructuredList{})
@@ -71,7 +71,7 @@ func newControllers(t *testing.T) *controllers {
 	return c
 }
 
-// look has all of them look at an infrastructure cluster.
+// look makes all of them reconcile an infrastructure cluster.
 func (c *controllers) look(t *testing.T, key client.ObjectKey) {
 	t.Helper()
 	g, infra := NewWithT(t), &providertest.Cluster{}
@@ -88,7 +88,7 @@ func (c *controllers) look(t *testing.T, key client.ObjectKey) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// shown is what kubectl fd plan prints for a cluster, in one line.
+// shown returns the output of kubectl fd plan for a cluster, as one line.
 func (c *controllers) shown(t *testing.T, o *testworld.Objects) string {
 	t.Helper()
 	g, machines := NewWithT(t), &clusterv1.MachineList{}
