@@ -42,7 +42,7 @@ func KeepingPair[H, S any, hub object[H], spoke object[S]](fromHub func(hub, spo
 }
 
 // Keeping returns the two conversion functions of a kind from two functions that convert everything except metadata. The spoke
-// keeps the whole hub in Cluster API's annotation; toHub receives it as kept, or an empty hub if there is none. An invalid
+// keeps the whole hub in Cluster API's annotation; toHub receives it as kept, or an empty hub if none exists. An invalid
 // annotation is ignored, so that the object can still be read and deleted.
 func Keeping[H, S any, hub object[H], spoke object[S]](fromHub func(hub, spoke), toHub func(src spoke, dst, kept hub)) (
 	from func(context.Context, hub, spoke) error, to func(context.Context, spoke, hub) error,
@@ -72,7 +72,7 @@ func copyMetadata(from, to metav1.ObjectMetaAccessor) {
 	}
 }
 
-// kept returns the hub in the annotation of the spoke, or an empty one if there is none, and removes the annotation.
+// kept returns the hub in the annotation of the spoke, or an empty one if none exists, and removes the annotation.
 func kept[H any, hub object[H]](ctx context.Context, spoke client.Object) hub {
 	annotations := spoke.GetAnnotations()
 	data, found := annotations[utilconversion.DataAnnotation]

@@ -131,7 +131,7 @@ type section struct{ field, json string }
 
 var sections = []section{{field: "Spec", json: "spec"}, {field: "Status", json: "status"}} //nolint:gochecknoglobals // a constant that Go cannot express as one
 
-// of returns the section of an object; it is invalid if there is none.
+// of returns the section of an object; it is invalid if none exists.
 func (s section) of(object client.Object) reflect.Value {
 	return reflect.ValueOf(object).Elem().FieldByName(s.field)
 }

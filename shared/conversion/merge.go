@@ -74,7 +74,7 @@ func mergeElements(kept, then, now []any) []any {
 // The fields that can be the name of list elements, in order of preference.
 var elementNames = []string{"name", "id", "key", "type"} //nolint:gochecknoglobals // a constant that Go cannot express as one
 
-// nameOf returns the field that names the elements in all the lists; "" if there is none.
+// nameOf returns the field that names the elements in all the lists; "" if none exists.
 func nameOf(lists ...[]any) string {
 	for _, name := range elementNames {
 		if !slices.ContainsFunc(lists, func(list []any) bool { return !areNames(list, name) }) {

@@ -45,7 +45,7 @@ type snapshot struct {
 	moves     map[moved]int
 }
 
-// moved holds the labels by which moves are counted.
+// moved holds the labels of the moves counter.
 type moved struct{ role, outcome string }
 
 // NewMetrics returns Metrics registered with registerer.

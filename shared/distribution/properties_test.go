@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// drawObservations draws observations of up to four domains, some of which appear and disappear.
+// drawObservations draws observations of up to four domains, which may appear and disappear.
 func drawObservations(t *rapid.T) []distribution.Observation {
 	var seen []distribution.Observation
 	for _, name := range []string{"a", "b", "c", "d"} {

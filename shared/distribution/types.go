@@ -74,7 +74,7 @@ type Result struct {
 	// TooManyUnhealthy is true while more than half of the domains have turned unhealthy at once, so that no health changes for
 	// the worse.
 	TooManyUnhealthy bool
-	// Kept names the domain that is published for control planes only because no other can be; "" if there is none. It is chosen
+	// Kept names the domain that is published for control planes only because no other can be; "" if none exists. It is chosen
 	// among the domains meant for control planes, in this order of preference: not being deleted; left Active by the user, then
 	// cordoned, then evicted; has ever been healthy; is healthy now, the longest first; is unhealthy for the shortest time; by
 	// name.

@@ -36,7 +36,7 @@ func newMover(active []*place, targets map[string]int, moves int) *mover {
 	return m
 }
 
-// move moves a machine from a domain to the one furthest below its target. It returns false if there is none.
+// move moves a machine from a domain to the one furthest below its target. It returns false if none exists.
 func (m *mover) move(machine *Machine, from string) bool {
 	to := m.emptiest()
 	if to == nil {

@@ -39,7 +39,7 @@ func (p *place) upToDate() int {
 	return n
 }
 
-// open returns the Active domains with capacity, by name. It returns an error if there is none.
+// open returns the Active domains with capacity, by name. It returns an error if none exists.
 func (l *layout) open() ([]*place, error) {
 	active := l.in(Active)
 	if len(active) == 0 {

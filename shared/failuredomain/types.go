@@ -30,7 +30,7 @@ type Domain struct {
 	Capacity *int
 }
 
-// Machine is one machine. Names must be unique.
+// Machine is one machine. Names are expected to be unique.
 type Machine struct {
 	// Name identifies the machine.
 	Name string

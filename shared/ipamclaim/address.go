@@ -25,7 +25,7 @@ const claimKind = "IPAddressClaim"
 // Answer is the result of a claim. The zero value means that there is no result yet, and that an event will trigger another
 // reconcile.
 type Answer struct {
-	// Address is the claimed address; nil while there is none.
+	// Address is the claimed address; nil while none exists.
 	Address *ipamclusterv1.IPAddressSpec
 	// Problem is why there is no address, for the user to solve.
 	Problem string

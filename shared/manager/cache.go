@@ -34,8 +34,8 @@ func stripMachine(o any) (any, error) {
 	return o, nil
 }
 
-// stripSecret keeps the name, version and owners of a Secret, of which only metadata is watched, and the namespaces that may use
-// it.
+// stripSecret keeps the name, resourceVersion and owners of a Secret, and the namespaces that may use it. Only the metadata of
+// Secrets is watched.
 func stripSecret(o any) (any, error) {
 	if secret, ok := o.(*metav1.PartialObjectMetadata); ok {
 		allowed, limited := secret.Annotations[faultlinev1.AllowedNamespacesAnnotation]

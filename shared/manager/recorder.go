@@ -31,8 +31,8 @@ const (
 	mostNotes = 100
 )
 
-// Recorder returns the event recorder of a controller. It truncates notes that are too long, and keeps events separate of which
-// only the notes differ: client-go would merge them into one series with the first note. Network errors are normalized so that
+// Recorder returns the event recorder of a controller. It truncates notes that are too long, and keeps events separate if only
+// their notes differ: client-go would merge them into one series with the first note. Network errors are normalized so that
 // all attempts have the same text and an outage is one event, however often a request is retried.
 func Recorder(manager ctrlrecorder.Provider, name string) events.EventRecorder {
 	return &recorder{EventRecorder: manager.GetEventRecorder(name), seed: maphash.MakeSeed(), told: lru.New(remembered)} //nolint:forbidigo // this is where they are made
@@ -46,7 +46,7 @@ type recorder struct {
 	told *lru.Cache // eventKey -> hashes of the notes recorded for it, in order
 }
 
-// eventKey is the key by which client-go merges events into one series.
+// eventKey is client-go's key for merging events into one series.
 type eventKey struct {
 	regarding, related   types.UID
 	version              string

@@ -165,7 +165,7 @@ func send(ctx context.Context, c Writer, before, after client.Object) error {
 	return nil
 }
 
-// Undone returns the RemovedError to report for an object whose writes are reverted; nil if there is none.
+// Undone returns the RemovedError to report for an object whose writes are reverted; nil if none exists.
 func (r *Repeats) Undone(c Writer, o client.Object) *RemovedError {
 	if r == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 )
 
 // StoreSpec sends the changes of metadata and spec as ApplySpec does. Call it for metadata that must be stored before something
-// is created: an annotation by which it is found again, or a finalizer that ensures its deletion. If the API server does not keep
+// is created: an annotation that identifies it later, or a finalizer that ensures its deletion. If the API server does not keep
 // the metadata, or another writer keeps reverting it, StoreSpec returns a RemovedError and removes the metadata from obj.
 func (p *Patch) StoreSpec(ctx context.Context, c client.Client, obj client.Object) error {
 	err := p.ApplySpec(ctx, c, obj)

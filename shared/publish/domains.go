@@ -116,8 +116,8 @@ func (d *Domains) Report(condition metav1.Condition, ready bool) {
 // Ready reports whether machines may be created, as far as failure domains are concerned.
 func (d *Domains) Ready() bool { return d.ready }
 
-// Summarize sets the Ready condition from the conditions of the given types, which may be empty, and from FailureDomainsReady. A
-// failure domain that is down does not make the cluster not ready as long as machines can be created. Otherwise Cluster API would
+// Summarize sets the Ready condition from the conditions of the given types, which may be empty. It includes FailureDomainsReady
+// only while machines cannot be created: if a single failure domain that is down made the cluster not ready, Cluster API would
 // report the whole cluster as not available.
 func (d *Domains) Summarize(types ...string) error {
 	switch {

@@ -179,7 +179,7 @@ func TestAMachineThatNeverBecameAMemberIsNotHeld(t *testing.T) {
 	w.hooked("m0", "m1", "m2")
 }
 
-// heldForEver returns a control plane of which no machine may be released.
+// heldForEver returns a control plane that may release no machine.
 func heldForEver(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, 3, external)

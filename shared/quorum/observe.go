@@ -81,7 +81,7 @@ func leaves[T interface {
 	return object == none || !object.GetDeletionTimestamp().IsZero()
 }
 
-// infrastructureOf returns the infrastructure cluster of a Cluster; nil if there is none, or if it belongs to another provider.
+// infrastructureOf returns the infrastructure cluster of a Cluster; nil if none exists, or if it belongs to another provider.
 func (r *Reconciler) infrastructureOf(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster) (provider.Cluster, error) {
 	if cluster == nil || cluster.Spec.InfrastructureRef.GroupKind() != r.clusterKind {
 		return nil, nil
@@ -89,8 +89,8 @@ func (r *Reconciler) infrastructureOf(ctx context.Context, reader client.Reader,
 	return reconcile.Find(ctx, reader, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}, r.Provider.NewCluster())
 }
 
-// ours reports whether this manager is responsible for the hooks of a Cluster. If the Cluster no longer exists, every manager
-// with machines of it is.
+// ours reports whether this manager is responsible for the hooks of a Cluster. If the Cluster no longer exists, the
+// manager of its machines' provider is.
 func (r *Reconciler) ours(cluster *clusterv1.Cluster, infra provider.Cluster) bool {
 	switch {
 	case cluster == nil:

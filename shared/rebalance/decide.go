@@ -100,7 +100,7 @@ func (v *view) against(all []guard) []Reason {
 	return reasons
 }
 
-// leftBehind returns a machine that is marked for a move without a record; nil if there is none.
+// leftBehind returns a machine that is marked for a move without a record; nil if none exists.
 func (v *view) leftBehind() *Machine {
 	for i := range v.Machines {
 		if m := &v.Machines[i]; m.isOurs() && !m.Deleting && !v.Cluster.Paused && !v.Cluster.Deleting {

@@ -44,7 +44,7 @@ func modelOf(decides func(*Snapshot) Decision, faults func(*state) []step) *mode
 	return &model{decides: decides, faults: faults, states: map[state]int32{}, memory: map[state]verdict{}}
 }
 
-// explore returns the violated invariant, "" if there is none.
+// explore returns the violated invariant, "" if none exists.
 func (m *model) explore(starts []state) string {
 	for _, s := range starts {
 		m.add(s, -1, "start", true)
@@ -242,7 +242,7 @@ func (s *state) atRest() bool {
 	return !s.record.there && !s.rolling && !s.remediating && !s.any(func(m *machine) bool { return m.ofMove() || m.deleting }) || s.deleting || s.kcpDeleting
 }
 
-// wrong returns the violated state invariant, "" if there is none.
+// wrong returns the violated state invariant, "" if none exists.
 func (s *state) wrong() string {
 	if s.number((*machine).ofMove) > 1 {
 		return "there are two victims"
@@ -369,7 +369,7 @@ func (m *model) allComeToRest() {
 	}
 }
 
-// story returns the steps by which a state was reached.
+// story returns the steps that led to a state.
 func (m *model) story(i int32) string {
 	var lines []string
 	for ; i >= 0; i = m.parent[i] {

@@ -113,7 +113,7 @@ func moveStatus(o *observed, move *Move) *faultlinev1.MachineMove {
 	return status
 }
 
-// replacement returns the newest machine created since the move began; nil if there is none.
+// replacement returns the newest machine created since the move began; nil if none exists.
 func (s *Snapshot) replacement(move *Move) *Machine {
 	var newest *Machine
 	for i := range s.Machines {

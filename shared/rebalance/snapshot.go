@@ -28,7 +28,7 @@ type Snapshot struct {
 	MachineKind string
 	// Machines lists the machines of the control plane.
 	Machines []Machine
-	// Move is the recorded move in progress; nil if there is none.
+	// Move is the recorded move in progress; nil if none exists.
 	Move *Move
 	// Removed states why annotations written in this reconcile were removed; "" if they were kept.
 	Removed string
@@ -55,7 +55,7 @@ type Domain struct {
 type Cluster struct {
 	Name             string
 	Paused, Deleting bool
-	// Upgrade is the version in its topology that has not been passed on to the control plane yet; "" if there is none.
+	// Upgrade is the version in its topology that has not been passed on to the control plane yet; "" if none exists.
 	Upgrade string
 }
 
@@ -111,7 +111,7 @@ type Machine struct {
 	Name    string
 	UID     types.UID
 	Created time.Time
-	// Asked is the requested domain, Observed the actual one; "" if there is none.
+	// Asked is the requested domain, Observed the actual one; "" if none exists.
 	Asked, Observed string
 	Ready, HasNode  bool
 	Deleting        bool

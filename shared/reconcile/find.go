@@ -35,7 +35,7 @@ func Find[T client.Object](ctx context.Context, reader client.Reader, key client
 	return into, nil
 }
 
-// OwnerCluster returns the Cluster that owns an infrastructure cluster. It returns nil while there is none: wait until the
+// OwnerCluster returns the Cluster that owns an infrastructure cluster. It returns nil while none exists: wait until the
 // Cluster controller sets the owner reference. It returns an empty Cluster for an object that is being deleted and has no Cluster
 // any more.
 func OwnerCluster(ctx context.Context, reader client.Reader, obj client.Object) (*clusterv1.Cluster, error) {
@@ -53,13 +53,13 @@ func OwnerCluster(ctx context.Context, reader client.Reader, obj client.Object) 
 	return nil, nil
 }
 
-// OwnerMachine returns the Machine that owns an object, or nil if there is none.
+// OwnerMachine returns the Machine that owns an object, or nil if none exists.
 func OwnerMachine(ctx context.Context, reader client.Client, obj client.Object) (*clusterv1.Machine, error) {
 	owner, err := util.GetOwnerMachine(ctx, reader, metav1.ObjectMeta{Namespace: obj.GetNamespace(), OwnerReferences: obj.GetOwnerReferences()})
 	return owner, client.IgnoreNotFound(err)
 }
 
-// ClusterOf returns the Cluster that an object's cluster name label names, or nil if there is none.
+// ClusterOf returns the Cluster that an object's cluster name label names, or nil if none exists.
 func ClusterOf(ctx context.Context, reader client.Reader, obj client.Object) (*clusterv1.Cluster, error) {
 	name := obj.GetLabels()[clusterv1.ClusterNameLabel]
 	if name == "" {

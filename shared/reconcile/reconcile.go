@@ -33,7 +33,7 @@ import (
 // Scope holds the state of one reconcile. The zero value means that there is nothing to reconcile.
 type Scope interface {
 	comparable
-	// Owner returns the Cluster whose spec.paused also applies to the object; nil if there is none.
+	// Owner returns the Cluster whose spec.paused also applies to the object; nil if none exists.
 	Owner() *clusterv1.Cluster
 }
 
@@ -164,7 +164,7 @@ func (l Loop[T, S]) quiet(obj T, s S) time.Duration {
 	return l.Quiet(s)
 }
 
-// work returns the work for the object, or nil if there is none, and sets the Paused condition.
+// work returns the work for the object, or nil if none exists, and sets the Paused condition.
 func (l Loop[T, S]) work(obj T, s S) func(context.Context, S) (ctrl.Result, error) {
 	if paused(s.Owner(), obj) {
 		if l.Paused == nil {
@@ -237,7 +237,7 @@ func (l Loop[T, S]) apply(ctx context.Context, p *patch.Patch, obj T, s S, tell 
 	return again, nil
 }
 
-// undone returns the MetadataKept condition, which reports metadata that another writer removes; nil if there is none.
+// undone returns the MetadataKept condition, which reports metadata that another writer removes; nil if none exists.
 func undone(obj client.Object) *metav1.Condition {
 	o, ok := obj.(status.Object)
 	if !ok {

@@ -14,8 +14,8 @@ import (
 )
 
 // Changed returns a Forbidden error for every field that differs between two specs, given as pointers to structs. Fields may
-// differ if their path below base, such as network.devices, is in mutable. wayOut completes the message: it tells the user what
-// to do instead.
+// differ if their path below base, such as network.devices, is in mutable. wayOut completes the message with what to do
+// instead.
 func Changed[T any](before, after *T, base *field.Path, wayOut string, mutable ...string) field.ErrorList {
 	from, err := runtime.DefaultUnstructuredConverter.ToUnstructured(before)
 	if err != nil {

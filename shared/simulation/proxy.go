@@ -30,7 +30,7 @@ const (
 	localhost     = "localhost"
 )
 
-// User is the user to whom a token belongs.
+// User is the owner of a token.
 type User struct {
 	Name   string
 	Groups []string

@@ -46,7 +46,7 @@ func Marks(c Cluster, deployment string, marked []string, most, gone int) ([]str
 	return append(names, others...), err
 }
 
-// Victims returns up to n machines of a MachineDeployment, each of which harms the spread least once those before it are deleted.
+// Victims returns up to n machines of a MachineDeployment to delete. Each one harms the spread least after those before it.
 // Unhealthy machines come before all others, ordered by rank. With logical domains, the machines of the whole class count, and
 // only those of the MachineDeployment are returned.
 func Victims(c Cluster, deployment string, n int) ([]string, error) {
@@ -66,7 +66,7 @@ func (r *roster) victims(n int) ([]string, error) {
 	return names, nil
 }
 
-// roster holds the machines that are spread together, some of which must be deleted from one MachineDeployment.
+// roster holds the machines that are spread together. Some machines of one MachineDeployment among them must be deleted.
 type roster struct {
 	domains  []failuredomain.Domain
 	machines []failuredomain.Machine
@@ -136,8 +136,8 @@ func (r *roster) candidates() ([][]*failuredomain.Machine, error) {
 	return groups, err
 }
 
-// chain returns up to most machines, each of which may be deleted next once those before it are, and follows them by name. It
-// takes preferred machines where possible.
+// chain returns up to most machines, sorted by name. Each one may be deleted next once those before it are deleted. Preferred
+// machines are taken where possible.
 func (r *roster) chain(most int, preferred []string) ([]string, error) {
 	left := *r
 	var names []string
@@ -160,7 +160,7 @@ func (r *roster) chain(most int, preferred []string) ([]string, error) {
 	return names, nil
 }
 
-// victim returns the oldest machine that may be deleted next; "" if there is none.
+// victim returns the oldest machine that may be deleted next; "" if none exists.
 func (r *roster) victim() (string, error) {
 	groups, err := r.candidates()
 	if err != nil || len(groups) == 0 || len(groups[0]) == 0 {

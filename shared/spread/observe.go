@@ -40,7 +40,7 @@ type scope struct {
 	state Cluster
 }
 
-// member is a Machine with its infrastructure machine, which is nil if there is none.
+// member is a Machine with its infrastructure machine, which is nil if none exists.
 type member struct {
 	machine *clusterv1.Machine
 	infra   client.Object

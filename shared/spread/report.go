@@ -166,7 +166,7 @@ func removed(undone *patch.RemovedError) metav1.Condition {
 	}
 }
 
-// undone returns the error about metadata of machines that another writer keeps removing; nil if there is none.
+// undone returns the error about metadata of machines that another writer keeps removing; nil if none exists.
 func (r *Reconciler) undone(s *scope) *patch.RemovedError {
 	for _, name := range slices.Sorted(maps.Keys(s.members)) { // always the same one first
 		m := s.members[name]

@@ -264,7 +264,7 @@ func (s *scope) unseen() []string {
 		"is left to the infrastructure, and not seen here", wanted.Workers.TopologyKey)}
 }
 
-// unknown lists the failure domains without a known larger domain by which logical ones are separated.
+// unknown lists the failure domains whose enclosing domain is unknown, although it should separate logical ones.
 func (s *scope) unknown() []string {
 	var names []string
 	for _, domain := range s.state.Domains {

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 )
 
-// Move tests a control plane of which one machine moves to a failure domain that is added.
+// Move tests that one machine of a control plane moves to a failure domain that is added.
 type Move struct {
 	User
 	// Infra is a cluster without machines that publishes the two Domains and has rebalancing enabled for its control plane.

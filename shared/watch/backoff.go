@@ -14,7 +14,7 @@ const (
 	// FirstPause is the delay before an object is reconciled again after a failure or a conflict. The watch delivers other writes
 	// within milliseconds.
 	FirstPause = 20 * time.Millisecond
-	// LongestPause limits the delays, each of which is twice as long as the one before. The end of an error's cause may not send
+	// LongestPause limits the delays, which double each time. The end of an error's cause may not send
 	// an event.
 	LongestPause = 30 * time.Second
 	// spread is the divisor for jitter: up to 1/spread of a delay is subtracted at random, so that objects that failed at the

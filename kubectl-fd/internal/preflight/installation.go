@@ -30,7 +30,7 @@ func (v version) compare(w version) int {
 // series returns the version with patch 0.
 func (v version) series() version { return version{v.major, v.minor, 0} }
 
-// versionIn parses the version in a tag or an image; it returns false if there is none.
+// versionIn parses the version in a tag or an image; it returns false if none exists.
 func versionIn(of string) (version, bool) {
 	found := regexp.MustCompile(`v(\d+)\.(\d+)\.(\d+)(?:[-+@].*)?$`).FindStringSubmatch(of)
 	if found == nil {
@@ -64,7 +64,7 @@ func (e *examination) installed(label string) (*unstructured.Unstructured, versi
 
 const providerLabel = "cluster.x-k8s.io/provider"
 
-// container returns the container named manager of a Deployment; an empty one if there is none.
+// container returns the container named manager of a Deployment; an empty one if none exists.
 func container(deployment *unstructured.Unstructured) *unstructured.Unstructured {
 	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	for _, c := range containers {

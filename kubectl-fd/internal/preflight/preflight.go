@@ -129,7 +129,7 @@ func (e *examination) each(verdict Verdict, rule string, look func(*unstructured
 	}
 }
 
-// text returns a string field, "" if there is none.
+// text returns a string field, "" if it is not set.
 func text(object *unstructured.Unstructured, fields ...string) string {
 	value, _, _ := unstructured.NestedString(object.Object, fields...)
 	return value

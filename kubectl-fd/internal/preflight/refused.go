@@ -35,7 +35,7 @@ func refused(rulesOf func() (rules.Written, error)) func(*examination) {
 }
 
 func (e *examination) refusedOf(object *unstructured.Unstructured, written rules.Written) {
-	errs, err := written.Errors(context.Background(), object) // nobody is asked
+	errs, err := written.Errors(context.Background(), object) // the rules need no context
 	verdict, consequence := e.consequence(object)
 	if err != nil {
 		e.about(object, verdict, "Refused", fmt.Sprintf("it cannot be read: %v; %s", err, consequence))

@@ -19,7 +19,7 @@ import (
 
 // Style describes the capabilities of the output.
 type Style struct {
-	// Width is the width of the terminal in columns; 0 if there is none, and then lines are not wrapped.
+	// Width is the width of the terminal in columns; 0 if the output is not a terminal, and then lines are not wrapped.
 	Width int
 	// Colour enables colours.
 	Colour bool
@@ -27,7 +27,7 @@ type Style struct {
 	Now time.Time
 }
 
-// colour is a number of ECMA-48; 0 is none.
+// colour is a parameter of the ECMA-48 escape sequence; "" means no colour.
 type colour string
 
 const (

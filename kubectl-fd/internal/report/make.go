@@ -22,7 +22,7 @@ import (
 // Observed holds the objects read for one cluster.
 type Observed struct {
 	Cluster *clusterv1.Cluster
-	// Infrastructure is the infrastructure cluster; nil if there is none, and then Problem states why.
+	// Infrastructure is the infrastructure cluster; nil if none exists, and then Problem states why.
 	Infrastructure *unstructured.Unstructured
 	Problem        string
 	Machines       []clusterv1.Machine

@@ -191,7 +191,7 @@ type MachineMove struct {
 	// +required
 	Phase MovePhase `json:"phase,omitempty"`
 
-	// replacement is the name of the Machine that replaces it. Unset while there is none.
+	// replacement is the name of the Machine that replaces it. Unset while none exists.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Replacement string `json:"replacement,omitempty"`

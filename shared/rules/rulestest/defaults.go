@@ -103,7 +103,7 @@ func put(path []string, value any) any {
 	return map[string]any{path[0]: put(path[1:], value)}
 }
 
-// found returns the value of an object at a path; nil if there is none.
+// found returns the value of an object at a path; nil if none exists.
 func found(in any, path []string) any {
 	if len(path) == 0 {
 		return in
