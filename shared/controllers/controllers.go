@@ -42,8 +42,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Spread, "spread-concurrency", 10, "Clusters whose workers are spread over failure domains at the same time.")
 }
 
-// The rights for the infrastructure's own kinds are the provider's to ask for: get, list, watch and patch its clusters and machines,
-// and patch the status of its clusters.
+// A provider must request the permissions for its own kinds: get, list, watch and patch its clusters and machines, and patch the
+// status of its clusters.
 //
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;patch;delete

@@ -26,13 +26,13 @@ const (
 	PendingWaits Pending = true
 )
 
-// Refusal is the reason and message, for a condition, of why a machine must not be created now; the zero value refuses nothing. A
-// provider's Waits list the reasons that end when there is capacity for the machine.
+// Refusal holds the reason and message of a condition that reports why a machine must not be created now; the zero value refuses
+// nothing. A provider's Waits list the reasons that end when there is capacity for the machine.
 type Refusal struct{ Reason, Message string }
 
 // Waits lists the reasons with which a condition of the provider's machines, while it is False, reports that a machine waits for
-// placement. Such machines are counted, and their cluster is reconciled when the wait begins and ends. Nil Reasons match every
-// reason: use it if the condition reports nothing else.
+// placement. Such machines are counted, and their cluster is reconciled when the wait begins and ends. Leave Reasons nil to match
+// every reason, if the condition reports nothing else.
 type Waits struct {
 	Condition string
 	Reasons   []string

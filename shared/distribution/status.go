@@ -24,7 +24,7 @@ type Machine struct {
 	Asked string
 	// Assigned is true if Asked was assigned by Faultline, and not set in the Machine.
 	Assigned bool
-	// ControlPlane reports whether it is a control-plane machine.
+	// ControlPlane is true for a control-plane machine.
 	ControlPlane bool
 }
 

@@ -27,9 +27,9 @@ const (
 type Observation struct {
 	// Name is the name of the domain, as used in Machine.spec.failureDomain.
 	Name string
-	// ControlPlane reports whether the domain is meant for control-plane machines.
+	// ControlPlane is true if the domain is meant for control-plane machines.
 	ControlPlane bool
-	// Deleting reports whether the domain is being deleted: it keeps its machines and receives none.
+	// Deleting is true if the domain is being deleted: it keeps its machines and receives none.
 	Deleting bool
 	// Health is the observed health.
 	Health Health

@@ -26,8 +26,8 @@ type LabelSource interface {
 // Labels holds labels that are set regardless of a Node's own.
 type Labels struct {
 	Set labels.Set
-	// Owned reports whether a label that is not in Set is removed even if another client has set it. Labels that came from Set are always
-	// removed; nil removes no others.
+	// Owned reports whether a label that is not in Set is removed even if another client has set it. Labels that came from Set
+	// are always removed; nil removes no others.
 	Owned func(key string) bool
 }
 

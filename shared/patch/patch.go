@@ -27,7 +27,7 @@ const longest = 4096
 
 // Patch holds an object as it was read, to compute what changed. Create it with From.
 type Patch struct {
-	// SharedConditions reports that other controllers also set conditions on the object. A merge patch replaces the whole list of
+	// SharedConditions is true if other controllers also set conditions on the object. A merge patch replaces the whole list of
 	// conditions, so they are then sent with the resourceVersion at which they were read.
 	SharedConditions bool
 	// Repeats backs off writes that another writer keeps reverting; Apply reports them in the MetadataKept condition. It may be

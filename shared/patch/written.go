@@ -75,7 +75,7 @@ func (w *Written) At(obj client.Object) time.Time {
 	return obj.GetCreationTimestamp().Time
 }
 
-// Behind reports whether obj is older than the last write.
+// Behind reports whether obj is older than the last write, if that was within the last Lag.
 func (w *Written) Behind(obj client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

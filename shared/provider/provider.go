@@ -43,8 +43,8 @@ type Provider interface {
 	Capabilities() Capabilities
 }
 
-// Capabilities holds functions that only some providers implement. A nil function is not supported. All of them read from a
-// cache.
+// Capabilities holds functions that only some providers implement. A nil function means that the provider does not support it.
+// All of them read from a cache.
 type Capabilities struct {
 	// Unsuited returns why none of the capacity that is currently available in the domain suits a machine created from the same
 	// template as the infrastructure machine, and "" if some does. Set it if machines have requirements of their own, such as a
@@ -67,7 +67,7 @@ type Capabilities struct {
 type Place struct {
 	// Domain is the failure domain reported by the infrastructure; "" if it has not reported one.
 	Domain string
-	// Exists reports whether the infrastructure has, or may have, something of the machine, so that its failure domain can no
-	// longer be chosen.
+	// Exists is true if the infrastructure has, or may have, something of the machine, so that its failure domain can no longer be
+	// chosen.
 	Exists bool
 }

@@ -36,7 +36,8 @@ type Domains struct {
 	ready   bool
 }
 
-// Of starts a reconcile of the failure domains of an infrastructure cluster. cluster is the name of its Cluster.
+// Of starts a reconcile of the failure domains of an infrastructure cluster. cluster is the name of its Cluster. Call it before the
+// status is changed, because Announce compares with the stored states.
 func (p *Publisher) Of(object provider.Cluster, cluster string) *Domains {
 	_, known := object.Distribution()
 	return &Domains{
@@ -71,7 +72,8 @@ func (d *Domains) Withdraw() {
 // Publish evaluates the observations and writes the result to the status, together with the placement of the machines and the
 // number of machines that wait. empty is an empty object of the provider's infrastructure machine kind. why returns the reason
 // for which a machine waits, "" if it does not. The caller must then call Report with Result.Condition or a more specific
-// condition, and requeue after Result.NextCheck.
+// condition, and requeue after Result.NextCheck. If the machines cannot be listed it returns an error and does not change the
+// status.
 func Publish[T client.Object](
 	ctx context.Context, d *Domains, seen []distribution.Observation, empty T, why func(T) string,
 ) (distribution.Result, error) {
@@ -113,7 +115,8 @@ func (d *Domains) Report(condition metav1.Condition, ready bool) {
 	d.ready = ready
 }
 
-// Ready reports whether machines may be created, as far as failure domains are concerned.
+// Ready reports whether machines may be created, as far as failure domains are concerned. It is false until None or Report has been
+// called.
 func (d *Domains) Ready() bool { return d.ready }
 
 // Summarize sets the Ready condition from the conditions of the given types, which may be empty. It includes FailureDomainsReady

@@ -138,8 +138,8 @@ func (v *view) gains(candidate *Machine, name string) bool {
 	return err == nil && len(after.Moves) < len(v.plan.moves)
 }
 
-// picks lists the domains that the control plane may choose for the replacement of a machine. It counts the requested domains:
-// first of machines that are up to date and stay, then of all machines.
+// picks lists the domains that the control plane may choose for the replacement of a machine. It compares how many
+// machines request a domain: first those that are up to date and stay, then all.
 func (v *view) picks(candidate *Machine) []string {
 	var picks []string
 	var fewest crowd

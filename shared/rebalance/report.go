@@ -42,7 +42,7 @@ func (o *observed) report(d Decision) {
 	conditions.Set(o.infra, condition)
 }
 
-// condition returns the condition. It always includes that the control plane does not remediate.
+// condition returns the condition. Its message always includes LeftOver, whatever else it reports.
 func (o *observed) condition(d Decision) metav1.Condition {
 	condition := o.balance(d)
 	if d.LeftOver != "" {

@@ -101,8 +101,8 @@ func (r *Reconciler) version(ctx context.Context) (string, error) {
 	return found, nil
 }
 
-// find reads the version from the inventory. If there are several providers, it prefers a version that is not tested. It returns
-// "" and listed false if there is no inventory, or if reading it is forbidden.
+// find reads the version from the inventory. If several entries have different versions, it returns one that is not tested, if
+// any. It returns "" and listed false if there is no inventory, or if reading it is forbidden.
 func find(ctx context.Context, reader client.Reader) (found string, listed bool, err error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(inventory())

@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Find reads an object into the given one and returns it, or nil if it does not exist.
+// Find reads an object into the given one and returns it, or nil if it does not exist. Other errors name the object.
 func Find[T client.Object](ctx context.Context, reader client.Reader, key client.ObjectKey, into T) (T, error) {
 	var none T
 	if err := reader.Get(ctx, key, into); err != nil {
@@ -137,7 +137,8 @@ func Orphaned[T client.Object](ctx context.Context, reader client.Reader, obj cl
 }
 
 // Remaining lists, as "kind name", the objects that still belong to the Cluster of an infrastructure cluster that is being
-// deleted. lists maps each kind to an empty list of it.
+// deleted. lists maps each kind to an empty list of it. It returns none for
+// an infrastructure cluster that never had a Cluster.
 func Remaining(ctx context.Context, reader client.Reader, infra client.Object, lists map[string]client.ObjectList) ([]string, error) {
 	ours := watch.OfInfrastructure(infra)
 	if ours.Name == "" {

@@ -60,7 +60,7 @@ type Loop[T client.Object, S Scope] struct {
 	// PausedOnlyWhenTrue omits the Paused condition until it has been true once. Other kinds with conditions show it from the
 	// beginning, as the Cluster API contract requires.
 	PausedOnlyWhenTrue bool
-	// SharedConditions reports that other controllers also set conditions on the kind.
+	// SharedConditions is true if other controllers also set conditions on the kind.
 	SharedConditions bool
 
 	// Recorder records an event when another writer reverts the loop's writes. It may be nil.
@@ -71,6 +71,7 @@ type Loop[T client.Object, S Scope] struct {
 
 	// Gather reads the objects that the work depends on. The patch may be used to write the object before the work is finished.
 	Gather func(ctx context.Context, obj T, p *patch.Patch) (S, error)
+	// Normal is the work for an object that is neither paused nor being deleted.
 	Normal func(context.Context, S) (ctrl.Result, error)
 	// Delete is the work for an object that is being deleted; it removes the finalizer. It may be nil.
 	Delete func(context.Context, S) (ctrl.Result, error)

@@ -27,5 +27,5 @@
 //
 // The domain is written as an annotation and the key as a label of the infrastructure machine, in one request with its
 // resourceVersion, before anything of the machine is created in the infrastructure. Providers wait for it; see provider.Asked.
-// Both are only changed as long as nothing exists, and only if the domain can no longer take the machine and another one can.
+// The domain is only reassigned as long as nothing exists, and only if it can no longer take the machine and another one can.
 package spread

@@ -17,7 +17,8 @@ const ahead = 10
 // Marks returns the names of the machines of a MachineDeployment to mark, sorted by name, which is the order in which its
 // MachineSet deletes them. However few of them are deleted, they are the right ones: each is in one of the domains with the most
 // machines, or in one that must be emptied, once those before it are deleted. It returns as many as it can find, no more than most
-// and no more than all machines but one. Machines that are already marked stay marked unless the alternative is at least twice as many.
+// and no more than all machines but one. Machines that are already marked stay marked unless the alternative is at least twice as
+// many.
 //
 // None is marked ahead while a machine is unhealthy, because the MachineSet deletes that one first by itself, but not before a
 // marked one. None is marked ahead either if all machines are in one domain, because any of them may be deleted.
