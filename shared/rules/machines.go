@@ -68,7 +68,7 @@ func distinct(domains []string) []string {
 }
 
 // ClusterName returns the name of the Cluster that owns an infrastructure cluster, or that its cluster name label names; "" if
-// there is none.
+// neither exists.
 func ClusterName(cluster client.Object) string {
 	for _, owner := range cluster.GetOwnerReferences() {
 		if owner.Kind == "Cluster" && hasGroup(owner.APIVersion, clusterv1.GroupVersion.Group) {

@@ -20,7 +20,7 @@
 //
 // With spec.distribution.workers.desiredFailureDomains N the machines of a class are spread over the keys <class>-0 to
 // <class>-(N-1), independent of the number of failure domains. A machine keeps its first key forever. It is placed in a failure
-// domain that holds no other key of its class. If there is none, the machine waits if required is set, and otherwise shares one.
+// domain that holds no other key of its class. If no such domain exists, the machine waits if required is set, and otherwise shares one.
 // A machine with a domain and no key, because it is older than the keys, is assigned a key that fits its domain.
 //
 // # Writes

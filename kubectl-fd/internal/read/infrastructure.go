@@ -27,7 +27,7 @@ type listed struct {
 	err     error
 }
 
-// of reads the infrastructure cluster of a Cluster. problem states why there is none, and how to fix it.
+// of reads the infrastructure cluster of a Cluster. problem states why it does not exist, and how to fix it.
 func (i infrastructure) of(ctx context.Context, cluster *clusterv1.Cluster) (infra *unstructured.Unstructured, problem string, err error) {
 	ref := cluster.Spec.InfrastructureRef
 	if !ref.IsDefined() {
@@ -83,7 +83,7 @@ func (i infrastructure) find(ctx context.Context, kind schema.GroupVersionKind, 
 	return i.lists[kind.GroupKind()].objects[key], i.lists[kind.GroupKind()].err
 }
 
-// Infrastructure reads the infrastructure cluster of one Cluster. If there is none, the error states how to fix it.
+// Infrastructure reads the infrastructure cluster of one Cluster. If it does not exist, the error states how to fix it.
 func (r Reader) Infrastructure(ctx context.Context, cluster client.ObjectKey) (*unstructured.Unstructured, error) {
 	scope := Scope{Namespace: cluster.Namespace, Names: []string{cluster.Name}}
 	clusters, err := r.Clusters(ctx, scope)
