@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CacheOptions adds to the options of a manager's cache that of BareMetalHosts only what this provider reads is kept.
+// CacheOptions adds a transform to the cache options that keeps only the fields of BareMetalHosts that this provider reads.
 func CacheOptions(options *cache.Options) {
 	if options.ByObject == nil {
 		options.ByObject = map[client.Object]cache.ByObject{}
@@ -22,8 +22,8 @@ func CacheOptions(options *cache.Options) {
 	options.ByObject[&bmov1alpha1.BareMetalHost{}] = cache.ByObject{Transform: strip}
 }
 
-// strip keeps of a BareMetalHost what machines are chosen, told and rendered by. What it drops no patch can touch: it is
-// missing before and after.
+// strip keeps the fields of a BareMetalHost that are needed to choose, configure and render for a host. Patches cannot change the
+// dropped fields: they are missing both before and after.
 func strip(o any) (any, error) {
 	host, ok := o.(*bmov1alpha1.BareMetalHost)
 	if !ok {
@@ -50,7 +50,7 @@ func strip(o any) (any, error) {
 	return host, nil
 }
 
-// List observes all hosts of a namespace. The reader is to be a cache.
+// List returns all hosts of a namespace. The reader must be a cache.
 func List(ctx context.Context, reader client.Reader, namespace string) ([]Host, error) {
 	list := &bmov1alpha1.BareMetalHostList{}
 	if err := reader.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {

@@ -13,38 +13,39 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// failureMemory is how long others are preferred to a host that has failed a machine: long enough for somebody to look at it.
+// failureMemory is how long other hosts are preferred to a host that has failed a machine: long enough for an operator to inspect
+// it.
 const failureMemory = 24 * time.Hour
 
-// Wants is what a machine asks of its host.
+// Wants holds the requirements of a machine on its host.
 type Wants struct {
 	Machine types.NamespacedName
-	// Cluster is the machine's.
+	// Cluster is the cluster of the machine.
 	Cluster string
-	// Since is when the machine was created: who waits longest is served first.
+	// Since is the creation time of the machine. The oldest machine is served first.
 	Since time.Time
 	// Selector is spec.hostSelector.
 	Selector labels.Selector
 	// Domain is the failure domain that the host must be in; "" means any.
 	Domain string
-	// Preferred makes Domain a wish: hosts elsewhere are taken when there is none in it.
+	// Preferred makes Domain a preference: a host of another failure domain is used when none in Domain is free.
 	Preferred bool
-	// Now tells hosts that have failed a machine not long ago from the others.
+	// Now is the current time. It separates hosts that have failed a machine recently from the others.
 	Now time.Time
 	// Closed are failure domains that receive no machines.
 	Closed map[string]bool
-	// Refused are hosts that the machine has tried to claim not long ago and that it is not to try again as they are.
+	// Refused holds the hosts whose recent claim by the machine was rejected. They are not tried again until they change.
 	Refused map[string]Refusal
-	// Reuse is the node-reuse label of hosts that machines of the same owner had; "" when the owner has no name.
+	// Reuse is the value of the node-reuse label of hosts that machines of the same owner have used; "" if the owner has no name.
 	Reuse string
-	// Random takes the candidates in an order that is different for each machine instead of by name.
+	// Random orders the candidates randomly but stably per machine, instead of by name.
 	Random bool
 }
 
-// Choose puts the candidates that the machine may have into the order in which to try them: those in its domain first, then
-// those kept for reuse by its owner, then those that have not failed a machine lately, then by name or at random. The order does not depend on that of the candidates. It is
-// empty while a host kept for reuse is on its way back, because that is the one the owner wants; why tells how many hosts
-// were left out for what.
+// Choose returns the candidates that the machine can claim, in the order in which to try them: hosts in its domain first, then
+// hosts kept for reuse by its owner, then hosts that have not failed a machine recently, then by name or at random. The order of
+// the candidates does not matter. The result is empty while a host kept for reuse becomes available again, because the owner
+// prefers that host. why counts the excluded hosts by obstacle.
 func Choose(candidates []Host, wants Wants) (order []Host, why Reasons) {
 	why = newReasons(wants)
 	var refused []string
@@ -103,8 +104,8 @@ func (w Wants) reuses(host *Host) bool {
 	return host.Reuse != "" && host.Reuse == w.Reuse && (host.KeptFor == "" || host.KeptFor == w.Cluster)
 }
 
-// awaits reports whether the host is one of the owner's that will be available again by itself. With a preferred domain only
-// hosts in it are worth waiting for.
+// awaits reports whether the host is kept for the owner and becomes available again by itself. If the domain is only preferred,
+// only hosts in it are worth waiting for.
 func (w Wants) awaits(host *Host, obstacle Obstacle) bool {
 	return obstacle == NotReady && w.reuses(host) && w.selects(host) && !w.Closed[host.Domain] && (w.Domain == "" || host.Domain == w.Domain)
 }
@@ -119,7 +120,7 @@ func (w Wants) compare(a, b Host) int {
 	)
 }
 
-// failed is when the host failed its last machine; zero when that is no reason any more to prefer another.
+// failed returns when the host failed its last machine, or zero if that is too long ago to prefer another host.
 func (w Wants) failed(host *Host) time.Time {
 	if w.Now.Sub(host.Failed) > failureMemory {
 		return time.Time{}
@@ -127,7 +128,7 @@ func (w Wants) failed(host *Host) time.Time {
 	return host.Failed
 }
 
-// first orders what is true before what is false.
+// first sorts true before false.
 func first(a, b bool) int {
 	switch {
 	case a == b:
@@ -139,7 +140,7 @@ func first(a, b bool) int {
 	}
 }
 
-// rank scatters machines over hosts. It is the same each time the machine asks, so that a retry does not wander.
+// rank distributes machines over hosts. It is constant per machine and host, so that retries try the same host.
 func (w Wants) rank(host string) uint64 {
 	if !w.Random {
 		return 0
@@ -151,7 +152,7 @@ func (w Wants) rank(host string) uint64 {
 	return mix(hash.Sum64())
 }
 
-// mix lets the last bytes, which are all that differs between hosts, decide about the whole number.
+// mix spreads the last bytes, the only ones that differ between hosts, over the whole number.
 func mix(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd

@@ -25,13 +25,13 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-// ErrTaken is returned for a host that has changed since it was chosen, mostly because another has it now.
+// ErrTaken is returned for a host that has changed since it was chosen, usually because another machine has claimed it.
 var ErrTaken = errors.New("host is not as it was when it was chosen")
 
 // Hosts writes BareMetalHosts.
 type Hosts struct {
 	Client client.Client
-	// Live reads what must not come from a cache.
+	// Live reads objects that must not come from a cache.
 	Live      client.Reader
 	Inventory *Inventory
 	// FastTrack leaves hosts powered on when they are released, unless their disks are not cleaned.
@@ -42,17 +42,17 @@ type Hosts struct {
 	marks    patch.Repeats
 }
 
-// Claim is who takes a host, and what for.
+// Claim holds the machine that claims a host, and the host's configuration.
 type Claim struct {
 	Machine metav1.Object
 	Cluster string
-	// Config is what the host is to run, nil as long as that is not known.
+	// Config is the configuration of the host, or nil while it is unknown.
 	Config *Config
 }
 
-// Claim makes the machine the owner of the host in one request, which the API server refuses if the host has changed in
-// any way since it was looked at. Then, and when the host is seen to be not free, the error is ErrTaken, and the inventory does
-// not name the host again before it knows better. It is ErrRefused for a host that the machine had better not try again soon.
+// Claim makes the machine the consumer of the host in a single request, which the API server rejects if the host has changed
+// since it was read. In that case, or if the host is not free, Claim returns ErrTaken, and the inventory does not offer the host
+// again until it has observed a newer version. Claim returns ErrRefused for a host that the machine should not retry soon.
 func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alpha1.BareMetalHost, error) {
 	host, err := h.read(ctx, chosen)
 	if client.IgnoreNotFound(err) != nil {
@@ -74,7 +74,8 @@ func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alph
 	return host, nil
 }
 
-// read returns the host as it is in the cache, unless the inventory knows more: it learns of this process's own writes first.
+// read returns the host from the cache, or from the API server if the inventory has a newer version: the inventory records this
+// process's own writes first.
 func (h *Hosts) read(ctx context.Context, chosen Host) (*bmov1alpha1.BareMetalHost, error) {
 	host := &bmov1alpha1.BareMetalHost{}
 	err := h.Client.Get(ctx, chosen.Key(), host)
@@ -87,13 +88,14 @@ func (h *Hosts) read(ctx context.Context, chosen Host) (*bmov1alpha1.BareMetalHo
 	return host, nil
 }
 
-// take writes everything that says whose the host is. The machine does not own it: what is owned goes with its owner.
+// take writes all fields that record the consumer of the host. The machine does not become an owner: deleting it would delete the
+// host.
 func take(host *bmov1alpha1.BareMetalHost, claim Claim) {
 	host.Spec.ConsumerRef = &corev1.ObjectReference{
 		APIVersion: infrav1.GroupVersion.String(), Kind: MachineKind, Namespace: claim.Machine.GetNamespace(), Name: claim.Machine.GetName(),
 	}
 	metav1.SetMetaDataLabel(&host.ObjectMeta, clusterv1.ClusterNameLabel, claim.Cluster)
-	// The host is not moved before it is paused.
+	// Blocks clusterctl move until the host is paused.
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "true")
 	delete(host.Labels, infrav1.NodeReuseLabel)
 	delete(host.Annotations, infrav1.MachineFailedAnnotation)
@@ -103,8 +105,9 @@ func take(host *bmov1alpha1.BareMetalHost, claim Claim) {
 	}
 }
 
-// Adopt has a host be as this release claims it that upstream or a former release has claimed. Its machine owns it no more: who
-// deletes the machine in the foreground would have the host deleted first. And the host is not moved before it is paused.
+// Adopt converts a host that upstream or a former release has claimed to the form that this release writes. It removes the owner
+// reference to the machine, because foreground deletion of the machine would delete the host first. It also blocks clusterctl
+// move until the host is paused.
 func (h *Hosts) Adopt(ctx context.Context, host *bmov1alpha1.BareMetalHost, machine string) error {
 	others := withoutOwner(host.OwnerReferences, machine)
 	unheld := Unheld(host)
@@ -122,8 +125,9 @@ func (h *Hosts) Adopt(ctx context.Context, host *bmov1alpha1.BareMetalHost, mach
 	return h.mark(ctx, host, before)
 }
 
-// unlabelSecret takes the cluster's name off the Secret of the BMC of a host that its machine owns. Who makes a machine the owner also
-// writes that name there, and it would be there for good: a move of that cluster took along the Secret of a host that others have by then.
+// unlabelSecret removes the cluster name label from the BMC Secret of a host that its machine owns. The provider that set the
+// owner reference also set the label and never removes it: a later move of that cluster would take along the Secret of a host
+// that another cluster uses by then.
 func (h *Hosts) unlabelSecret(ctx context.Context, host *bmov1alpha1.BareMetalHost, machine string) error {
 	if len(withoutOwner(host.OwnerReferences, machine)) == len(host.OwnerReferences) {
 		return nil
@@ -131,7 +135,7 @@ func (h *Hosts) unlabelSecret(ctx context.Context, host *bmov1alpha1.BareMetalHo
 	return h.labelSecret(ctx, host, "")
 }
 
-// withoutOwner drops references to the machine. Its UID may be another after a move.
+// withoutOwner removes owner references to the machine. It compares names because the UID changes in a move.
 func withoutOwner(refs []metav1.OwnerReference, machine string) []metav1.OwnerReference {
 	return slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool {
 		version, err := schema.ParseGroupVersion(ref.APIVersion)
@@ -139,7 +143,7 @@ func withoutOwner(refs []metav1.OwnerReference, machine string) []metav1.OwnerRe
 	})
 }
 
-// patch sends what differs, on condition that nobody else has written since before was read.
+// patch sends the changes and fails with a conflict if the host has been written since before was read.
 func (h *Hosts) patch(ctx context.Context, host, before *bmov1alpha1.BareMetalHost) error {
 	if err := h.Client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("patching BareMetalHost %s: %w", before.Name, err)
@@ -148,7 +152,7 @@ func (h *Hosts) patch(ctx context.Context, host, before *bmov1alpha1.BareMetalHo
 	return nil
 }
 
-// mark is patch for marks that are to stay: what somebody undoes is a patch.RemovedError.
+// mark is patch for changes that must persist: it returns a patch.RemovedError if another actor reverts them.
 func (h *Hosts) mark(ctx context.Context, host, before *bmov1alpha1.BareMetalHost) error {
 	err := h.marks.Write(ctx, h.Client, before, host)
 	if _, sent := patch.Sent(err); err == nil || sent {
@@ -160,8 +164,8 @@ func (h *Hosts) mark(ctx context.Context, host, before *bmov1alpha1.BareMetalHos
 	return nil
 }
 
-// Held returns the host that the machine has, nil when it has none. Of several hosts that name it as their consumer it is the
-// one that the machine has noted, or the first.
+// Held returns the host of the machine, or nil if it has none. If several hosts name the machine as their consumer, Held returns
+// the noted one, else the first.
 func (h *Hosts) Held(ctx context.Context, machine types.NamespacedName, noted string) (*bmov1alpha1.BareMetalHost, error) {
 	names := h.Inventory.HeldBy(machine)
 	if len(names) == 0 {
@@ -176,13 +180,13 @@ func (h *Hosts) Held(ctx context.Context, machine types.NamespacedName, noted st
 		return nil, client.IgnoreNotFound(err)
 	}
 	if !BelongsTo(host, machine) {
-		return h.live(ctx, machine, name) // the cache is behind the claim
+		return h.live(ctx, machine, name) // the cache lags behind the claim
 	}
 	return host, nil
 }
 
-// Recover is Held for a machine that is known to have tried to claim the host of that name: it asks the API server, because
-// a claim of before a restart may not have reached the cache.
+// Recover is Held for a machine that has tried to claim the named host. It reads from the API server, because a claim made before
+// a restart may not be in the cache yet.
 func (h *Hosts) Recover(ctx context.Context, machine types.NamespacedName, name string) (*bmov1alpha1.BareMetalHost, error) {
 	host, err := h.Held(ctx, machine, name)
 	if err != nil || host != nil {
@@ -192,7 +196,7 @@ func (h *Hosts) Recover(ctx context.Context, machine types.NamespacedName, name 
 }
 
 func (h *Hosts) live(ctx context.Context, machine types.NamespacedName, name string) (*bmov1alpha1.BareMetalHost, error) {
-	if len(content.IsPathSegmentName(name)) > 0 { // somebody has written the annotation; the client refuses to ask for it
+	if len(content.IsPathSegmentName(name)) > 0 { // a user has edited the annotation; the client rejects the name
 		return nil, nil
 	}
 	host := &bmov1alpha1.BareMetalHost{}

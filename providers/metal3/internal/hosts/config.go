@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Config is what a host is to run.
+// Config is the configuration of a host.
 type Config struct {
 	Image                           *bmov1alpha1.Image
 	CustomDeploy                    *bmov1alpha1.CustomDeploy
 	UserData, MetaData, NetworkData *corev1.SecretReference
-	// CleaningMode is what happens to the disks afterwards; "" leaves it to the host.
+	// CleaningMode is the cleaning mode for the disks after release; "" keeps the mode of the host.
 	CleaningMode bmov1alpha1.AutomatedCleaningMode
 }
 
-// Configure gives a claimed host what it is to run and powers it on.
+// Configure writes the configuration to a claimed host and powers it on.
 func (h *Hosts) Configure(ctx context.Context, host *bmov1alpha1.BareMetalHost, config *Config) error {
 	before := host.DeepCopy()
 	config.apply(host)
@@ -30,7 +30,7 @@ func (h *Hosts) Configure(ctx context.Context, host *bmov1alpha1.BareMetalHost, 
 	return h.patch(ctx, host, before)
 }
 
-// apply leaves a host that has an image already as it is: to change what runs on it would mean to wipe it.
+// apply does not change the image of a host that has one: that would wipe the host.
 func (c *Config) apply(host *bmov1alpha1.BareMetalHost) {
 	if host.Spec.Image == nil && host.Spec.CustomDeploy == nil {
 		host.Spec.Image, host.Spec.CustomDeploy = c.Image, c.CustomDeploy
@@ -48,7 +48,8 @@ func (c *Config) apply(host *bmov1alpha1.BareMetalHost) {
 	host.Spec.Online = true
 }
 
-// inNamespace is the Secret of that name in the namespace of the host, whichever the reference names: the operator would read any.
+// inNamespace returns the reference with the namespace of the host, whatever namespace it names: the operator would read Secrets
+// of any namespace.
 func inNamespace(ref *corev1.SecretReference, namespace string) *corev1.SecretReference {
 	if ref == nil {
 		return nil

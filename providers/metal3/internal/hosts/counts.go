@@ -3,7 +3,7 @@
 
 package hosts
 
-// counts counts the hosts of a domain.
+// counts holds the number of hosts of a domain.
 type counts struct {
 	total, broken int
 }
@@ -16,7 +16,7 @@ func (t counts) with(obstacle Obstacle, n int) counts {
 	return t
 }
 
-// reason is why a waiting machine has no host of a domain, and whether one may come free.
+// reason is why a waiting machine gets no host of a domain, and whether one can become free.
 type reason string
 
 const (

@@ -1,14 +1,14 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hosts is the only place that chooses, claims, configures and releases BareMetalHosts.
+// Package hosts chooses, claims, configures and releases BareMetalHosts. No other package does.
 //
-// What is known of the hosts is kept in an Inventory, which the informer of BareMetalHosts writes. The Inventory gives a machine the
-// host it should claim and reserves that host for nobody else in this process meanwhile; a machine for which there is none
-// is kept in the Inventory as waiting, and is called the moment a host turns up for it: one machine for one host.
+// The informer of BareMetalHosts feeds an Inventory. The Inventory returns the host that a machine should claim, and reserves it
+// so that no other machine in this process gets it. Without a host, the machine is recorded as waiting and is enqueued as soon as
+// a host becomes available: one machine for each host.
 //
-// The reservation only saves requests. What makes sure that a host has one owner is the API server: the patch that claims a
-// host carries the resource version at which the host was free, so of two managers that try, one is refused.
+// The reservation only saves requests. The API server guarantees that a host has a single consumer: the patch that claims a host
+// carries the resourceVersion at which the host was free, so of two competing managers one gets a conflict.
 //
-// All writes are merge patches of the fields that this provider owns, so that fields of newer operators survive.
+// All writes are merge patches of the fields that this provider owns. Fields of newer operators are preserved.
 package hosts

@@ -22,33 +22,34 @@ import (
 // MachineKind is the kind of the consumers that this provider writes.
 const MachineKind = "Metal3Machine"
 
-// Host is what a choice needs to know of a BareMetalHost.
+// Host holds the properties of a BareMetalHost that matter for choosing it.
 type Host struct {
 	Namespace, Name string
-	// Version is the resource version at which the rest was read.
+	// Version is the resourceVersion at which the other fields were read.
 	Version string
-	// learnt is when the Inventory was told of it.
+	// learnt is when the Inventory recorded the host.
 	learnt time.Time
-	// Domain is the failure domain that the host's label names; "" means none.
+	// Domain is the failure domain from the host's label; "" if it has none.
 	Domain string
-	// Reuse is the value of the node-reuse label: whose machine had the host last, and gets it again.
+	// Reuse is the value of the node-reuse label. It identifies the owner whose machine used the host last and whose next machine
+	// gets it.
 	Reuse string
-	// KeptFor is the Cluster that a host with such a label is kept for, where that is known.
+	// KeptFor is the name of the Cluster that a host with a node-reuse label is kept for, if known.
 	KeptFor string
 	Labels  labels.Set
-	// Failed is when the last machine gave the host up, if it had no luck with it; zero otherwise.
+	// Failed is when the last machine was released from the host as failed; zero otherwise.
 	Failed time.Time
-	// Obstacle says why no machine can have the host now; "" when one can.
+	// Obstacle is why no machine can claim the host now; "" if one can.
 	Obstacle Obstacle
-	// Consumer is the Metal3Machine that has the host; its Name is "" when none has.
+	// Consumer is the Metal3Machine that uses the host; its Name is "" if there is none.
 	Consumer types.NamespacedName
 }
 
-// Obstacle is why a host cannot be had.
+// Obstacle is a reason why a host cannot be claimed.
 type Obstacle string
 
-// Obstacles. A host has the first that applies, health before use: a domain whose hosts all run machines and are all in
-// error is to be known as bad.
+// Obstacles. A host has the first one that applies. Health precedes use: a domain whose hosts all run machines and are all in
+// error must be reported as unhealthy.
 const (
 	Deleting  Obstacle = "being deleted"
 	InError   Obstacle = "in error"
@@ -59,7 +60,7 @@ const (
 	Paused    Obstacle = "paused"
 	External  Obstacle = "externally provisioned or unmanaged"
 	NotReady  Obstacle = "not available yet"
-	// The rest depends on who asks.
+	// The following obstacles depend on the machine.
 	InClosedDomain Obstacle = "in a failure domain that receives no machines"
 	NotSelected    Obstacle = "not matching spec.hostSelector"
 	KeptForReuse   Obstacle = "kept for reuse by other machines"
@@ -67,7 +68,7 @@ const (
 	Promised       Obstacle = "about to be taken by another machine"
 )
 
-// Broken reports whether a host with the obstacle can run no machine until somebody repairs it.
+// Broken reports whether a host with the obstacle cannot run machines until it is repaired.
 func (o Obstacle) Broken() bool {
 	switch o {
 	case Deleting, InError, NoPower, Unhealthy, Detached, Paused, External:
@@ -77,7 +78,7 @@ func (o Obstacle) Broken() bool {
 	}
 }
 
-// Observe reduces a BareMetalHost to what a choice needs.
+// Observe returns the properties of a BareMetalHost that matter for choosing it.
 func Observe(host *bmov1alpha1.BareMetalHost) Host {
 	return Host{
 		Namespace: host.Namespace, Name: host.Name, Version: host.ResourceVersion,
@@ -87,7 +88,7 @@ func Observe(host *bmov1alpha1.BareMetalHost) Host {
 	}
 }
 
-// Key is the host's namespace and name.
+// Key returns the namespace and name of the host.
 func (h Host) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: h.Namespace, Name: h.Name}
 }
@@ -113,7 +114,7 @@ func obstacle(host *bmov1alpha1.BareMetalHost) Obstacle {
 	}
 }
 
-// notFree judges a healthy host without a consumer. One that has been given an image is about to be provisioned by hand.
+// notFree returns the obstacle of a healthy host without a consumer. A host with an image is about to be provisioned by a user.
 func notFree(host *bmov1alpha1.BareMetalHost) Obstacle {
 	state := host.Status.Provisioning.State
 	switch {
@@ -128,29 +129,29 @@ func notFree(host *bmov1alpha1.BareMetalHost) Obstacle {
 	}
 }
 
-// WithoutPower reports whether the operator cannot reach the power of the host's machine. It then does nothing with the host, and its
-// condition Manageable is the only sign: state, error and poweredOn stay as they were. That condition is also False while a host is
-// registered, for another reason.
+// WithoutPower reports whether the operator cannot control the power of the host. The operator then stops working on the host,
+// and only condition Manageable shows it: state, error and poweredOn keep their values. The condition is also False while a host
+// is being registered, with a different reason.
 func WithoutPower(host *bmov1alpha1.BareMetalHost) bool {
 	found := meta.FindStatusCondition(host.Status.Conditions, bmov1alpha1.ManageableCondition)
 	return found != nil && found.Status == metav1.ConditionFalse && found.Reason == bmov1alpha1.PowerFailureReason
 }
 
-// Delayed reports whether the operator has put off what the host is to do: it works on no more hosts at a time than it is configured to.
+// Delayed reports whether the operator has postponed work on the host because it already works on its maximum number of hosts.
 func Delayed(host *bmov1alpha1.BareMetalHost) bool {
 	return host.Status.OperationalStatus == bmov1alpha1.OperationalStatusDelayed
 }
 
-// ForcedDetachment is the value of the annotation that detaches a host in whatever state it is.
+// ForcedDetachment is the value of the annotation that detaches a host in any state.
 const ForcedDetachment = `{"force":true}`
 
-// DetachedByForce reports whether the host's annotation makes its operator give the host up in whatever state it is.
+// DetachedByForce reports whether the host's annotation makes the operator detach the host in any state.
 func DetachedByForce(host *bmov1alpha1.BareMetalHost) bool {
 	arguments := bmov1alpha1.DetachedAnnotationArguments{}
 	return annotated(host, bmov1alpha1.DetachedAnnotation) && json.Unmarshal([]byte(host.Annotations[bmov1alpha1.DetachedAnnotation]), &arguments) == nil && arguments.Force
 }
 
-// LeftAlone names the annotation for which the operator does nothing with the host, "" when there is none.
+// LeftAlone returns the annotation that stops the operator from working on the host, or "".
 func LeftAlone(host *bmov1alpha1.BareMetalHost) string {
 	for _, key := range []string{bmov1alpha1.PausedAnnotation, bmov1alpha1.DetachedAnnotation} {
 		if annotated(host, key) {
@@ -165,7 +166,7 @@ func annotated(host *bmov1alpha1.BareMetalHost, key string) bool {
 	return ok
 }
 
-// consumer is the Metal3Machine that a reference means. Its API version may be any: hosts outlive upgrades.
+// consumer returns the Metal3Machine that the reference names. Any API version matches, because hosts outlive upgrades.
 func consumer(ref *corev1.ObjectReference) types.NamespacedName {
 	if ref == nil || ref.Kind != MachineKind {
 		return types.NamespacedName{}
@@ -176,7 +177,7 @@ func consumer(ref *corev1.ObjectReference) types.NamespacedName {
 	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// failed takes what cannot be read as a time for a host that has failed nobody.
+// failed returns the zero time if the annotation is missing or cannot be parsed.
 func failed(host *bmov1alpha1.BareMetalHost) time.Time {
 	at, err := time.Parse(time.RFC3339, host.Annotations[infrav1.MachineFailedAnnotation])
 	if err != nil {
@@ -185,7 +186,7 @@ func failed(host *bmov1alpha1.BareMetalHost) time.Time {
 	return at
 }
 
-// keptFor is the Cluster that stands in as the consumer of a host between two machines of the same owner.
+// keptFor returns the Cluster that is recorded as the consumer of a host between two machines of the same owner.
 func keptFor(host *bmov1alpha1.BareMetalHost) string {
 	ref := host.Spec.ConsumerRef
 	if ref == nil || host.Labels[infrav1.NodeReuseLabel] == "" || ref.Kind != "Cluster" {

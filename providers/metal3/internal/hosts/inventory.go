@@ -14,22 +14,22 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-// Inventory knows every host, which are free, and which machine waits for one. It is safe for concurrent use, and does nothing
-// slow while it is locked.
+// Inventory holds all hosts, which of them are free, and the machines that wait for one. It is safe for concurrent use, and never
+// blocks while it is locked.
 type Inventory struct {
 	mu         sync.Mutex
 	namespaces map[string]*namespace
 	wake       func(machine types.NamespacedName)
 }
 
-// NewInventory returns an empty inventory. It calls wake, which must neither block nor call the inventory, with a machine that has waited
-// and has a host reserved for it now, or waits for another reason than before.
+// NewInventory returns an empty inventory. It calls wake with a waiting machine when a host has been reserved for it or when the
+// reason for waiting has changed. wake must neither block nor call the inventory.
 func NewInventory(wake func(machine types.NamespacedName)) *Inventory {
 	return &Inventory{namespaces: map[string]*namespace{}, wake: wake}
 }
 
-// Ask gives the machine the host to claim. The host is reserved for the machine until it is claimed, is seen to be no longer
-// free, or the machine asks again or is forgotten. Without a host the machine is woken when there is one.
+// Ask returns the host that the machine should claim. The host stays reserved for the machine until it is claimed, is no longer
+// free, or the machine asks again or is forgotten. If there is none, wake is called for the machine once a host is available.
 func (inv *Inventory) Ask(wants Wants) (Host, Reasons, bool) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -46,14 +46,14 @@ func (inv *Inventory) Ask(wants Wants) (Host, Reasons, bool) {
 		inv.offer(s, former)
 	}
 	if chosen == "" {
-		// Only here are the hosts counted that are not free.
+		// Hosts that are not free are counted only here.
 		_, why := Choose(s.everything(), wants)
 		return Host{}, why, false
 	}
 	return *s.hosts[chosen], Reasons{}, true
 }
 
-// Forget ends the wait of a machine. What was reserved for it goes to another.
+// Forget removes a machine from the waiting machines and offers its reserved host to another.
 func (inv *Inventory) Forget(machine types.NamespacedName) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -61,7 +61,8 @@ func (inv *Inventory) Forget(machine types.NamespacedName) {
 	inv.forget(inv.namespace(machine.Namespace), machine)
 }
 
-// HeldBy names the hosts that have the machine as their consumer: one at most, unless somebody has interfered.
+// HeldBy returns the names of the hosts that have the machine as their consumer: at most one, unless another actor has edited
+// hosts.
 func (inv *Inventory) HeldBy(machine types.NamespacedName) []string {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -69,8 +70,8 @@ func (inv *Inventory) HeldBy(machine types.NamespacedName) []string {
 	return slices.Clone(inv.namespace(machine.Namespace).held[machine.Name])
 }
 
-// Put records a host as it is now. What is older than what is known is left out, unless that is known for longer than a
-// watch lags: then etcd has been restored, and the older host is the one there is.
+// Put records a host. An older version than the recorded one is ignored, unless the recorded one is older than the maximum lag of
+// a watch: then etcd has been restored, and the older version is current.
 func (inv *Inventory) Put(host Host) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -83,7 +84,7 @@ func (inv *Inventory) Put(host Host) {
 	inv.replace(s, known, host)
 }
 
-// Invalidate withholds a host that the API server has refused to be as it is known here, until it is seen again.
+// Invalidate withholds a host until it is observed again, after the API server has rejected a write to the recorded version.
 func (inv *Inventory) Invalidate(host Host) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -97,7 +98,7 @@ func (inv *Inventory) Invalidate(host Host) {
 	inv.replace(s, known, host)
 }
 
-// Drop records that a host is gone.
+// Drop removes a deleted host.
 func (inv *Inventory) Drop(host types.NamespacedName) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -122,14 +123,14 @@ func (inv *Inventory) namespace(namespace string) *namespace {
 	return s
 }
 
-// tidy drops a namespace that has neither hosts nor machines that wait.
+// tidy deletes a namespace without hosts and waiting machines.
 func (inv *Inventory) tidy(namespace string) {
 	if s := inv.namespaces[namespace]; s != nil && len(s.hosts) == 0 && len(s.waiting) == 0 {
 		delete(inv.namespaces, namespace)
 	}
 }
 
-// replace puts a host in the place of what was known of it, which may be nil.
+// replace replaces the recorded host, which may be nil.
 func (inv *Inventory) replace(s *namespace, known *Host, host Host) {
 	before := map[string]counts{host.Domain: s.counts[host.Domain]}
 	if known != nil {
@@ -148,21 +149,22 @@ func (inv *Inventory) replace(s *namespace, known *Host, host Host) {
 	}
 }
 
-// wakeHolder wakes a machine that more than one host names, or has named until now.
+// wakeHolder enqueues a machine that more than one host names, or named until now.
 func (inv *Inventory) wakeHolder(s *namespace, machine types.NamespacedName) {
 	if len(s.held[machine.Name]) > 1 {
 		inv.wake(machine)
 	}
 }
 
-// offersLike reports whether a host is the same as another to all that wait.
+// offersLike reports whether the host is equivalent to another for all waiting machines.
 func (h *Host) offersLike(other Host) bool {
 	return h.Obstacle == other.Obstacle && h.Reuse == other.Reuse && h.KeptFor == other.KeptFor && h.Domain == other.Domain &&
 		maps.Equal(h.Labels, other.Labels)
 }
 
-// wakeWaiting wakes waiting machines whose reason for waiting has changed: their domain has its first host or has lost its
-// last, or its hosts are all broken or no longer. A host that only goes from one use to another wakes nobody.
+// wakeWaiting enqueues waiting machines whose reason for waiting has changed: their domain has its first host or has lost its
+// last, or all its hosts have become broken or no longer are. A host that only changes from one use to another enqueues no
+// machine.
 func (inv *Inventory) wakeWaiting(s *namespace, domain string, before counts) {
 	if s.counts[domain].reason() == before.reason() {
 		return
@@ -174,8 +176,8 @@ func (inv *Inventory) wakeWaiting(s *namespace, domain string, before counts) {
 	}
 }
 
-// reconsider looks again for a host for the machines that have waited for one of their owner's to come back: it has, or may
-// not do so any more.
+// reconsider retries the machines that wait for a host kept for their owner, when such a host has become available or no longer
+// will.
 func (inv *Inventory) reconsider(s *namespace, was *Host) {
 	if was.Reuse == "" || was.Obstacle != NotReady {
 		return
@@ -190,7 +192,7 @@ func (inv *Inventory) reconsider(s *namespace, was *Host) {
 	}
 }
 
-// settle draws the conclusions from a host that has changed.
+// settle updates reservations and waiting machines after a host has changed.
 func (inv *Inventory) settle(s *namespace, host Host) {
 	if host.Consumer.Name != "" {
 		if w := s.waiting[host.Consumer]; w != nil && w.host == host.Name {
@@ -218,7 +220,7 @@ func (inv *Inventory) forget(s *namespace, machine types.NamespacedName) {
 	inv.offer(s, w.host)
 }
 
-// cancelReservation takes a host back that the machine cannot have any more, and looks for another for it.
+// cancelReservation takes a host away from a machine that can no longer claim it, and reserves another one if possible.
 func (inv *Inventory) cancelReservation(s *namespace, name string) {
 	machine, ok := s.reserved[name]
 	if !ok {
@@ -232,8 +234,8 @@ func (inv *Inventory) cancelReservation(s *namespace, name string) {
 	}
 }
 
-// offer reserves a free host for the machine that has waited longest for one like it. A machine that would rather have
-// another gets that one, and the host is offered on.
+// offer reserves a free host for the machine that has waited longest for a host like it. If that machine prefers another host, it
+// gets that one, and the host is offered to the next machine.
 func (inv *Inventory) offer(s *namespace, name string) {
 	host, ok := s.hosts[name]
 	if !ok || host.Obstacle != "" {

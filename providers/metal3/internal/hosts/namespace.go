@@ -11,28 +11,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// namespace is one namespace: machines take hosts of their own only.
+// namespace holds the hosts and machines of one namespace: machines use only hosts of their own namespace.
 type namespace struct {
 	hosts map[string]*Host
 	// free holds the names of hosts without an obstacle, sorted, by domain.
 	free map[string][]string
-	// held are the hosts that name the Metal3Machine of that name as their consumer, sorted; it has one, unless somebody has
-	// interfered.
+	// held lists the hosts that name a Metal3Machine as their consumer, sorted, by its name. There is one, unless another actor
+	// has edited hosts.
 	held map[string][]string
-	// reserved is the machine that is to claim the host of that name.
+	// reserved maps the name of a host to the machine that should claim it.
 	reserved map[string]types.NamespacedName
 	// kept holds the names of hosts that carry a node-reuse label, by its value.
 	kept map[string]map[string]bool
-	// counts sum the hosts of a domain up.
+	// counts holds the number of hosts of each domain.
 	counts map[string]counts
-	// waiting are the machines that have asked and have not claimed a host since.
+	// waiting holds the machines that have asked for a host and have not claimed one since.
 	waiting map[types.NamespacedName]*waiter
 }
 
 // waiter is a machine that has asked for a host.
 type waiter struct {
 	wants Wants
-	// host is reserved for it; "" while there is none.
+	// host is the host reserved for the machine; "" if there is none.
 	host string
 }
 
@@ -45,7 +45,7 @@ func newNamespace() *namespace {
 }
 
 func (s *namespace) add(host Host) {
-	host.Labels = maps.Clone(host.Labels) // the caller may go on to change the object they are from
+	host.Labels = maps.Clone(host.Labels) // the caller may modify the original object
 	s.hosts[host.Name] = &host
 	if host.Obstacle == "" {
 		s.free[host.Domain] = with(s.free[host.Domain], host.Name)
@@ -96,7 +96,7 @@ func (s *namespace) remove(host *Host) {
 	}
 }
 
-// reserve chooses a host for the waiter and records it in place of the one before; it is "" when there is none.
+// reserve chooses a host for the waiter and replaces its reservation; it returns "" if there is none.
 func (s *namespace) reserve(w *waiter) string {
 	if w.host != "" {
 		delete(s.reserved, w.host)
@@ -111,7 +111,7 @@ func (s *namespace) reserve(w *waiter) string {
 	return w.host
 }
 
-// holdsOut reports whether a machine waits for a host of its owner's that is on its way back, as Choose has it.
+// holdsOut reports whether the machine waits for a host kept for its owner to become available again, as in Choose.
 func (s *namespace) holdsOut(wants Wants) bool {
 	awaited := false
 	for name := range s.kept[wants.Reuse] {
@@ -128,7 +128,7 @@ func (s *namespace) holdsOut(wants Wants) bool {
 	return awaited
 }
 
-// best is what Choose would put first, found without looking at more hosts than needed.
+// best returns the host that Choose would return first, without visiting more hosts than needed.
 func (s *namespace) best(wants Wants) string {
 	var best *Host
 	if wants.Domain != "" {
@@ -158,13 +158,13 @@ func (s *namespace) bestIn(domain string, wants Wants) *Host {
 			best = host
 		}
 		if !wants.Random && wants.failed(best).IsZero() && len(s.kept[wants.Reuse]) == 0 {
-			break // they are sorted by name
+			break // hosts are sorted by name
 		}
 	}
 	return best
 }
 
-// everything lists all hosts, those reserved for other machines as such.
+// everything returns all hosts; those reserved for other machines have the obstacle Promised.
 func (s *namespace) everything() []Host {
 	list := make([]Host, 0, len(s.hosts))
 	for name, known := range s.hosts {
@@ -177,7 +177,7 @@ func (s *namespace) everything() []Host {
 	return list
 }
 
-// queue lists the machines that wait and are reserved nothing, those that came first in front.
+// queue returns the waiting machines without a reservation, oldest first.
 func (s *namespace) queue() []*waiter {
 	var list []*waiter
 	for _, w := range s.waiting {

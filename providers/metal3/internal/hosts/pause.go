@@ -19,14 +19,14 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// Pause stops the operator of the host of a paused cluster, and makes the host ready to be moved to another management
-// cluster: its status goes into an annotation, from which the operator there restores it, the Secret of its BMC gets the
-// cluster's name, and the move is not held up any more. A pause of somebody else's stays theirs, here and there.
+// Pause stops the operator from working on the host of a paused cluster, and prepares the host for clusterctl move: it saves the
+// status to an annotation, from which the operator of the target cluster restores it, labels the BMC Secret with the cluster
+// name, and removes the annotation that blocks the move. A pause set by another actor is kept in both clusters.
 func (h *Hosts) Pause(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	if movable(host) {
 		return nil
 	}
-	// What the cache keeps of the status is not all of it.
+	// The cache holds only part of the status.
 	whole := &bmov1alpha1.BareMetalHost{}
 	if err := h.Live.Get(ctx, client.ObjectKeyFromObject(host), whole); err != nil {
 		return fmt.Errorf("reading BareMetalHost %s: %w", host.Name, err)
@@ -36,7 +36,7 @@ func (h *Hosts) Pause(ctx context.Context, host *bmov1alpha1.BareMetalHost) erro
 	}
 	before := whole.DeepCopy()
 	saved := whole.Status.DeepCopy()
-	saved.HardwareDetails = nil // it has an object of its own
+	saved.HardwareDetails = nil // stored in a HardwareData object
 	text, err := json.Marshal(saved)
 	if err != nil {
 		return fmt.Errorf("saving status of BareMetalHost %s: %w", host.Name, err)
@@ -49,24 +49,25 @@ func (h *Hosts) Pause(ctx context.Context, host *bmov1alpha1.BareMetalHost) erro
 	return h.patch(ctx, whole, before)
 }
 
-// movable reports whether the host is as Pause leaves it. Its status does not change while it is paused.
+// movable reports whether Pause has prepared the host. The status of a paused host does not change.
 func movable(host *bmov1alpha1.BareMetalHost) bool {
 	return annotated(host, bmov1alpha1.PausedAnnotation) && annotated(host, bmov1alpha1.StatusAnnotation) &&
 		!annotated(host, clusterctlv1.BlockMoveAnnotation)
 }
 
-// Unheld reports whether clusterctl would move a host that is not ready for it: somebody has removed the annotation that holds up the move.
+// Unheld reports whether clusterctl would move a host that is not prepared for it, because the annotation that blocks the move
+// has been removed.
 func Unheld(host *bmov1alpha1.BareMetalHost) bool {
 	return host.Spec.ConsumerRef != nil && !annotated(host, clusterctlv1.BlockMoveAnnotation) && !movable(host)
 }
 
-// PausedByOthers reports whether somebody else has paused the host.
+// PausedByOthers reports whether another actor has paused the host.
 func PausedByOthers(host *bmov1alpha1.BareMetalHost) bool {
 	return annotated(host, bmov1alpha1.PausedAnnotation) && !pausedByUs(host)
 }
 
-// Resume takes back what Pause did; the next move has to wait for the next pause. The annotation with the status is the
-// operator's to remove once it has been restored, except where the host was never moved and has its status still.
+// Resume reverts Pause and blocks moves until the next pause. The operator removes the annotation with the status after restoring
+// it; Resume removes it only if the host was never moved and still has its status.
 func (h *Hosts) Resume(ctx context.Context, host *bmov1alpha1.BareMetalHost, cluster string) error {
 	if !pausedByUs(host) && !movable(host) || host.Labels[clusterv1.ClusterNameLabel] != cluster {
 		return nil
@@ -85,8 +86,8 @@ func (h *Hosts) Resume(ctx context.Context, host *bmov1alpha1.BareMetalHost, clu
 	return h.mark(ctx, host, before)
 }
 
-// labelSecret puts the cluster's name on the Secret of the host's BMC, or takes it off. The Secret is not read, and may be
-// gone.
+// labelSecret sets the cluster name label on the Secret of the host's BMC, or removes it if cluster is "". It does not read the
+// Secret and ignores a missing one.
 func (h *Hosts) labelSecret(ctx context.Context, host *bmov1alpha1.BareMetalHost, cluster string) error {
 	if host.Spec.BMC.CredentialsName == "" {
 		return nil

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Reasons tells why a machine was given no host.
+// Reasons describes why a machine was given no host.
 type Reasons struct {
-	// Domain is the one that the machine must be in; "" when it may be anywhere.
+	// Domain is the failure domain that the host must be in; "" means any.
 	Domain string
-	// Total is the number of hosts that the machine may be on for their domain.
+	// Total is the number of hosts in failure domains that the machine can use.
 	Total int
-	// Counts is how many of them have which obstacle.
+	// Counts is the number of these hosts by obstacle.
 	Counts map[Obstacle]int
 	// Elsewhere is the number of hosts in other domains.
 	Elsewhere int
-	// Returning names the hosts, kept for the machine's owner, that are on their way back.
+	// Returning lists the hosts kept for the machine's owner that become available again.
 	Returning []string
-	// Refusal is what the API server said of the first of the hosts that it refuses to the machine; "" when there is none.
+	// Refusal is the API server's message for the first host whose claim it rejected; "" if there is none.
 	Refusal string
 }
 
@@ -39,7 +39,7 @@ func (r *Reasons) count(obstacle Obstacle) {
 	}
 }
 
-// AllBroken reports whether there are hosts and none of them can run a machine until somebody repairs it.
+// AllBroken reports whether hosts exist and none of them can run a machine until it is repaired.
 func (r Reasons) AllBroken() bool {
 	broken := 0
 	for obstacle, n := range r.Counts {
@@ -50,14 +50,14 @@ func (r Reasons) AllBroken() bool {
 	return r.Total > 0 && broken == r.Total
 }
 
-// obstacles lists all in the order in which messages name them.
+// obstacles returns all obstacles in the order of messages.
 func obstacles() []Obstacle {
 	return []Obstacle{
 		InUse, Promised, InError, NoPower, Unhealthy, Detached, Paused, Deleting, External, NotReady, InClosedDomain, KeptForReuse, NotSelected, Refused,
 	}
 }
 
-// String is such as "failure domain rack-2: 5 hosts, 3 in use, 1 in error, 1 not matching spec.hostSelector".
+// String returns, for example, "failure domain rack-2: 5 hosts, 3 in use, 1 in error, 1 not matching spec.hostSelector".
 func (r Reasons) String() string {
 	where := "namespace"
 	if r.Domain != "" {

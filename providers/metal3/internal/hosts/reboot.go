@@ -14,16 +14,16 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// hardReboot is the value of an annotation that takes the power from a host without asking its operating system, which may
-// hang: that is why it is rebooted.
+// hardReboot is the value of an annotation that powers a host off without a shutdown of its operating system. The host is
+// rebooted because it may hang.
 const hardReboot = `{"mode":"` + string(bmov1alpha1.RebootModeHard) + `"}`
 
-// KeepOff powers the host off until LetRun. Others that keep it off, with annotations of their own, are not disturbed.
+// KeepOff powers the host off until LetRun is called. Annotations of other actors that keep it off are not changed.
 func (h *Hosts) KeepOff(ctx context.Context, host *bmov1alpha1.BareMetalHost, remediation types.UID) error {
 	return h.annotate(ctx, host, rebootAnnotation(remediation), hardReboot, h.mark)
 }
 
-// LetRun ends what KeepOff began.
+// LetRun reverts KeepOff.
 func (h *Hosts) LetRun(ctx context.Context, host *bmov1alpha1.BareMetalHost, remediation types.UID) error {
 	if !KeptOff(host, remediation) {
 		return nil
@@ -33,7 +33,7 @@ func (h *Hosts) LetRun(ctx context.Context, host *bmov1alpha1.BareMetalHost, rem
 	return h.patch(ctx, host, before)
 }
 
-// KeptOff reports whether the host is powered off for the remediation, or is about to be.
+// KeptOff reports whether the host is, or is about to be, powered off for the remediation.
 func KeptOff(host *bmov1alpha1.BareMetalHost, remediation types.UID) bool {
 	return annotated(host, rebootAnnotation(remediation))
 }
@@ -49,17 +49,18 @@ func KeptOffBy(host *bmov1alpha1.BareMetalHost) []string {
 	return uids
 }
 
-// Restart asks for one reboot of a host that may not be powered off. The operator takes the annotation away when it is done.
+// Restart requests a single reboot of a host that must not stay powered off. The operator removes the annotation when the host
+// has been rebooted.
 func (h *Hosts) Restart(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	return h.annotate(ctx, host, bmov1alpha1.RebootAnnotationPrefix, hardReboot, h.patch)
 }
 
-// MarkUnhealthy keeps machines off the host until somebody has looked at it and takes the mark away.
+// MarkUnhealthy excludes the host from use until a user removes the annotation.
 func (h *Hosts) MarkUnhealthy(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	return h.annotate(ctx, host, infrav1.UnhealthyAnnotation, "", h.mark)
 }
 
-// annotate leaves an annotation that is there as it is, unless a value is asked for that it has not.
+// annotate keeps an existing annotation, unless value is not empty and differs.
 func (h *Hosts) annotate(ctx context.Context, host *bmov1alpha1.BareMetalHost, key, value string, write writing) error {
 	if found, ok := host.Annotations[key]; ok && (value == "" || found == value) {
 		return nil

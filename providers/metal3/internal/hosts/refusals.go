@@ -16,22 +16,22 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// ErrRefused is returned for a host whose claim the API server will not have: the host is not valid any more, or a policy
-// objects. The host is set aside for the machine.
+// ErrRefused is returned if the API server rejects the claim of a host: the host is no longer valid, or a policy denies it. The
+// host is set aside for the machine.
 var ErrRefused = errors.New("the API server refuses the claim")
 
-// Refusal is a claim that the API server would not have.
+// Refusal is a claim that the API server has rejected.
 type Refusal struct {
-	// Version is that of the host as it was then.
+	// Version is the resourceVersion of the host at the time of the claim.
 	Version string
-	// Message has the API server's words and the way out.
+	// Message holds the API server's message and how to resolve it.
 	Message string
 
 	until time.Time
 }
 
-// refusals remember for a while which hosts could not be claimed for which machines, so that these try others. The zero value
-// is empty.
+// refusals records for a limited time which hosts could not be claimed for which machines, so that these machines try other
+// hosts. The zero value is empty.
 type refusals struct {
 	mu     sync.Mutex
 	byPair map[pair]Refusal
@@ -49,7 +49,7 @@ func (r *refusals) note(who pair, version string, cause error, now time.Time) {
 	r.byPair[who] = Refusal{Version: version, Message: reconcile.RefusedMessage("BareMetalHost", who.host.Name, cause), until: now.Add(reconcile.RefusedPause)}
 }
 
-// of lists what a machine is not to try now, by the name of the host.
+// of returns the hosts that the machine must not try now, by name.
 func (r *refusals) of(machine types.NamespacedName, now time.Time) map[string]Refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,14 +66,14 @@ func (r *refusals) of(machine types.NamespacedName, now time.Time) map[string]Re
 	return found
 }
 
-// Ask is the Inventory's, without the hosts that are set aside for the machine, as of now.
+// Ask calls Inventory.Ask with the current time and without the hosts that are set aside for the machine.
 func (h *Hosts) Ask(wants Wants) (Host, Reasons, bool) {
 	wants.Now = h.Clock.Now()
 	wants.Refused = h.refusals.of(wants.Machine, wants.Now)
 	return h.Inventory.Ask(wants)
 }
 
-// refused sets a host aside whose claim has ended with an error, if that is a refusal. Otherwise the machine has to ask again.
+// refused sets the host aside if cause is a rejection by the API server. Otherwise the machine must ask again.
 func (h *Hosts) refused(host Host, machine types.NamespacedName, cause error) error {
 	if !reconcile.IsRefused(cause) {
 		h.Inventory.Forget(machine)
@@ -83,13 +83,13 @@ func (h *Hosts) refused(host Host, machine types.NamespacedName, cause error) er
 	return fmt.Errorf("%w: %w", ErrRefused, cause)
 }
 
-// refuses reports whether the host is as it was when the machine could not have it.
+// refuses reports whether the host is unchanged since its claim was rejected.
 func (w Wants) refuses(host *Host) bool {
 	known, ok := w.Refused[host.Name]
 	return ok && known.Version == host.Version
 }
 
-// firstRefusal is the message of one of the hosts, always the same.
+// firstRefusal returns the message of the host that is first by name, so that the message is stable.
 func (w Wants) firstRefusal(names []string) string {
 	if len(names) == 0 {
 		return ""

@@ -20,14 +20,14 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// Deprovision takes away what the host runs, and the Secrets that the machine has brought. Metadata and network data that the host has of
-// its own stay for the next machine. It returns whether the host had anything to be taken away; then it is not vacant before it is seen
-// again.
+// Deprovision removes the image from the host, and the Secrets that the machine has set. Metadata and network data of the host
+// itself are kept for the next machine. It reports whether the host was changed; a changed host must be observed again before it
+// can be vacant.
 func (h *Hosts) Deprovision(ctx context.Context, host *bmov1alpha1.BareMetalHost, brought *Brought) (changed bool, _ error) {
 	before := host.DeepCopy()
 	spec := &host.Spec
 	if spec.Image != nil || spec.CustomDeploy != nil || brought.UserData.has(spec.UserData) {
-		spec.UserData = nil // Who gives a host its image gives it the user data, too.
+		spec.UserData = nil // The image and the user data are always set together.
 	}
 	if brought.MetaData.has(spec.MetaData) {
 		spec.MetaData = nil
@@ -43,7 +43,7 @@ func (h *Hosts) Deprovision(ctx context.Context, host *bmov1alpha1.BareMetalHost
 	return true, h.patch(ctx, host, before)
 }
 
-// Brought are the Secrets that a machine has given its host, or may have given it.
+// Brought holds the names of the Secrets that a machine has set, or may have set, on its host.
 type Brought struct {
 	UserData, MetaData, NetworkData SecretNames
 }
@@ -51,12 +51,12 @@ type Brought struct {
 // SecretNames are names of Secrets in the namespace of a host.
 type SecretNames []string
 
-// has reports whether a host refers to one of the Secrets. Machines have none in other namespaces.
+// has reports whether the reference names one of the Secrets. Machines use only Secrets of their own namespace.
 func (names SecretNames) has(ref *corev1.SecretReference) bool {
 	return ref != nil && slices.Contains(names, ref.Name)
 }
 
-// staysOn decides whether a host without a machine is left powered on.
+// staysOn reports whether a host without a machine stays powered on.
 func (h *Hosts) staysOn(host *bmov1alpha1.BareMetalHost) bool {
 	if host.Spec.DisablePowerOff {
 		return true
@@ -64,34 +64,33 @@ func (h *Hosts) staysOn(host *bmov1alpha1.BareMetalHost) bool {
 	return h.FastTrack && host.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeDisabled
 }
 
-// Vacant reports whether nothing of a machine runs on a host that has been deprovisioned.
+// Vacant reports whether a deprovisioned host no longer runs anything of its machine.
 func Vacant(host *bmov1alpha1.BareMetalHost) bool {
 	switch host.Status.Provisioning.State {
 	case bmov1alpha1.StateNone, bmov1alpha1.StateUnmanaged, bmov1alpha1.StateRegistering, bmov1alpha1.StateMatchProfile,
 		bmov1alpha1.StateInspecting, bmov1alpha1.StateReady, bmov1alpha1.StateAvailable:
 		return true
 	case bmov1alpha1.StateExternallyProvisioned:
-		// There is nothing to deprovision; all that can be done is to power it off.
+		// Such a host cannot be deprovisioned, only powered off.
 		return !host.Status.PoweredOn || host.Spec.Online
 	default:
 		return false
 	}
 }
 
-// Leave is how a machine leaves its host.
+// Leave describes how a machine releases its host.
 type Leave struct {
-	// Machine is its name.
+	// Machine is the name of the machine.
 	Machine string
-	// Reuse is the value of the node-reuse label of a host that is kept for other machines of the same owner; "" for one that
-	// is not kept.
+	// Reuse is the value of the node-reuse label if the host is kept for other machines of the same owner; "" otherwise.
 	Reuse string
-	// Failed says that the machine had no luck with the host.
+	// Failed records on the host that the machine has failed on it.
 	Failed bool
 }
 
-// Release gives the host up. While it is kept for reuse its cluster stands in as the consumer.
+// Release removes the machine from the host. A host that is kept for reuse gets the Cluster as its consumer.
 func (h *Hosts) Release(ctx context.Context, host *bmov1alpha1.BareMetalHost, leave Leave) error {
-	// A machine that is deleted when this release takes over has not been adopted.
+	// A machine that is already being deleted when this release takes over has not been adopted.
 	if err := h.unlabelSecret(ctx, host, leave.Machine); err != nil {
 		return err
 	}
@@ -117,7 +116,7 @@ func (h *Hosts) Release(ctx context.Context, host *bmov1alpha1.BareMetalHost, le
 	return h.patch(ctx, host, before)
 }
 
-// ReleaseKept gives up the hosts that are kept for the next machines of a cluster, of which there will be none.
+// ReleaseKept releases the hosts that are kept for the next machines of a cluster that is being deleted.
 func (h *Hosts) ReleaseKept(ctx context.Context, namespace, cluster string) error {
 	list := &bmov1alpha1.BareMetalHostList{}
 	if err := h.Client.List(ctx, list, client.InNamespace(namespace), client.HasLabels{infrav1.NodeReuseLabel}); err != nil {

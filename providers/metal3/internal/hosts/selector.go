@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// Selector reads spec.hostSelector. Operators may be in upper or lower case.
+// Selector parses spec.hostSelector. Operators are not case-sensitive.
 func Selector(spec infrav1.HostSelector) (labels.Selector, error) {
 	var requirements labels.Requirements
 	for _, key := range slices.Sorted(maps.Keys(spec.MatchLabels)) {

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Source writes the Inventory from the cache's informer, and wakes the machines that the Inventory calls. The controller that it is
-// given to starts when the Inventory knows all hosts.
+// Source feeds the Inventory from the informer and enqueues machines when the Inventory calls wake. Its controller starts once
+// the Inventory holds all hosts.
 type Source struct {
 	Inventory *Inventory
 
@@ -84,7 +84,7 @@ func (s *Source) drop(o any) {
 	}
 }
 
-// wake is called by the Inventory only after Start: machines ask once the controller runs.
+// wake is called by the Inventory only after Start, because machines ask only once the controller runs.
 func (s *Source) wake(machine types.NamespacedName) {
 	s.queue.Add(reconcile.Request{NamespacedName: machine})
 }
