@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// V1Beta2Status holds status as v1beta2 shows it.
+// V1Beta2Status holds the status in the format of v1beta2.
 type V1Beta2Status struct {
 	// conditions in the format of v1beta2.
 	// +optional
@@ -17,19 +17,18 @@ type V1Beta2Status struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// FailureDomain is what machines may be put in.
+// FailureDomain is a failure domain that machines can be placed in.
 type FailureDomain struct {
-	// controlPlane tells whether the failure domain is for machines of the
-	// control plane.
+	// controlPlane reports whether the failure domain is suitable for control plane machines.
 	// +optional
 	ControlPlane *bool `json:"controlPlane,omitempty"`
 
-	// attributes are for users of the failure domain.
+	// attributes are free-form data for users of the failure domain.
 	// +optional
 	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
-// APIEndpoint is where an API server is reached.
+// APIEndpoint is the endpoint of an API server.
 type APIEndpoint struct {
 	// host name or address.
 	// +required
@@ -40,13 +39,13 @@ type APIEndpoint struct {
 	Port int32 `json:"port"`
 }
 
-// Image is what a host boots.
+// Image is the image that a host boots.
 type Image struct {
-	// url where the image is.
+	// url of the image.
 	// +required
 	URL string `json:"url"`
 
-	// checksum of the image, or the URL of a file with it.
+	// checksum of the image, or the URL of a file that contains it.
 	// +optional
 	Checksum *string `json:"checksum,omitempty"`
 
@@ -61,15 +60,14 @@ type Image struct {
 	DiskFormat *string `json:"format,omitempty"`
 }
 
-// CustomDeploy is a deploy procedure of a ramdisk that has one.
+// CustomDeploy is a deploy procedure implemented by a custom ramdisk.
 type CustomDeploy struct {
 	// method is the name of the procedure.
 	// +required
 	Method string `json:"method"`
 }
 
-// HostSelector selects BareMetalHosts by their labels. Every part of it must
-// match.
+// HostSelector selects BareMetalHosts by their labels. All requirements must match.
 type HostSelector struct {
 	// matchLabels are labels that the host must have.
 	// +optional
@@ -82,7 +80,7 @@ type HostSelector struct {
 
 // HostSelectorRequirement is a requirement on one label.
 type HostSelectorRequirement struct {
-	// key of the label.
+	// key is the label key.
 	// +required
 	Key string `json:"key"`
 
@@ -91,7 +89,7 @@ type HostSelectorRequirement struct {
 	// +required
 	Operator string `json:"operator"`
 
-	// values that the label is compared with.
+	// values are the values to compare the label with.
 	// +required
 	Values []string `json:"values"`
 }

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is the group and version of every kind of this package.
+// GroupVersion is the API group and version of all kinds in this package.
 var GroupVersion = schema.GroupVersion{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1"} //nolint:gochecknoglobals // a constant that Go cannot express as one
 
-// AddToScheme registers every kind of this package, and its list, with s.
+// AddToScheme registers all kinds of this package and their lists with s.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&Metal3Cluster{}, &Metal3ClusterList{},

@@ -7,18 +7,17 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// MetaData is rendered to a map of strings. Each item of a list makes one entry,
-// under its key.
+// MetaData is rendered to a map of strings. Each list item renders one entry under its key.
 type MetaData struct {
-	// strings are entries as they are.
+	// strings are entries with a fixed value.
 	// +optional
 	Strings []infrav1.MetaDataString `json:"strings,omitempty"`
 
-	// objectNames are names of the objects behind the machine.
+	// objectNames are names of the objects that belong to the machine.
 	// +optional
 	ObjectNames []infrav1.MetaDataObjectName `json:"objectNames,omitempty"`
 
-	// indexes are the index of the Metal3Data, or numbers made of it.
+	// indexes are entries computed from the index of the Metal3Data.
 	// +optional
 	Indexes []MetaDataIndex `json:"indexes,omitempty"`
 
@@ -26,7 +25,7 @@ type MetaData struct {
 	// +optional
 	IPAddressesFromPool []FromPool `json:"ipAddressesFromIPPool,omitempty"`
 
-	// prefixesFromIPPool are lengths of the prefixes of pools.
+	// prefixesFromIPPool are prefix lengths of pools.
 	// +optional
 	PrefixesFromPool []FromPool `json:"prefixesFromIPPool,omitempty"`
 
@@ -38,7 +37,7 @@ type MetaData struct {
 	// +optional
 	DNSServersFromPool []FromPool `json:"dnsServersFromIPPool,omitempty"`
 
-	// namespaces are the namespace of the machine.
+	// namespaces are entries with the namespace of the machine.
 	// +optional
 	Namespaces []infrav1.MetaDataNamespace `json:"namespaces,omitempty"`
 
@@ -46,50 +45,50 @@ type MetaData struct {
 	// +optional
 	FromHostInterfaces []infrav1.MetaDataHostInterface `json:"fromHostInterfaces,omitempty"`
 
-	// fromLabels are labels of the objects behind the machine.
+	// fromLabels are labels of the objects that belong to the machine.
 	// +optional
 	FromLabels []infrav1.MetaDataFromLabel `json:"fromLabels,omitempty"`
 
-	// fromAnnotations are annotations of the objects behind the machine.
+	// fromAnnotations are annotations of the objects that belong to the machine.
 	// +optional
 	FromAnnotations []infrav1.MetaDataFromAnnotation `json:"fromAnnotations,omitempty"`
 }
 
-// MetaDataIndex is prefix, index*step+offset and suffix, one after the other.
+// MetaDataIndex renders the concatenation of prefix, index*step+offset and suffix.
 type MetaDataIndex struct {
 	// key of the entry.
 	// +required
 	Key string `json:"key"`
 
-	// offset is added to the index after it is multiplied.
+	// offset is added after the index is multiplied by step.
 	// +optional
 	Offset *int32 `json:"offset,omitempty"`
 
-	// step is what the index is multiplied by.
+	// step is the factor that the index is multiplied by.
 	// +optional
 	// +kubebuilder:default=1
 	Step *int32 `json:"step,omitempty"`
 
-	// prefix is put before the number.
+	// prefix is prepended to the number.
 	// +optional
 	Prefix string `json:"prefix,omitempty"`
 
-	// suffix is put after the number.
+	// suffix is appended to the number.
 	// +optional
 	Suffix string `json:"suffix,omitempty"`
 }
 
-// FromPool is something that a pool of addresses gives.
+// FromPool refers to a property of an address pool.
 type FromPool struct {
 	// key of the entry.
 	// +required
 	Key string `json:"key"`
 
-	// apiGroup of the pool; without it, that of metal3's pools.
+	// apiGroup of the pool. Defaults to the API group of metal3 IPPools.
 	// +optional
 	APIGroup string `json:"apiGroup,omitempty"`
 
-	// kind of the pool; without it, metal3's.
+	// kind of the pool. Defaults to the kind of metal3 pools.
 	// +optional
 	Kind string `json:"kind,omitempty"`
 

@@ -8,36 +8,32 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Metal3ClusterSpec is how a cluster is reached and which failure domains its
-// hosts are in.
+// Metal3ClusterSpec defines the desired state of a Metal3Cluster.
 type Metal3ClusterSpec struct {
-	// controlPlaneEndpoint is where the cluster's API server is reached.
+	// controlPlaneEndpoint is the endpoint of the cluster's API server.
 	// +optional
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
-	// cloudProviderEnabled tells that a cloud provider sets the provider ID of
-	// Nodes. Otherwise this provider does.
+	// cloudProviderEnabled is true if a cloud provider sets the provider ID of Nodes. Otherwise this provider sets it.
 	// +optional
 	CloudProviderEnabled *bool `json:"cloudProviderEnabled,omitempty"`
 
-	// noCloudProvider is the opposite of cloudProviderEnabled, which goes before
-	// it.
+	// noCloudProvider is the inverse of cloudProviderEnabled, which takes precedence.
 	// +optional
 	NoCloudProvider *bool `json:"noCloudProvider,omitempty"`
 
-	// failureDomains that machines may be put in, by name.
+	// failureDomains that machines can be placed in, by name.
 	// +optional
 	FailureDomains map[string]FailureDomain `json:"failureDomains,omitempty"`
 }
 
-// Metal3ClusterStatus is what was found of the cluster's infrastructure.
+// Metal3ClusterStatus defines the observed state of a Metal3Cluster.
 type Metal3ClusterStatus struct {
-	// lastUpdated is when another version of the provider last wrote the
-	// status.
+	// lastUpdated is the time at which another version of the provider last wrote the status.
 	// +optional
 	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
 
-	// failureReason names a terminal problem in one word.
+	// failureReason is a single-word reason of a terminal problem.
 	// +optional
 	FailureReason *string `json:"failureReason,omitempty"`
 
@@ -45,11 +41,11 @@ type Metal3ClusterStatus struct {
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
 
-	// ready is true once machines may be created.
+	// ready is true once machines can be created.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 
-	// failureDomains that machines may be put in, by name.
+	// failureDomains that machines can be placed in, by name.
 	// +optional
 	FailureDomains map[string]FailureDomain `json:"failureDomains,omitempty"`
 
@@ -57,12 +53,12 @@ type Metal3ClusterStatus struct {
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"` //nolint:staticcheck // it is what v1beta1 shows
 
-	// v1beta2 holds status as v1beta2 shows it.
+	// v1beta2 holds the status in the format of v1beta2.
 	// +optional
 	V1Beta2 *V1Beta2Status `json:"v1beta2,omitempty"`
 }
 
-// Metal3Cluster is the infrastructure of a Cluster on bare metal.
+// Metal3Cluster is the bare-metal infrastructure of a Cluster.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3clusters,scope=Namespaced,categories=cluster-api,shortName=m3c;m3cluster;m3clusters;metal3c;metal3cluster
@@ -80,12 +76,11 @@ type Metal3Cluster struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is how the cluster is reached and which failure domains its hosts
-	// are in.
+	// spec is the desired state of the Metal3Cluster.
 	// +optional
 	Spec Metal3ClusterSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what was found of the cluster's infrastructure.
+	// status is the observed state of the Metal3Cluster.
 	// +optional
 	Status Metal3ClusterStatus `json:"status,omitempty,omitzero"`
 }

@@ -7,22 +7,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Metal3ClusterTemplateSpec is what Metal3Clusters are made from.
+// Metal3ClusterTemplateSpec defines the template of Metal3Clusters.
 type Metal3ClusterTemplateSpec struct {
 	// template of the Metal3Clusters.
 	// +required
 	Template Metal3ClusterTemplateResource `json:"template"`
 }
 
-// Metal3ClusterTemplateResource is the spec of a Metal3Cluster to be.
+// Metal3ClusterTemplateResource defines the spec of a Metal3Cluster created from the template.
 type Metal3ClusterTemplateResource struct {
 	// spec of the Metal3Cluster.
 	// +required
 	Spec Metal3ClusterSpec `json:"spec"`
 }
 
-// Metal3ClusterTemplate is what the Metal3Clusters of a ClusterClass are made
-// from.
+// Metal3ClusterTemplate is the template for the Metal3Clusters of a ClusterClass.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3clustertemplates,scope=Namespaced,categories=cluster-api,shortName=m3ct
@@ -34,7 +33,7 @@ type Metal3ClusterTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what Metal3Clusters are made from.
+	// spec defines the template of Metal3Clusters.
 	// +optional
 	Spec Metal3ClusterTemplateSpec `json:"spec,omitempty,omitzero"`
 }

@@ -8,25 +8,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Metal3DataClaimSpec is the template that data is wanted from.
+// Metal3DataClaimSpec defines the template that data is requested from.
 type Metal3DataClaimSpec struct {
 	// template is the Metal3DataTemplate, in the namespace of the claim.
 	// +required
 	Template corev1.ObjectReference `json:"template"`
 }
 
-// Metal3DataClaimStatus is the data that was made.
+// Metal3DataClaimStatus defines the observed state of a Metal3DataClaim.
 type Metal3DataClaimStatus struct {
-	// renderedData is the Metal3Data that was made for the claim.
+	// renderedData is the Metal3Data that was created for the claim.
 	// +optional
 	RenderedData *corev1.ObjectReference `json:"renderedData,omitempty"`
 
-	// errorMessage says why there is none, and what to do.
+	// errorMessage describes why no Metal3Data was created, and how to fix it.
 	// +optional
 	ErrorMessage *string `json:"errorMessage,omitempty"`
 }
 
-// Metal3DataClaim asks for a Metal3Data of a Metal3DataTemplate.
+// Metal3DataClaim requests a Metal3Data from a Metal3DataTemplate.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3dataclaims,scope=Namespaced,categories=cluster-api,shortName=m3dc;m3dataclaim;m3dataclaims;metal3dc;metal3dataclaim
@@ -40,11 +40,11 @@ type Metal3DataClaim struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the template that data is wanted from.
+	// spec defines the template that data is requested from.
 	// +optional
 	Spec Metal3DataClaimSpec `json:"spec,omitempty,omitzero"`
 
-	// status is the data that was made.
+	// status is the observed state of the claim.
 	// +optional
 	Status Metal3DataClaimStatus `json:"status,omitempty,omitzero"`
 }

@@ -7,17 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Metal3DataTemplateSpec is what metadata and network data of machines are
-// rendered from.
+// Metal3DataTemplateSpec defines the metadata and network data rendered for machines.
 type Metal3DataTemplateSpec struct {
-	// clusterName is the name of the Cluster that the template belongs to. It
-	// is not used; the machines say which cluster they are of.
+	// clusterName is the name of the Cluster that the template belongs to. It is not used; the cluster is read from the machines.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	ClusterName string `json:"clusterName"`
 
-	// templateReference is the name of a set of templates that count together.
-	// It is kept and has no effect.
+	// templateReference names a set of templates that share indexes. It is preserved but has no effect.
 	// +optional
 	TemplateReference string `json:"templateReference,omitempty"`
 
@@ -25,25 +22,23 @@ type Metal3DataTemplateSpec struct {
 	// +optional
 	MetaData *MetaData `json:"metaData,omitempty"`
 
-	// networkData is rendered to the format of OpenStack's network_data.json.
+	// networkData is rendered in the format of OpenStack's network_data.json.
 	// +optional
 	NetworkData *NetworkData `json:"networkData,omitempty"`
 }
 
-// Metal3DataTemplateStatus is which machines have data of the template.
+// Metal3DataTemplateStatus defines the observed state of a Metal3DataTemplate.
 type Metal3DataTemplateStatus struct {
-	// lastUpdated is when another version of the provider last wrote the
-	// status.
+	// lastUpdated is the time at which another version of the provider last wrote the status.
 	// +optional
 	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
 
-	// indexes are the indexes in use, by the name of the Metal3DataClaim.
+	// indexes maps the name of a Metal3DataClaim to the index it holds.
 	// +optional
 	Indexes map[string]int32 `json:"indexes,omitempty"`
 }
 
-// Metal3DataTemplate is what metadata and network data of machines are rendered
-// from.
+// Metal3DataTemplate is the template for metadata and network data of machines.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3datatemplates,scope=Namespaced,categories=cluster-api,shortName=m3dt;m3datatemplate;m3datatemplates;metal3dt;metal3datatemplate
@@ -58,11 +53,11 @@ type Metal3DataTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what metadata and network data are rendered from.
+	// spec defines the metadata and network data rendered for machines.
 	// +optional
 	Spec Metal3DataTemplateSpec `json:"spec,omitempty,omitzero"`
 
-	// status is which machines have data of the template.
+	// status is the observed state of the template.
 	// +optional
 	Status Metal3DataTemplateStatus `json:"status,omitempty,omitzero"`
 }

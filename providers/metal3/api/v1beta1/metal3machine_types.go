@@ -9,7 +9,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Metal3MachineSpec is the host that a Machine wants and what goes on it.
+// Metal3MachineSpec defines the desired state of a Metal3Machine.
 type Metal3MachineSpec struct {
 	// providerID is metal3://namespace/host/name. It is set by the controller.
 	// +optional
@@ -23,13 +23,11 @@ type Metal3MachineSpec struct {
 	// +optional
 	CustomDeploy *CustomDeploy `json:"customDeploy,omitempty"`
 
-	// userData names a Secret with user data for the host. It is used when the
-	// Machine has no bootstrap data of its own.
+	// userData names a Secret with user data for the host. It is used if the Machine has no bootstrap data of its own.
 	// +optional
 	UserData *corev1.SecretReference `json:"userData,omitempty"`
 
-	// hostSelector selects BareMetalHosts by their labels. Without it every
-	// host will do.
+	// hostSelector selects BareMetalHosts by their labels. If empty, every host matches.
 	// +optional
 	HostSelector HostSelector `json:"hostSelector,omitempty,omitzero"`
 
@@ -46,27 +44,24 @@ type Metal3MachineSpec struct {
 	// +optional
 	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
 
-	// automatedCleaningMode is what happens to the disks of the host before
-	// another machine gets it: metadata wipes partition tables, disabled leaves
-	// them as they are.
+	// automatedCleaningMode is the cleaning of the host's disks before another machine gets the host: metadata wipes partition
+	// tables, disabled leaves the disks unchanged.
 	// +optional
 	// +kubebuilder:validation:Enum=metadata;disabled
 	AutomatedCleaningMode *string `json:"automatedCleaningMode,omitempty"`
 
-	// failureDomain that the host is to be in. It is that of the Machine and
-	// set by the controller.
+	// failureDomain in which the machine must get a host. The controller copies it from the Machine.
 	// +optional
 	FailureDomain *string `json:"failureDomain,omitempty"`
 }
 
-// Metal3MachineStatus is what is known of the machine.
+// Metal3MachineStatus defines the observed state of a Metal3Machine.
 type Metal3MachineStatus struct {
-	// lastUpdated is when another version of the provider last wrote the
-	// status.
+	// lastUpdated is the time at which another version of the provider last wrote the status.
 	// +optional
 	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
 
-	// failureReason names a terminal problem in one word.
+	// failureReason is a single-word reason of a terminal problem.
 	// +optional
 	FailureReason *string `json:"failureReason,omitempty"`
 
@@ -78,11 +73,11 @@ type Metal3MachineStatus struct {
 	// +optional
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// phase is how far the machine is. No controller writes it.
+	// phase of the machine. No controller writes it.
 	// +optional
 	Phase string `json:"phase,omitempty"`
 
-	// ready is true once the host runs and its Node is known.
+	// ready is true once the host is running and its Node has been found.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 
@@ -106,12 +101,12 @@ type Metal3MachineStatus struct {
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"` //nolint:staticcheck // it is what v1beta1 shows
 
-	// v1beta2 holds status as v1beta2 shows it.
+	// v1beta2 holds the status in the format of v1beta2.
 	// +optional
 	V1Beta2 *V1Beta2Status `json:"v1beta2,omitempty"`
 }
 
-// Metal3Machine is the infrastructure of a Machine on bare metal.
+// Metal3Machine is the bare-metal infrastructure of a Machine.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3machines,scope=Namespaced,categories=cluster-api,shortName=m3m;m3machine;m3machines;metal3m;metal3machine
@@ -129,11 +124,11 @@ type Metal3Machine struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the host that is wanted and what goes on it.
+	// spec is the desired state of the Metal3Machine.
 	// +optional
 	Spec Metal3MachineSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what is known of the machine.
+	// status is the observed state of the Metal3Machine.
 	// +optional
 	Status Metal3MachineStatus `json:"status,omitempty,omitzero"`
 }

@@ -7,28 +7,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Metal3MachineTemplateSpec is what Metal3Machines are made from.
+// Metal3MachineTemplateSpec defines the template of Metal3Machines.
 type Metal3MachineTemplateSpec struct {
 	// template of the Metal3Machines.
 	// +required
 	Template Metal3MachineTemplateResource `json:"template"`
 
-	// nodeReuse gives hosts that a machine of the same control plane or
-	// MachineDeployment had back to the next one.
+	// nodeReuse gives a host that was released by a machine of a control plane or MachineDeployment to the next machine of the
+	// same owner.
 	// +optional
 	// +kubebuilder:default=false
 	NodeReuse *bool `json:"nodeReuse,omitempty"`
 }
 
-// Metal3MachineTemplateResource is the spec of a Metal3Machine to be.
+// Metal3MachineTemplateResource defines the spec of a Metal3Machine created from the template.
 type Metal3MachineTemplateResource struct {
 	// spec of the Metal3Machine.
 	// +required
 	Spec Metal3MachineSpec `json:"spec"`
 }
 
-// Metal3MachineTemplate is what Metal3Machines of a control plane or of a
-// MachineDeployment are made from.
+// Metal3MachineTemplate is the template for the Metal3Machines of a control plane or a MachineDeployment.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3machinetemplates,scope=Namespaced,categories=cluster-api,shortName=m3mt;m3machinetemplate;m3machinetemplates;metal3mt;metal3machinetemplate
@@ -41,7 +40,7 @@ type Metal3MachineTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what Metal3Machines are made from.
+	// spec defines the template of Metal3Machines.
 	// +optional
 	Spec Metal3MachineTemplateSpec `json:"spec,omitempty,omitzero"`
 }

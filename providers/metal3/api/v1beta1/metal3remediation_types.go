@@ -7,45 +7,44 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Metal3RemediationSpec is how a machine is healed.
+// Metal3RemediationSpec defines how a machine is remediated.
 type Metal3RemediationSpec struct {
-	// strategy is how the machine is healed.
+	// strategy of the remediation.
 	// +optional
 	Strategy *RemediationStrategy `json:"strategy,omitempty"`
 }
 
-// RemediationStrategy is how a machine is healed.
+// RemediationStrategy defines how a machine is remediated.
 type RemediationStrategy struct {
-	// type of the remediation: Reboot, which is the default.
+	// type of the remediation. Defaults to Reboot, the only type.
 	// +optional
 	Type string `json:"type,omitempty"`
 
-	// retryLimit is how often it is tried. Defaults to 1.
+	// retryLimit is the maximum number of attempts. Defaults to 1.
 	// +optional
 	RetryLimit int32 `json:"retryLimit,omitempty"`
 
-	// timeout is how long the Node may take to come back each time. Defaults to
-	// 600s.
+	// timeout is the time to wait for the Node after each attempt. Defaults to 600s.
 	// +optional
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }
 
-// Metal3RemediationStatus is how far the remediation is.
+// Metal3RemediationStatus defines the observed state of a Metal3Remediation.
 type Metal3RemediationStatus struct {
 	// phase is Running, Waiting, Deleting machine or Failed.
 	// +optional
 	Phase string `json:"phase,omitempty"`
 
-	// retryCount is how often it was tried.
+	// retryCount is the number of attempts so far.
 	// +optional
 	RetryCount int32 `json:"retryCount,omitempty"`
 
-	// lastRemediated is when it was last tried.
+	// lastRemediated is the time of the last attempt.
 	// +optional
 	LastRemediated *metav1.Time `json:"lastRemediated,omitempty"`
 }
 
-// Metal3Remediation heals the Machine of the same name.
+// Metal3Remediation remediates the Machine of the same name.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3remediations,scope=Namespaced,categories=cluster-api,shortName=m3r;m3remediation
@@ -63,11 +62,11 @@ type Metal3Remediation struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is how the machine is healed.
+	// spec defines how the machine is remediated.
 	// +optional
 	Spec Metal3RemediationSpec `json:"spec,omitempty,omitzero"`
 
-	// status is how far the remediation is.
+	// status is the observed state of the remediation.
 	// +optional
 	Status Metal3RemediationStatus `json:"status,omitempty,omitzero"`
 }

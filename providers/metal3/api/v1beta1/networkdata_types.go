@@ -8,22 +8,22 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// NetworkData is how a host is connected.
+// NetworkData defines the network configuration of a host.
 type NetworkData struct {
 	// links of the host.
 	// +optional
 	Links NetworkDataLink `json:"links,omitempty,omitzero"`
 
-	// networks that the links are in.
+	// networks configured on the links.
 	// +optional
 	Networks NetworkDataNetwork `json:"networks,omitempty,omitzero"`
 
-	// services that the host uses.
+	// services used by the host.
 	// +optional
 	Services NetworkDataService `json:"services,omitempty,omitzero"`
 }
 
-// NetworkDataNetwork is the networks of a host.
+// NetworkDataNetwork lists the networks of a host.
 type NetworkDataNetwork struct {
 	// ipv4 are networks with an IPv4 address from a pool.
 	// +optional
@@ -41,14 +41,14 @@ type NetworkDataNetwork struct {
 	// +optional
 	IPv6DHCP []NetworkDataIPv6DHCP `json:"ipv6DHCP,omitempty"`
 
-	// ipv6SLAAC are networks with IPv6 addresses that the host makes itself.
+	// ipv6SLAAC are networks with IPv6 addresses that the host configures itself (SLAAC).
 	// +optional
 	IPv6SLAAC []NetworkDataIPv6DHCP `json:"ipv6SLAAC,omitempty"`
 }
 
-// PoolReference names a pool of addresses in the namespace of the machine.
+// PoolReference names an address pool in the namespace of the machine.
 type PoolReference struct {
-	// apiGroup of the pool; without it, that of metal3's pools.
+	// apiGroup of the pool. Defaults to the API group of metal3 IPPools.
 	// +optional
 	APIGroup *string `json:"apiGroup,omitempty"`
 
@@ -67,7 +67,7 @@ type NetworkDataIPv4 struct {
 	// +required
 	ID string `json:"id"`
 
-	// link is the id of the link that the address is on.
+	// link is the id of the link that carries the address.
 	// +required
 	Link string `json:"link"`
 
@@ -95,7 +95,7 @@ type NetworkDataIPv6 struct {
 	// +required
 	ID string `json:"id"`
 
-	// link is the id of the link that the address is on.
+	// link is the id of the link that carries the address.
 	// +required
 	Link string `json:"link"`
 
@@ -123,7 +123,7 @@ type NetworkDataIPv4DHCP struct {
 	// +required
 	ID string `json:"id"`
 
-	// link is the id of the link that the address is on.
+	// link is the id of the link that carries the address.
 	// +required
 	Link string `json:"link"`
 
@@ -132,14 +132,13 @@ type NetworkDataIPv4DHCP struct {
 	Routes []NetworkDataRoutev4 `json:"routes,omitempty"`
 }
 
-// NetworkDataIPv6DHCP is a network with an IPv6 address from DHCP, or with those
-// that the host makes itself.
+// NetworkDataIPv6DHCP is a network with an IPv6 address from DHCP or SLAAC.
 type NetworkDataIPv6DHCP struct {
 	// id of the network.
 	// +required
 	ID string `json:"id"`
 
-	// link is the id of the link that the address is on.
+	// link is the id of the link that carries the address.
 	// +required
 	Link string `json:"link"`
 
@@ -150,11 +149,11 @@ type NetworkDataIPv6DHCP struct {
 
 // NetworkDataRoutev4 is an IPv4 route.
 type NetworkDataRoutev4 struct {
-	// network that the route leads to.
+	// network is the destination of the route.
 	// +required
 	Network ipamv1.IPAddressv4Str `json:"network"`
 
-	// prefix is the length of the network's prefix.
+	// prefix is the prefix length of the destination network.
 	// +optional
 	// +kubebuilder:validation:Maximum=32
 	Prefix *int32 `json:"prefix,omitempty"`
@@ -163,18 +162,18 @@ type NetworkDataRoutev4 struct {
 	// +required
 	Gateway NetworkGatewayv4 `json:"gateway"`
 
-	// services that are reached by the route.
+	// services that are reachable through the route.
 	// +optional
 	Services NetworkDataServicev4 `json:"services,omitempty,omitzero"`
 }
 
 // NetworkDataRoutev6 is an IPv6 route.
 type NetworkDataRoutev6 struct {
-	// network that the route leads to.
+	// network is the destination of the route.
 	// +required
 	Network ipamv1.IPAddressv6Str `json:"network"`
 
-	// prefix is the length of the network's prefix.
+	// prefix is the prefix length of the network.
 	// +optional
 	// +kubebuilder:validation:Maximum=128
 	Prefix *int32 `json:"prefix,omitempty"`
@@ -183,12 +182,12 @@ type NetworkDataRoutev6 struct {
 	// +required
 	Gateway NetworkGatewayv6 `json:"gateway"`
 
-	// services that are reached by the route.
+	// services that are reachable through the route.
 	// +optional
 	Services NetworkDataServicev6 `json:"services,omitempty,omitzero"`
 }
 
-// NetworkGatewayv4 is an IPv4 gateway: an address, or that of a pool.
+// NetworkGatewayv4 is an IPv4 gateway, given as an address or taken from a pool.
 type NetworkGatewayv4 struct {
 	// string is the address itself.
 	// +optional
@@ -208,7 +207,7 @@ type NetworkGatewayv4 struct {
 	FromPoolAnnotation *infrav1.FromPoolAnnotation `json:"fromPoolAnnotation,omitempty"`
 }
 
-// NetworkGatewayv6 is an IPv6 gateway: an address, or that of a pool.
+// NetworkGatewayv6 is an IPv6 gateway, given as an address or taken from a pool.
 type NetworkGatewayv6 struct {
 	// string is the address itself.
 	// +optional
@@ -228,38 +227,35 @@ type NetworkGatewayv6 struct {
 	FromPoolAnnotation *infrav1.FromPoolAnnotation `json:"fromPoolAnnotation,omitempty"`
 }
 
-// NetworkDataService is services that a host uses.
+// NetworkDataService lists services used by a host.
 type NetworkDataService struct {
 	// dns are addresses of DNS servers.
 	// +optional
 	DNS []ipamv1.IPAddressStr `json:"dns,omitempty"`
 
-	// dnsFromIPPool is the name of a metal3 IPPool whose DNS servers are used
-	// in addition.
+	// dnsFromIPPool is the name of a metal3 IPPool. Its DNS servers are added to dns.
 	// +optional
 	DNSFromIPPool *string `json:"dnsFromIPPool,omitempty"`
 }
 
-// NetworkDataServicev4 is services that are reached by an IPv4 route.
+// NetworkDataServicev4 lists services that are reachable through an IPv4 route.
 type NetworkDataServicev4 struct {
 	// dns are addresses of DNS servers.
 	// +optional
 	DNS []ipamv1.IPAddressv4Str `json:"dns,omitempty"`
 
-	// dnsFromIPPool is the name of a metal3 IPPool whose DNS servers are used
-	// in addition.
+	// dnsFromIPPool is the name of a metal3 IPPool. Its DNS servers are added to dns.
 	// +optional
 	DNSFromIPPool *string `json:"dnsFromIPPool,omitempty"`
 }
 
-// NetworkDataServicev6 is services that are reached by an IPv6 route.
+// NetworkDataServicev6 lists services that are reachable through an IPv6 route.
 type NetworkDataServicev6 struct {
 	// dns are addresses of DNS servers.
 	// +optional
 	DNS []ipamv1.IPAddressv6Str `json:"dns,omitempty"`
 
-	// dnsFromIPPool is the name of a metal3 IPPool whose DNS servers are used
-	// in addition.
+	// dnsFromIPPool is the name of a metal3 IPPool. Its DNS servers are added to dns.
 	// +optional
 	DNSFromIPPool *string `json:"dnsFromIPPool,omitempty"`
 }

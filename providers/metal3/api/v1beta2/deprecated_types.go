@@ -7,21 +7,20 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// DeprecatedStatus holds status of older API versions. It is made from the
-// conditions of this one.
+// DeprecatedStatus holds the status of older API versions. It is derived from the conditions of this version.
 type DeprecatedStatus struct {
-	// v1beta1 is what the v1beta1 API version showed in its status.
+	// v1beta1 is the status in the format of v1beta1.
 	// +optional
 	V1Beta1 *V1Beta1DeprecatedStatus `json:"v1beta1,omitempty"`
 }
 
-// V1Beta1DeprecatedStatus is status that only the v1beta1 API version shows.
+// V1Beta1DeprecatedStatus holds status fields that exist only in v1beta1.
 type V1Beta1DeprecatedStatus struct {
 	// conditions in the format of v1beta1.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"` //nolint:staticcheck // it is what objects of v1beta1 carry
 
-	// failureReason named a terminal problem in one word.
+	// failureReason was a single-word reason of a terminal problem.
 	// +optional
 	FailureReason *string `json:"failureReason,omitempty"`
 
@@ -30,8 +29,8 @@ type V1Beta1DeprecatedStatus struct {
 	FailureMessage *string `json:"failureMessage,omitempty"`
 }
 
-// deprecated returns status that only v1beta1 shows, nil when that is nothing. No
-// failure is for ever here, so there is no reason or message of one.
+// deprecated returns the v1beta1 status, or nil without conditions. It sets no failure reason or message because this provider
+// has no terminal failures.
 func deprecated(conditions clusterv1.Conditions) *DeprecatedStatus { //nolint:staticcheck // it is what objects of v1beta1 carry
 	if len(conditions) == 0 {
 		return nil
@@ -39,12 +38,12 @@ func deprecated(conditions clusterv1.Conditions) *DeprecatedStatus { //nolint:st
 	return &DeprecatedStatus{V1Beta1: &V1Beta1DeprecatedStatus{Conditions: conditions}}
 }
 
-// SetV1Beta1Conditions replaces what v1beta1 shows as conditions.
+// SetV1Beta1Conditions replaces the v1beta1 conditions.
 func (c *Metal3Cluster) SetV1Beta1Conditions(conditions clusterv1.Conditions) { //nolint:staticcheck // it is what objects of v1beta1 carry
 	c.Status.Deprecated = deprecated(conditions)
 }
 
-// SetV1Beta1Conditions replaces what v1beta1 shows as conditions.
+// SetV1Beta1Conditions replaces the v1beta1 conditions.
 func (m *Metal3Machine) SetV1Beta1Conditions(conditions clusterv1.Conditions) { //nolint:staticcheck // it is what objects of v1beta1 carry
 	m.Status.Deprecated = deprecated(conditions)
 }

@@ -3,8 +3,7 @@
 
 package v1beta2
 
-// HostSelector selects BareMetalHosts by their labels. Every part of it must
-// match.
+// HostSelector selects BareMetalHosts by their labels. All requirements must match.
 type HostSelector struct {
 	// matchLabels are labels that the host must have.
 	// +optional
@@ -18,7 +17,7 @@ type HostSelector struct {
 
 // HostSelectorRequirement is a requirement on one label.
 type HostSelectorRequirement struct {
-	// key of the label.
+	// key is the label key.
 	// +required
 	Key string `json:"key"`
 
@@ -27,7 +26,7 @@ type HostSelectorRequirement struct {
 	// +required
 	Operator string `json:"operator"`
 
-	// values that the label is compared with.
+	// values are the values to compare the label with.
 	// +optional
 	// +listType=atomic
 	Values []string `json:"values,omitempty"`
@@ -41,23 +40,20 @@ type ChecksumType string
 // +kubebuilder:validation:Enum=raw;qcow2;vdi;vmdk;live-iso
 type DiskFormat string
 
-// DiskFormatLiveISO is an image that is booted and not written to disk. It has
-// no checksum.
+// DiskFormatLiveISO is an image that is booted without being written to disk. It has no checksum.
 const DiskFormatLiveISO DiskFormat = "live-iso"
 
-// OCIScheme is that of the URL of an image in an OCI registry. Its digest stands
-// in for a checksum.
+// OCIScheme is the URL scheme of an image in an OCI registry. The digest replaces the checksum.
 const OCIScheme = "oci"
 
-// Image is what a host boots.
+// Image is the image that a host boots.
 // +kubebuilder:validation:MinProperties=1
 type Image struct {
-	// url where the image is.
+	// url of the image.
 	// +optional
 	URL string `json:"url,omitempty"`
 
-	// checksum of the image, or the URL of a file with it. Images in an OCI
-	// registry and live ISOs need none.
+	// checksum of the image, or the URL of a file that contains it. Not required for images in an OCI registry and live ISOs.
 	// +optional
 	Checksum string `json:"checksum,omitempty"`
 
@@ -70,12 +66,12 @@ type Image struct {
 	DiskFormat *DiskFormat `json:"diskFormat,omitempty"`
 }
 
-// IsDefined tells whether there is an image.
+// IsDefined reports whether any field of the image is set.
 func (i Image) IsDefined() bool {
 	return i != Image{}
 }
 
-// CustomDeploy is a deploy procedure of a ramdisk that has one.
+// CustomDeploy is a deploy procedure implemented by a custom ramdisk.
 // +kubebuilder:validation:MinProperties=1
 type CustomDeploy struct {
 	// method is the name of the procedure.

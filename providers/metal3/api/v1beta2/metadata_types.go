@@ -3,31 +3,29 @@
 
 package v1beta2
 
-// MetaData is rendered to a map of strings. Each item of a list makes one entry,
-// under its key. A key may be in several lists: strings go before annotations,
-// then labels, objectNames, namespaces, indexes, dnsServersFromPool,
-// gatewaysFromPool, prefixesFromPool, ipAddressesFromPool and
-// fromHostInterfaces. The entry providerid is always the controller's.
+// MetaData is rendered to a map of strings. Each list item renders one entry under its key. If lists share a key, the precedence
+// is strings, annotations, labels, objectNames, namespaces, indexes, dnsServersFromPool, gatewaysFromPool, prefixesFromPool,
+// ipAddressesFromPool and fromHostInterfaces, highest first. The controller always sets the entry providerid.
 type MetaData struct {
-	// strings are entries as they are.
+	// strings are entries with a fixed value.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
 	Strings []MetaDataString `json:"strings,omitempty"`
 
-	// objectNames are names of the objects behind the machine.
+	// objectNames are names of the objects that belong to the machine.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
 	ObjectNames []MetaDataObjectName `json:"objectNames,omitempty"`
 
-	// indexes are the index of the Metal3Data, or numbers made of it.
+	// indexes are entries computed from the index of the Metal3Data.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
 	Indexes []MetaDataIndex `json:"indexes,omitempty"`
 
-	// namespaces are the namespace of the machine.
+	// namespaces are entries with the namespace of the machine.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
@@ -39,7 +37,7 @@ type MetaData struct {
 	// +listMapKey=key
 	IPAddressesFromPool []FromPool `json:"ipAddressesFromPool,omitempty"`
 
-	// prefixesFromPool are lengths of the prefixes of pools.
+	// prefixesFromPool are prefix lengths of pools.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
@@ -63,20 +61,20 @@ type MetaData struct {
 	// +listMapKey=key
 	FromHostInterfaces []MetaDataHostInterface `json:"fromHostInterfaces,omitempty"`
 
-	// fromLabels are labels of the objects behind the machine.
+	// fromLabels are labels of the objects that belong to the machine.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
 	FromLabels []MetaDataFromLabel `json:"fromLabels,omitempty"`
 
-	// fromAnnotations are annotations of the objects behind the machine.
+	// fromAnnotations are annotations of the objects that belong to the machine.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
 	FromAnnotations []MetaDataFromAnnotation `json:"fromAnnotations,omitempty"`
 }
 
-// MetaDataString is an entry as it is.
+// MetaDataString is an entry with a fixed value.
 type MetaDataString struct {
 	// key of the entry.
 	// +required
@@ -87,49 +85,49 @@ type MetaDataString struct {
 	Value string `json:"value"`
 }
 
-// MetaDataObjectName is the name of an object behind the machine.
+// MetaDataObjectName renders the name of an object that belongs to the machine.
 type MetaDataObjectName struct {
 	// key of the entry.
 	// +required
 	Key string `json:"key"`
 
-	// object whose name it is.
+	// object whose name is rendered.
 	// +required
 	Object DataObject `json:"object"`
 }
 
-// MetaDataIndex is prefix, index*step+offset and suffix, one after the other.
+// MetaDataIndex renders the concatenation of prefix, index*step+offset and suffix.
 type MetaDataIndex struct {
 	// key of the entry.
 	// +required
 	Key string `json:"key"`
 
-	// offset is added to the index after it is multiplied.
+	// offset is added after the index is multiplied by step.
 	// +optional
 	Offset int32 `json:"offset,omitempty"`
 
-	// step is what the index is multiplied by.
+	// step is the factor that the index is multiplied by.
 	// +optional
 	// +kubebuilder:default=1
 	Step *int32 `json:"step,omitempty"`
 
-	// prefix is put before the number.
+	// prefix is prepended to the number.
 	// +optional
 	Prefix string `json:"prefix,omitempty"`
 
-	// suffix is put after the number.
+	// suffix is appended to the number.
 	// +optional
 	Suffix string `json:"suffix,omitempty"`
 }
 
-// MetaDataNamespace is the namespace of the machine.
+// MetaDataNamespace renders the namespace of the machine.
 type MetaDataNamespace struct {
 	// key of the entry.
 	// +required
 	Key string `json:"key"`
 }
 
-// FromPool is something that a pool of addresses gives.
+// FromPool refers to a property of an address pool.
 type FromPool struct {
 	// key of the entry.
 	// +required
@@ -138,8 +136,7 @@ type FromPool struct {
 	IPPoolReference `json:",inline"`
 }
 
-// MetaDataHostInterface is a MAC address of the host: that of an interface or
-// the one it boots from.
+// MetaDataHostInterface renders a MAC address of the host: that of an interface, or the one it boots from.
 type MetaDataHostInterface struct {
 	// key of the entry.
 	// +required
@@ -150,19 +147,18 @@ type MetaDataHostInterface struct {
 	// +optional
 	Interface string `json:"interface,omitempty"`
 
-	// fromBootMAC takes spec.bootMACAddress of the host.
+	// fromBootMAC renders spec.bootMACAddress of the host.
 	// +optional
 	FromBootMAC bool `json:"fromBootMAC,omitempty"`
 }
 
-// MetaDataFromLabel is the value of a label, or nothing when the object has no
-// such label.
+// MetaDataFromLabel renders the value of a label. If the object does not have the label, the value is empty.
 type MetaDataFromLabel struct {
 	// key of the entry.
 	// +required
 	Key string `json:"key"`
 
-	// object that has the label.
+	// object that carries the label.
 	// +required
 	Object DataObject `json:"object"`
 
@@ -171,14 +167,13 @@ type MetaDataFromLabel struct {
 	Label string `json:"label"`
 }
 
-// MetaDataFromAnnotation is the value of an annotation, or nothing when the
-// object has no such annotation.
+// MetaDataFromAnnotation renders the value of an annotation. If the object does not have the annotation, the value is empty.
 type MetaDataFromAnnotation struct {
 	// key of the entry.
 	// +required
 	Key string `json:"key"`
 
-	// object that has the annotation.
+	// object that carries the annotation.
 	// +required
 	Object DataObject `json:"object"`
 

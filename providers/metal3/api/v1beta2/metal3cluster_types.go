@@ -13,21 +13,19 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Metal3ClusterSpec is how a cluster is reached and which failure domains its
-// hosts are in.
+// Metal3ClusterSpec defines the desired state of a Metal3Cluster.
 type Metal3ClusterSpec struct {
-	// controlPlaneEndpoint is where the cluster's API server is reached.
+	// controlPlaneEndpoint is the endpoint of the cluster's API server.
 	// +optional
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
-	// cloudProviderEnabled tells that a cloud provider sets the provider ID of
-	// Nodes. Otherwise this provider does. Defaults to false.
+	// cloudProviderEnabled is true if a cloud provider sets the provider ID of Nodes. Otherwise this provider sets it. Defaults
+	// to false.
 	// +optional
 	CloudProviderEnabled *bool `json:"cloudProviderEnabled,omitempty"`
 
-	// failureDomains that machines may be put in. The hosts of a domain are the
-	// BareMetalHosts in the namespace of the cluster that have its name in
-	// their label infrastructure.cluster.x-k8s.io/failure-domain.
+	// failureDomains that machines can be placed in. The hosts of a failure domain are the BareMetalHosts in the namespace of the
+	// cluster that have its name in their label infrastructure.cluster.x-k8s.io/failure-domain.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -35,13 +33,12 @@ type Metal3ClusterSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
 
-	// distribution is how machines are spread over the failure domains, and
-	// what single failure domains may be used for.
+	// distribution configures how machines are spread over the failure domains, and what each failure domain can be used for.
 	// +optional
 	Distribution faultlinev1.Distribution `json:"distribution,omitempty,omitzero"`
 }
 
-// APIEndpoint is where an API server is reached.
+// APIEndpoint is the endpoint of an API server.
 // +kubebuilder:validation:MinProperties=1
 type APIEndpoint struct {
 	// host name or address.
@@ -61,7 +58,7 @@ func (e APIEndpoint) String() string {
 	return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
 }
 
-// Metal3ClusterStatus is what was found of the cluster's infrastructure.
+// Metal3ClusterStatus defines the observed state of a Metal3Cluster.
 type Metal3ClusterStatus struct {
 	// conditions of the cluster: Ready, BaremetalInfrastructureReady,
 	// FailureDomainsReady and Paused.
@@ -71,12 +68,11 @@ type Metal3ClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// initialization is how far the first provisioning is.
+	// initialization reports the progress of the first provisioning.
 	// +optional
 	Initialization Metal3ClusterInitializationStatus `json:"initialization,omitempty,omitzero"`
 
-	// failureDomains that machines may be put in, sorted by name. Cluster API
-	// copies them to the Cluster.
+	// failureDomains that machines can be placed in, sorted by name. Cluster API copies them to the Cluster.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -84,31 +80,28 @@ type Metal3ClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
 
-	// distribution is what is known about the failure domains and about the
-	// machines in them.
+	// distribution is the observed state of the failure domains and of the machines in them.
 	// +optional
 	Distribution faultlinev1.DistributionStatus `json:"distribution,omitempty,omitzero"`
 
-	// lastUpdated is when another version of the provider last wrote the
-	// status. It is read back unchanged.
+	// lastUpdated is the time at which another version of the provider last wrote the status. It is preserved unchanged.
 	// +optional
 	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
 
-	// deprecated holds status of older API versions.
+	// deprecated holds the status of older API versions.
 	// +optional
 	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
 }
 
-// Metal3ClusterInitializationStatus is how far the first provisioning is.
+// Metal3ClusterInitializationStatus reports the progress of the first provisioning.
 // +kubebuilder:validation:MinProperties=1
 type Metal3ClusterInitializationStatus struct {
-	// provisioned is true once machines may be created. It is part of the
-	// Cluster API contract and stays true.
+	// provisioned is true once machines can be created. It is part of the Cluster API contract and stays true.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
 
-// Metal3Cluster is the infrastructure of a Cluster on bare metal.
+// Metal3Cluster is the bare-metal infrastructure of a Cluster.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3clusters,scope=Namespaced,categories=cluster-api,shortName=m3c;m3cluster;m3clusters;metal3c;metal3cluster
@@ -126,12 +119,11 @@ type Metal3Cluster struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is how the cluster is reached and which failure domains its hosts
-	// are in.
+	// spec is the desired state of the Metal3Cluster.
 	// +optional
 	Spec Metal3ClusterSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what was found of the cluster's infrastructure.
+	// status is the observed state of the Metal3Cluster.
 	// +optional
 	Status Metal3ClusterStatus `json:"status,omitempty,omitzero"`
 }
@@ -146,12 +138,12 @@ func (c *Metal3Cluster) SetConditions(conditions []metav1.Condition) {
 	c.Status.Conditions = conditions
 }
 
-// Distribution points to what is wanted and what is known of the failure domains.
+// Distribution returns pointers to the desired and the observed state of the failure domains.
 func (c *Metal3Cluster) Distribution() (*faultlinev1.Distribution, *faultlinev1.DistributionStatus) {
 	return &c.Spec.Distribution, &c.Status.Distribution
 }
 
-// FailureDomains points to the failure domains that Cluster API sees.
+// FailureDomains returns a pointer to the failure domains that Cluster API reads.
 func (c *Metal3Cluster) FailureDomains() *[]clusterv1.FailureDomain {
 	return &c.Status.FailureDomains
 }

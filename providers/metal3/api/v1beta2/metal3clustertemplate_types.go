@@ -8,16 +8,16 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Metal3ClusterTemplateSpec is what Metal3Clusters are made from.
+// Metal3ClusterTemplateSpec defines the template of Metal3Clusters.
 type Metal3ClusterTemplateSpec struct {
 	// template of the Metal3Clusters.
 	// +required
 	Template Metal3ClusterTemplateResource `json:"template,omitempty,omitzero"`
 }
 
-// Metal3ClusterTemplateResource is metadata and spec of a Metal3Cluster to be.
+// Metal3ClusterTemplateResource defines metadata and spec of a Metal3Cluster created from the template.
 type Metal3ClusterTemplateResource struct {
-	// metadata is labels and annotations to set.
+	// metadata holds labels and annotations of the created objects.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
@@ -26,8 +26,7 @@ type Metal3ClusterTemplateResource struct {
 	Spec Metal3ClusterSpec `json:"spec,omitempty,omitzero"`
 }
 
-// Metal3ClusterTemplate is what the Metal3Clusters of a ClusterClass are made
-// from.
+// Metal3ClusterTemplate is the template for the Metal3Clusters of a ClusterClass.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3clustertemplates,scope=Namespaced,categories=cluster-api,shortName=m3ct
@@ -39,7 +38,7 @@ type Metal3ClusterTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what Metal3Clusters are made from.
+	// spec defines the template of Metal3Clusters.
 	// +optional
 	Spec Metal3ClusterTemplateSpec `json:"spec,omitempty,omitzero"`
 }

@@ -7,28 +7,25 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Condition Ready of a Metal3Data. While the data merely waits, for a host or
-// an address that is on its way, the condition is not there.
+// Condition Ready of a Metal3Data. It is absent while the data only waits for a host or an address that has been requested.
 const (
-	// Metal3DataReadyCondition tells whether the Secrets hold the data. When
-	// false, condition Metal3DataReady of the Metal3Machine has the reason too.
+	// Metal3DataReadyCondition reports whether the Secrets hold the data. If it is false, condition Metal3DataReady of the
+	// Metal3Machine has the same reason.
 	Metal3DataReadyCondition = clusterv1.ReadyCondition
 
-	// Metal3DataReadyReason: they do.
+	// Metal3DataReadyReason surfaces when the Secrets hold the data.
 	Metal3DataReadyReason = clusterv1.ReadyReason
 
-	// Metal3DataFailedReason: the data cannot be rendered for what the template
-	// refers to.
+	// Metal3DataFailedReason surfaces when the data cannot be rendered because of an object that the template refers to.
 	Metal3DataFailedReason = "Metal3DataFailed"
 
-	// Metal3DataSecretRefusedReason: the API server refuses a Secret, for a
-	// quota, a policy, a webhook or a right that is missing.
+	// Metal3DataSecretRefusedReason surfaces when the API server rejects a Secret because of a quota, a policy, a webhook or a
+	// missing permission.
 	Metal3DataSecretRefusedReason = "SecretRefused"
 
-	// Metal3DataAddressClaimRefusedReason: the API server refuses the claim for
-	// an address, for the same.
+	// Metal3DataAddressClaimRefusedReason surfaces when the API server rejects an address claim for one of these causes.
 	Metal3DataAddressClaimRefusedReason = "AddressClaimRefused"
 
-	// Metal3DataDeletingReason: the data is being deleted.
+	// Metal3DataDeletingReason surfaces when the data is being deleted.
 	Metal3DataDeletingReason = clusterv1.DeletingReason
 )

@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Metal3DataSpec is what is rendered, and for whom.
+// Metal3DataSpec defines what is rendered, and for which claim.
 type Metal3DataSpec struct {
-	// index of the data among those of the template. Renderers count with it.
+	// index is the number of this Metal3Data among those of the template. It is used for rendering.
 	// +optional
 	Index int32 `json:"index"`
 
@@ -33,13 +33,13 @@ type Metal3DataSpec struct {
 	Template corev1.ObjectReference `json:"template,omitempty,omitzero"`
 }
 
-// Metal3DataStatus is whether the data was rendered.
+// Metal3DataStatus defines the observed state of a Metal3Data.
 type Metal3DataStatus struct {
-	// ready tells whether the Secrets hold the data.
+	// ready reports whether the Secrets hold the rendered data.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 
-	// errorMessage says why they do not, and what to do.
+	// errorMessage describes why the data is not ready, and how to fix it.
 	// +optional
 	ErrorMessage *string `json:"errorMessage,omitempty"`
 
@@ -51,9 +51,10 @@ type Metal3DataStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// clusterctl would have the plural be metal3data, and needs to be told that it is not: upstream's is part of the wire format.
+// The annotation skips the CRD name check of clusterctl, which expects the plural metal3data. Upstream's plural, metal3datas, is
+// part of the wire format.
 
-// Metal3Data is the metadata and network data of one machine.
+// Metal3Data holds the rendered metadata and network data of one machine.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:metadata:annotations="clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check="
@@ -68,11 +69,11 @@ type Metal3Data struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is rendered, and for whom.
+	// spec defines what is rendered, and for which claim.
 	// +optional
 	Spec Metal3DataSpec `json:"spec,omitempty,omitzero"`
 
-	// status is whether the data was rendered.
+	// status is the observed state of the data.
 	// +optional
 	Status Metal3DataStatus `json:"status,omitempty,omitzero"`
 }

@@ -7,11 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Metal3DataTemplateSpec is what metadata and network data of machines are
-// rendered from.
+// Metal3DataTemplateSpec defines the metadata and network data rendered for machines.
 type Metal3DataTemplateSpec struct {
-	// clusterName is the name of the Cluster that the template belongs to. It
-	// is not used; the machines say which cluster they are of.
+	// clusterName is the name of the Cluster that the template belongs to. It is not used; the cluster is read from the machines.
 	// +optional
 	ClusterName string `json:"clusterName,omitempty"`
 
@@ -19,38 +17,36 @@ type Metal3DataTemplateSpec struct {
 	// +optional
 	MetaData *MetaData `json:"metaData,omitempty"`
 
-	// networkData is rendered to the format of OpenStack's network_data.json.
+	// networkData is rendered in the format of OpenStack's network_data.json.
 	// +optional
 	NetworkData *NetworkData `json:"networkData,omitempty"`
 }
 
-// Metal3DataTemplateStatus is which machines have data of the template.
+// Metal3DataTemplateStatus defines the observed state of a Metal3DataTemplate.
 type Metal3DataTemplateStatus struct {
-	// indexes are the indexes in use and who has them.
+	// indexes lists the indexes in use and the claims that hold them.
 	// +optional
 	// +listType=map
 	// +listMapKey=index
 	Indexes []IndexEntry `json:"indexes,omitempty"`
 
-	// lastUpdated is when another version of the provider last wrote the
-	// status. It is read back unchanged.
+	// lastUpdated is the time at which another version of the provider last wrote the status. It is preserved unchanged.
 	// +optional
 	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
 }
 
 // IndexEntry is an index in use.
 type IndexEntry struct {
-	// name of the Metal3DataClaim, which is also that of the Metal3Machine.
+	// name of the Metal3DataClaim, which is also the name of the Metal3Machine.
 	// +required
 	Name string `json:"name"`
 
-	// index that it has.
+	// index held by the claim.
 	// +required
 	Index int32 `json:"index"`
 }
 
-// Metal3DataTemplate is what metadata and network data of machines are rendered
-// from.
+// Metal3DataTemplate is the template for metadata and network data of machines.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3datatemplates,scope=Namespaced,categories=cluster-api,shortName=m3dt;m3datatemplate;m3datatemplates;metal3dt;metal3datatemplate
@@ -65,11 +61,11 @@ type Metal3DataTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what metadata and network data are rendered from.
+	// spec defines the metadata and network data rendered for machines.
 	// +optional
 	Spec Metal3DataTemplateSpec `json:"spec,omitempty,omitzero"`
 
-	// status is which machines have data of the template.
+	// status is the observed state of the template.
 	// +optional
 	Status Metal3DataTemplateStatus `json:"status,omitempty,omitzero"`
 }

@@ -9,37 +9,34 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// FailureDomainPolicy is what a failure domain means for the choice of a host.
+// FailureDomainPolicy defines whether a host must be in the failure domain of the machine.
 // +kubebuilder:validation:Enum=Required;Preferred
 type FailureDomainPolicy string
 
 const (
-	// FailureDomainPreferred gives the machine a host elsewhere when none in its
-	// failure domain is free.
+	// FailureDomainPreferred allows a host of another failure domain when no host of the machine's own is free.
 	FailureDomainPreferred FailureDomainPolicy = "Preferred"
 )
 
-// HostSelectionOrder is the order in which hosts are tried that suit equally
-// well.
+// HostSelectionOrder is the order in which equally suitable hosts are tried.
 // +kubebuilder:validation:Enum=Name;Random
 type HostSelectionOrder string
 
 const (
-	// HostSelectionRandom tries hosts in any order.
+	// HostSelectionRandom tries hosts in random order.
 	HostSelectionRandom HostSelectionOrder = "Random"
 )
 
-// CleaningMode is what happens to the disks of a host between machines.
+// CleaningMode defines how the disks of a host are cleaned between machines.
 // +kubebuilder:validation:Enum=metadata;disabled
 type CleaningMode string
 
 const (
-	// CleaningModeDisabled leaves disks as they are.
+	// CleaningModeDisabled leaves the disks unchanged.
 	CleaningModeDisabled CleaningMode = "disabled"
 )
 
-// Metal3MachineSpec is the host that a Machine wants and what goes on it.
-// Either image or customDeploy is required.
+// Metal3MachineSpec defines the desired state of a Metal3Machine. Either image or customDeploy is required.
 type Metal3MachineSpec struct {
 	// providerID is metal3://namespace/host/name. It is set by the controller.
 	// +optional
@@ -55,18 +52,15 @@ type Metal3MachineSpec struct {
 	// +optional
 	CustomDeploy CustomDeploy `json:"customDeploy,omitempty,omitzero"`
 
-	// userData names a Secret with user data for the host. It is used when the
-	// Machine has no bootstrap data of its own.
+	// userData names a Secret with user data for the host. It is used if the Machine has no bootstrap data of its own.
 	// +optional
 	UserData *corev1.SecretReference `json:"userData,omitempty"`
 
-	// hostSelector selects BareMetalHosts by their labels. Without it every
-	// host will do.
+	// hostSelector selects BareMetalHosts by their labels. If empty, every host matches.
 	// +optional
 	HostSelector HostSelector `json:"hostSelector,omitempty,omitzero"`
 
-	// hostSelectionOrder is the order in which hosts are tried that suit
-	// equally well: Name or Random. Defaults to Name.
+	// hostSelectionOrder is the order in which equally suitable hosts are tried: Name or Random. Defaults to Name.
 	// +optional
 	HostSelectionOrder HostSelectionOrder `json:"hostSelectionOrder,omitempty"`
 
@@ -84,27 +78,24 @@ type Metal3MachineSpec struct {
 	// +optional
 	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
 
-	// automatedCleaningMode is what happens to the disks of the host before
-	// another machine gets it: metadata wipes partition tables, disabled leaves
-	// them as they are. Without it that of the host stays.
+	// automatedCleaningMode is the cleaning of the host's disks before another machine gets the host: metadata wipes partition
+	// tables, disabled leaves the disks unchanged. If unset, the mode of the host is kept.
 	// +optional
 	AutomatedCleaningMode CleaningMode `json:"automatedCleaningMode,omitempty"`
 
-	// failureDomain that the host is to be in. It is that of the Machine and
-	// set by the controller.
+	// failureDomain in which the machine must get a host. The controller copies it from the Machine.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	FailureDomain string `json:"failureDomain,omitempty"`
 
-	// failureDomainPolicy is what happens while no host in the failure domain
-	// is free: with Required the machine waits, with Preferred it gets a host
-	// elsewhere. Defaults to Required.
+	// failureDomainPolicy defines what happens while no host in the failure domain is free: with Required the machine waits, with
+	// Preferred it gets a host of another failure domain. Defaults to Required.
 	// +optional
 	FailureDomainPolicy FailureDomainPolicy `json:"failureDomainPolicy,omitempty"`
 }
 
-// Metal3MachineStatus is what is known of the machine.
+// Metal3MachineStatus defines the observed state of a Metal3Machine.
 type Metal3MachineStatus struct {
 	// conditions of the machine: Ready, AssociateBareMetalHost,
 	// AssociateMetal3MachineMetaData, Metal3DataReady,
@@ -115,11 +106,11 @@ type Metal3MachineStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// initialization is how far the first provisioning is.
+	// initialization reports the progress of the first provisioning.
 	// +optional
 	Initialization Metal3MachineInitializationStatus `json:"initialization,omitempty,omitzero"`
 
-	// failureDomain is where the machine is, as found on its host.
+	// failureDomain that the machine is in, read from its host.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -149,12 +140,11 @@ type Metal3MachineStatus struct {
 	// +optional
 	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
 
-	// lastUpdated is when another version of the provider last wrote the
-	// status. It is read back unchanged.
+	// lastUpdated is the time at which another version of the provider last wrote the status. It is preserved unchanged.
 	// +optional
 	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
 
-	// deprecated holds status of older API versions.
+	// deprecated holds the status of older API versions.
 	// +optional
 	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
 }
@@ -162,13 +152,13 @@ type Metal3MachineStatus struct {
 // Metal3MachineInitializationStatus is how far the first provisioning is.
 // +kubebuilder:validation:MinProperties=1
 type Metal3MachineInitializationStatus struct {
-	// provisioned is true once the host runs and its Node is known. It is part
-	// of the Cluster API contract and stays true.
+	// provisioned is true once the host is running and its Node has been found. It is part of the Cluster API contract and stays
+	// true.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
 
-// Metal3Machine is the infrastructure of a Machine on bare metal.
+// Metal3Machine is the bare-metal infrastructure of a Machine.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3machines,scope=Namespaced,categories=cluster-api,shortName=m3m;m3machine;m3machines;metal3m;metal3machine
@@ -186,11 +176,11 @@ type Metal3Machine struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the host that is wanted and what goes on it.
+	// spec is the desired state of the Metal3Machine.
 	// +optional
 	Spec Metal3MachineSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what is known of the machine.
+	// status is the observed state of the Metal3Machine.
 	// +optional
 	Status Metal3MachineStatus `json:"status,omitempty,omitzero"`
 }

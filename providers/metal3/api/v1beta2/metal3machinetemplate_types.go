@@ -8,27 +8,24 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// MachineTemplateGroupKind is what the annotation
-// cluster.x-k8s.io/cloned-from-groupkind of a Metal3Machine says when it was
-// made from a Metal3MachineTemplate.
+// MachineTemplateGroupKind is the value of annotation cluster.x-k8s.io/cloned-from-groupkind on a Metal3Machine that was created
+// from a Metal3MachineTemplate.
 const MachineTemplateGroupKind = "Metal3MachineTemplate.infrastructure.cluster.x-k8s.io"
 
-// Metal3MachineTemplateSpec is what Metal3Machines are made from.
+// Metal3MachineTemplateSpec defines the template of Metal3Machines.
 type Metal3MachineTemplateSpec struct {
 	// template of the Metal3Machines.
 	// +required
 	Template Metal3MachineTemplateResource `json:"template,omitempty,omitzero"`
 
-	// nodeReuse gives hosts that a machine of the same control plane or
-	// MachineDeployment had back to the next one.
+	// nodeReuse gives a host that was released by a machine of a control plane or MachineDeployment to the next machine of the
+	// same owner.
 	// +optional
 	// +kubebuilder:default=false
 	NodeReuse *bool `json:"nodeReuse,omitempty"`
 
-	// failureDomainDataTemplates are Metal3DataTemplates for the machines on
-	// hosts of single failure domains, so that each can have networks of its
-	// own. They go before template.spec.dataTemplate. What counts is the domain
-	// that the host is in, not the one that was asked for.
+	// failureDomainDataTemplates override template.spec.dataTemplate for machines on hosts of individual failure domains, so that
+	// each failure domain can have its own networks. The failure domain of the host counts, not the requested one.
 	// +optional
 	// +listType=map
 	// +listMapKey=failureDomain
@@ -49,9 +46,9 @@ type FailureDomainDataTemplate struct {
 	DataTemplate Metal3ObjectRef `json:"dataTemplate,omitempty,omitzero"`
 }
 
-// Metal3MachineTemplateResource is metadata and spec of a Metal3Machine to be.
+// Metal3MachineTemplateResource defines metadata and spec of a Metal3Machine created from the template.
 type Metal3MachineTemplateResource struct {
-	// metadata is labels and annotations to set.
+	// metadata holds labels and annotations of the created objects.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
@@ -60,8 +57,7 @@ type Metal3MachineTemplateResource struct {
 	Spec Metal3MachineSpec `json:"spec,omitempty,omitzero"`
 }
 
-// Metal3MachineTemplate is what Metal3Machines of a control plane or of a
-// MachineDeployment are made from.
+// Metal3MachineTemplate is the template for the Metal3Machines of a control plane or a MachineDeployment.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3machinetemplates,scope=Namespaced,categories=cluster-api,shortName=m3mt;m3machinetemplate;m3machinetemplates;metal3mt;metal3machinetemplate
@@ -74,7 +70,7 @@ type Metal3MachineTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what Metal3Machines are made from.
+	// spec defines the template of Metal3Machines.
 	// +optional
 	Spec Metal3MachineTemplateSpec `json:"spec,omitempty,omitzero"`
 }

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RemediationType is a way to heal a machine.
+// RemediationType is the kind of remediation.
 // +kubebuilder:validation:Enum=Reboot
 type RemediationType string
 
@@ -15,18 +15,17 @@ type RemediationType string
 const RebootRemediation RemediationType = "Reboot"
 
 const (
-	// DefaultRemediationRetryLimit is the retry limit when none is given.
+	// DefaultRemediationRetryLimit is the default of retryLimit.
 	DefaultRemediationRetryLimit int32 = 1
 
-	// DefaultRemediationTimeoutSeconds is the timeout when none is given.
+	// DefaultRemediationTimeoutSeconds is the default of timeoutSeconds.
 	DefaultRemediationTimeoutSeconds int32 = 600
 
-	// MinRemediationTimeoutSeconds is the shortest timeout; a server does not
-	// boot faster.
+	// MinRemediationTimeoutSeconds is the minimum of timeoutSeconds; a server does not boot faster.
 	MinRemediationTimeoutSeconds int32 = 100
 )
 
-// RemediationPhase is how far a remediation is.
+// RemediationPhase is the phase of a remediation.
 // +kubebuilder:validation:Enum=Running;Waiting;Deleting machine;Failed
 type RemediationPhase string
 
@@ -34,62 +33,59 @@ const (
 	// RemediationRunning is the phase in which the host is rebooted.
 	RemediationRunning RemediationPhase = "Running"
 
-	// RemediationWaiting is the phase in which the Node has yet to come back.
+	// RemediationWaiting is the phase in which the remediation waits for the Node to come back.
 	RemediationWaiting RemediationPhase = "Waiting"
 
-	// RemediationDeletingMachine is the phase after the Node did not come back:
-	// the owner of the Machine is to replace it.
+	// RemediationDeletingMachine is the phase after the Node did not come back: the owner of the Machine must replace it.
 	RemediationDeletingMachine RemediationPhase = "Deleting machine"
 
-	// RemediationFailed is the phase of a host that cannot be remediated, such
-	// as one that is meant to be powered off.
+	// RemediationFailed is the phase of a host that cannot be remediated, for example because it is powered off on purpose.
 	RemediationFailed RemediationPhase = "Failed"
 )
 
-// Metal3RemediationSpec is how a machine is healed.
+// Metal3RemediationSpec defines how a machine is remediated.
 type Metal3RemediationSpec struct {
-	// strategy is how the machine is healed.
+	// strategy of the remediation.
 	// +optional
 	Strategy RemediationStrategy `json:"strategy,omitempty,omitzero"`
 }
 
-// RemediationStrategy is how a machine is healed.
+// RemediationStrategy defines how a machine is remediated.
 type RemediationStrategy struct {
-	// type of the remediation: Reboot, which is the default.
+	// type of the remediation. Defaults to Reboot, the only type.
 	// +optional
 	Type RemediationType `json:"type,omitempty"`
 
-	// retryLimit is how often it is tried. Defaults to 1.
+	// retryLimit is the maximum number of attempts. Defaults to 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=1
 	RetryLimit int32 `json:"retryLimit,omitempty"`
 
-	// timeoutSeconds is how long the Node may take to come back each time.
-	// Defaults to 600.
+	// timeoutSeconds is the time to wait for the Node after each attempt. Defaults to 600.
 	// +optional
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:default=600
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
 }
 
-// Metal3RemediationStatus is how far the remediation is.
+// Metal3RemediationStatus defines the observed state of a Metal3Remediation.
 type Metal3RemediationStatus struct {
 	// phase is Running, Waiting, Deleting machine or Failed.
 	// +optional
 	Phase RemediationPhase `json:"phase,omitempty"`
 
-	// retryCount is how often it was tried.
+	// retryCount is the number of attempts so far.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	RetryCount int32 `json:"retryCount,omitempty"`
 
-	// lastRemediated is when it was last tried.
+	// lastRemediated is the time of the last attempt.
 	// +optional
 	LastRemediated *metav1.Time `json:"lastRemediated,omitempty"`
 }
 
-// Metal3Remediation heals the Machine of the same name.
+// Metal3Remediation remediates the Machine of the same name.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3remediations,scope=Namespaced,categories=cluster-api,shortName=m3r;m3remediation
@@ -107,11 +103,11 @@ type Metal3Remediation struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is how the machine is healed.
+	// spec defines how the machine is remediated.
 	// +optional
 	Spec Metal3RemediationSpec `json:"spec,omitempty,omitzero"`
 
-	// status is how far the remediation is.
+	// status is the observed state of the remediation.
 	// +optional
 	Status Metal3RemediationStatus `json:"status,omitempty,omitzero"`
 }

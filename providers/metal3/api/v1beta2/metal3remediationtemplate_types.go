@@ -8,17 +8,16 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Metal3RemediationTemplateSpec is what Metal3Remediations are made from.
+// Metal3RemediationTemplateSpec defines the template of Metal3Remediations.
 type Metal3RemediationTemplateSpec struct {
 	// template of the Metal3Remediations.
 	// +required
 	Template Metal3RemediationTemplateResource `json:"template,omitempty,omitzero"`
 }
 
-// Metal3RemediationTemplateResource is metadata and spec of a Metal3Remediation
-// to be.
+// Metal3RemediationTemplateResource defines metadata and spec of a Metal3Remediation created from the template.
 type Metal3RemediationTemplateResource struct {
-	// metadata is labels and annotations to set.
+	// metadata holds labels and annotations of the created objects.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
@@ -27,16 +26,14 @@ type Metal3RemediationTemplateResource struct {
 	Spec Metal3RemediationSpec `json:"spec,omitempty,omitzero"`
 }
 
-// Metal3RemediationTemplateStatus is kept so that templates which carry a status
-// are read back unchanged. No controller writes it.
+// Metal3RemediationTemplateStatus is preserved for templates that carry a status. No controller writes it.
 type Metal3RemediationTemplateStatus struct {
 	// status of a Metal3Remediation.
 	// +optional
 	Status Metal3RemediationStatus `json:"status,omitempty,omitzero"`
 }
 
-// Metal3RemediationTemplate is what the Metal3Remediations of a
-// MachineHealthCheck are made from.
+// Metal3RemediationTemplate is the template for the Metal3Remediations of a MachineHealthCheck.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3remediationtemplates,scope=Namespaced,categories=cluster-api,shortName=m3rt;m3remediationtemplate;m3remediationtemplates;metal3rt;metal3remediationtemplate
@@ -49,11 +46,11 @@ type Metal3RemediationTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what Metal3Remediations are made from.
+	// spec defines the template of Metal3Remediations.
 	// +optional
 	Spec Metal3RemediationTemplateSpec `json:"spec,omitempty,omitzero"`
 
-	// status is kept as it is.
+	// status is preserved unchanged.
 	// +optional
 	Status Metal3RemediationTemplateStatus `json:"status,omitempty,omitzero"`
 }

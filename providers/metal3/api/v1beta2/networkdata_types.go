@@ -7,22 +7,22 @@ import (
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
 )
 
-// NetworkData is how a host is connected.
+// NetworkData defines the network configuration of a host.
 type NetworkData struct {
 	// links of the host.
 	// +optional
 	Links NetworkDataLink `json:"links,omitempty,omitzero"`
 
-	// networks that the links are in.
+	// networks configured on the links.
 	// +optional
 	Networks NetworkDataNetwork `json:"networks,omitempty,omitzero"`
 
-	// services that the host uses.
+	// services used by the host.
 	// +optional
 	Services NetworkDataService `json:"services,omitempty,omitzero"`
 }
 
-// NetworkDataNetwork is the networks of a host.
+// NetworkDataNetwork lists the networks of a host.
 type NetworkDataNetwork struct {
 	// ipv4 are networks with an IPv4 address from a pool.
 	// +optional
@@ -48,15 +48,15 @@ type NetworkDataNetwork struct {
 	// +listMapKey=id
 	IPv6DHCP []NetworkDataIPv6DHCP `json:"ipv6DHCP,omitempty"`
 
-	// ipv6SLAAC are networks with IPv6 addresses that the host makes itself.
+	// ipv6SLAAC are networks with IPv6 addresses that the host configures itself (SLAAC).
 	// +optional
 	// +listType=map
 	// +listMapKey=id
 	IPv6SLAAC []NetworkDataIPv6DHCP `json:"ipv6SLAAC,omitempty"`
 }
 
-// NetworkDataAddressSource is the pool that an address is claimed from. One of
-// the fields is set; fromPoolAnnotation goes before the others.
+// NetworkDataAddressSource is the pool that an address is claimed from. One of the fields is set; fromPoolAnnotation takes
+// precedence.
 type NetworkDataAddressSource struct {
 	// ipAddressFromIPPool is the name of a metal3 IPPool.
 	// +optional
@@ -77,14 +77,13 @@ type NetworkDataIPv4 struct {
 	// +required
 	ID string `json:"id"`
 
-	// link is the id of the link that the address is on.
+	// link is the id of the link that carries the address.
 	// +required
 	Link string `json:"link"`
 
 	NetworkDataAddressSource `json:",inline"`
 
-	// routes through the network. Several may lead to one network, with prefixes
-	// of different lengths.
+	// routes through the network. Several routes can share a destination network if their prefix lengths differ.
 	// +optional
 	// +listType=atomic
 	Routes []NetworkDataRoutev4 `json:"routes,omitempty"`
@@ -96,14 +95,13 @@ type NetworkDataIPv6 struct {
 	// +required
 	ID string `json:"id"`
 
-	// link is the id of the link that the address is on.
+	// link is the id of the link that carries the address.
 	// +required
 	Link string `json:"link"`
 
 	NetworkDataAddressSource `json:",inline"`
 
-	// routes through the network. Several may lead to one network, with prefixes
-	// of different lengths.
+	// routes through the network. Several routes can share a destination network if their prefix lengths differ.
 	// +optional
 	// +listType=atomic
 	Routes []NetworkDataRoutev6 `json:"routes,omitempty"`
@@ -115,30 +113,27 @@ type NetworkDataIPv4DHCP struct {
 	// +required
 	ID string `json:"id"`
 
-	// link is the id of the link that the address is on.
+	// link is the id of the link that carries the address.
 	// +required
 	Link string `json:"link"`
 
-	// routes through the network. Several may lead to one network, with prefixes
-	// of different lengths.
+	// routes through the network. Several routes can share a destination network if their prefix lengths differ.
 	// +optional
 	// +listType=atomic
 	Routes []NetworkDataRoutev4 `json:"routes,omitempty"`
 }
 
-// NetworkDataIPv6DHCP is a network with an IPv6 address from DHCP, or with those
-// that the host makes itself.
+// NetworkDataIPv6DHCP is a network with an IPv6 address from DHCP or SLAAC.
 type NetworkDataIPv6DHCP struct {
 	// id of the network.
 	// +required
 	ID string `json:"id"`
 
-	// link is the id of the link that the address is on.
+	// link is the id of the link that carries the address.
 	// +required
 	Link string `json:"link"`
 
-	// routes through the network. Several may lead to one network, with prefixes
-	// of different lengths.
+	// routes through the network. Several routes can share a destination network if their prefix lengths differ.
 	// +optional
 	// +listType=atomic
 	Routes []NetworkDataRoutev6 `json:"routes,omitempty"`
@@ -146,11 +141,11 @@ type NetworkDataIPv6DHCP struct {
 
 // NetworkDataRoutev4 is an IPv4 route.
 type NetworkDataRoutev4 struct {
-	// network that the route leads to.
+	// network is the destination of the route.
 	// +required
 	Network ipamv1.IPAddressv4Str `json:"network"`
 
-	// prefix is the length of the network's prefix.
+	// prefix is the prefix length of the network.
 	// +optional
 	// +kubebuilder:validation:Maximum=32
 	Prefix int32 `json:"prefix,omitempty"`
@@ -159,18 +154,18 @@ type NetworkDataRoutev4 struct {
 	// +required
 	Gateway NetworkGatewayv4 `json:"gateway,omitempty,omitzero"`
 
-	// services that are reached by the route.
+	// services that are reachable through the route.
 	// +optional
 	Services NetworkDataServicev4 `json:"services,omitempty,omitzero"`
 }
 
 // NetworkDataRoutev6 is an IPv6 route.
 type NetworkDataRoutev6 struct {
-	// network that the route leads to.
+	// network is the destination of the route.
 	// +required
 	Network ipamv1.IPAddressv6Str `json:"network"`
 
-	// prefix is the length of the network's prefix.
+	// prefix is the prefix length of the network.
 	// +optional
 	// +kubebuilder:validation:Maximum=128
 	Prefix int32 `json:"prefix,omitempty"`
@@ -179,13 +174,12 @@ type NetworkDataRoutev6 struct {
 	// +required
 	Gateway NetworkGatewayv6 `json:"gateway,omitempty,omitzero"`
 
-	// services that are reached by the route.
+	// services that are reachable through the route.
 	// +optional
 	Services NetworkDataServicev6 `json:"services,omitempty,omitzero"`
 }
 
-// NetworkGatewaySource is the pool that a gateway is of. fromPoolAnnotation goes
-// before the others.
+// NetworkGatewaySource is the pool that provides a gateway. fromPoolAnnotation takes precedence.
 type NetworkGatewaySource struct {
 	// fromIPPool is the name of a metal3 IPPool.
 	// +optional
@@ -200,7 +194,7 @@ type NetworkGatewaySource struct {
 	FromPoolAnnotation *FromPoolAnnotation `json:"fromPoolAnnotation,omitempty"`
 }
 
-// NetworkGatewayv4 is an IPv4 gateway: an address, or that of a pool.
+// NetworkGatewayv4 is an IPv4 gateway, given as an address or taken from a pool.
 type NetworkGatewayv4 struct {
 	// string is the address itself.
 	// +optional
@@ -209,7 +203,7 @@ type NetworkGatewayv4 struct {
 	NetworkGatewaySource `json:",inline"`
 }
 
-// NetworkGatewayv6 is an IPv6 gateway: an address, or that of a pool.
+// NetworkGatewayv6 is an IPv6 gateway, given as an address or taken from a pool.
 type NetworkGatewayv6 struct {
 	// string is the address itself.
 	// +optional
@@ -218,41 +212,38 @@ type NetworkGatewayv6 struct {
 	NetworkGatewaySource `json:",inline"`
 }
 
-// NetworkDataService is services that a host uses.
+// NetworkDataService lists services used by a host.
 type NetworkDataService struct {
 	// dns are addresses of DNS servers.
 	// +optional
 	// +listType=set
 	DNS []ipamv1.IPAddressStr `json:"dns,omitempty"`
 
-	// dnsFromIPPool is the name of a metal3 IPPool whose DNS servers are used
-	// in addition.
+	// dnsFromIPPool is the name of a metal3 IPPool. Its DNS servers are added to dns.
 	// +optional
 	DNSFromIPPool *string `json:"dnsFromIPPool,omitempty"`
 }
 
-// NetworkDataServicev4 is services that are reached by an IPv4 route.
+// NetworkDataServicev4 lists services that are reachable through an IPv4 route.
 type NetworkDataServicev4 struct {
 	// dns are addresses of DNS servers.
 	// +optional
 	// +listType=set
 	DNS []ipamv1.IPAddressv4Str `json:"dns,omitempty"`
 
-	// dnsFromIPPool is the name of a metal3 IPPool whose DNS servers are used
-	// in addition.
+	// dnsFromIPPool is the name of a metal3 IPPool. Its DNS servers are added to dns.
 	// +optional
 	DNSFromIPPool *string `json:"dnsFromIPPool,omitempty"`
 }
 
-// NetworkDataServicev6 is services that are reached by an IPv6 route.
+// NetworkDataServicev6 lists services that are reachable through an IPv6 route.
 type NetworkDataServicev6 struct {
 	// dns are addresses of DNS servers.
 	// +optional
 	// +listType=set
 	DNS []ipamv1.IPAddressv6Str `json:"dns,omitempty"`
 
-	// dnsFromIPPool is the name of a metal3 IPPool whose DNS servers are used
-	// in addition.
+	// dnsFromIPPool is the name of a metal3 IPPool. Its DNS servers are added to dns.
 	// +optional
 	DNSFromIPPool *string `json:"dnsFromIPPool,omitempty"`
 }

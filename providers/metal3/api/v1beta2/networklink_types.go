@@ -7,7 +7,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// NetworkDataLink is the links of a host.
+// NetworkDataLink lists the links of a host.
 type NetworkDataLink struct {
 	// ethernets are network cards.
 	// +optional
@@ -15,7 +15,7 @@ type NetworkDataLink struct {
 	// +listMapKey=id
 	Ethernets []NetworkDataLinkEthernet `json:"ethernets,omitempty"`
 
-	// bonds are links made of several others.
+	// bonds are links that aggregate other links.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
@@ -27,26 +27,25 @@ type NetworkDataLink struct {
 	// +listMapKey=id
 	Bridges []NetworkDataLinkBridge `json:"bridges,omitempty"`
 
-	// vlans are links that are one VLAN of another. Two links can have VLANs of
-	// one number.
+	// vlans are links that carry one VLAN of another link. VLANs of different links can have the same number.
 	// +optional
 	// +listType=atomic
 	Vlans []NetworkDataLinkVlan `json:"vlans,omitempty"`
 }
 
-// NetworkDataLinkCommon is what every link has.
+// NetworkDataLinkCommon holds the fields that all links share.
 type NetworkDataLinkCommon struct {
-	// id of the link, by which others refer to it.
+	// id of the link, used to refer to it.
 	// +required
 	ID string `json:"id"`
 
-	// name that the guest gives the link.
+	// name of the link in the guest.
 	// +optional
 	// +kubebuilder:validation:MaxLength=15
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z][a-zA-Z0-9._-]*$`
 	Name string `json:"name,omitempty"`
 
-	// mtu is the size of the largest packet.
+	// mtu is the maximum transmission unit in bytes.
 	// +optional
 	// +kubebuilder:default=1500
 	// +kubebuilder:validation:Maximum=9000
@@ -57,7 +56,7 @@ type NetworkDataLinkCommon struct {
 type NetworkDataLinkEthernet struct {
 	NetworkDataLinkCommon `json:",inline"`
 
-	// type of the card; phy is a physical one.
+	// type of the card; phy is a physical card.
 	// +required
 	// +kubebuilder:validation:Enum=bridge;dvs;hw_veb;hyperv;ovs;tap;vhostuser;vif;phy
 	Type string `json:"type"`
@@ -67,16 +66,16 @@ type NetworkDataLinkEthernet struct {
 	MACAddress *NetworkLinkEthernetMac `json:"macAddress,omitempty"`
 }
 
-// NetworkDataLinkBond is a link made of several others.
+// NetworkDataLinkBond is a link that aggregates other links.
 type NetworkDataLinkBond struct {
 	NetworkDataLinkCommon `json:",inline"`
 
-	// bondMode is how the links are used.
+	// bondMode is the bonding mode.
 	// +required
 	// +kubebuilder:validation:Enum="balance-rr";"active-backup";"balance-xor";"broadcast";"balance-tlb";"balance-alb";"802.3ad"
 	BondMode string `json:"bondMode"`
 
-	// bondXmitHashPolicy is how balance-xor and 802.3ad choose a link.
+	// bondXmitHashPolicy is the transmit hash policy, used with balance-xor and 802.3ad.
 	// +optional
 	// +kubebuilder:validation:Enum="layer2";"layer3+4";"layer2+3"
 	BondXmitHashPolicy string `json:"bondXmitHashPolicy,omitempty"`
@@ -85,14 +84,14 @@ type NetworkDataLinkBond struct {
 	// +optional
 	MACAddress *NetworkLinkEthernetMac `json:"macAddress,omitempty"`
 
-	// parameters of the bond, in addition: each is rendered as bond_ and its
-	// name. One that another field decides is refused.
+	// parameters are additional parameters of the bond. Each is rendered as bond_ followed by its name. A parameter that another
+	// field sets is rejected.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Parameters []NetworkDataLinkParameter `json:"parameters,omitempty"`
 
-	// bondLinks are the ids of the links it is made of.
+	// bondLinks are the ids of the aggregated links.
 	// +optional
 	// +listType=set
 	BondLinks []string `json:"bondLinks,omitempty"`
@@ -106,18 +105,17 @@ type NetworkDataLinkBridge struct {
 	// +optional
 	MACAddress *NetworkLinkEthernetMac `json:"macAddress,omitempty"`
 
-	// bridgeLinks are the ids of the links it connects.
+	// bridgeLinks are the ids of the connected links.
 	// +optional
 	// +listType=set
 	BridgeLinks []string `json:"bridgeLinks,omitempty"`
 
-	// acceptRA tells whether the bridge takes IPv6 router advertisements.
-	// Without it the guest decides.
+	// acceptRA configures whether the bridge accepts IPv6 router advertisements. If unset, the default of the guest applies.
 	// +optional
 	AcceptRA *bool `json:"acceptRA,omitempty"`
 
-	// parameters of the bridge, in addition: each is rendered as bridge_ and
-	// its name. One that another field decides is refused.
+	// parameters are additional parameters of the bridge. Each is rendered as bridge_ followed by its name. A parameter that
+	// another field sets is rejected.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -136,11 +134,11 @@ type NetworkDataLinkParameter struct {
 	Value apiextensionsv1.JSON `json:"value,omitempty,omitzero"`
 }
 
-// NetworkDataLinkVlan is one VLAN of another link.
+// NetworkDataLinkVlan is a link that carries one VLAN of another link.
 type NetworkDataLinkVlan struct {
 	NetworkDataLinkCommon `json:",inline"`
 
-	// vlanID is the number of the VLAN.
+	// vlanID is the VLAN number.
 	// +required
 	// +kubebuilder:validation:Maximum=4096
 	VlanID int32 `json:"vlanID"`
@@ -149,7 +147,7 @@ type NetworkDataLinkVlan struct {
 	// +required
 	MACAddress *NetworkLinkEthernetMac `json:"macAddress,omitempty"`
 
-	// vlanLink is the id of the other link.
+	// vlanLink is the id of the link that carries the VLAN.
 	// +required
 	VlanLink string `json:"vlanLink"`
 }
@@ -170,10 +168,9 @@ type NetworkLinkEthernetMac struct {
 	FromAnnotation *NetworkLinkEthernetMacFromAnnotation `json:"fromAnnotation,omitempty"`
 }
 
-// NetworkLinkEthernetMacFromAnnotation is an annotation that holds a MAC
-// address.
+// NetworkLinkEthernetMacFromAnnotation refers to an annotation that holds a MAC address.
 type NetworkLinkEthernetMacFromAnnotation struct {
-	// object that has the annotation.
+	// object that carries the annotation.
 	// +required
 	Object DataObject `json:"object"`
 

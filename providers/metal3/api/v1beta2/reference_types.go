@@ -3,7 +3,7 @@
 
 package v1beta2
 
-// Metal3ObjectRef names an object of this provider.
+// Metal3ObjectRef refers to an object of this provider.
 type Metal3ObjectRef struct {
 	// name of the object.
 	// +required
@@ -11,15 +11,14 @@ type Metal3ObjectRef struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
-	// namespace of the object. It is that of the object which holds the
-	// reference; another is refused.
+	// namespace of the object. It must be the namespace of the object that holds the reference; any other value is rejected.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// IPPoolReference names a pool of addresses in the namespace of the machine.
+// IPPoolReference names an address pool in the namespace of the machine.
 type IPPoolReference struct {
 	// name of the pool.
 	// +required
@@ -34,8 +33,7 @@ type IPPoolReference struct {
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind,omitempty"`
 
-	// apiGroup of the pool. Addresses of pools of groups other than
-	// ipam.metal3.io are claimed with Cluster API's IPAddressClaim.
+	// apiGroup of the pool. Addresses are claimed with Cluster API's IPAddressClaim if the group is not ipam.metal3.io.
 	// +optional
 	// +kubebuilder:default=ipam.metal3.io
 	// +kubebuilder:validation:MinLength=1
@@ -43,10 +41,10 @@ type IPPoolReference struct {
 	APIGroup string `json:"apiGroup,omitempty"`
 }
 
-// FromPoolAnnotation is the pool of addresses that an annotation names, so that
-// machines made from one template take addresses of different networks.
+// FromPoolAnnotation refers to an annotation that names the address pool. With it, machines of one template can use addresses of
+// different networks.
 type FromPoolAnnotation struct {
-	// object that has the annotation.
+	// object that carries the annotation.
 	// +required
 	Object DataObject `json:"object,omitempty"`
 
@@ -57,7 +55,7 @@ type FromPoolAnnotation struct {
 	Annotation string `json:"annotation,omitempty"`
 }
 
-// DataObject is one of the objects behind a machine.
+// DataObject is one of the objects that belong to a machine.
 // +kubebuilder:validation:Enum=machine;metal3machine;baremetalhost
 type DataObject string
 

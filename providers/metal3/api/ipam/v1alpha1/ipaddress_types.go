@@ -24,17 +24,17 @@ type IPAddressv6Str string
 // +kubebuilder:validation:MaxLength=49
 type IPSubnetStr string
 
-// IPAddressSpec is an address and who has it.
+// IPAddressSpec defines an address and the claim that holds it.
 type IPAddressSpec struct {
-	// claim is the IPClaim that has the address.
+	// claim is the IPClaim that holds the address.
 	// +required
 	Claim corev1.ObjectReference `json:"claim"`
 
-	// pool is the IPPool that the address is from.
+	// pool is the IPPool that the address was allocated from.
 	// +required
 	Pool corev1.ObjectReference `json:"pool"`
 
-	// prefix is the length of the network's prefix.
+	// prefix is the prefix length of the network.
 	// +optional
 	// +kubebuilder:validation:Maximum=128
 	Prefix int `json:"prefix,omitempty"`
@@ -53,7 +53,7 @@ type IPAddressSpec struct {
 	DNSServers []IPAddressStr `json:"dnsServers,omitempty"`
 }
 
-// IPAddress is an address out of an IPPool that an IPClaim has.
+// IPAddress is an address allocated from an IPPool to an IPClaim.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=ipaddresses,scope=Namespaced,categories=metal3,shortName=ipa;ipaddress;m3ipa;m3ipaddress;m3ipaddresses;metal3ipa;metal3ipaddress;metal3ipaddresses
@@ -65,7 +65,7 @@ type IPAddress struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is an address and who has it.
+	// spec defines the address and the claim that holds it.
 	// +optional
 	Spec IPAddressSpec `json:"spec,omitempty,omitzero"`
 }

@@ -8,25 +8,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// IPClaimSpec is the pool that an address is wanted from.
+// IPClaimSpec defines the pool that an address is requested from.
 type IPClaimSpec struct {
 	// pool is the IPPool, in the namespace of the claim.
 	// +required
 	Pool corev1.ObjectReference `json:"pool"`
 }
 
-// IPClaimStatus is the address that was given.
+// IPClaimStatus defines the observed state of an IPClaim.
 type IPClaimStatus struct {
-	// address is the IPAddress that the claim has.
+	// address is the IPAddress allocated to the claim.
 	// +optional
 	Address *corev1.ObjectReference `json:"address,omitempty"`
 
-	// errorMessage says why the claim has none.
+	// errorMessage describes why no address has been allocated.
 	// +optional
 	ErrorMessage *string `json:"errorMessage,omitempty"`
 }
 
-// IPClaim asks for an address out of an IPPool.
+// IPClaim requests an address from an IPPool.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=ipclaims,scope=Namespaced,categories=cluster-api,shortName=ipc;ipclaim;m3ipc;m3ipclaim;m3ipclaims;metal3ipc;metal3ipclaim;metal3ipclaims
@@ -40,11 +40,11 @@ type IPClaim struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the pool that an address is wanted from.
+	// spec defines the pool that an address is requested from.
 	// +optional
 	Spec IPClaimSpec `json:"spec,omitempty,omitzero"`
 
-	// status is the address that was given.
+	// status is the observed state of the claim.
 	// +optional
 	Status IPClaimStatus `json:"status,omitempty,omitzero"`
 }

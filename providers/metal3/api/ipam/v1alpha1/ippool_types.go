@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Pool is a range of addresses: from start to end, or those of subnet.
+// Pool is a range of addresses, given by start and end or by subnet.
 type Pool struct {
 	// start is the first address.
 	// +optional
@@ -17,32 +17,30 @@ type Pool struct {
 	// +optional
 	End *IPAddressStr `json:"end,omitempty"`
 
-	// subnet that the addresses are in. Without start they begin with the one
-	// after the network's own.
+	// subnet contains the addresses. Without start, the range begins with the address after the network address.
 	// +optional
 	Subnet *IPSubnetStr `json:"subnet,omitempty"`
 
-	// prefix is the length of the network's prefix; it goes before that of the
-	// IPPool.
+	// prefix is the prefix length of the network. It takes precedence over the prefix of the IPPool.
 	// +optional
 	// +kubebuilder:validation:Maximum=128
 	Prefix int `json:"prefix,omitempty"`
 
-	// gateway of the network; it goes before that of the IPPool.
+	// gateway of the network. It takes precedence over the gateway of the IPPool.
 	// +optional
 	Gateway *IPAddressStr `json:"gateway,omitempty"`
 
-	// dnsServers of the network; they go before those of the IPPool.
+	// dnsServers of the network. They take precedence over those of the IPPool.
 	// +optional
 	// +listType=atomic
 	DNSServers []IPAddressStr `json:"dnsServers,omitempty"`
 }
 
-// AllocationStrategy is the order in which addresses are given.
+// AllocationStrategy is the order in which addresses are allocated.
 // +kubebuilder:validation:Enum=sequential;random
 type AllocationStrategy string
 
-// IPPoolSpec is ranges of addresses and what goes with them.
+// IPPoolSpec defines ranges of addresses and their network settings.
 type IPPoolSpec struct {
 	// clusterName is the name of the Cluster that the pool belongs to.
 	// +optional
@@ -53,16 +51,16 @@ type IPPoolSpec struct {
 	// +listType=atomic
 	Pools []Pool `json:"pools,omitempty"`
 
-	// allocationStrategy is the order in which addresses are given.
+	// allocationStrategy is the order in which addresses are allocated.
 	// +optional
 	// +kubebuilder:default=sequential
 	AllocationStrategy AllocationStrategy `json:"allocationStrategy,omitempty"`
 
-	// preAllocations are addresses by the name of the claim that gets them.
+	// preAllocations maps the name of a claim to the address reserved for it.
 	// +optional
 	PreAllocations map[string]IPAddressStr `json:"preAllocations,omitempty"`
 
-	// prefix is the length of the network's prefix.
+	// prefix is the prefix length of the network.
 	// +optional
 	// +kubebuilder:validation:Maximum=128
 	Prefix int `json:"prefix,omitempty"`
@@ -76,24 +74,24 @@ type IPPoolSpec struct {
 	// +listType=atomic
 	DNSServers []IPAddressStr `json:"dnsServers,omitempty"`
 
-	// namePrefix is what names of IPAddresses begin with.
+	// namePrefix is the prefix of the names of IPAddresses.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	NamePrefix string `json:"namePrefix"`
 }
 
-// IPPoolStatus is which addresses were given.
+// IPPoolStatus defines the observed state of an IPPool.
 type IPPoolStatus struct {
-	// lastUpdated is when the status was written.
+	// lastUpdated is the time at which the status was last written.
 	// +optional
 	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
 
-	// indexes are addresses by the name of the claim that has them.
+	// indexes maps the name of a claim to the address allocated to it.
 	// +optional
 	Allocations map[string]IPAddressStr `json:"indexes,omitempty"`
 }
 
-// IPPool is where addresses of machines are from.
+// IPPool is a pool of addresses for machines.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=ippools,scope=Namespaced,categories=cluster-api,shortName=ipp;ippool;m3ipp;m3ippool;m3ippools;metal3ipp;metal3ippool;metal3ippools
@@ -108,11 +106,11 @@ type IPPool struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is ranges of addresses and what goes with them.
+	// spec defines ranges of addresses and their network settings.
 	// +optional
 	Spec IPPoolSpec `json:"spec,omitempty,omitzero"`
 
-	// status is which addresses were given.
+	// status is the observed state of the pool.
 	// +optional
 	Status IPPoolStatus `json:"status,omitempty,omitzero"`
 }
