@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metal3cluster publishes a cluster's failure domains and the state that their hosts put them in.
+// Package metal3cluster publishes the failure domains of a cluster and their state, which it derives from their hosts.
 package metal3cluster
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reconciler drives Metal3Clusters.
+// Reconciler reconciles Metal3Clusters.
 type Reconciler struct {
 	Client   client.Client
 	Hosts    *hosts.Hosts
@@ -56,7 +56,7 @@ type scope struct {
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;clusters/status,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile publishes the cluster's failure domains and reports it as provisioned.
+// Reconcile publishes the cluster's failure domains and marks it as provisioned.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Cluster, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
@@ -76,7 +76,7 @@ func (r *Reconciler) gather(ctx context.Context, cluster *infrav1.Metal3Cluster,
 	return &scope{owner: owner, cluster: cluster, domains: r.Domains.Of(cluster, owner.Name)}, nil
 }
 
-// Owner is the Cluster.
+// Owner returns the owning Cluster.
 func (s *scope) Owner() *clusterv1.Cluster { return s.owner }
 
 func summarize(_ context.Context, s *scope) error {
@@ -96,8 +96,8 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	return ctrl.Result{RequeueAfter: next}, nil
 }
 
-// checkEndpoint reports whether the cluster has an endpoint. The webhook asks for one too, but not of clusters that are older
-// than it.
+// checkEndpoint reports whether the cluster has an endpoint. The webhook requires one, too, but not for clusters created before
+// the webhook was installed.
 func checkEndpoint(cluster *infrav1.Metal3Cluster) bool {
 	if endpoint := cluster.Spec.ControlPlaneEndpoint; endpoint.Host == "" || endpoint.Port <= 0 {
 		status.False(cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterControlPlaneEndpointFailedReason,
@@ -108,7 +108,7 @@ func checkEndpoint(cluster *infrav1.Metal3Cluster) bool {
 	return true
 }
 
-// checkLabelPrefixes tells of prefixes whose labels no Node gets.
+// checkLabelPrefixes reports label prefixes that are not copied to Nodes, in a condition and an event.
 func (r *Reconciler) checkLabelPrefixes(cluster *infrav1.Metal3Cluster) {
 	_, refused := placement.LabelPrefixes(cluster.Annotations[infrav1.LabelSyncPrefixesAnnotation])
 	if len(refused) == 0 {
@@ -126,8 +126,8 @@ func (r *Reconciler) checkLabelPrefixes(cluster *infrav1.Metal3Cluster) {
 	})
 }
 
-// reconcileDelete waits for the machines, whose hosts are released as hosts of the cluster. The last of them to go is an
-// event.
+// reconcileDelete waits until the machines are deleted, because their hosts are released as hosts of the cluster. The deletion of
+// the last machine enqueues the cluster.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	names, err := reconcile.Remaining(ctx, r.Client, s.cluster, map[string]client.ObjectList{
 		"Metal3Machine": &infrav1.Metal3MachineList{}, "Machine": &clusterv1.MachineList{},
@@ -148,7 +148,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 	return ctrl.Result{}, nil
 }
 
-// name is the Cluster's, which may be gone.
+// name returns the name of the Cluster, which may no longer exist.
 func (s *scope) name() string {
 	if s.owner.Name != "" {
 		return s.owner.Name

@@ -19,8 +19,8 @@ import (
 	"github.com/faultline-io/faultline/shared/publish"
 )
 
-// publishDomains writes the state of every declared domain into the status, from where Cluster API takes it. It returns
-// when to look again although nothing has happened: a grace or hold period ends.
+// publishDomains writes the state of every declared failure domain to the status, from which Cluster API reads it. It returns the
+// time after which to requeue without an event, when a grace or hold period ends.
 func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duration, error) {
 	if len(s.cluster.Spec.FailureDomains) == 0 && !s.domains.Keep() {
 		s.domains.None()
@@ -39,8 +39,8 @@ func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duratio
 	return result.NextCheck, err
 }
 
-// domainsReady returns the condition FailureDomainsReady. Hosts with a label that means nothing are in its message, whatever the
-// status: mostly the label or the cluster has a typing error.
+// domainsReady returns condition FailureDomainsReady. Its message always lists hosts labelled with an undeclared failure domain,
+// because such a label, or the cluster, usually has a typo.
 func (r *Reconciler) domainsReady(ctx context.Context, s *scope, result distribution.Result, all []hosts.Host) (metav1.Condition, error) {
 	condition := result.Condition()
 	clusters := &infrav1.Metal3ClusterList{}

@@ -26,7 +26,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// SetupWithManager adds the controller.
+// SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
@@ -44,7 +44,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Complete(r)
 }
 
-// counted passes hosts that change what is published of a domain.
+// counted passes updates of hosts that change the published state of a failure domain.
 func counted() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := hosts.Observe(e.ObjectOld.(*bmov1alpha1.BareMetalHost)), hosts.Observe(e.ObjectNew.(*bmov1alpha1.BareMetalHost))
@@ -52,7 +52,7 @@ func counted() predicate.Predicate {
 	}}
 }
 
-// clustersOfHost names the clusters with failure domains: a host that is in none of them may be mislabelled.
+// clustersOfHost returns the clusters with failure domains, because a host that is in none of them may be mislabelled.
 func (r *Reconciler) clustersOfHost(ctx context.Context, host client.Object) []reconcile.Request {
 	if host.GetLabels()[infrav1.FailureDomainLabel] == "" {
 		return nil

@@ -14,14 +14,14 @@ import (
 
 const dataKind = "Metal3Data"
 
-// claims are those of both APIs that the data owns. User may be nil for data that is being deleted.
+// claims returns the address claims of both APIs that the data owns. user may be nil for data that is being deleted.
 func (r *Reconciler) claims(data *infrav1.Metal3Data, user func(context.Context) (string, error)) ipamclaim.Owner {
 	return ipamclaim.Owner{
 		Client: r.Client, Repeats: &r.claimed, Object: data, Kind: infrav1.GroupVersion.WithKind(dataKind), Finalizer: infrav1.DataFinalizer, User: user,
 	}
 }
 
-// owner is the data of a reconcile. Its addresses are in use from the moment in which they are rendered.
+// owner returns the claims of the data. Its addresses are in use as soon as they are rendered.
 func (r *Reconciler) owner(s *scope) ipamclaim.Owner {
 	return r.claims(s.data, func(ctx context.Context) (string, error) {
 		used, err := r.rendered(ctx, s)
@@ -32,12 +32,12 @@ func (r *Reconciler) owner(s *scope) ipamclaim.Owner {
 	})
 }
 
-// claimName is how claims are named that belong to the owner, which is the data or its host.
+// claimName returns the name of a claim that belongs to owner, which is the data or its host.
 func claimName(owner, pool string) string {
 	return owner + "-" + pool
 }
 
-// rendered reports whether addresses are in a Secret of the data, or in one that the host was given.
+// rendered reports whether addresses are stored in a Secret of the data, or in a Secret that the host refers to.
 func (r *Reconciler) rendered(ctx context.Context, s *scope) (bool, error) {
 	for _, name := range secretNames(s.data) {
 		for _, given := range []*corev1.SecretReference{s.host.Spec.MetaData, s.host.Spec.NetworkData} {

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metal3data claims addresses for machines and renders their metaData and networkData into Secrets.
+// Package metal3data claims addresses for machines and renders their metaData and networkData to Secrets.
 package metal3data
 
 import (
@@ -24,14 +24,14 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reconciler drives Metal3Datas.
+// Reconciler reconciles Metal3Datas.
 type Reconciler struct {
 	Client client.Client
 	// Cache reads the metadata of Secrets.
 	Cache    client.Reader
 	Recorder events.EventRecorder
-	// NameClaimsByHost names claims for metal3 addresses after the host instead of the data, so that a host has the same
-	// addresses whichever machine it is, and that pools can have them set aside.
+	// NameClaimsByHost names claims for metal3 addresses after the host instead of the data. A host then keeps its addresses
+	// whichever machine uses it, and pools can preallocate them.
 	NameClaimsByHost bool
 
 	filter  watch.Filter
@@ -40,26 +40,26 @@ type Reconciler struct {
 	pools   []addressBook
 }
 
-// addressBook gets addresses out of pools of one API.
+// addressBook claims addresses from the pools of one API.
 type addressBook interface {
-	// Serves reports whether the pool is of the API.
+	// Serves reports whether the pool belongs to the API.
 	Serves(pool render.Pool) bool
-	// Address claims the address unless that is done. Without an address it may have a problem for the user to solve; a
-	// change of either brings the data back.
+	// Address creates the claim if necessary and returns its address. Without an address it may return a problem for the user to
+	// fix; a change of either enqueues the data.
 	Address(ctx context.Context, s *scope, pool render.Pool) (address *render.Address, problem string, err error)
-	// Release gives all addresses of the data back.
+	// Release releases all addresses of the data.
 	Release(ctx context.Context, data *infrav1.Metal3Data) error
 }
 
-// scope is data with all that it is rendered from. What is nil does not exist, or is not known yet.
+// scope holds the data and everything that it is rendered from. A nil object does not exist or has not been found yet.
 type scope struct {
 	data     *infrav1.Metal3Data
 	patch    *patch.Patch
 	cluster  *clusterv1.Cluster
-	former   string // the problem that the status had
+	former   string // the error message that the status had
 	template *infrav1.Metal3DataTemplate
 	objects
-	retryAfter time.Duration // set where the time that passes is what matters, not an event
+	retryAfter time.Duration // set if the data must be requeued after a time instead of by an event
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch;patch
@@ -73,7 +73,7 @@ type scope struct {
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create
 
-// Reconcile renders the data once, when everything that the template refers to is there.
+// Reconcile renders the data once, when all objects that the template refers to exist.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Data, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, PausedOnlyWhenTrue: true,
@@ -86,10 +86,10 @@ func (r *Reconciler) begin(ctx context.Context, data *infrav1.Metal3Data, p *pat
 	return &scope{data: data, patch: p, cluster: cluster, former: ptr.Deref(data.Status.ErrorMessage, "")}, err
 }
 
-// Owner is the Cluster.
+// Owner returns the owning Cluster.
 func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 
-// reconcileNormal leaves in the status what is in the way. The objects that are waited for bring the data back.
+// reconcileNormal reports in the status what prevents rendering. The awaited objects enqueue the data.
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
 	done, err := r.secretsExist(ctx, s.data)
 	if err != nil {
@@ -110,21 +110,22 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	return ctrl.Result{RequeueAfter: s.retryAfter}, nil
 }
 
-// askAgain has the data come back after a time, if no event brings it back before; 0 for no such time.
+// askAgain requeues the data after a time, unless an event does so earlier; 0 has no effect.
 func (s *scope) askAgain(after time.Duration) {
 	if after > 0 {
 		s.retryAfter = after
 	}
 }
 
-// produce claims, waits, renders and stores. It is done, or waits for an event, or has a problem for the user.
+// produce claims addresses, waits for them, renders the data and stores it. It returns whether it is done, and a problem for the
+// user to fix, if any. If neither is set, it waits for an event.
 func (r *Reconciler) produce(ctx context.Context, s *scope) (done bool, problem string, err error) {
 	if problem, err = r.gather(ctx, s); err != nil || problem != "" || s.host == nil {
 		return false, problem, err
 	}
 	nameSecrets(s)
 	controllerutil.AddFinalizer(s.data, infrav1.DataFinalizer)
-	// Finalizer and names are stored before anything exists that only the data's deletion removes.
+	// Stores finalizer and names before creating objects that are only removed with the data.
 	if err := s.patch.StoreSpec(ctx, r.Client, s.data); err != nil {
 		return false, "", err
 	}
@@ -143,7 +144,7 @@ func (r *Reconciler) produce(ctx context.Context, s *scope) (done bool, problem 
 	return r.store(ctx, s, secrets)
 }
 
-// addresses claims all addresses at once, and returns none before it has all.
+// addresses claims all addresses at once, and returns nil until all of them are allocated.
 func (r *Reconciler) addresses(ctx context.Context, s *scope, pools []render.Pool) (map[string]render.Address, string, error) {
 	all, firstProblem := make(map[string]render.Address, len(pools)), ""
 	for _, pool := range pools {
@@ -170,7 +171,7 @@ func (r *Reconciler) addresses(ctx context.Context, s *scope, pools []render.Poo
 	return all, "", nil
 }
 
-// announce tells of a problem that is new.
+// announce emits an event for a new problem.
 func (r *Reconciler) announce(_ context.Context, s *scope) error {
 	if message := ptr.Deref(s.data.Status.ErrorMessage, ""); message != "" && message != s.former {
 		r.Recorder.Eventf(s.data, nil, corev1.EventTypeWarning, "DataNotRendered", "Render", "%s", message)

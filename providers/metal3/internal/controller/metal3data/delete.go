@@ -15,8 +15,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// reconcileDelete gives the addresses back when the claim for the data goes. Before that a machine uses them, whoever
-// deleted the data. Template, machine and host may be gone.
+// reconcileDelete releases the addresses once the claim for the data is deleted. Until then a machine uses them, no matter who
+// deleted the data. Template, machine and host may already be deleted.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	claim := &infrav1.Metal3DataClaim{}
 	used, err := r.find(ctx, s.data, s.data.Spec.Claim.Name, claim)
@@ -41,8 +41,8 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 	return ctrl.Result{}, nil
 }
 
-// uses reports whether the data of a claim are still used: also when the claim is being deleted, as with its namespace, the machine lets go of it only
-// when the host is off. One that went without does not use them any more.
+// uses reports whether the data of a claim is still in use. A claim that is being deleted, for example with its namespace, is in
+// use until its machine removes the finalizer, which it does only when the host is off. A deleted machine no longer uses it.
 func (r *Reconciler) uses(ctx context.Context, claim *infrav1.Metal3DataClaim) (bool, error) {
 	if claim.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(claim, infrav1.MachineFinalizer) {
 		return claim.DeletionTimestamp.IsZero(), nil

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 )
 
-// clusterAPIPools are pools of any kind that answer Cluster API's IPAddressClaims.
+// clusterAPIPools serves pools of any kind that fulfil Cluster API's IPAddressClaims.
 type clusterAPIPools struct {
 	*Reconciler
 }

@@ -25,19 +25,18 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// lateWatch watches the kinds of metal3's IP address manager from the first time that a template needs one. A manager
-// that watched them from the beginning would not start where they are not installed, and keep them in memory for nothing
-// where they are not used.
+// lateWatch watches the kinds of metal3's IP address manager once a template first needs one. Watching them from the start would
+// keep a manager from starting where they are not installed, and would waste memory where they are not used.
 type lateWatch struct {
 	mgr        ctrl.Manager
 	controller controller.Controller
 	reconciler *Reconciler
 
 	mu   sync.Mutex
-	done int // steps that are done, and cannot be done twice
+	done int // number of completed steps; a step must not run twice
 }
 
-// start reports whether the kinds are installed. Those that are, are watched when it returns.
+// start reports whether the kinds are installed. If so, they are watched when it returns.
 func (w *lateWatch) start(ctx context.Context) (installed bool, _ error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,12 +91,12 @@ func (r *Reconciler) dataOfIPAddress(ctx context.Context, o client.Object) []rec
 	claim := &ipamv1.IPClaim{}
 	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*ipamv1.IPAddress).Spec.Claim.Name}
 	if err := r.Client.Get(ctx, key, claim); err != nil {
-		return nil // its own event is to come
+		return nil // the claim's own event follows
 	}
 	return r.dataOfIPClaim(ctx, claim)
 }
 
-// dataOfIPPool names the data that waits for an address of a pool that was missing.
+// dataOfIPPool returns the data that waits for an address of a missing pool.
 func (r *Reconciler) dataOfIPPool(ctx context.Context, pool client.Object) []reconcile.Request {
 	claims := &ipamv1.IPClaimList{}
 	if err := r.Client.List(ctx, claims, client.InNamespace(pool.GetNamespace())); err != nil {
@@ -113,7 +112,8 @@ func (r *Reconciler) dataOfIPPool(ctx context.Context, pool client.Object) []rec
 	return requests
 }
 
-// claimants names the data that owns a claim, and the data that would have one of its name: that waits for it to go.
+// claimants returns the data that owns the claim, and the data whose claim would have the same name and which therefore waits for
+// the deletion of this one.
 func (r *Reconciler) claimants(ctx context.Context, claim client.Object, pool string) []reconcile.Request {
 	names := map[string]bool{ipamclaim.OwnerOf(claim, infrav1.GroupVersion.WithKind(dataKind).GroupKind()): true}
 	prefix, ok := strings.CutSuffix(claim.GetName(), claimName("", pool))

@@ -17,22 +17,22 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// datas names the data that the options select and keep does not drop.
+// datas returns the data selected by the options, filtered by keep.
 func (r *Reconciler) datas(ctx context.Context, keep func(*infrav1.Metal3Data) bool, options ...client.ListOption) []reconcile.Request {
 	return watch.Requests(ctx, r.Client, &infrav1.Metal3DataList{}, keep, options...)
 }
 
-// waiting reports whether data are not rendered, or wait to go.
+// waiting reports whether data is not rendered or is being deleted.
 func waiting(data *infrav1.Metal3Data) bool {
 	return !data.Status.Ready || !data.DeletionTimestamp.IsZero()
 }
 
-// waitingOf names the data of a machine that wait. Its claim has the machine's name.
+// waitingOf returns the waiting data of a machine. Its claim has the name of the machine.
 func (r *Reconciler) waitingOf(ctx context.Context, namespace, machine string) []reconcile.Request {
 	return r.datas(ctx, waiting, client.InNamespace(namespace), client.MatchingFields{claimIndex: machine})
 }
 
-// dataOfClaim names data that waits for its claim: to appear in the cache, or to go.
+// dataOfClaim returns the data that waits for its claim to appear in the cache or to be deleted.
 func (r *Reconciler) dataOfClaim(ctx context.Context, claim client.Object) []reconcile.Request {
 	return r.waitingOf(ctx, claim.GetNamespace(), claim.GetName())
 }
@@ -64,7 +64,7 @@ func (r *Reconciler) dataOfHost(ctx context.Context, o client.Object) []reconcil
 	return r.waitingOf(ctx, o.GetNamespace(), consumer.Name)
 }
 
-// dataOfSecret names the data that a Secret was made for.
+// dataOfSecret returns the data that a Secret was created for.
 func (r *Reconciler) dataOfSecret(ctx context.Context, secret client.Object) []reconcile.Request {
 	return r.datas(ctx, nil,
 		client.InNamespace(secret.GetNamespace()), client.MatchingFields{secretIndex: secret.GetName()})

@@ -22,10 +22,11 @@ import (
 
 const ipClaimKind = "IPClaim"
 
-// installedCheck is how often data that needs it looks for the IP address manager, whose installation is no event.
+// installedCheck is the interval at which data that needs the IP address manager checks for it, because its installation is not
+// an event.
 const installedCheck = time.Minute
 
-// metal3Pools are metal3's own IPPools. Their API is not part of Cluster API and need not be there.
+// metal3Pools serves metal3's own IPPools. Their API is not part of Cluster API and may not be installed.
 type metal3Pools struct {
 	*Reconciler
 	watch *lateWatch
@@ -74,7 +75,7 @@ func newAddress(spec *ipamv1.IPAddressSpec) *render.Address {
 	return address
 }
 
-// findClaim finds the claim under either name, whatever is configured now: the configuration may have changed since.
+// findClaim returns the claim under either name, because the configuration may have changed since it was created.
 func (m metal3Pools) findClaim(ctx context.Context, s *scope, pool render.Pool) (*ipamv1.IPClaim, error) {
 	for _, owner := range []string{s.data.Name, s.host.Name} {
 		claim := &ipamv1.IPClaim{}
@@ -100,7 +101,7 @@ func (m metal3Pools) claim(ctx context.Context, s *scope, pool render.Pool) erro
 	return refusedFor(infrav1.Metal3DataAddressClaimRefusedReason, reconcile.Create(ctx, m.Client, claim, ipClaimKind))
 }
 
-// claimProblem tells why the claim has no address: what the IP address manager says, or that there is no pool.
+// claimProblem returns why the claim has no address: the error of the IP address manager, or a missing pool.
 func (m metal3Pools) claimProblem(ctx context.Context, s *scope, claim *ipamv1.IPClaim, pool render.Pool) (string, error) {
 	if claim.Status.ErrorMessage != nil {
 		return fmt.Sprintf("%s gives no address: %s", pool, *claim.Status.ErrorMessage), nil
@@ -117,7 +118,7 @@ func (m metal3Pools) claimProblem(ctx context.Context, s *scope, claim *ipamv1.I
 	return fmt.Sprintf("%s, which Metal3DataTemplate %s refers to, does not exist: create it", pool, s.template.Name), nil
 }
 
-// newPoolMetadata is all that is read of a pool: whether there is one.
+// newPoolMetadata returns an object to read the metadata of a pool. Only its existence matters.
 func newPoolMetadata() *metav1.PartialObjectMetadata {
 	pool := &metav1.PartialObjectMetadata{}
 	pool.SetGroupVersionKind(ipamv1.GroupVersion.WithKind("IPPool"))

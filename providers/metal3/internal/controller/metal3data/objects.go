@@ -20,15 +20,15 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// objects are those behind a machine, found one after the other. A host is only there when all the others are.
+// objects holds the objects that belong to a machine. They are found one after the other; host is only set if all others are.
 type objects struct {
 	metal3Machine *infrav1.Metal3Machine
 	machine       *clusterv1.Machine
 	host          *bmov1alpha1.BareMetalHost
 }
 
-// gather reads what the data is rendered from. A problem is something that should exist and does not; what is merely not
-// there yet is none.
+// gather reads the objects that the data is rendered from. It returns a problem if an object that should exist does not, and no
+// problem if an object is merely not created yet.
 func (r *Reconciler) gather(ctx context.Context, s *scope) (problem string, err error) {
 	template := &infrav1.Metal3DataTemplate{}
 	if found, err := r.find(ctx, s.data, s.data.Spec.Template.Name, template); err != nil {
@@ -53,7 +53,7 @@ func (r *Reconciler) gather(ctx context.Context, s *scope) (problem string, err 
 	return "", nil
 }
 
-// gatherMachine goes from the claim to the Metal3Machine and its Machine.
+// gatherMachine reads the Metal3Machine of the claim and its Machine.
 func (r *Reconciler) gatherMachine(ctx context.Context, s *scope) error {
 	claim, machine := &infrav1.Metal3DataClaim{}, &infrav1.Metal3Machine{}
 	if found, err := r.find(ctx, s.data, s.data.Spec.Claim.Name, claim); err != nil || !found {
@@ -68,7 +68,7 @@ func (r *Reconciler) gatherMachine(ctx context.Context, s *scope) error {
 	return err
 }
 
-// find reads an object of the data's namespace. There is none without a name.
+// find reads an object in the namespace of the data and reports whether it exists. An empty name is not found.
 func (r *Reconciler) find(ctx context.Context, data *infrav1.Metal3Data, name string, into client.Object) (bool, error) {
 	if name == "" {
 		return false, nil
@@ -84,8 +84,8 @@ func (r *Reconciler) find(ctx context.Context, data *infrav1.Metal3Data, name st
 	}
 }
 
-// hostName is the name of the machine's host, empty as long as it has none. Hosts are in the machine's namespace,
-// whatever the annotation says.
+// hostName returns the name of the machine's host, or "" if it has none. The namespace in the annotation is ignored: a host is
+// always in the namespace of its machine.
 func hostName(machine *infrav1.Metal3Machine) string {
 	value := machine.Annotations[infrav1.HostAnnotation]
 	if _, name, ok := strings.Cut(value, "/"); ok {
@@ -94,7 +94,7 @@ func hostName(machine *infrav1.Metal3Machine) string {
 	return value
 }
 
-// ownerName is the name of the owner of a kind of ours, of whatever version.
+// ownerName returns the name of the owner of the kind, in any version of our API group.
 func ownerName(owners []metav1.OwnerReference, kind string) string {
 	for _, owner := range owners {
 		gv, err := schema.ParseGroupVersion(owner.APIVersion)
@@ -105,7 +105,7 @@ func ownerName(owners []metav1.OwnerReference, kind string) string {
 	return ""
 }
 
-// input is what the template may refer to, without addresses.
+// input returns the data that the template can refer to, without addresses.
 func (s *scope) input() *render.Input {
 	in := &render.Input{
 		Namespace:     s.data.Namespace,

@@ -19,13 +19,13 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// Keys of the Secrets; the bare-metal operator looks for these.
+// Keys in the Secrets, as expected by the bare-metal operator.
 const (
 	metaDataKey    = "metaData"
 	networkDataKey = "networkData"
 )
 
-// nameSecrets names the Secrets in the spec, unless that is done.
+// nameSecrets sets the names of the Secrets in the spec unless they are set.
 func nameSecrets(s *scope) {
 	spec := &s.data.Spec
 	if s.template.Spec.MetaData != nil && ptr.Deref(spec.MetaData, corev1.SecretReference{}).Name == "" {
@@ -36,7 +36,7 @@ func nameSecrets(s *scope) {
 	}
 }
 
-// secretNames are the Secrets that the data names.
+// secretNames returns the names of the Secrets in the spec of the data.
 func secretNames(data *infrav1.Metal3Data) []string {
 	var names []string
 	for _, ref := range []*corev1.SecretReference{data.Spec.MetaData, data.Spec.NetworkData} {
@@ -47,12 +47,12 @@ func secretNames(data *infrav1.Metal3Data) []string {
 	return names
 }
 
-// secretsExist reports whether every Secret that the data names is there. They are never rendered again, so that a host
-// can be provisioned anew to the same state, and that a moved cluster has the data it had.
+// secretsExist reports whether all Secrets of the data exist. They are never rendered again, so that a host can be reprovisioned
+// to the same state, and a moved cluster keeps its data.
 func (r *Reconciler) secretsExist(ctx context.Context, data *infrav1.Metal3Data) (bool, error) {
 	names := secretNames(data)
 	if len(names) == 0 {
-		return data.Status.Ready, nil // a template of nothing, or one that was not looked at yet
+		return data.Status.Ready, nil // the template renders nothing, or has not been read yet
 	}
 	for _, name := range names {
 		secret, err := r.secret(ctx, data.Namespace, name)
@@ -63,7 +63,7 @@ func (r *Reconciler) secretsExist(ctx context.Context, data *infrav1.Metal3Data)
 	return true, nil
 }
 
-// secret reads the metadata of a Secret, nil when there is none.
+// secret returns the metadata of a Secret, or nil if it does not exist.
 func (r *Reconciler) secret(ctx context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error) {
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -76,13 +76,13 @@ func (r *Reconciler) secret(ctx context.Context, namespace, name string) (*metav
 	return secret, nil
 }
 
-// foreign reports whether an object belongs to other data: to an earlier one of the machine's name, or of its own.
+// foreign reports whether the object belongs to other data, for example former data of the same name.
 func foreign(o metav1.Object, data *infrav1.Metal3Data) bool {
 	owner := metav1.GetControllerOf(o)
 	return owner != nil && owner.UID != data.UID
 }
 
-// renderSecrets renders the Secrets that the template asks for.
+// renderSecrets renders the Secrets that the template defines.
 func renderSecrets(s *scope, in *render.Input) ([]*corev1.Secret, error) {
 	var secrets []*corev1.Secret
 	if spec := s.template.Spec.MetaData; spec != nil {
@@ -114,14 +114,14 @@ func newSecret(data *infrav1.Metal3Data, name, key string, content []byte) *core
 	return secret
 }
 
-// ownedBy is the owner of all that is made for the data.
+// ownedBy returns the owner reference for objects created for the data.
 func ownedBy(data *infrav1.Metal3Data) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{
 		APIVersion: infrav1.GroupVersion.String(), Kind: dataKind, Name: data.Name, UID: data.UID, Controller: ptr.To(true),
 	}}
 }
 
-// store creates the Secrets. One that exists stays as it is.
+// store creates the Secrets. Existing Secrets are not changed.
 func (r *Reconciler) store(ctx context.Context, s *scope, secrets []*corev1.Secret) (done bool, problem string, err error) {
 	for _, secret := range secrets {
 		existing, err := r.secret(ctx, secret.Namespace, secret.Name)
@@ -129,7 +129,7 @@ func (r *Reconciler) store(ctx context.Context, s *scope, secrets []*corev1.Secr
 		case err != nil:
 			return false, "", err
 		case existing == nil:
-			// The cache may be late. Then it is the data's own, of a moment ago: other data's would be older than this one.
+			// If the cache lags, the existing Secret is the data's own: a Secret of other data would be older than this data.
 			if err := reconcile.Create(ctx, r.Client, secret, "Secret"); err != nil {
 				return false, "", refusedFor(infrav1.Metal3DataSecretRefusedReason, err)
 			}

@@ -27,13 +27,13 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Indexes of data: by the claim it is for, which has the machine's name, and by the Secrets that it names.
+// Indexes of data: by the name of its claim, which is also the name of the machine, and by the names of its Secrets.
 const (
 	claimIndex  = "spec.claim.name"
 	secretIndex = "spec.secrets"
 )
 
-// SetupWithManager adds the controller.
+// SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
@@ -82,12 +82,12 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// ownedByData finds claims by the data that owns them.
+// ownedByData indexes claims by the data that owns them.
 func ownedByData() client.IndexerFunc {
 	return ipamclaim.ByOwner(infrav1.GroupVersion.WithKind(dataKind).GroupKind())
 }
 
-// worthRendering passes hosts of which something changed that templates can refer to.
+// worthRendering passes updates of hosts that change a field that templates can refer to.
 func worthRendering() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*bmov1alpha1.BareMetalHost), e.ObjectNew.(*bmov1alpha1.BareMetalHost)

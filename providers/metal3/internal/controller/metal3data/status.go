@@ -15,9 +15,9 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// show brings into the status whether the data is rendered, or what the user has to solve first. Data that only waits for
-// an event shows neither: it would cost every machine a request. Nor does data that another provider has rendered: taking
-// over writes nothing.
+// show updates the status with the result, or with the problem that the user must fix. Data that only waits for an event sets
+// neither, which saves a request for each machine. Data rendered by another provider is not changed either, so that a takeover
+// writes nothing.
 func show(data *infrav1.Metal3Data, done bool, reason, problem string) {
 	if done && data.Status.Ready && len(data.Status.Conditions) == 0 {
 		return
@@ -34,14 +34,14 @@ func show(data *infrav1.Metal3Data, done bool, reason, problem string) {
 	}
 }
 
-// refused is the API server's answer to an object that the data needs, and the reason of the condition that shows it.
+// refused is the rejection of an object by the API server, with the reason for the condition.
 type refused struct {
 	error
 	reason string
 	again  time.Duration
 }
 
-// refusedFor gives a reason to an error that says that the API server has refused something.
+// refusedFor adds a condition reason to an error if the API server has rejected an object.
 func refusedFor(reason string, err error) error {
 	var answer *reconcile.RefusedError
 	if errors.As(err, &answer) {

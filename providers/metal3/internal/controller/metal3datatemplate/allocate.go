@@ -24,9 +24,10 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// allocate writes the name of the data into the claim and then creates it. In this order a claim can never have two: the
-// claim is written only as it was read, so that a manager which does not know of the first name cannot write a second;
-// and whoever stopped in between finds the name again. If Data of that name belongs to another claim, the next index is tried.
+// allocate records the name of the data in the claim and then creates the data. This order guarantees at most one data for each
+// claim: the claim is only written at the resourceVersion that was read, so that a manager with a stale cache cannot record a
+// second name, and a manager that stopped in between finds the name after its restart. If data of that name belongs to another
+// claim, allocate tries the next index.
 func (r *Reconciler) allocate(ctx context.Context, s *scope, a *assignment) error {
 	machine := machineOf(a.claim)
 	if problem := cannotGive(s, machine); problem != "" && a.data == nil {
@@ -51,7 +52,7 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope, a *assignment) erro
 	}
 }
 
-// cannotGive tells why the claim cannot have new data.
+// cannotGive returns why no data can be created for the claim, or "".
 func cannotGive(s *scope, machine *metav1.OwnerReference) string {
 	switch {
 	case s.template == nil:
@@ -64,15 +65,14 @@ func cannotGive(s *scope, machine *metav1.OwnerReference) string {
 	return ""
 }
 
-// recorded reports whether the claim says what it has. What kept the data from being made stays
-// until it exists.
+// recorded reports whether the status of the claim is up to date. An error message is kept until the data exists.
 func recorded(a *assignment) bool {
 	template := a.claim.Spec.Template.Name
 	return a.claim.Status.RenderedData != nil && a.claim.Status.RenderedData.Name == dataName(template, a.index) &&
 		(a.data == nil || a.claim.Status.ErrorMessage == nil) && controllerutil.ContainsFinalizer(a.claim, infrav1.DataClaimFinalizer)
 }
 
-// record writes into the claim which data it has, or will have.
+// record writes the name of the existing or future data to the claim.
 func (r *Reconciler) record(ctx context.Context, a *assignment) error {
 	if recorded(a) {
 		return nil
@@ -96,7 +96,7 @@ func (r *Reconciler) record(ctx context.Context, a *assignment) error {
 	return nil
 }
 
-// create makes the data and returns the claim that it belongs to, which is another one when the name was taken.
+// create creates the data and returns the name of the claim that owns it, which is another claim if the name was taken.
 func (r *Reconciler) create(ctx context.Context, s *scope, a *assignment, machine *metav1.OwnerReference) (string, error) {
 	data := newData(s.template, a.claim, a.index, machine)
 	err := r.Client.Create(ctx, data)
@@ -110,17 +110,17 @@ func (r *Reconciler) create(ctx context.Context, s *scope, a *assignment, machin
 			return "", fmt.Errorf("reading Metal3Data %s: %w", data.Name, err)
 		}
 		if data.Spec.Template.Name != s.key.Name {
-			return "", nil // another template's, by whatever accident
+			return "", nil // the data belongs to another template
 		}
 		return data.Spec.Claim.Name, nil
-	case reconcile.IsRefused(err), reconcile.Unanswered(err): // by a quota, say, whose end is no event
+	case reconcile.IsRefused(err), reconcile.Unanswered(err): // for example by a quota, whose change is not an event
 		return "", kerrors.NewAggregate([]error{err, r.refuse(ctx, a.claim, reconcile.RefusedMessage("Metal3Data", data.Name, err))})
 	default:
 		return "", fmt.Errorf("creating Metal3Data %s: %w", data.Name, err)
 	}
 }
 
-// refuse tells the user why the claim has no data.
+// refuse reports in the status why the claim has no data.
 func (r *Reconciler) refuse(ctx context.Context, claim *infrav1.Metal3DataClaim, message string) error {
 	p := patch.From(claim)
 	claim.Status.ErrorMessage = ptr.To(message)
@@ -131,8 +131,8 @@ func (r *Reconciler) refuse(ctx context.Context, claim *infrav1.Metal3DataClaim,
 	return nil
 }
 
-// newData is the Metal3Data of a claim. It has all its finalizers and the names of its Secrets from the beginning, which
-// saves the requests to add them.
+// newData returns the Metal3Data of a claim, complete with finalizers and the names of its Secrets, which saves the requests to
+// add them.
 func newData(
 	template *infrav1.Metal3DataTemplate, claim *infrav1.Metal3DataClaim, index int32, machine *metav1.OwnerReference,
 ) *infrav1.Metal3Data {
@@ -169,7 +169,7 @@ func newData(
 
 const machineKind = "Metal3Machine"
 
-// machineOf finds the owner that is a machine, of whatever version.
+// machineOf returns the owner reference to a Metal3Machine of any version.
 func machineOf(claim *infrav1.Metal3DataClaim) *metav1.OwnerReference {
 	for i, owner := range claim.OwnerReferences {
 		gv, err := schema.ParseGroupVersion(owner.APIVersion)

@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// assignment is a claim and what it has: the data once there is some, and before that the index it was promised.
+// assignment holds a claim and its data, or the promised index before the data exists.
 type assignment struct {
 	claim    *infrav1.Metal3DataClaim
 	data     *infrav1.Metal3Data
@@ -21,8 +21,8 @@ type assignment struct {
 	promised bool
 }
 
-// match finds what each claim has, oldest claims first, and the data that no claim has any more. A claim's data is the
-// one that names the claim, whatever the claim says: the claim's status is lost when a cluster is moved. It sorts claims.
+// match returns the assignment of each claim, oldest claims first, and the data without a claim. Data belongs to the claim that
+// it names, whatever the status of the claim contains, because the status is lost when a cluster is moved. match sorts claims.
 func match(template string, claims []infrav1.Metal3DataClaim, datas []infrav1.Metal3Data) ([]*assignment, []*infrav1.Metal3Data, *indexes) {
 	taken := &indexes{taken: make(map[int32]string, len(datas))}
 	byClaim := make(map[string]*infrav1.Metal3Data, len(datas))
@@ -54,14 +54,14 @@ func match(template string, claims []infrav1.Metal3DataClaim, datas []infrav1.Me
 	return assignments, orphans, taken
 }
 
-// indexes are those of a template and the claims that have them. It hands out the smallest that is free.
+// indexes holds the indexes of a template and the claims that hold them. It allocates the smallest free index.
 type indexes struct {
 	mu    sync.Mutex
 	taken map[int32]string
 	next  int32
 }
 
-// promise keeps the index whose name is in the claim's status, unless data of another claim has it already.
+// promise reserves the index recorded in the claim's status, unless data of another claim holds it.
 func (x *indexes) promise(template string, claim *infrav1.Metal3DataClaim) (int32, bool) {
 	if claim.Status.RenderedData == nil {
 		return 0, false
@@ -77,7 +77,7 @@ func (x *indexes) promise(template string, claim *infrav1.Metal3DataClaim) (int3
 	return index, true
 }
 
-// take gives the claim the smallest index that is free.
+// take allocates the smallest free index to the claim.
 func (x *indexes) take(claim string) int32 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -90,19 +90,19 @@ func (x *indexes) take(claim string) int32 {
 	}
 }
 
-// lose notes that an index turned out to be somebody else's.
+// lose records that an index is held by another claim.
 func (x *indexes) lose(index int32, owner string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.taken[index] = owner
 }
 
-// dataName is the name of the Metal3Data with the index. As names are unique it is also the lock on the index.
+// dataName returns the name of the Metal3Data with the index. As names are unique, the name also serves as the lock on the index.
 func dataName(template string, index int32) string {
 	return template + "-" + strconv.Itoa(int(index))
 }
 
-// indexOf is the index in the name of a Metal3Data.
+// indexOf returns the index in the name of a Metal3Data.
 func indexOf(template, name string) (int32, bool) {
 	suffix, ok := strings.CutPrefix(name, template+"-")
 	if !ok {
@@ -115,7 +115,7 @@ func indexOf(template, name string) (int32, bool) {
 	return int32(index), true
 }
 
-// entries is what the template's status shows: the indexes of data that exists.
+// entries returns the indexes of existing data for the template's status.
 func entries(datas []infrav1.Metal3Data, assignments []*assignment) []infrav1.IndexEntry {
 	byIndex := make(map[int32]string, len(datas))
 	for i := range datas {

@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metal3datatemplate gives every Metal3DataClaim its Metal3Data: an index of the template, and a name made of it.
+// Package metal3datatemplate creates a Metal3Data for every Metal3DataClaim: it allocates an index of the template and derives
+// the name from it.
 package metal3datatemplate
 
 import (
@@ -28,18 +29,19 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// parallel is how many claims of one template are served at a time. They wait for the API server, not for each other.
+// parallel is the number of claims of one template that are processed at the same time. Each spends most of its time waiting for
+// the API server.
 const parallel = 10
 
-// showInterval is the least time between two writes of a template's status.
+// showInterval is the minimum time between two writes of a template's status.
 const showInterval = time.Second
 
-// Reconciler drives Metal3DataTemplates and their Metal3DataClaims.
+// Reconciler reconciles Metal3DataTemplates and their Metal3DataClaims.
 type Reconciler struct {
 	Client client.Client
-	// Live reads past the cache, where a name turns out to be taken by something that the cache has not seen.
+	// Live reads from the API server when a name is taken by an object that is not in the cache.
 	Live client.Reader
-	// Recorder tells of writes that are not kept; nil tells nothing.
+	// Recorder emits events for writes that another actor reverts; nil emits none.
 	Recorder events.EventRecorder
 
 	clock     clock.PassiveClock
@@ -47,13 +49,13 @@ type Reconciler struct {
 	templates patch.Written
 	claims    patch.Written
 	created   patch.Written
-	shown     sync.Map // template key to the time.Time of the last write of its status
+	shown     sync.Map // client.ObjectKey of the template to the time.Time of the last status write
 }
 
-// scope is a template with all that belongs to it.
+// scope holds a template and its claims and data.
 type scope struct {
 	key client.ObjectKey
-	// template is nil when it does not exist, or no more.
+	// template is nil if it does not exist.
 	template    *infrav1.Metal3DataTemplate
 	patch       *patch.Patch
 	claims      []infrav1.Metal3DataClaim
@@ -61,9 +63,9 @@ type scope struct {
 	assignments []*assignment
 	orphans     []*infrav1.Metal3Data
 	indexes     *indexes
-	// behind says that the cache lacks some of what was written: there is more to do when it has caught up.
+	// behind is true if the cache lacks own writes: the template must be requeued once the cache has caught up.
 	behind bool
-	// showAgain is when the status may be written next, if it is not as it should be.
+	// showAgain is the time until the status can be written, if it is out of date.
 	showAgain time.Duration
 }
 
@@ -75,7 +77,7 @@ type scope struct {
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 
-// Reconcile serves all claims of a template. Claims of a template that does not exist are told so, and can be deleted.
+// Reconcile processes all claims of a template. Claims of a missing template get an error message, and can be deleted.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3DataTemplate, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.templates, Recorder: r.Recorder,
@@ -87,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}.Run(ctx, req, &infrav1.Metal3DataTemplate{})
 }
 
-// Owner is nil: a template may serve several Clusters.
+// Owner returns nil: a template may serve several Clusters.
 func (s *scope) Owner() *clusterv1.Cluster { return nil }
 
 func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, error) {
@@ -115,8 +117,8 @@ func (s *scope) result() ctrl.Result {
 	return ctrl.Result{RequeueAfter: s.showAgain}
 }
 
-// show brings the indexes into the status, but not more often than is of use to a reader: with claims coming one by one
-// the whole list would be sent for each.
+// show updates the indexes in the status, at most once per showInterval: otherwise the whole list would be sent for each claim of
+// a series.
 func (r *Reconciler) show(s *scope) {
 	indexes, now := entries(s.datas, s.assignments), r.clock.Now()
 	if slices.Equal(indexes, s.template.Status.Indexes) {
@@ -132,8 +134,8 @@ func (r *Reconciler) show(s *scope) {
 	s.template.Status.Indexes = indexes
 }
 
-// gather reads the claims and the data of the template, out of the cache's indexes and without copies of them: most need
-// nothing done. Whoever changes one makes a copy of it.
+// gather lists the claims and the data of the template from the cache's indexes, without copying them: most need no change.
+// Callers must copy an object before they change it.
 func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey, template *infrav1.Metal3DataTemplate, p *patch.Patch) (*scope, error) {
 	s := &scope{key: key, template: template, patch: p}
 	claims, datas := &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataList{}
@@ -154,7 +156,7 @@ func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey, template 
 	return s, nil
 }
 
-// hold keeps the template as long as it has claims or data. The finalizer is stored before the first data exists.
+// hold keeps the finalizer on the template while it has claims or data. The finalizer is stored before the first data is created.
 func (r *Reconciler) hold(ctx context.Context, s *scope) error {
 	switch {
 	case s.template.DeletionTimestamp.IsZero():
@@ -165,7 +167,7 @@ func (r *Reconciler) hold(ctx context.Context, s *scope) error {
 	return client.IgnoreNotFound(s.patch.StoreSpec(ctx, r.Client, s.template))
 }
 
-// serve does for every claim what is to be done, and goes on when it fails for one.
+// serve processes all claims and orphaned data, and continues after an error.
 func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 	paused, err := r.pausedClusters(ctx, s)
 	if err != nil {
@@ -187,12 +189,12 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 	return kerrors.NewAggregate(errs)
 }
 
-// leftAlone reports whether an object is paused, or another manager's.
+// leftAlone reports whether the object is paused or belongs to another manager.
 func (r *Reconciler) leftAlone(o client.Object, pausedClusters map[string]bool) bool {
 	return pausedClusters[o.GetLabels()[clusterv1.ClusterNameLabel]] || annotations.HasPaused(o) || !r.filter.Passes(o)
 }
 
-// due is what is to be done for a claim: nothing before the cache has caught up with what was done already.
+// due returns the pending work of a claim. There is none until the cache contains this process's own writes.
 func (r *Reconciler) due(s *scope, a *assignment) []func(context.Context) error {
 	switch {
 	case r.claims.Behind(a.claim) || a.data == nil && a.promised && r.isCreated(s.key, a.index):
@@ -208,16 +210,15 @@ func (r *Reconciler) due(s *scope, a *assignment) []func(context.Context) error 
 	return nil
 }
 
-// isCreated reports whether the data was created and the cache has not seen it yet. What the cache lacks counts as its
-// first version.
+// isCreated reports whether the data has been created but is not in the cache yet. A missing object counts as resourceVersion 1.
 func (r *Reconciler) isCreated(template client.ObjectKey, index int32) bool {
 	data := &infrav1.Metal3Data{}
 	data.Namespace, data.Name, data.ResourceVersion = template.Namespace, dataName(template.Name, index), "1"
 	return r.created.Behind(data)
 }
 
-// pausedClusters reports which of the clusters are paused. A paused cluster may be on its way to another management
-// cluster: its claims and data come one by one there, and must stay as they are here.
+// pausedClusters reports which clusters are paused. A paused cluster may be being moved: its claims and data are created one by
+// one in the target cluster, and must not change here.
 func (r *Reconciler) pausedClusters(ctx context.Context, s *scope) (map[string]bool, error) {
 	paused := map[string]bool{}
 	look := func(labels map[string]string) error {

@@ -16,8 +16,8 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-// release deletes the data of a claim that is being deleted, and lets the claim go when the data is gone: until then its
-// index and its addresses are not free.
+// release deletes the data of a claim that is being deleted, and removes the claim's finalizer once the data is deleted. Until
+// then its index and its addresses are not free.
 func (r *Reconciler) release(ctx context.Context, a *assignment) error {
 	claim := a.claim
 	if controllerutil.ContainsFinalizer(claim, infrav1.MachineFinalizer) {
@@ -31,7 +31,7 @@ func (r *Reconciler) release(ctx context.Context, a *assignment) error {
 	}
 	p := patch.From(claim)
 	controllerutil.RemoveFinalizer(claim, infrav1.DataClaimFinalizer)
-	// The machine lets go of the claim itself, unless it went without.
+	// The machine removes its finalizer itself, unless it was deleted without doing so.
 	controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer)
 	if err := p.Apply(ctx, r.Client, claim); client.IgnoreNotFound(err) != nil {
 		return err
@@ -40,7 +40,7 @@ func (r *Reconciler) release(ctx context.Context, a *assignment) error {
 	return nil
 }
 
-// machineExists reports whether the machine that the claim is for is still there.
+// machineExists reports whether the machine of the claim exists.
 func (r *Reconciler) machineExists(ctx context.Context, claim *infrav1.Metal3DataClaim) (bool, error) {
 	owner := machineOf(claim)
 	if owner == nil {
@@ -56,8 +56,8 @@ func (r *Reconciler) machineExists(ctx context.Context, claim *infrav1.Metal3Dat
 	return true, nil
 }
 
-// releaseOrphan deletes data whose claim went without it. The API server is asked whether it did: data is newer than its
-// claim, but their ways into the cache are two.
+// releaseOrphan deletes data whose claim was deleted without it. It reads the claim from the API server: data is newer than its
+// claim, but the two caches are not synchronized.
 func (r *Reconciler) releaseOrphan(ctx context.Context, data *infrav1.Metal3Data) error {
 	claim := client.ObjectKey{Namespace: data.Namespace, Name: data.Spec.Claim.Name}
 	err := r.Live.Get(ctx, claim, &infrav1.Metal3DataClaim{})

@@ -23,10 +23,10 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// templateIndex finds claims and data by the name of their template.
+// templateIndex indexes claims and data by the name of their template.
 const templateIndex = "spec.template.name"
 
-// SetupWithManager adds the controller.
+// SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter, r.clock = watch.Filter(watchFilter), clock.RealClock{}
 	log := ctrl.LoggerFrom(ctx)
@@ -65,14 +65,15 @@ func templateName(o client.Object) string {
 	}
 }
 
-// worthServing drops updates of the status alone, which are the controller's own, unless a finalizer was taken off.
+// worthServing drops updates that change only the status, which this controller writes itself, unless a finalizer was removed.
 func worthServing() predicate.Predicate {
 	return predicate.Or(watch.NotStatusOnly(), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return len(e.ObjectOld.GetFinalizers()) > len(e.ObjectNew.GetFinalizers())
 	}})
 }
 
-// comesOrGoes drops updates: what matters of data never changes. Data that goes has been seen.
+// comesOrGoes drops updates, because the relevant fields of data are immutable. Deleted data no longer has to appear in the
+// cache.
 func (r *Reconciler) comesOrGoes() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(event.UpdateEvent) bool { return false },
@@ -91,11 +92,11 @@ func templateOf(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}}}
 }
 
-// templateOfMachine names the template of the claim that a machine has, which has the machine's name.
+// templateOfMachine returns the template of the machine's claim, which has the name of the machine.
 func (r *Reconciler) templateOfMachine(ctx context.Context, machine client.Object) []reconcile.Request {
 	claim := &infrav1.Metal3DataClaim{}
 	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(machine), claim); err != nil {
-		return nil // it went before the machine, as it should
+		return nil // the claim was deleted before the machine, as expected
 	}
 	return templateOf(ctx, claim)
 }

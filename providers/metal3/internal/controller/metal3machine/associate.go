@@ -26,11 +26,12 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// attempts is how many hosts are tried in one reconcile when others take them first, or the API server refuses them.
+// attempts is the maximum number of hosts tried in one reconcile if other machines claim them first or the API server rejects the
+// claims.
 const attempts = 3
 
-// prepare waits for what must be there before a host is taken. Before that the machine holds nothing that its deletion would
-// have to release.
+// prepare waits for the prerequisites of claiming a host. Until then the machine holds nothing that its deletion would have to
+// release.
 func (r *Reconciler) prepare(_ context.Context, s *scope) (reconcile.Progress, error) {
 	switch {
 	case s.host != nil:
@@ -52,7 +53,7 @@ func (r *Reconciler) prepare(_ context.Context, s *scope) (reconcile.Progress, e
 	return reconcile.Proceed, nil
 }
 
-// associate makes sure that the machine has a host, and shows where it is.
+// associate ensures that the machine has a host, and records its failure domain.
 func (r *Reconciler) associate(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	reason := infrav1.Metal3MachineAssociateBareMetalHostSuccessReason
 	if s.host == nil {
@@ -75,7 +76,7 @@ func (r *Reconciler) associate(ctx context.Context, s *scope) (reconcile.Progres
 	return reconcile.Proceed, nil
 }
 
-// findOrTakeHost gives a machine that is not known to have a host the one it had tried to claim, or a new one.
+// findOrTakeHost returns the host that a machine without a known host has already tried to claim, or claims one.
 func (r *Reconciler) findOrTakeHost(ctx context.Context, s *scope) (reused bool, _ reconcile.Progress, err error) {
 	if name := annotatedHost(s.metal3); name != "" {
 		if s.host, err = r.Hosts.Recover(ctx, s.key(), name); err != nil || s.host != nil {
@@ -89,22 +90,22 @@ func (r *Reconciler) findOrTakeHost(ctx context.Context, s *scope) (reused bool,
 	}
 	wants, unplaced := s.wants()
 	if unplaced.Reason != "" {
-		r.Hosts.Inventory.Forget(s.key()) // what it asked for before may have been something else
+		r.Hosts.Inventory.Forget(s.key()) // the machine may have asked for a different host before
 		r.waitForHost(s, unplaced)
 		return false, reconcile.Wait, nil
 	}
 	return r.takeHost(ctx, s, wants)
 }
 
-// mayRun reports whether the machine may run on a host, or its data was made for that: a new host means a new Machine. The
-// condition is there as soon as the host was told what to run.
+// mayRun reports whether the machine may be running on a host, or its data was rendered for one: then a new host requires a new
+// Machine. The condition is set as soon as the host has been configured.
 func (s *scope) mayRun() bool {
 	return s.metal3.Spec.ProviderID != "" || s.metal3.Status.RenderedData != nil ||
 		conditions.Has(s.metal3, infrav1.Metal3MachineHostProvisionedCondition)
 }
 
-// asked is the failure domain that the machine belongs to, also when the Metal3Cluster has gone. A refusal with a reason says
-// that it must wait until it belongs to one.
+// asked returns the failure domain of the machine, even if the Metal3Cluster no longer exists. A refusal with a reason means that
+// the machine must wait until it has one.
 func (s *scope) asked() (domain string, wait distribution.Refusal) {
 	cluster := s.infraCluster
 	if cluster == nil {
@@ -113,13 +114,13 @@ func (s *scope) asked() (domain string, wait distribution.Refusal) {
 	return provider.Asked(cluster, s.machine, s.metal3, placement.Metal3{}.Place(s.metal3))
 }
 
-// assignedSoon is how long a machine that has just been made is given until it has been assigned its failure domain.
+// assignedSoon returns how long a new machine waits for its failure domain to be assigned.
 func assignedSoon(s *scope) time.Duration {
 	_, wait := s.asked()
 	return provider.AssignedSoon(wait, s.metal3, time.Now())
 }
 
-// wants is what the machine asks of a host. A refusal with a reason says why it may ask for none now.
+// wants returns the requirements on the host. A refusal with a reason explains why the machine cannot ask for a host now.
 func (s *scope) wants() (hosts.Wants, distribution.Refusal) {
 	spec := &s.metal3.Spec
 	selector, err := hosts.Selector(spec.HostSelector)
@@ -139,8 +140,8 @@ func (s *scope) wants() (hosts.Wants, distribution.Refusal) {
 	return wants, unplaced
 }
 
-// takeHost claims a host. Its name is written on the machine before, together with the finalizer: whatever happens between
-// the two requests, the machine knows which host it may have, and looks there before it takes another.
+// takeHost claims a host. It first stores the host's name on the machine, together with the finalizer. If the reconcile stops
+// between the two requests, the machine checks that host before it claims another.
 func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) (reused bool, _ reconcile.Progress, _ error) {
 	for range attempts {
 		chosen, why, found := r.Hosts.Ask(wants)
@@ -178,7 +179,7 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 	return false, reconcile.Wait, patch.ErrBehind
 }
 
-// claim leaves out what the host is to run as long as its data has to be rendered first.
+// claim omits the configuration of the host if its data must be rendered first.
 func (s *scope) claim(domain string) hosts.Claim {
 	claim := hosts.Claim{Machine: s.metal3, Cluster: s.cluster.Name}
 	if s.dataTemplate(domain) == nil {
@@ -201,13 +202,13 @@ func where(domain, asked string) string {
 	}
 }
 
-// waitForHost shows what the machine waits for: in its condition, and in an event when the reason is new. The counts in the
-// message are those of the last time that something woke the machine; hosts that others get or give back do not.
+// waitForHost reports why the machine waits, in its condition and, if the reason is new, in an event. The counts in the message
+// are as of the last time the machine was enqueued; claims and releases of other machines do not enqueue it.
 func (r *Reconciler) waitForHost(s *scope, why distribution.Refusal) {
 	if conditions.GetReason(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition) != why.Reason {
 		r.warn(s, why.Reason, "Associate", "%s", why.Message)
 	}
-	delete(s.metal3.Annotations, infrav1.HostAnnotation) // of one that another took first
+	delete(s.metal3.Annotations, infrav1.HostAnnotation) // the name of a host that another machine claimed first
 	unassociated(s, why.Reason, why.Message)
 }
 
@@ -215,8 +216,8 @@ func setHostAnnotation(s *scope, name string) {
 	metav1.SetMetaDataAnnotation(&s.metal3.ObjectMeta, infrav1.HostAnnotation, client.ObjectKey{Namespace: s.metal3.Namespace, Name: name}.String())
 }
 
-// annotatedHost is the host that the machine has or has tried to claim. It is in the machine's own namespace, whatever the
-// annotation says.
+// annotatedHost returns the name of the host that the machine has or has tried to claim. The namespace in the annotation is
+// ignored: a host is always in the namespace of its machine.
 func annotatedHost(metal3 *infrav1.Metal3Machine) string {
 	value := metal3.Annotations[infrav1.HostAnnotation]
 	return value[strings.LastIndex(value, "/")+1:]

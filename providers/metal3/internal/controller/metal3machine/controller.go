@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metal3machine brings one bare-metal host from being free to being the Node of a Machine, and back.
+// Package metal3machine provisions a free bare-metal host as the Node of a Machine, and releases it.
 package metal3machine
 
 import (
@@ -24,11 +24,11 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reconciler drives Metal3Machines.
+// Reconciler reconciles Metal3Machines.
 type Reconciler struct {
 	Client client.Client
 	Hosts  *hosts.Hosts
-	// Workloads reaches the Nodes of workload clusters.
+	// Workloads provides clients for workload clusters.
 	Workloads clustercache.ClusterCache
 	Recorder  events.EventRecorder
 
@@ -37,18 +37,19 @@ type Reconciler struct {
 	controller controller.Controller
 }
 
-// scope is what one reconcile knows. It holds data only.
+// scope holds the state of one reconcile. It holds data only.
 type scope struct {
-	// cluster and infraCluster are nil when they do not exist; machine is nil when nothing owns the Metal3Machine.
+	// cluster and infraCluster are nil if they do not exist; machine is nil if the Metal3Machine has no owner.
 	cluster      *clusterv1.Cluster
 	infraCluster *infrav1.Metal3Cluster
 	machine      *clusterv1.Machine
-	// template is what the Metal3Machine was made from, nil when that is unknown or gone; lostTemplate names one that is gone.
+	// template is the template of the Metal3Machine, nil if it is unknown or was deleted; lostTemplate is the name of a deleted
+	// template.
 	template     *infrav1.Metal3MachineTemplate
 	lostTemplate string
 	metal3       *infrav1.Metal3Machine
 	patch        *patch.Patch
-	// host is the one that the machine has; nil while it has none.
+	// host is the host of the machine, or nil.
 	host *bmov1alpha1.BareMetalHost
 }
 
@@ -69,7 +70,7 @@ func (s *scope) key() client.ObjectKey {
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile runs the steps that the machine still needs, up to the first that has to wait.
+// Reconcile runs the pending steps of the machine, up to the first that has to wait.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Machine, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.MachineConditions(),
@@ -78,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}.Run(ctx, req, &infrav1.Metal3Machine{})
 }
 
-// Owner is the Cluster.
+// Owner returns the owning Cluster.
 func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 
 func (r *Reconciler) provision(ctx context.Context, s *scope) (ctrl.Result, error) {
@@ -93,7 +94,7 @@ func (r *Reconciler) pause(ctx context.Context, s *scope) (ctrl.Result, error) {
 	return run(ctx, s, r.pauseHost)
 }
 
-// provisioning lists the steps to a Node. Each is a look when it has nothing to do.
+// provisioning returns the steps that lead to a Node. A step that has nothing to do only reads.
 func (r *Reconciler) provisioning() []reconcile.Step[*scope] {
 	return []reconcile.Step[*scope]{
 		r.prepare, r.tellUnlisted, r.awaitTemplate, r.associate, r.resumeHost, r.noteHosts, r.noteLabels,
@@ -101,8 +102,7 @@ func (r *Reconciler) provisioning() []reconcile.Step[*scope] {
 	}
 }
 
-// deletion lists the steps that leave nothing behind. None of them looks at a failure domain, a cluster or a Secret, which
-// may be gone.
+// deletion returns the cleanup steps. None of them reads a failure domain, a cluster or a Secret, which may already be deleted.
 func (r *Reconciler) deletion() []reconcile.Step[*scope] {
 	return []reconcile.Step[*scope]{r.findHost, r.resumeHost, r.deprovision, r.releaseData, r.releaseHost}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// useGivenSecrets takes over what needs no rendering: the Machine's bootstrap data, and Secrets of the user's.
+// useGivenSecrets records the Secrets that need no rendering: the Machine's bootstrap data, and Secrets provided by the user.
 func (s *scope) useGivenSecrets() {
 	spec, state := &s.metal3.Spec, &s.metal3.Status
 	if state.UserData == nil {
@@ -37,7 +37,7 @@ func (s *scope) useGivenSecrets() {
 	}
 }
 
-// claimData asks for the Metal3Data of the machine. Which template it is made from depends on where the host is.
+// claimData creates the claim for the machine's Metal3Data. The template depends on the failure domain of the host.
 func (r *Reconciler) claimData(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	s.useGivenSecrets()
 	if conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
@@ -72,7 +72,7 @@ func (r *Reconciler) claimData(ctx context.Context, s *scope) (reconcile.Progres
 	return reconcile.Proceed, nil
 }
 
-// dataClaim returns the claim of the machine's name, nil when there is none.
+// dataClaim returns the claim with the machine's name, or nil.
 func (r *Reconciler) dataClaim(ctx context.Context, s *scope) (*infrav1.Metal3DataClaim, error) {
 	claim := &infrav1.Metal3DataClaim{}
 	if err := r.Client.Get(ctx, s.key(), claim); err != nil {
@@ -84,7 +84,8 @@ func (r *Reconciler) dataClaim(ctx context.Context, s *scope) (*infrav1.Metal3Da
 	return claim, nil
 }
 
-// createDataClaim makes the claim with the finalizers of both who need it, which saves the request to add the second.
+// createDataClaim creates the claim with the finalizers of both controllers that need it, which saves the request to add the
+// second.
 func (r *Reconciler) createDataClaim(ctx context.Context, s *scope, template string) error {
 	claim := &infrav1.Metal3DataClaim{
 		ObjectMeta: metav1.ObjectMeta{

@@ -45,7 +45,7 @@ type scope struct {
 	machines []infrav1.Metal3Machine
 }
 
-// Owner is nil: a template may serve several Clusters.
+// Owner returns nil: a template may serve several Clusters.
 func (s *scope) Owner() *clusterv1.Cluster { return nil }
 
 // gather returns nil for a template without a cleaning mode.

@@ -26,7 +26,7 @@ import (
 // templateIndex is the cache index of Metal3Machines by the Metal3MachineTemplate they were made from.
 const templateIndex = "metadata.annotations[" + clusterv1.TemplateClonedFromNameAnnotation + "]"
 
-// SetupWithManager adds the controller.
+// SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)

@@ -33,7 +33,7 @@ import (
 type Reconciler struct {
 	Client client.Client
 	Hosts  *hosts.Hosts
-	// Workloads reaches the Nodes of workload clusters.
+	// Workloads provides clients for workload clusters.
 	Workloads clustercache.ClusterCache
 	Clock     clock.PassiveClock
 	Recorder  events.EventRecorder
@@ -43,7 +43,7 @@ type Reconciler struct {
 	controller controller.Controller
 }
 
-// scope is what one reconcile knows. It holds data only.
+// scope holds the state of one reconcile. It holds data only.
 type scope struct {
 	remediation *infrav1.Metal3Remediation
 	// machine is nil when it is gone, cluster when it is or nothing says which it was.
@@ -124,7 +124,7 @@ func (r *Reconciler) now() *metav1.Time {
 	return &now
 }
 
-// Owner is the Cluster.
+// Owner returns the owning Cluster.
 func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 
 // gather reads everything but the Node.
