@@ -4,7 +4,7 @@
 // Command manager runs the metal3 infrastructure provider of Cluster API.
 package main
 
-// The types of the provider's own kinds are in api/v1*. What else is there is of others, whose CRDs the provider does not install.
+// Only the provider's own kinds are in api/v1*. The CRDs of all other kinds are installed by their owners.
 //go:generate go run $CONTROLLER_GEN crd:crdVersions=v1 rbac:roleName=system-manager-role webhook paths=./api/v1beta1/... paths=./api/v1beta2/... paths=./internal/... paths=github.com/faultline-io/faultline/shared/controllers paths=github.com/faultline-io/faultline/shared/remote output:crd:dir=./config/crd/bases output:rbac:dir=./config/rbac output:webhook:dir=./config/webhook
 
 import (
@@ -47,7 +47,7 @@ func main() {
 
 func provider(opts *manager.Options, controllers setup.Options) manager.Provider {
 	return manager.Provider{
-		Name: "metal3", Namespace: "capm3-system", LeaderElectionID: "controller-leader-election-capm3", // upstream's
+		Name: "metal3", Namespace: "capm3-system", LeaderElectionID: "controller-leader-election-capm3", // upstream's ID
 		Migrated: setup.Migrated(),
 		Scheme: []func(*runtime.Scheme) error{
 			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, ipamclusterv1.AddToScheme,
@@ -67,7 +67,8 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 	}
 }
 
-// addFlags adds what only this provider has. The names are upstream's, which has an environment variable for fast track.
+// addFlags adds the flags that only this provider has. The names are upstream's; for fast track, upstream uses an environment
+// variable.
 func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.BoolVar(&o.FastTrack, "fast-track", os.Getenv("CAPM3_FAST_TRACK") == "true",
 		"Leave hosts powered on when machines release them, unless their disks are not cleaned. "+
@@ -87,7 +88,7 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	o.Remote.AddFlags(fs)
 }
 
-// ignoreFlags accepts what installations of upstream give its manager and nothing here needs.
+// ignoreFlags accepts upstream's flags that have no effect here.
 func ignoreFlags(fs *pflag.FlagSet, opts *manager.Options) {
 	opts.Ignore(fs, manager.Ignored{Name: "metrics-bind-addr", Why: "--diagnostics-address says where metrics are"})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// ClusterConditions are those that v1beta1 shows of a Metal3Cluster.
+// ClusterConditions returns the v1beta1 conditions of a Metal3Cluster.
 func ClusterConditions() status.V1Beta1 {
 	return status.V1Beta1{Conditions: []status.V1Beta1Condition{{
 		Type: "BaremetalInfrastructureReady", From: infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition,
@@ -18,7 +18,7 @@ func ClusterConditions() status.V1Beta1 {
 	}}}
 }
 
-// MachineConditions are those that v1beta1 shows of a Metal3Machine.
+// MachineConditions returns the v1beta1 conditions of a Metal3Machine.
 func MachineConditions() status.V1Beta1 {
 	return status.V1Beta1{Conditions: []status.V1Beta1Condition{{
 		Type: "AssociateBMH", From: infrav1.Metal3MachineAssociateBareMetalHostCondition, Severity: clusterv1.ConditionSeverityError,

@@ -1,9 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conversion converts the metal3 kinds between v1beta1 and v1beta2, the
-// hub. The functions here convert what both versions can say; the rest is kept,
-// see conversion.Lossless.
+// Package conversion converts the metal3 kinds between v1beta1 and v1beta2, the hub. It converts the fields that both versions
+// have; conversion.Lossless preserves all others.
 package conversion
 
 import (
@@ -19,15 +18,15 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// KeptAnnotation holds, on what is stored, what only v1beta1 can say.
+// KeptAnnotation holds, on stored objects, the fields that only v1beta1 has.
 const KeptAnnotation = "conversion.infrastructure.cluster.x-k8s.io/v1beta1"
 
-// Converters are those of all kinds.
+// Converters holds the converters of all kinds.
 type Converters struct {
 	Cluster, ClusterTemplate, Data, DataClaim, DataTemplate, Machine, MachineTemplate, Remediation, RemediationTemplate conversion.Constructor
 }
 
-// New makes the converters of all kinds.
+// New returns the converters of all kinds.
 func New() Converters {
 	return Converters{
 		Cluster:             conversion.LosslessPair(KeptAnnotation, clusterFromHub, clusterToHub),
@@ -42,7 +41,7 @@ func New() Converters {
 	}
 }
 
-// deprecated returns what only v1beta1 shows of a status, nil when that is nothing.
+// deprecated returns the status fields that only v1beta1 has, or nil if they are empty.
 func deprecated(conditions clusterv1.Conditions, reason, message *string) *infrav1.DeprecatedStatus { //nolint:staticcheck // it is what v1beta1 shows
 	if len(conditions) == 0 && reason == nil && message == nil {
 		return nil
@@ -52,7 +51,7 @@ func deprecated(conditions clusterv1.Conditions, reason, message *string) *infra
 	}}
 }
 
-// shown is the reverse of deprecated.
+// shown reverts deprecated.
 func shown(status *infrav1.DeprecatedStatus) (conditions clusterv1.Conditions, reason, message *string) { //nolint:staticcheck // it is what v1beta1 shows
 	if status == nil || status.V1Beta1 == nil {
 		return nil, nil, nil
@@ -74,9 +73,7 @@ func v1beta2StatusFromHub(conditions []metav1.Condition) *v1beta1.V1Beta2Status 
 	return &v1beta1.V1Beta2Status{Conditions: conditions}
 }
 
-// failureDomainsToHub sorts by name, so that the same is always written in the
-// same way. Not to say whether a failure domain is for the control plane is to
-// say that it is not.
+// failureDomainsToHub sorts by name, so that the result is deterministic. An unset controlPlane means false.
 func failureDomainsToHub(src map[string]v1beta1.FailureDomain) []clusterv1.FailureDomain {
 	var dst []clusterv1.FailureDomain
 	for _, name := range slices.Sorted(maps.Keys(src)) {

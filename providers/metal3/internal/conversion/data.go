@@ -49,7 +49,7 @@ func dataTemplateFromHub(src *infrav1.Metal3DataTemplate, dst *v1beta1.Metal3Dat
 	dst.Status = v1beta1.Metal3DataTemplateStatus{Indexes: indexesFromHub(src.Status.Indexes), LastUpdated: src.Status.LastUpdated}
 }
 
-// indexesToHub sorts by index, so that the same is always written in the same way.
+// indexesToHub sorts by index, so that the result is deterministic.
 func indexesToHub(src map[string]int32) []infrav1.IndexEntry {
 	var dst []infrav1.IndexEntry
 	for name, index := range src {

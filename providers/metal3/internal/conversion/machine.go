@@ -96,7 +96,7 @@ func requirementToHub(src v1beta1.HostSelectorRequirement) infrav1.HostSelectorR
 	return infrav1.HostSelectorRequirement(src)
 }
 
-// requirementFromHub has values, which v1beta1 requires.
+// requirementFromHub always sets values, which v1beta1 requires.
 func requirementFromHub(src infrav1.HostSelectorRequirement) v1beta1.HostSelectorRequirement {
 	dst := v1beta1.HostSelectorRequirement(src)
 	if dst.Values == nil {

@@ -56,7 +56,7 @@ func fromPoolToHub(src v1beta1.FromPool) infrav1.FromPool {
 	return infrav1.FromPool{Key: src.Key, IPPoolReference: complete(src.Name, src.Kind, src.APIGroup)}
 }
 
-// complete names a pool as the CRD completes it, so that what is written again without its kind is no change.
+// complete applies the CRD's defaults to a pool reference, so that writing it again without its kind is not a change.
 func complete(name, kind, group string) infrav1.IPPoolReference {
 	return infrav1.IPPoolReference{Name: name, Kind: cmp.Or(kind, "IPPool"), APIGroup: cmp.Or(group, ipamv1.GroupVersion.Group)}
 }

@@ -52,7 +52,7 @@ func networkDataFromHub(src *infrav1.NetworkData) *v1beta1.NetworkData {
 	}
 }
 
-// bondToHub sorts the parameters, so that the same is always written in the same way.
+// bondToHub sorts the parameters, so that the result is deterministic.
 func bondToHub(src v1beta1.NetworkDataLinkBond) infrav1.NetworkDataLinkBond {
 	dst := infrav1.NetworkDataLinkBond{
 		NetworkDataLinkCommon: src.NetworkDataLinkCommon, BondMode: src.BondMode, BondXmitHashPolicy: src.BondXmitHashPolicy,

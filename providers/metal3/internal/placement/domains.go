@@ -1,8 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package placement tells what the hosts of a cluster mean for its failure domains, what the failure domains mean for its machines, and which
-// labels of a host its Node may have. Its functions are pure; only Metal3 reads, which tells what works for every infrastructure what bare metal is.
+// Package placement derives the state of a cluster's failure domains from its hosts, decides which failure domains its machines
+// can use, and which labels of a host can be copied to its Node. All functions are pure except the methods of Metal3, which
+// implements the shared provider interface for bare metal.
 package placement
 
 import (
@@ -21,19 +22,19 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// Keys of the published attributes that are counted here. A user's attribute of the same name gives way.
+// Keys of published attributes that are computed here. They override attributes of the same name set by the user.
 const (
-	// HostsAttribute is the number of hosts in a domain.
+	// HostsAttribute is the number of hosts in a failure domain.
 	HostsAttribute = "hosts"
-	// FreeHostsAttribute is how many of them a machine can have now.
+	// FreeHostsAttribute is the number of free hosts in a failure domain.
 	FreeHostsAttribute = "freeHosts"
 )
 
-// Observations tells the shared state machine what the hosts say about each domain of the cluster.
+// Observations returns the observed state of each failure domain of the cluster, as input of the shared state machine.
 func Observations(cluster *infrav1.Metal3Cluster, all []hosts.Host) []distribution.Observation {
 	byDomain := map[string]hosts.Reasons{}
 	for _, domain := range cluster.Spec.FailureDomains {
-		// Nobody asks, so that a host is left out only for what it is itself.
+		// Without a machine, hosts are excluded only for their own state.
 		_, byDomain[domain.Name] = hosts.Choose(in(all, domain.Name), hosts.Wants{Domain: domain.Name})
 	}
 	observations := make([]distribution.Observation, len(cluster.Spec.FailureDomains))
@@ -53,8 +54,8 @@ func in(all []hosts.Host, domain string) []hosts.Host {
 	return list
 }
 
-// observe calls a domain good as long as one of its hosts is: hosts that are in use, or are being prepared, are only not
-// free. A host that is kept for the machines of one owner is free for somebody.
+// observe reports a failure domain as healthy as long as one of its hosts is: hosts that are in use or being prepared are merely
+// not free. A host that is kept for reuse counts as free, because some machine can claim it.
 func observe(domain clusterv1.FailureDomain, found hosts.Reasons) distribution.Observation {
 	free := found.Total + found.Counts[hosts.KeptForReuse]
 	for _, n := range found.Counts {
@@ -86,7 +87,8 @@ func unhealthy(found hosts.Reasons) string {
 	return fmt.Sprintf("%s: repair the BareMetalHosts", found)
 }
 
-// Unlabelled tells that no host is in any domain of the cluster, and how hosts get there; "" when one is.
+// Unlabelled returns a message if no host is in any failure domain of the cluster, with instructions to label hosts; ""
+// otherwise.
 func Unlabelled(cluster *infrav1.Metal3Cluster, all []hosts.Host) string {
 	if slices.ContainsFunc(all, func(host hosts.Host) bool { return lists(cluster, host.Domain) }) {
 		return ""
@@ -100,7 +102,8 @@ func Unlabelled(cluster *infrav1.Metal3Cluster, all []hosts.Host) string {
 		cluster.Namespace, len(all), infrav1.FailureDomainLabel, strings.Join(names[:min(10, len(names))], ", "))
 }
 
-// Undeclared describes the domains that hosts name and that no cluster of the namespace has; "" when there are none.
+// Undeclared returns a message about failure domains that hosts are labelled with and that no cluster of the namespace declares;
+// "" if there are none.
 func Undeclared(clusters []infrav1.Metal3Cluster, all []hosts.Host) string {
 	unknown := map[string]int{}
 	for i := range all {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// LabelPrefixes reads the annotation of a Metal3Cluster that lists them. What is refused comes with the reason.
+// LabelPrefixes parses the annotation of a Metal3Cluster that lists label prefixes. Each refused prefix includes the reason.
 func LabelPrefixes(annotation string) (accepted, refused []string) {
 	for _, prefix := range listedPrefixes(annotation) {
 		if reason := prefixRefusal(prefix); reason != "" {
@@ -22,13 +22,13 @@ func LabelPrefixes(annotation string) (accepted, refused []string) {
 	return accepted, refused
 }
 
-// RefusedLabels are the labels of a host, sorted, that the annotation wants copied and that a Node must not get.
+// RefusedLabels returns the labels of a host, sorted, that the annotation selects but that must not be set on a Node.
 func RefusedLabels(annotation string, host map[string]string) []string {
 	prefixes := listedPrefixes(annotation)
 	return slices.DeleteFunc(ReservedLabels(host), func(key string) bool { return !slices.Contains(prefixes, PrefixOf(key)) })
 }
 
-// ReservedLabels are the labels of a host, sorted, that a Node must not get whatever the annotation says.
+// ReservedLabels returns the labels of a host, sorted, that must never be set on a Node.
 func ReservedLabels(host map[string]string) []string {
 	var keys []string
 	for key := range host {
@@ -40,7 +40,7 @@ func ReservedLabels(host map[string]string) []string {
 	return keys
 }
 
-// listedPrefixes are the different prefixes of the annotation, sorted.
+// listedPrefixes returns the prefixes in the annotation, sorted and without duplicates.
 func listedPrefixes(annotation string) []string {
 	var prefixes []string
 	for prefix := range strings.SplitSeq(annotation, ",") {
@@ -58,7 +58,7 @@ func prefixRefusal(prefix string) string {
 	}
 	switch prefix {
 	case "topology.kubernetes.io", "node.kubernetes.io", "kubelet.kubernetes.io":
-		return "" // what a Node may say of itself, its host may say of it
+		return "" // a Node may set these on itself, so they may be copied from its host
 	}
 	if within(prefix, "kubernetes.io") || within(prefix, "k8s.io") {
 		return "is reserved to Kubernetes"
@@ -66,8 +66,8 @@ func prefixRefusal(prefix string) string {
 	return ""
 }
 
-// SharedPrefix reports whether others put labels with the prefix on Nodes too. Of those only what came from the host is removed
-// when the host has it no longer; with another prefix the host decides alone.
+// SharedPrefix reports whether other actors also set labels with the prefix on Nodes. Of such labels, only those copied from the
+// host are removed when the host loses them; labels with any other prefix are always synchronized with the host.
 func SharedPrefix(prefix string) bool {
 	return prefix == "metal3.io" || within(prefix, "cluster.x-k8s.io") || within(prefix, "kubernetes.io")
 }
@@ -76,7 +76,7 @@ func within(prefix, domain string) bool {
 	return prefix == domain || strings.HasSuffix(prefix, "."+domain)
 }
 
-// PrefixOf is what stands before the slash, "" when there is none.
+// PrefixOf returns the part before the slash; "" if there is none.
 func PrefixOf(key string) string {
 	prefix, _, found := strings.Cut(key, "/")
 	if !found {

@@ -14,14 +14,15 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// MayReceive decides whether a machine of the cluster may be put into the domain now. A domain that the cluster does not list has the state that
-// spec.distribution gives it, if any: its hosts decide. Machines may wait in a domain that has never been seen healthy, for its hosts.
+// MayReceive returns a refusal if a machine of the cluster cannot be placed in the failure domain now. A failure domain that the
+// cluster does not list has the state set in spec.distribution, if any, and otherwise depends on its hosts. Machines may wait for
+// hosts in a failure domain that has never been healthy.
 func MayReceive(cluster *infrav1.Metal3Cluster, domain string) distribution.Refusal {
 	_, refusal := distribution.Receives(cluster.Spec.Distribution, cluster.Status.Distribution, domain, distribution.PendingWaits)
 	return refusal
 }
 
-// Unlisted tells of a domain that a machine names and its cluster does not list; "" when it does.
+// Unlisted returns a message about a failure domain that a machine names and its cluster does not list; "" if it is listed.
 func Unlisted(cluster *infrav1.Metal3Cluster, domain string) string {
 	if domain == "" || lists(cluster, domain) {
 		return ""
@@ -35,7 +36,7 @@ func lists(cluster *infrav1.Metal3Cluster, domain string) bool {
 	return slices.ContainsFunc(cluster.Spec.FailureDomains, func(d clusterv1.FailureDomain) bool { return d.Name == domain })
 }
 
-// Closed lists the domains of the cluster that receive no machines.
+// Closed returns the failure domains of the cluster that receive no machines.
 func Closed(cluster *infrav1.Metal3Cluster) map[string]bool {
 	closed := map[string]bool{}
 	for _, domain := range cluster.Spec.FailureDomains {
@@ -46,7 +47,7 @@ func Closed(cluster *infrav1.Metal3Cluster) map[string]bool {
 	return closed
 }
 
-// Waiting tells a machine of the cluster that was given no host why, and what to do.
+// Waiting returns why a machine of the cluster was given no host, and how to fix it.
 func Waiting(cluster *infrav1.Metal3Cluster, why hosts.Reasons) distribution.Refusal {
 	switch {
 	case len(why.Returning) > 0:
@@ -68,7 +69,7 @@ func Waiting(cluster *infrav1.Metal3Cluster, why hosts.Reasons) distribution.Ref
 	}
 }
 
-// WaitsFor is the reason for which the machine waits for a host; "" when it does not.
+// WaitsFor returns the reason why the machine waits for a host; "" if it does not wait.
 func WaitsFor(machine *infrav1.Metal3Machine) string {
 	return distribution.Waits{Condition: infrav1.Metal3MachineAssociateBareMetalHostCondition, Reasons: []string{
 		infrav1.FailureDomainNotFoundReason, infrav1.FailureDomainNotReadyReason, infrav1.FailureDomainWithoutHostsReason,

@@ -22,16 +22,16 @@ type Metal3 struct {
 
 var _ provider.Provider = Metal3{}
 
-// Name is clusterctl's.
+// Name returns the provider name used by clusterctl.
 func (Metal3) Name() string { return "metal3" }
 
-// NewCluster makes an empty Metal3Cluster.
+// NewCluster returns an empty Metal3Cluster.
 func (Metal3) NewCluster() provider.Cluster { return &infrav1.Metal3Cluster{} }
 
-// NewMachine makes an empty Metal3Machine.
+// NewMachine returns an empty Metal3Machine.
 func (Metal3) NewMachine() client.Object { return &infrav1.Metal3Machine{} }
 
-// Domains observes the hosts of each domain that the cluster lists.
+// Domains observes the hosts of each failure domain that the cluster lists.
 func (m Metal3) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.Observation, error) {
 	metal3, ok := cluster.(*infrav1.Metal3Cluster)
 	if !ok {
@@ -41,7 +41,7 @@ func (m Metal3) Domains(ctx context.Context, cluster provider.Cluster) ([]distri
 	return seen, err
 }
 
-// Observe is Domains for a Metal3Cluster, with the hosts that were looked at: all of the namespace.
+// Observe is Domains for a Metal3Cluster. It also returns the observed hosts: all hosts of the namespace.
 func (m Metal3) Observe(ctx context.Context, cluster *infrav1.Metal3Cluster) ([]distribution.Observation, []hosts.Host, error) {
 	all, err := hosts.List(ctx, m.Client, cluster.Namespace)
 	if err != nil {
@@ -50,7 +50,7 @@ func (m Metal3) Observe(ctx context.Context, cluster *infrav1.Metal3Cluster) ([]
 	return Observations(cluster, all), all, nil
 }
 
-// Place counts a machine as existing from the moment in which it may have claimed a host: the annotation is there before.
+// Place counts a machine as existing as soon as it may have claimed a host: the annotation is stored before the claim.
 func (Metal3) Place(machine client.Object) provider.Place {
 	metal3, ok := machine.(*infrav1.Metal3Machine)
 	if !ok {
@@ -62,12 +62,12 @@ func (Metal3) Place(machine client.Object) provider.Place {
 	}
 }
 
-// Capabilities are those of machines with a hostSelector.
+// Capabilities returns the optional capabilities, which depend on the hostSelector of machines.
 func (m Metal3) Capabilities() provider.Capabilities {
 	return provider.Capabilities{Unsuited: m.Unsuited, Requirements: m.Requirements, Capacity: m.Capacity}
 }
 
-// Unsuited says why no free host of the domain has the labels that the machine's hostSelector asks for.
+// Unsuited returns why no free host of the failure domain matches the machine's hostSelector.
 func (m Metal3) Unsuited(ctx context.Context, machine client.Object, domain string) (string, error) {
 	metal3, ok := machine.(*infrav1.Metal3Machine)
 	if !ok {
@@ -88,7 +88,7 @@ func (m Metal3) Unsuited(ctx context.Context, machine client.Object, domain stri
 	return fmt.Sprintf("%s: free or label a host there, or cordon it", why), nil
 }
 
-// Requirements is the machine's hostSelector. One that cannot be read suits nowhere, which the machine's own condition says.
+// Requirements returns the machine's hostSelector. An invalid selector matches no host; the machine's own condition reports it.
 func (Metal3) Requirements(machine client.Object) string {
 	metal3, ok := machine.(*infrav1.Metal3Machine)
 	if !ok {
@@ -101,7 +101,7 @@ func (Metal3) Requirements(machine client.Object) string {
 	return selector.String()
 }
 
-// Capacity counts the free hosts that the machine's hostSelector selects.
+// Capacity returns the number of free hosts that match the machine's hostSelector, by failure domain.
 func (m Metal3) Capacity(ctx context.Context, machine client.Object) (map[string]int, error) {
 	metal3, ok := machine.(*infrav1.Metal3Machine)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// macAddress is an address of six bytes: cloud-init finds interfaces by no other.
+// macAddress matches a MAC address of six bytes, the only form by which cloud-init finds interfaces.
 var macAddress = regexp.MustCompile(`^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$`)
 
 // renderLinks renders the template's links: bonds, ethernets, bridges, VLANs.
@@ -64,7 +64,7 @@ func ethernet(spec *infrav1.NetworkDataLinkEthernet, path *field.Path, in *Input
 	return link, setMAC(link, "ethernet_mac_address", spec.MACAddress, path, in)
 }
 
-// bond has the MAC address of one of its links unless the template gives it one.
+// bond has the MAC address of one of its links unless the template sets one.
 func bond(spec *infrav1.NetworkDataLinkBond, path *field.Path, in *Input) (entry, error) {
 	link := newLink("bond", &spec.NetworkDataLinkCommon)
 	link["bond_mode"] = spec.BondMode
@@ -82,7 +82,7 @@ func bond(spec *infrav1.NetworkDataLinkBond, path *field.Path, in *Input) (entry
 	return link, setMAC(link, "ethernet_mac_address", spec.MACAddress, path, in)
 }
 
-// bridge has the MAC address of one of its links unless the template gives it one.
+// bridge has the MAC address of one of its links unless the template sets one.
 func bridge(spec *infrav1.NetworkDataLinkBridge, path *field.Path, in *Input) (entry, error) {
 	link := newLink("bridge", &spec.NetworkDataLinkCommon)
 	link["bridge_links"] = append([]string{}, spec.BridgeLinks...)
@@ -105,8 +105,7 @@ func vlan(spec *infrav1.NetworkDataLinkVlan, path *field.Path, in *Input) (entry
 	return link, setMAC(link, "vlan_mac_address", spec.MACAddress, path, in)
 }
 
-// addParameters adds what the template has no field for. A reserved one has the field that it maps to, and cannot be
-// given twice.
+// addParameters adds parameters that have no field in the template. A reserved parameter maps to its field and is rejected.
 func addParameters(link entry, prefix string, list []infrav1.NetworkDataLinkParameter, reserved map[string]string, path *field.Path) error {
 	for i, parameter := range list {
 		path := path.Child("parameters").Index(i)
@@ -137,7 +136,7 @@ func setMAC(link entry, key string, spec *infrav1.NetworkLinkEthernetMac, parent
 	return nil
 }
 
-// resolveMAC takes the first source that is set, and tells which.
+// resolveMAC resolves the first source that is set, and returns its path.
 func resolveMAC(spec *infrav1.NetworkLinkEthernetMac, path *field.Path, in *Input) (*field.Path, string, error) {
 	switch {
 	case spec != nil && spec.String != nil:

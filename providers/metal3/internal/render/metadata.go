@@ -16,11 +16,11 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// providerIDKey is the entry of metaData that the kubelet's provider ID is made of. No template can set it to something
-// else: Nodes are found by it.
+// providerIDKey is the metaData entry that the kubelet's provider ID is made from. Templates cannot override it, because Nodes
+// are found by it.
 const providerIDKey = "providerid"
 
-// MetaData renders a flat map of strings in YAML. Of two entries with one key the one that is filled in later wins.
+// MetaData renders a flat map of strings in YAML. If two entries share a key, the one filled in later wins.
 func MetaData(spec *infrav1.MetaData, in *Input) ([]byte, error) {
 	out := map[string]string{}
 	for _, fill := range []func(*infrav1.MetaData, *Input, map[string]string) error{
@@ -64,7 +64,7 @@ func hostInterfaces(spec *infrav1.MetaData, in *Input, out map[string]string) er
 	return nil
 }
 
-// poolList is one of the lists of metaData whose entries take something from a pool.
+// poolList is a metaData list whose entries take a value from a pool.
 type poolList struct {
 	name    string
 	entries []infrav1.FromPool
@@ -76,7 +76,7 @@ func fromPools(spec *infrav1.MetaData) []poolList {
 		{"ipAddressesFromPool", spec.IPAddressesFromPool, func(a Address) string { return a.Address }},
 		{"prefixesFromPool", spec.PrefixesFromPool, func(a Address) string { return strconv.Itoa(int(a.Prefix)) }},
 		{"gatewaysFromPool", spec.GatewaysFromPool, func(a Address) string { return a.Gateway }},
-		// A map of strings has no room for a list.
+		// The entries of a map of strings cannot hold a list.
 		{"dnsServersFromPool", spec.DNSServersFromPool, func(a Address) string { return strings.Join(a.DNSServers, ",") }},
 	}
 }
@@ -120,7 +120,7 @@ func names(spec *infrav1.MetaData, in *Input, out map[string]string) error {
 	return nil
 }
 
-// labels renders one that is not there as an empty string.
+// labels renders a missing label as an empty string.
 func labels(spec *infrav1.MetaData, in *Input, out map[string]string) error {
 	for i, entry := range spec.FromLabels {
 		object, _, err := in.object(entry.Object)
@@ -132,7 +132,7 @@ func labels(spec *infrav1.MetaData, in *Input, out map[string]string) error {
 	return nil
 }
 
-// annotations renders one that is not there as an empty string.
+// annotations renders a missing annotation as an empty string.
 func annotations(spec *infrav1.MetaData, in *Input, out map[string]string) error {
 	for i, entry := range spec.FromAnnotations {
 		object, _, err := in.object(entry.Object)

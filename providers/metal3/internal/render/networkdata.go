@@ -13,10 +13,10 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// entry is a link, a network, a route or a service under the keys that OpenStack gives it.
+// entry is a link, a network, a route or a service with OpenStack's keys.
 type entry map[string]any
 
-// NetworkData renders network data as OpenStack has it, in YAML. cloud-init reads it off the machine's config drive.
+// NetworkData renders network data in OpenStack's format, as YAML. cloud-init reads it from the machine's config drive.
 func NetworkData(spec *infrav1.NetworkData, in *Input) ([]byte, error) {
 	links, err := renderLinks(&spec.Links, in)
 	if err != nil {
@@ -41,7 +41,7 @@ func networkDataPath(name string) *field.Path {
 	return field.NewPath("spec", "networkData", name)
 }
 
-// nameServers are DNS servers: those given, then those of a pool.
+// nameServers holds the DNS servers of the template, followed by those of a pool.
 type nameServers struct {
 	addresses []string
 	pool      source
@@ -54,7 +54,7 @@ func newNameServers[T ~string](parent *field.Path, addresses []T, pool *string) 
 	}
 }
 
-// services are those of the host, not of one route.
+// services returns the DNS servers of the host, not those of a route.
 func services(spec *infrav1.NetworkData) nameServers {
 	return newNameServers(networkDataPath("services"), spec.Services.DNS, spec.Services.DNSFromIPPool)
 }
@@ -75,7 +75,7 @@ func (n nameServers) render(in *Input) ([]entry, error) {
 	return list, nil
 }
 
-// texts drops what the API says of the form of addresses.
+// texts converts addresses to strings.
 func texts[T ~string](list []T) []string {
 	out := make([]string, len(list))
 	for i, item := range list {

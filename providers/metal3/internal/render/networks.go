@@ -14,7 +14,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// family is a version of IP, which is how many bits its addresses have.
+// family is an IP family, with the number of bits in its addresses as the value.
 type family int
 
 const (
@@ -29,7 +29,7 @@ func (f family) String() string {
 	return "IPv6"
 }
 
-// netmask writes the length of a prefix as the mask that it stands for.
+// netmask returns the netmask of a prefix length.
 func (f family) netmask(prefix int32) (string, error) {
 	mask := net.CIDRMask(int(prefix), int(f))
 	if mask == nil {
@@ -38,7 +38,7 @@ func (f family) netmask(prefix int32) (string, error) {
 	return net.IP(mask).String(), nil
 }
 
-// check reports an address that is of the other family, or none at all.
+// check returns an error if the address is invalid or of the other family.
 func (f family) check(address string) error {
 	parsed, err := netip.ParseAddr(address)
 	if err != nil || parsed.BitLen() != int(f) {
@@ -47,19 +47,19 @@ func (f family) check(address string) error {
 	return nil
 }
 
-// network is a network of any of the template's lists.
+// network is a network of any list of the template.
 type network struct {
 	path   *field.Path
 	family family
 	kind   string
 	id     string
 	link   string
-	static bool // the address is out of pool
+	static bool // the address is from a pool
 	pool   source
 	routes []route
 }
 
-// route is a route of either family.
+// route is a route of either IP family.
 type route struct {
 	path        *field.Path
 	family      family
@@ -130,7 +130,7 @@ func (r *route) render(in *Input) (entry, error) {
 	return entry{"network": r.network, "netmask": netmask, "gateway": gateway, "services": services}, nil
 }
 
-// networks brings the template's lists into one, in the order in which they are rendered.
+// networks returns the networks of all lists in the order in which they are rendered.
 func networks(spec *infrav1.NetworkData) []network {
 	path, lists := networkDataPath("networks"), &spec.Networks
 	var all []network

@@ -17,17 +17,17 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// poolKind is the kind of pool that a template means when it gives none.
+// poolKind is the kind of a pool for which the template does not set one.
 const poolKind = "IPPool"
 
-// Pool names a pool of addresses in the machine's namespace.
+// Pool names an address pool in the machine's namespace.
 type Pool struct {
 	APIGroup string
 	Kind     string
 	Name     string
 }
 
-// Metal3 reports whether the pool is one of metal3's own. Addresses of all others are claimed the way of Cluster API.
+// Metal3 reports whether the pool is a metal3 IPPool. Addresses of all other pools are claimed with Cluster API's IPAddressClaim.
 func (p Pool) Metal3() bool {
 	return p.APIGroup == ipamv1.GroupVersion.Group && p.Kind == poolKind
 }
@@ -36,8 +36,8 @@ func (p Pool) String() string {
 	return p.Kind + " " + p.Name
 }
 
-// source is how a field of a template names a pool: the first that is set of an annotation that has the name, a
-// reference, and the bare name of a metal3 pool.
+// source is the way in which a field of a template names a pool. The first that is set is used: an annotation with the name, a
+// reference, or the name of a metal3 pool.
 type source struct {
 	path       *field.Path
 	annotation *infrav1.FromPoolAnnotation
@@ -50,7 +50,7 @@ func (s source) empty() bool {
 	return s.annotation == nil && ptr.Deref(s.ref, infrav1.IPPoolReference{}).Name == "" && s.name == ""
 }
 
-// pool is the pool that the field names.
+// pool returns the pool that the field names.
 func (s source) pool(in *Input) (Pool, error) {
 	pool := Pool{APIGroup: ipamv1.GroupVersion.Group, Kind: poolKind, Name: s.name}
 	switch {
@@ -70,7 +70,7 @@ func (s source) pool(in *Input) (Pool, error) {
 	return pool, nil
 }
 
-// address is the machine's address out of the pool that the field names.
+// address returns the machine's address from the pool that the field names.
 func (s source) address(in *Input) (Address, error) {
 	pool, err := s.pool(in)
 	if err != nil {
@@ -83,8 +83,8 @@ func (s source) address(in *Input) (Address, error) {
 	return address, nil
 }
 
-// Pools lists the pools that the template needs an address from, sorted by name. Claims are named after them, so that
-// two pools of one name are an error.
+// Pools returns the pools that the template needs an address from, sorted by name. Claims are named after their pools, so two
+// pools of the same name are an error.
 func Pools(spec *infrav1.Metal3DataTemplateSpec, in *Input) ([]Pool, error) {
 	byName := map[string]Pool{}
 	for _, s := range append(metaDataSources(spec.MetaData), networkSources(spec.NetworkData)...) {
@@ -101,7 +101,7 @@ func Pools(spec *infrav1.Metal3DataTemplateSpec, in *Input) ([]Pool, error) {
 	return slices.SortedFunc(maps.Values(byName), func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) }), nil
 }
 
-// metaDataSources are the fields of metaData that name pools.
+// metaDataSources returns the fields of metaData that name pools.
 func metaDataSources(m *infrav1.MetaData) []source {
 	if m == nil {
 		return nil
@@ -115,7 +115,7 @@ func metaDataSources(m *infrav1.MetaData) []source {
 	return sources
 }
 
-// networkSources are the fields of networkData that name pools. One of a network with an address out of a pool must.
+// networkSources returns the fields of networkData that name pools. A network with an address from a pool must name one.
 func networkSources(n *infrav1.NetworkData) []source {
 	if n == nil {
 		return nil

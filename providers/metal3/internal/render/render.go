@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render makes the metaData and the networkData of a machine out of a Metal3DataTemplate. What it makes depends
-// on its arguments only, so that the same machine gets the same data whoever renders it and whenever.
+// Package render renders the metaData and networkData of a machine from a Metal3DataTemplate. The result depends only on the
+// arguments, so that rendering is reproducible.
 package render
 
 import (
@@ -14,20 +14,20 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// Input is what a template may refer to.
+// Input holds the values that a template can refer to.
 type Input struct {
 	// Namespace of all the objects.
 	Namespace string
-	// Index is the machine's number among those of its template.
+	// Index is the machine's index in the template.
 	Index         int32
 	Machine       Object
 	Metal3Machine Object
 	Host          Host
-	// Addresses are those that the machine has, by the name of the pool.
+	// Addresses are the addresses of the machine, by the name of their pool.
 	Addresses map[string]Address
 }
 
-// Object is what a template may refer to of every object behind a machine.
+// Object holds the values that a template can refer to for any object that belongs to a machine.
 type Object struct {
 	Name        string
 	Labels      map[string]string
@@ -41,13 +41,13 @@ type Host struct {
 	Interfaces []Interface
 }
 
-// Interface is a network interface that inspection has found.
+// Interface is a network interface found by inspection.
 type Interface struct {
 	Name string
 	MAC  string
 }
 
-// Address is an address out of a pool, with what the pool says of its network.
+// Address is an address from a pool, with the network settings of the pool.
 type Address struct {
 	Address    string
 	Prefix     int32
@@ -55,7 +55,7 @@ type Address struct {
 	DNSServers []string
 }
 
-// object returns the object of the name, and what to call it in a message.
+// object returns the named object, and its description for messages.
 func (in *Input) object(name infrav1.DataObject) (Object, string, error) {
 	switch infrav1.DataObject(strings.ToLower(string(name))) {
 	case infrav1.DataObjectMachine:
@@ -70,7 +70,7 @@ func (in *Input) object(name infrav1.DataObject) (Object, string, error) {
 	}
 }
 
-// annotation returns the value of an annotation that must be there.
+// annotation returns the value of a required annotation.
 func (in *Input) annotation(name infrav1.DataObject, key string) (string, error) {
 	object, title, err := in.object(name)
 	if err != nil {
@@ -98,17 +98,17 @@ func (in *Input) interfaceMAC(name string) (string, error) {
 	return "", fmt.Errorf("BareMetalHost %s has no interface %s; it has %s", in.Host.Name, name, strings.Join(names, ", "))
 }
 
-// at tells in which field of the template the error is.
+// at adds the path of the template field to an error.
 func at(path *field.Path, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// MetaDataSecret is the name of the Secret with the metaData of a Metal3Machine.
+// MetaDataSecret returns the name of the Secret with the metaData of a Metal3Machine.
 func MetaDataSecret(metal3Machine string) string {
 	return metal3Machine + "-metadata"
 }
 
-// NetworkDataSecret is the name of the Secret with the networkData of a Metal3Machine.
+// NetworkDataSecret returns the name of the Secret with the networkData of a Metal3Machine.
 func NetworkDataSecret(metal3Machine string) string {
 	return metal3Machine + "-networkdata"
 }

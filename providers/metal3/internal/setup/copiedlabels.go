@@ -13,8 +13,8 @@ import (
 	"github.com/faultline-io/faultline/shared/nodes"
 )
 
-// CopiedLabels are the labels of a host that its Node gets when a Metal3Cluster lists these prefixes. The label by which Nodes are
-// recognised is never copied.
+// CopiedLabels returns the labels of a host that are copied to its Node if a Metal3Cluster lists these prefixes. The label that
+// identifies a Node's host is never copied.
 func CopiedLabels(host map[string]string, prefixes []string) nodes.Labels {
 	copied := func(key string) bool {
 		prefix := placement.PrefixOf(key)

@@ -23,14 +23,14 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// LabelSource reads the labels of hosts for the controller of Nodes' labels.
+// LabelSource reads the labels of hosts for the Node label controller.
 type LabelSource struct {
 	Client client.Reader
 }
 
 var _ nodes.LabelSource = LabelSource{}
 
-// Labels are those of the machine's host; nil while it has none.
+// Labels returns the labels to copy from the machine's host, or nil while the machine has no host.
 func (s LabelSource) Labels(ctx context.Context, cluster provider.Cluster, machine client.Object) (*nodes.Labels, error) {
 	_, name, _ := strings.Cut(machine.GetAnnotations()[infrav1.HostAnnotation], "/")
 	if name == "" {
@@ -40,13 +40,13 @@ func (s LabelSource) Labels(ctx context.Context, cluster provider.Cluster, machi
 	if err != nil || host == nil || !hosts.BelongsTo(host, client.ObjectKeyFromObject(machine)) {
 		return nil, err
 	}
-	// The controllers of the cluster and of the machine tell what is refused.
+	// Refused prefixes and labels are reported by the cluster and machine controllers.
 	prefixes, _ := placement.LabelPrefixes(cluster.GetAnnotations()[infrav1.LabelSyncPrefixesAnnotation])
 	copied := CopiedLabels(host.Labels, prefixes)
 	return &copied, nil
 }
 
-// Watches are the labels of hosts, the prefixes that clusters list, and which host a machine has.
+// Watches returns the watches on the labels of hosts, the prefixes listed by clusters, and the hosts of machines.
 func (s LabelSource) Watches() []nodes.LabelWatch {
 	return []nodes.LabelWatch{
 		{Object: &bmov1alpha1.BareMetalHost{}, Machines: machineOfHost, Changed: updates(func(before, after client.Object) bool {
@@ -57,7 +57,8 @@ func (s LabelSource) Watches() []nodes.LabelWatch {
 	}
 }
 
-// updates passes these updates. New objects wake their machines as such: a new host has none yet.
+// updates passes updates for which matter returns true. New objects enqueue their machines by themselves: a new host has no
+// machine yet.
 func updates(matter func(before, after client.Object) bool) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// addMaintenance adds the controllers of machines that have their hosts.
+// addMaintenance adds the controllers for machines that already have a host.
 func addMaintenance(ctx context.Context, mgr ctrl.Manager, o Options, workloads clustercache.ClusterCache, ours *hosts.Hosts) error {
 	if err := (&metal3machinetemplate.Reconciler{Client: mgr.GetClient()}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.MachineTemplates)); err != nil {

@@ -13,7 +13,7 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters;metal3clustertemplates;metal3datas;metal3dataclaims;metal3datatemplates;metal3machines;metal3machinetemplates;metal3remediations;metal3remediationtemplates,verbs=get;list;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters/status;metal3datas/status;metal3dataclaims/status;metal3datatemplates/status;metal3machines/status;metal3remediations/status;metal3remediationtemplates/status,verbs=patch
 
-// Migrated are all kinds: v1beta1 has them, too.
+// Migrated returns all kinds, because v1beta1 has all of them.
 func Migrated() []manager.Migrated {
 	return []manager.Migrated{
 		{Object: &infrav1.Metal3Cluster{}, Status: true},

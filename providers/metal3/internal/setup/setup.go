@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setup puts the provider's controllers together. The manager's main and the integration tests both use it,
-// so that what is tested is what runs.
+// Package setup assembles the provider's controllers. Both the manager and the integration tests use it, so the tests run the
+// same setup.
 package setup
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Options are what the command line decides.
+// Options holds the settings from the command line.
 type Options struct {
 	WatchFilter string
 	Metrics     prometheus.Registerer
@@ -38,33 +38,34 @@ type Options struct {
 	FastTrack bool
 	// NameClaimsByHost names claims for metal3 addresses after the host instead of the Metal3Data.
 	NameClaimsByHost bool
-	// Clusters, Machines, DataTemplates, Data and Workloads are how many are reconciled at the same time; workload clusters
-	// are reconciled to keep a connection to each.
+	// Clusters, Machines, DataTemplates, Data and Workloads are the numbers of objects reconciled at the same time; workload
+	// clusters are reconciled to keep a connection to each.
 	Clusters, Machines, DataTemplates, Data, Workloads int
-	// MachineTemplates, Labels and Remediations are too: labels are those of one machine's Node.
+	// MachineTemplates, Labels and Remediations are such numbers, too; Labels counts machines whose Nodes are labelled.
 	MachineTemplates, Labels, Remediations int
-	// Common are those of the controllers that every provider has.
+	// Common holds the options of the controllers that all providers share.
 	Common controllers.Options
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
-	// Remote is what kubeconfigs of users may name, and servers that users name may answer.
+	// Remote restricts what kubeconfigs provided by users may contain, and what servers named by users may respond.
 	Remote remote.Rules
 }
 
-// CacheOptions keeps what is not read out of the manager's memory. The manager must be made with them.
+// CacheOptions reduces the memory of the manager's cache by dropping fields that are not read. The manager must be created with
+// these options.
 func CacheOptions(options *cache.Options) {
 	hosts.CacheOptions(options)
 	manager.StripObjects(options)
 }
 
-// The rights of the controllers that every provider has for kinds of this one.
+// Permissions of the shared controllers for kinds of this provider.
 //
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters/status,verbs=patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch;patch
 
-// Add adds every controller to the manager, and the connections to workload clusters that they share.
+// Add adds all controllers to the manager, and the connections to workload clusters that they share.
 func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	domainMetrics, err := distribution.NewMetrics(o.Metrics)
 	if err != nil {
@@ -97,7 +98,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return addData(ctx, mgr, o)
 }
 
-// addData adds what renders metadata and network data.
+// addData adds the controllers that render metadata and network data.
 func addData(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := (&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: manager.Recorder(mgr, "metal3datatemplate")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.DataTemplates)); err != nil {
@@ -111,8 +112,8 @@ func addData(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// addWorkloads keeps a connection to the workload cluster of every Cluster on bare metal. Of Nodes it remembers what tells
-// them apart and what they are marked with.
+// addWorkloads connects to the workload cluster of every Cluster on bare metal. Its cache keeps only the identity, labels and
+// annotations of Nodes.
 func addWorkloads(ctx context.Context, mgr ctrl.Manager, o Options) (clustercache.ClusterCache, error) {
 	return remote.Connect(ctx, mgr, placement.Metal3{Client: mgr.GetClient()}, remote.Options{
 		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst, Remote: o.Remote,

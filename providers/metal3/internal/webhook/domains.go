@@ -10,7 +10,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// validateDomainName wants a name that hosts can carry in their label.
+// validateDomainName requires a name that is a valid label value.
 func validateDomainName(name string, path *field.Path) field.ErrorList {
 	if name == "" || len(validation.IsValidLabelValue(name)) == 0 {
 		return nil

@@ -13,8 +13,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// validateDeploy wants something to be deployed: an image, a custom procedure,
-// or a procedure with an image.
+// validateDeploy requires an image, a custom deploy procedure, or both.
 func validateDeploy(spec infrav1.Metal3MachineSpec, path *field.Path) field.ErrorList {
 	if spec.CustomDeploy.Method != "" {
 		return nil
@@ -26,7 +25,7 @@ func validateDeploy(spec infrav1.Metal3MachineSpec, path *field.Path) field.Erro
 	return validateImage(spec.Image, path.Child("image"))
 }
 
-// validateImage has the rules of an image.
+// validateImage validates an image.
 func validateImage(image infrav1.Image, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch {
@@ -42,8 +41,7 @@ func validateImage(image infrav1.Image, path *field.Path) field.ErrorList {
 	return append(errs, validateChecksum(image, path.Child("checksum"))...)
 }
 
-// validateChecksum wants images to be verified. Those in an OCI registry are by
-// their digest.
+// validateChecksum requires a checksum. Images in an OCI registry are verified by their digest.
 func validateChecksum(image infrav1.Image, path *field.Path) field.ErrorList {
 	switch {
 	case image.Checksum == "" && !hasScheme(image.URL, infrav1.OCIScheme):
@@ -55,7 +53,7 @@ func validateChecksum(image infrav1.Image, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// isPlainHTTP tells whether the checksum of an image can be forged on its way.
+// isPlainHTTP reports whether the checksum of an image is fetched without encryption and can be forged in transit.
 func isPlainHTTP(image infrav1.Image) bool {
 	return hasScheme(image.Checksum, "http")
 }
@@ -69,7 +67,7 @@ func hasScheme(s, scheme string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// isURL tells whether s is an absolute URL.
+// isURL reports whether s is an absolute URL.
 func isURL(s string) bool {
 	parsed, err := url.Parse(s)
 	return err == nil && parsed.Scheme != "" && (parsed.Host != "" || parsed.Path != "")

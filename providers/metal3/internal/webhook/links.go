@@ -32,7 +32,7 @@ func linkIDs(links infrav1.NetworkDataLink) []string {
 	return ids
 }
 
-// validateLinks has the rules of every kind of link.
+// validateLinks validates all kinds of links.
 func validateLinks(links infrav1.NetworkDataLink, path *field.Path) field.ErrorList {
 	ids, once := linkIDs(links), uniqueIDs{}
 	var errs field.ErrorList
@@ -64,7 +64,7 @@ func validateLinks(links infrav1.NetworkDataLink, path *field.Path) field.ErrorL
 	return errs
 }
 
-// uniqueIDs are the ids of links seen so far.
+// uniqueIDs holds the ids of links seen so far.
 type uniqueIDs map[string]bool
 
 func (u uniqueIDs) add(id string, path *field.Path) field.ErrorList {
@@ -75,7 +75,7 @@ func (u uniqueIDs) add(id string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateLinkID wants the id of a link that there is.
+// validateLinkID requires the id of an existing link.
 func validateLinkID(id string, links []string, path *field.Path) field.ErrorList {
 	if slices.Contains(links, id) {
 		return nil
@@ -95,7 +95,7 @@ func validateLinkIDs(ids, links []string, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateMAC wants one way to get a MAC address, where there is to be one.
+// validateMAC requires exactly one source of the MAC address, if one is set.
 func validateMAC(mac *infrav1.NetworkLinkEthernetMac, path *field.Path) field.ErrorList {
 	if mac == nil {
 		return nil
@@ -122,7 +122,7 @@ func validateMAC(mac *infrav1.NetworkLinkEthernetMac, path *field.Path) field.Er
 	return errs
 }
 
-// validateParameters forbids parameters that fields of their own decide.
+// validateParameters rejects parameters that are set by other fields.
 func validateParameters(parameters []infrav1.NetworkDataLinkParameter, path *field.Path, reserved ...string) field.ErrorList {
 	var errs field.ErrorList
 	for i, parameter := range parameters {

@@ -12,7 +12,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// validateMetaData has the rules of metadata.
+// validateMetaData validates metadata.
 func validateMetaData(data infrav1.MetaData, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, item := range data.FromHostInterfaces {
@@ -37,7 +37,7 @@ func validateHostInterface(item infrav1.MetaDataHostInterface, path *field.Path)
 	return nil
 }
 
-// validateKey wants the key of a label or annotation that an object can have.
+// validateKey requires a valid key of a label or annotation.
 func validateKey(key string, path *field.Path) field.ErrorList {
 	if len(validation.IsQualifiedName(strings.ToLower(key))) == 0 {
 		return nil

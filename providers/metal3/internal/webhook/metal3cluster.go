@@ -19,14 +19,13 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// defaultAPIServerPort is where API servers are reached unless told otherwise.
+// defaultAPIServerPort is the default port of API servers.
 const defaultAPIServerPort = 6443
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3cluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=create;update,versions=v1beta2,name=validation.metal3cluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-metal3cluster,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=create;update,versions=v1beta2,name=default.metal3cluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// defaultCluster takes the API server's usual port, and Nodes to have no cloud
-// provider.
+// defaultCluster sets the default port of the API server, and that there is no cloud provider.
 func defaultCluster(_ context.Context, cluster *infrav1.Metal3Cluster) error {
 	if endpoint := &cluster.Spec.ControlPlaneEndpoint; endpoint.Host != "" && endpoint.Port == 0 {
 		endpoint.Port = defaultAPIServerPort
@@ -37,8 +36,8 @@ func defaultCluster(_ context.Context, cluster *infrav1.Metal3Cluster) error {
 	return nil
 }
 
-// updateCluster refuses to remove a failure domain that has machines: they would be in no domain at all. The reader should be uncached: a
-// machine that was made a moment ago counts.
+// updateCluster rejects the removal of a failure domain that has machines: they would be in no failure domain. The reader should
+// be uncached, so that machines created a moment ago count.
 func updateCluster(reader client.Reader) func(context.Context, *infrav1.Metal3Cluster, *infrav1.Metal3Cluster) (admission.Warnings, field.ErrorList, error) {
 	return func(ctx context.Context, before, after *infrav1.Metal3Cluster) (admission.Warnings, field.ErrorList, error) {
 		errs, err := removedInUse(ctx, reader, before, after)
@@ -46,8 +45,7 @@ func updateCluster(reader client.Reader) func(context.Context, *infrav1.Metal3Cl
 	}
 }
 
-// removedInUse returns an error for each failure domain that is removed and has
-// machines.
+// removedInUse returns an error for each removed failure domain that has machines.
 func removedInUse(ctx context.Context, reader client.Reader, before, after *infrav1.Metal3Cluster) (field.ErrorList, error) {
 	removed := removedDomains(before.Spec.FailureDomains, after.Spec.FailureDomains)
 	name := rules.ClusterName(after)
@@ -69,8 +67,7 @@ func removedInUse(ctx context.Context, reader client.Reader, before, after *infr
 	return errs, nil
 }
 
-// removedDomains returns the names of the domains that are in before and not in
-// after, sorted.
+// removedDomains returns the names of the failure domains that are in before and not in after, sorted.
 func removedDomains(before, after []clusterv1.FailureDomain) []string {
 	var removed []string
 	for _, domain := range before {
@@ -82,8 +79,7 @@ func removedDomains(before, after []clusterv1.FailureDomain) []string {
 	return removed
 }
 
-// validateClusterObject has the rules of a cluster, and wants to know where it
-// is reached, unless somebody else is to find out.
+// validateClusterObject validates a cluster, and requires an endpoint unless the cluster is managed externally.
 func validateClusterObject(cluster *infrav1.Metal3Cluster) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := validateCluster(cluster.Spec, path)
@@ -94,7 +90,7 @@ func validateClusterObject(cluster *infrav1.Metal3Cluster) field.ErrorList {
 	return errs
 }
 
-// validateCluster has the rules of a cluster, on its own or in a template.
+// validateCluster validates a cluster spec, of a cluster or a template.
 func validateCluster(spec infrav1.Metal3ClusterSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, domain := range spec.FailureDomains {
@@ -106,7 +102,7 @@ func validateCluster(spec infrav1.Metal3ClusterSpec, path *field.Path) field.Err
 	return append(errs, rules.Workers(spec.Distribution.Workers, path.Child("distribution", "workers"))...)
 }
 
-// warnCluster has what is accepted of a cluster, and may surprise.
+// warnCluster returns warnings about valid but surprising settings of a cluster.
 func warnCluster(spec infrav1.Metal3ClusterSpec, path *field.Path) admission.Warnings {
 	var warnings admission.Warnings
 	for i, intent := range spec.Distribution.FailureDomains {

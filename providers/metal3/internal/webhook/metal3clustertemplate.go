@@ -11,8 +11,8 @@ import (
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3clustertemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3clustertemplates,verbs=create;update,versions=v1beta2,name=validation.metal3clustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// validateClusterTemplate has the rules of a cluster. Where a cluster is reached is for the ClusterClass to fill in, and the topology
-// controller passes changes on to the clusters.
+// validateClusterTemplate validates a cluster template. It requires no endpoint, because the ClusterClass sets it. The spec is
+// mutable, because the topology controller propagates changes to the clusters.
 func validateClusterTemplate(template *infrav1.Metal3ClusterTemplate) field.ErrorList {
 	return validateCluster(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
 }

@@ -14,15 +14,15 @@ import (
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3data,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=create;update,versions=v1beta2,name=validation.metal3data.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// changeData refuses to give the data to another machine.
+// changeData rejects assigning the data to another machine.
 func changeData(before, after *infrav1.Metal3Data) field.ErrorList {
 	return rules.Changed(&before.Spec, &after.Spec, field.NewPath("spec"),
 		"create another Metal3DataClaim, and the controller makes data for it",
 		"metaData.name", "metaData.namespace", "networkData.name", "networkData.namespace")
 }
 
-// validateData refuses, besides others, data whose name does not say which index it has: the name is what keeps two machines from having the
-// same.
+// validateData also rejects data whose name does not contain its index: the name ensures that no two machines have the same
+// index.
 func validateData(data *infrav1.Metal3Data) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := validateObject(data.Spec.Template, "Metal3DataTemplate", data.Namespace, path.Child("template"))

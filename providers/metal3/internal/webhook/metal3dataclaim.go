@@ -12,7 +12,7 @@ import (
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3dataclaim,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3dataclaims,verbs=create;update,versions=v1beta2,name=validation.metal3dataclaim.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// changeDataClaim refuses to change the template: what was rendered from it may be on a host.
+// changeDataClaim rejects changes of the template, because data rendered from it may be on a host.
 func changeDataClaim(before, after *infrav1.Metal3DataClaim) field.ErrorList {
 	return rules.Changed(&before.Spec, &after.Spec, field.NewPath("spec"), "create another Metal3DataClaim")
 }

@@ -13,7 +13,7 @@ import (
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3datatemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3datatemplates,verbs=create;update,versions=v1beta2,name=validation.metal3datatemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// changeDataTemplate refuses to change what is rendered: machines made from one template would differ.
+// changeDataTemplate rejects changes of the rendered data, because machines of one template would differ.
 func changeDataTemplate(before, after *infrav1.Metal3DataTemplate) field.ErrorList {
 	return rules.Changed(&before.Spec, &after.Spec, field.NewPath("spec"),
 		"create another Metal3DataTemplate and name it in a new Metal3MachineTemplate", "clusterName")
@@ -23,7 +23,7 @@ func validateDataTemplateObject(template *infrav1.Metal3DataTemplate) field.Erro
 	return validateDataTemplate(template.Spec, field.NewPath("spec"))
 }
 
-// validateDataTemplate has the rules of what is rendered.
+// validateDataTemplate validates the spec of a data template.
 func validateDataTemplate(spec infrav1.Metal3DataTemplateSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.MetaData != nil {
@@ -35,7 +35,7 @@ func validateDataTemplate(spec infrav1.Metal3DataTemplateSpec, path *field.Path)
 	return errs
 }
 
-// warnDataTemplate has what is accepted of a template, and may surprise.
+// warnDataTemplate returns warnings about valid but surprising settings of a data template.
 func warnDataTemplate(spec infrav1.Metal3DataTemplateSpec, path *field.Path) admission.Warnings {
 	if spec.ClusterName == "" {
 		return nil

@@ -19,7 +19,7 @@ func validateMachineObject(machine *infrav1.Metal3Machine) field.ErrorList {
 	return validateMachine(machine.Spec, machine.Namespace, field.NewPath("spec"))
 }
 
-// validateMachine has the rules of a machine, on its own or in a template.
+// validateMachine validates a machine spec, of a machine or a template.
 func validateMachine(spec infrav1.Metal3MachineSpec, namespace string, path *field.Path) field.ErrorList {
 	errs := validateDeploy(spec, path)
 	errs = append(errs, validateHostSelector(spec.HostSelector, path.Child("hostSelector"))...)
@@ -37,7 +37,7 @@ func validateMachine(spec infrav1.Metal3MachineSpec, namespace string, path *fie
 	return errs
 }
 
-// warnMachine has what is accepted of a machine, and may surprise.
+// warnMachine returns warnings about valid but surprising settings of a machine.
 func warnMachine(spec infrav1.Metal3MachineSpec, path *field.Path) admission.Warnings {
 	var warnings admission.Warnings
 	if _, ok := spec.HostSelector.MatchLabels[infrav1.FailureDomainLabel]; ok {

@@ -15,17 +15,15 @@ import (
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3machinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates,verbs=create;update,versions=v1beta2,name=validation.metal3machinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// updateMachineTemplate refuses every change of the machine's spec, except to dry runs
-// of the topology controller, which ask what would change. What controllers read
-// from the template after the machine was made may change: how disks are
-// cleaned, whether hosts are reused, and the data templates of failure domains.
+// updateMachineTemplate rejects changes of the machine spec, except in dry runs of the topology controller, which detect changes.
+// Fields that controllers read from the template of existing machines are mutable: the cleaning mode, node reuse, and the data
+// templates of failure domains.
 func updateMachineTemplate(ctx context.Context, before, after *infrav1.Metal3MachineTemplate) (admission.Warnings, field.ErrorList, error) {
 	errs, err := rules.TemplateChanged(ctx, after, &before.Spec.Template.Spec, &after.Spec.Template.Spec, "automatedCleaningMode")
 	return nil, errs, err
 }
 
-// validateMachineTemplate has the rules of a machine, and forbids what only a
-// single machine can have.
+// validateMachineTemplate validates a machine template, and rejects fields that only a single machine can have.
 func validateMachineTemplate(template *infrav1.Metal3MachineTemplate) field.ErrorList {
 	path := field.NewPath("spec", "template", "spec")
 	errs := validateMachine(template.Spec.Template.Spec, template.Namespace, path)
@@ -42,7 +40,7 @@ func validateMachineTemplate(template *infrav1.Metal3MachineTemplate) field.Erro
 	return errs
 }
 
-// warnMachineTemplate has what is accepted of a template, and may surprise.
+// warnMachineTemplate returns warnings about valid but surprising settings of a template.
 func warnMachineTemplate(template *infrav1.Metal3MachineTemplate) admission.Warnings {
 	path := field.NewPath("spec", "template", "spec")
 	warnings := warnMachine(template.Spec.Template.Spec, path)

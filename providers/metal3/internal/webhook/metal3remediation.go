@@ -13,7 +13,8 @@ import (
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-metal3remediation,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3remediations,verbs=create;update,versions=v1beta2,name=default.metal3remediation.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-metal3remediationtemplate,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3remediationtemplates,verbs=create;update,versions=v1beta2,name=default.metal3remediationtemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// The CRDs have all rules of Metal3Remediations and their templates, so these have defaults alone, which spell out how a machine is healed.
+// The CRDs contain all validation of Metal3Remediations and their templates. The webhooks only set defaults, which make the
+// strategy explicit.
 
 func defaultRemediation(_ context.Context, remediation *infrav1.Metal3Remediation) error {
 	remediation.Spec.Strategy = defaultStrategy(remediation.Spec.Strategy)

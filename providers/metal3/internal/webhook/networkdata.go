@@ -12,14 +12,14 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// validateNetworkData has the rules of network data.
+// validateNetworkData validates network data.
 func validateNetworkData(data infrav1.NetworkData, path *field.Path) field.ErrorList {
 	errs := validateLinks(data.Links, path.Child("links"))
 	errs = append(errs, validateNetworks(data.Networks, linkIDs(data.Links), path.Child("networks"))...)
 	return append(errs, validateServers(data.Services.DNS, path.Child("services", "dns"))...)
 }
 
-// validateNetworks has the rules of every kind of network.
+// validateNetworks validates all kinds of networks.
 func validateNetworks(networks infrav1.NetworkDataNetwork, links []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, network := range networks.IPv4 {
@@ -52,7 +52,7 @@ func validateAutomatic6(networks []infrav1.NetworkDataIPv6DHCP, links []string, 
 	return errs
 }
 
-// validateAddressSource wants a pool to claim the address from.
+// validateAddressSource requires a pool to claim the address from.
 func validateAddressSource(source infrav1.NetworkDataAddressSource, path *field.Path) field.ErrorList {
 	if annotation := source.FromPoolAnnotation; annotation != nil {
 		return validateKey(annotation.Annotation, path.Child("fromPoolAnnotation", "annotation"))
@@ -82,7 +82,7 @@ func validateRoutes6(routes []infrav1.NetworkDataRoutev6, path *field.Path) fiel
 	return errs
 }
 
-// validateGateway wants an address, or a pool that has one.
+// validateGateway requires an address, or a pool that provides one.
 func validateGateway(hasAddress bool, source infrav1.NetworkGatewaySource, path *field.Path) field.ErrorList {
 	if annotation := source.FromPoolAnnotation; annotation != nil {
 		return validateKey(annotation.Annotation, path.Child("fromPoolAnnotation", "annotation"))
@@ -94,8 +94,7 @@ func validateGateway(hasAddress bool, source infrav1.NetworkGatewaySource, path 
 	return nil
 }
 
-// validateServers wants addresses of either family. Those of one family are
-// checked by the CRD.
+// validateServers requires addresses of either IP family. The CRD validates addresses of a fixed family.
 func validateServers(servers []ipamv1.IPAddressStr, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, server := range servers {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateNamespace wants a reference to stay in the namespace of the object
-// that holds it: who may write there may not read elsewhere.
+// validateNamespace requires a reference to stay in the namespace of the object that holds it: permission to write there must not
+// grant read access elsewhere.
 func validateNamespace(namespace, own string, path *field.Path) field.ErrorList {
 	if namespace == "" || namespace == own {
 		return nil
@@ -18,8 +18,7 @@ func validateNamespace(namespace, own string, path *field.Path) field.ErrorList 
 		"must be the namespace of this object, which is "+own+"; leave it out, and put the other object there")}
 }
 
-// validateSecret wants a reference to name a Secret in the namespace of the
-// object that holds it.
+// validateSecret requires a reference to a Secret in the namespace of the object that holds it.
 func validateSecret(ref *corev1.SecretReference, own string, path *field.Path) field.ErrorList {
 	if ref == nil {
 		return nil
@@ -31,8 +30,7 @@ func validateSecret(ref *corev1.SecretReference, own string, path *field.Path) f
 	return errs
 }
 
-// validateObject wants a reference to name an object in the namespace of the
-// object that holds it.
+// validateObject requires a reference to an object in the namespace of the object that holds it.
 func validateObject(ref corev1.ObjectReference, kind, own string, path *field.Path) field.ErrorList {
 	errs := validateNamespace(ref.Namespace, own, path.Child("namespace"))
 	if ref.Name == "" {

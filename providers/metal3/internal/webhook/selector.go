@@ -16,7 +16,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// operators are those of label selectors.
+// operators returns the operators of label selectors.
 func operators() []string {
 	return []string{
 		string(selection.In), string(selection.NotIn), string(selection.Exists), string(selection.DoesNotExist),
@@ -25,7 +25,7 @@ func operators() []string {
 	}
 }
 
-// validateHostSelector wants a selector that labels can be compared with.
+// validateHostSelector requires a selector that can be parsed.
 func validateHostSelector(selector infrav1.HostSelector, path *field.Path) field.ErrorList {
 	errs := metav1validation.ValidateLabels(selector.MatchLabels, path.Child("matchLabels"))
 	for i, expression := range selector.MatchExpressions {

@@ -1,13 +1,11 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook defaults and validates the metal3 kinds when they are
-// written, and has them converted between their versions.
+// Package webhook defaults, validates and converts the metal3 kinds.
 //
-// A rule is a function from a spec, and its path, to the errors in it. Each
-// error names the field and the way out. On update only errors that the object
-// did not have before count, so that an object which was let in once can always
-// be updated and deleted. What the CRDs check is not checked again.
+// A rule is a function that returns the errors in a spec at a path. Each error names the field and how to fix it. An update is
+// only rejected for errors that the old object did not have, so that every stored object can be updated and deleted. Checks of
+// the CRDs are not repeated.
 package webhook
 
 import (
@@ -25,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// kinds has the webhooks of every kind.
+// kinds returns the webhooks of all kinds.
 func kinds(reader client.Reader) []rules.Kind {
 	convert := conversion.New()
 	spec, templateSpec := field.NewPath("spec"), field.NewPath("spec", "template", "spec")
@@ -60,13 +58,12 @@ func kinds(reader client.Reader) []rules.Kind {
 	}
 }
 
-// SetupWithManager registers the webhooks of every kind. The manager's scheme
-// has both versions.
+// SetupWithManager registers the webhooks of all kinds. The manager's scheme must contain both versions.
 func SetupWithManager(mgr ctrl.Manager) error {
 	return rules.Setup(mgr, kinds(mgr.GetAPIReader())...)
 }
 
-// Written has the rules of creating objects of every kind, for those who have them as they are written in either version.
+// Written returns the create validation of all kinds, for objects of either version outside of a webhook.
 func Written() (rules.Written, error) {
 	return rules.NewWritten(func(scheme *runtime.Scheme) error {
 		return errors.Join(infrav1.AddToScheme(scheme), v1beta1.AddToScheme(scheme))

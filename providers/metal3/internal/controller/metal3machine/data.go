@@ -101,7 +101,7 @@ func (r *Reconciler) createDataClaim(ctx context.Context, s *scope, template str
 	if value, ok := s.metal3.Labels[clusterv1.WatchLabel]; ok {
 		claim.Labels[clusterv1.WatchLabel] = value
 	}
-	// An older claim of the name that the cache does not show yet is looked at when it does.
+	// AlreadyExists means an older claim of that name that is not in the cache yet. Its event enqueues the machine.
 	if err := r.Client.Create(ctx, claim); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating Metal3DataClaim %s: %w", claim.Name, err)
 	}
@@ -141,7 +141,7 @@ func (r *Reconciler) awaitData(ctx context.Context, s *scope) (reconcile.Progres
 	return reconcile.Proceed, nil
 }
 
-// waitForData reports the error of the claim or of the data; either may be nil.
+// waitForData reports the error of the claim or the data, either of which may be nil.
 func waitForData(s *scope, claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) {
 	reason, message := infrav1.Metal3MachineWaitingForMetal3DataReason, "Waiting for Metal3DataClaim "+s.metal3.Name+" to get its Metal3Data"
 	if data != nil {

@@ -21,8 +21,7 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// findHost makes sure that no claim is overlooked: one of just before the deletion, or of before a restart, may not be in
-// the cache.
+// findHost ensures that no claim is missed: a claim made just before the deletion, or before a restart, may not be in the cache.
 func (r *Reconciler) findHost(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	r.Hosts.Inventory.Forget(s.key())
 	if name := annotatedHost(s.metal3); s.host == nil && name != "" {
@@ -34,7 +33,7 @@ func (r *Reconciler) findHost(ctx context.Context, s *scope) (reconcile.Progress
 	return reconcile.Proceed, nil
 }
 
-// deprovision waits until nothing of the machine runs on the host any more.
+// deprovision waits until the host no longer runs anything of the machine.
 func (r *Reconciler) deprovision(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.host == nil {
 		return reconcile.Proceed, nil
@@ -56,8 +55,8 @@ func (r *Reconciler) deprovision(ctx context.Context, s *scope) (reconcile.Progr
 	return reconcile.Proceed, nil
 }
 
-// brought are the Secrets that the machine has given its host, as far as it can be known: after a move or a restore the status may be empty
-// still, and the names are those that rendered data has.
+// brought returns the Secrets that the machine may have set on its host. After a move or a restore the status may still be empty,
+// so it includes the names of rendered Secrets.
 func (s *scope) brought() *hosts.Brought {
 	spec, state := &s.metal3.Spec, &s.metal3.Status
 	brought := &hosts.Brought{
@@ -81,7 +80,7 @@ func names(refs ...*corev1.SecretReference) hosts.SecretNames {
 	return found
 }
 
-// notDeprovisioned is why the operator does not deprovision a host, and what to do; "" as long as nothing is known against it.
+// notDeprovisioned returns why the operator does not deprovision the host and how to fix it, or "" if no reason is found.
 func notDeprovisioned(host *bmov1alpha1.BareMetalHost) string {
 	forced, key, leaving := hosts.DetachedByForce(host), hosts.LeftAlone(host), !host.DeletionTimestamp.IsZero()
 	switch {
@@ -104,7 +103,7 @@ func notDeprovisioned(host *bmov1alpha1.BareMetalHost) string {
 	return ""
 }
 
-// releaseData gives addresses back only now that the host is off: another machine may get them at once.
+// releaseData releases the addresses only once the host is off, because they can be allocated to another machine at once.
 func (r *Reconciler) releaseData(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	claim, err := r.dataClaim(ctx, s)
 	if err != nil {
@@ -120,7 +119,7 @@ func (r *Reconciler) releaseData(ctx context.Context, s *scope) (reconcile.Progr
 	}
 	before := claim.DeepCopy()
 	if controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer) {
-		// Deletion has changed the version, and others' finalizers may come and go: say which ones are meant to be left.
+		// Does not carry a resourceVersion: the deletion has changed it, and other controllers may add or remove finalizers.
 		if err := r.Client.Patch(ctx, claim, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
 			return reconcile.Wait, fmt.Errorf("releasing Metal3DataClaim %s: %w", claim.Name, err)
 		}
@@ -128,7 +127,8 @@ func (r *Reconciler) releaseData(ctx context.Context, s *scope) (reconcile.Progr
 	return reconcile.Proceed, nil
 }
 
-// releaseHost gives the host up, for the next machine of the same owner where the template says so, and lets the machine go.
+// releaseHost releases the host, keeps it for the next machine of the same owner if the template requires that, and removes the
+// finalizer of the machine.
 func (r *Reconciler) releaseHost(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.host != nil {
 		reuse, err := r.keepsHost(ctx, s)
@@ -144,8 +144,8 @@ func (r *Reconciler) releaseHost(ctx context.Context, s *scope) (reconcile.Progr
 	return reconcile.Proceed, nil
 }
 
-// failed reports whether the machine goes because it had no luck with its host: the host was in error or refused what it is to
-// run, or no Node came of it, or the Node was found to be unhealthy.
+// failed reports whether the machine is deleted because it failed on its host: the host was in error or rejected its
+// configuration, its Node never joined, or the Node was unhealthy.
 func (s *scope) failed() bool {
 	switch conditions.GetReason(s.metal3, infrav1.Metal3MachineHostProvisionedCondition) {
 	case infrav1.Metal3MachineHostErrorReason, infrav1.Metal3MachineHostRefusedReason, infrav1.Metal3MachineWaitingForNodeReason:

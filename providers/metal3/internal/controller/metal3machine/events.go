@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// machineOfHost names the machine that has the host. Machines that wait for one are named by the inventory.
+// machineOfHost returns the machine that uses the host. The inventory enqueues the machines that wait for one.
 func machineOfHost(_ context.Context, o client.Object) []reconcile.Request {
 	if consumer := hosts.Observe(o.(*bmov1alpha1.BareMetalHost)).Consumer; consumer.Name != "" && consumer.Namespace == o.GetNamespace() {
 		return []reconcile.Request{{NamespacedName: consumer}}
@@ -27,7 +27,7 @@ func machineOfHost(_ context.Context, o client.Object) []reconcile.Request {
 	return nil
 }
 
-// machineOfData names the machine by the claim, which has the machine's name.
+// machineOfData returns the machine of the data's claim, which has the name of the machine.
 func machineOfData(_ context.Context, o client.Object) []reconcile.Request {
 	if claim := o.(*infrav1.Metal3Data).Spec.Claim.Name; claim != "" {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: claim}}}
@@ -35,8 +35,8 @@ func machineOfData(_ context.Context, o client.Object) []reconcile.Request {
 	return nil
 }
 
-// machineOfNode names the machine that a Node of a workload cluster says it is, by provider ID, by the UID of its host or by
-// its hostname.
+// machineOfNode returns the machine of a workload cluster's Node, found by provider ID, by the UID of its host or by its
+// hostname.
 func (r *Reconciler) machineOfNode(ctx context.Context, o client.Object) []reconcile.Request {
 	parts := strings.Split(strings.TrimPrefix(o.(*corev1.Node).Spec.ProviderID, infrav1.ProviderIDPrefix), "/")
 	if len(parts) == 3 {
@@ -61,8 +61,8 @@ func (r *Reconciler) machineOfNode(ctx context.Context, o client.Object) []recon
 	return requests
 }
 
-// machinesOfInfraCluster names the machines that have no host yet, or say that the cluster does not list their domain: its
-// domains have changed.
+// machinesOfInfraCluster returns the machines that have no host or whose failure domain is unlisted, after the failure domains of
+// the cluster have changed.
 func (r *Reconciler) machinesOfInfraCluster(ctx context.Context, o client.Object) []reconcile.Request {
 	return watch.Requests(ctx, r.Client, &infrav1.Metal3MachineList{}, func(metal3 *infrav1.Metal3Machine) bool {
 		return !conditions.IsTrue(metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition) ||
@@ -70,13 +70,13 @@ func (r *Reconciler) machinesOfInfraCluster(ctx context.Context, o client.Object
 	}, watch.OfInfrastructure(o))
 }
 
-// allMachinesOfInfraCluster names those that have a host too: what their Nodes may be told has changed.
+// allMachinesOfInfraCluster also returns the machines that have a host, after the label prefixes for their Nodes have changed.
 func (r *Reconciler) allMachinesOfInfraCluster(ctx context.Context, o client.Object) []reconcile.Request {
 	return r.machines(ctx, watch.OfInfrastructure(o))
 }
 
-// machinesOfWorkload names the machines of a Cluster that can be reached again: some wait for their Node, and those that have
-// it must hear of one that comes back.
+// machinesOfWorkload returns the machines of a Cluster whose workload cluster is reachable again: some wait for their Node, and
+// the others must observe a Node that comes back.
 func (r *Reconciler) machinesOfWorkload(ctx context.Context, o client.Object) []reconcile.Request {
 	return r.machines(ctx, watch.OfCluster(client.ObjectKeyFromObject(o)))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// gather reads everything that the machine depends on from the cache. It returns nil while the machine has no owner yet, except when
-// it is being deleted, which needs none.
+// gather reads the objects that the machine depends on from the cache. It returns nil while the machine has no owner, unless it
+// is being deleted, which requires none.
 func (r *Reconciler) gather(ctx context.Context, metal3 *infrav1.Metal3Machine, p *patch.Patch) (*scope, error) {
 	of, leave, err := reconcile.OwnersOf(ctx, r.Client, metal3, &infrav1.Metal3Cluster{})
 	if err != nil {
@@ -30,7 +30,7 @@ func (r *Reconciler) gather(ctx context.Context, metal3 *infrav1.Metal3Machine, 
 	return s, err
 }
 
-// dataTemplate is the Metal3DataTemplate for the machine on a host of the domain; nil when it has none.
+// dataTemplate returns the Metal3DataTemplate for the machine on a host of the failure domain, or nil.
 func (s *scope) dataTemplate(domain string) *infrav1.Metal3ObjectRef {
 	if s.template != nil && domain != "" {
 		for i := range s.template.Spec.FailureDomainDataTemplates {

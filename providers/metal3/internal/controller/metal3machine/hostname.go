@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// nodeHostnameIndex is the index of the Nodes of a workload cluster by their hostname.
+	// nodeHostnameIndex indexes the Nodes of a workload cluster by hostname.
 	nodeHostnameIndex = "metadata.labels[" + corev1.LabelHostname + "]"
-	// hostHostnameIndex is the cache index of BareMetalHosts by the hostname that inspection has found.
+	// hostHostnameIndex indexes BareMetalHosts by the hostname found by inspection.
 	hostHostnameIndex = "status.hardware.hostname"
 )
 
-// hostnameOf is the value of hostHostnameIndex.
+// hostnameOf returns the value for hostHostnameIndex.
 func hostnameOf(host *bmov1alpha1.BareMetalHost) string {
 	if host.Status.HardwareDetails == nil {
 		return ""
@@ -32,9 +32,9 @@ func hostnameOf(host *bmov1alpha1.BareMetalHost) string {
 	return host.Status.HardwareDetails.Hostname
 }
 
-// recognizeNode returns the provider ID of a machine that is booted with bootstrap data of its user's. These need not put the
-// host's UID on the Node or have the cluster know the Node at all, so the machine does not wait for it: whoever boots it may set
-// the provider ID. A Node that can be recognised and has none is given it.
+// recognizeNode returns the provider ID of a machine that boots with bootstrap data provided by the user. Such data may not set
+// the host's UID on the Node, and the Node may not even join the cluster, so the machine does not wait for it: the user may set
+// the provider ID. If a Node is found without a provider ID, recognizeNode sets it.
 func (r *Reconciler) recognizeNode(ctx context.Context, s *scope) (string, error) {
 	ours := s.providerID()
 	err := r.watchNodes(ctx, s)
@@ -46,7 +46,7 @@ func (r *Reconciler) recognizeNode(ctx context.Context, s *scope) (string, error
 		found, err = r.nodesOfHostname(ctx, s)
 	}
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
-		return ours, nil // the connection is an event
+		return ours, nil // the connection triggers an event
 	}
 	if err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func (r *Reconciler) recognizeNode(ctx context.Context, s *scope) (string, error
 	}
 }
 
-// nodesOfHostname finds the Nodes that have the machine's hostname, unless other hosts have it too.
+// nodesOfHostname returns the Nodes with the machine's hostname, unless several hosts have that hostname.
 func (r *Reconciler) nodesOfHostname(ctx context.Context, s *scope) ([]corev1.Node, error) {
 	for _, address := range s.metal3.Status.Addresses {
 		if address.Type != clusterv1.MachineHostName || address.Address == "" {

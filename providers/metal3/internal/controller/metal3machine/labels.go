@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// noteLabels shows the labels of the host that its Node should get and must not, as long as that is so.
+// noteLabels reports labels of the host that are selected for copying but must not be set on its Node.
 func (r *Reconciler) noteLabels(_ context.Context, s *scope) (reconcile.Progress, error) {
 	var refused []string
 	if s.infraCluster != nil {
@@ -39,7 +39,7 @@ func (r *Reconciler) noteLabels(_ context.Context, s *scope) (reconcile.Progress
 	return reconcile.Proceed, nil
 }
 
-// prefixesChanged passes Metal3Clusters that want other labels copied than before.
+// prefixesChanged passes updates of Metal3Clusters that change the label prefixes to copy.
 func prefixesChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
@@ -50,7 +50,7 @@ func prefixesChanged() predicate.Predicate {
 	}
 }
 
-// reservedChanged reports whether labels came or went that a Node must not get, whatever clusters want copied.
+// reservedChanged reports whether labels were added or removed that must never be set on a Node, whatever prefixes clusters list.
 func reservedChanged(before, after *bmov1alpha1.BareMetalHost) bool {
 	return !slices.Equal(placement.ReservedLabels(before.Labels), placement.ReservedLabels(after.Labels))
 }

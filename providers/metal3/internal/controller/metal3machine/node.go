@@ -20,11 +20,11 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// NodeUUIDIndex is the index of the Nodes of a workload cluster by the UID of their host. The ClusterCache that the
-// reconciler is given must have it and that of provider IDs.
+// NodeUUIDIndex indexes the Nodes of a workload cluster by the UID of their host. The reconciler's ClusterCache must have this
+// index and the index of provider IDs.
 const NodeUUIDIndex = "metadata.labels[" + infrav1.NodeUUIDLabel + "]"
 
-// NodeIndexes are the indexes that the ClusterCache must have.
+// NodeIndexes returns the indexes that the ClusterCache requires.
 func NodeIndexes() []clustercache.CacheOptionsIndex {
 	return []clustercache.CacheOptionsIndex{clustercache.NodeProviderIDIndex, {
 		Object: &corev1.Node{}, Field: NodeUUIDIndex,
@@ -40,7 +40,7 @@ func NodeIndexes() []clustercache.CacheOptionsIndex {
 	}}
 }
 
-// linkNode makes the Node of the host that of the machine. A machine that has had its Node is not held up by it again.
+// linkNode links the Node of the host to the machine. A machine that was linked once no longer waits for its Node.
 func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	linked := ptr.Deref(s.metal3.Status.Initialization.Provisioned, false)
 	id, waiting, err := r.nodeProviderID(ctx, s)
@@ -61,10 +61,10 @@ func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress
 	return reconcile.Proceed, nil
 }
 
-// holdup is why a machine has no Node yet; its reason is "" when it has.
+// holdup is why a machine has no Node yet; its reason is "" if it has one.
 type holdup struct{ reason, message string }
 
-// nodeProviderID is the provider ID of the machine's Node, which is written where no cloud provider does.
+// nodeProviderID returns the provider ID of the machine's Node. It sets the provider ID unless a cloud provider does.
 func (r *Reconciler) nodeProviderID(ctx context.Context, s *scope) (string, holdup, error) {
 	ours := s.providerID()
 	byCloud := s.infraCluster != nil && ptr.Deref(s.infraCluster.Spec.CloudProviderEnabled, false)
@@ -96,12 +96,12 @@ func (s *scope) providerID() string {
 	return fmt.Sprintf("%s%s/%s/%s", infrav1.ProviderIDPrefix, s.metal3.Namespace, s.host.Name, s.metal3.Name)
 }
 
-// legacyProviderID is what Nodes of long ago were given.
+// legacyProviderID returns the provider ID format of early releases.
 func (s *scope) legacyProviderID() string {
 	return infrav1.ProviderIDPrefix + string(s.host.UID)
 }
 
-// nodesOfHost finds the Nodes that say they run on the machine's host, by provider ID and by the UID of the host.
+// nodesOfHost returns the Nodes that claim to run on the machine's host, found by provider ID and by the UID of the host.
 func (r *Reconciler) nodesOfHost(ctx context.Context, s *scope) ([]corev1.Node, error) {
 	reader, err := r.Workloads.GetReader(ctx, client.ObjectKeyFromObject(s.cluster))
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *Reconciler) nodesOfHost(ctx context.Context, s *scope) ([]corev1.Node, 
 		client.MatchingFields{NodeUUIDIndex: string(s.host.UID)})
 }
 
-// nodeAmong tells the machine's Node from those that machines have left behind which had the host before.
+// nodeAmong returns the machine's Node, ignoring stale Nodes of machines that used the host before.
 func (s *scope) nodeAmong(found []corev1.Node) (*corev1.Node, holdup) {
 	var fresh *corev1.Node
 	foreign := holdup{}

@@ -19,8 +19,8 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// pauseHost stops the host's operator too when the whole cluster is paused, as it is for a move to another management
-// cluster. The condition says so only afterwards.
+// pauseHost also pauses the host if the whole cluster is paused, as it is for a move to another management cluster. It sets the
+// Paused condition only afterwards.
 func (r *Reconciler) pauseHost(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	r.Hosts.Inventory.Forget(s.key())
 	if s.host != nil && s.cluster != nil && ptr.Deref(s.cluster.Spec.Paused, false) {
@@ -40,7 +40,7 @@ func (r *Reconciler) pauseHost(ctx context.Context, s *scope) (reconcile.Progres
 	return reconcile.Wait, nil
 }
 
-// resumeHost ends the pause of the host, if it is this provider's.
+// resumeHost unpauses the host, if this provider has paused it.
 func (r *Reconciler) resumeHost(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.host == nil || s.cluster == nil {
 		return reconcile.Proceed, nil
@@ -52,7 +52,7 @@ func (r *Reconciler) resumeHost(ctx context.Context, s *scope) (reconcile.Progre
 	return reconcile.Proceed, nil
 }
 
-// notWritten is why a host could not be written, with what to do where somebody has to do something.
+// notWritten returns why a host could not be written, and how to fix it if user action is required.
 func notWritten(host string, err error) string {
 	if reconcile.IsRefused(err) || reconcile.Unanswered(err) {
 		return reconcile.RefusedMessage("BareMetalHost", host, err)

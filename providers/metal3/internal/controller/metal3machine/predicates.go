@@ -18,8 +18,8 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// hostProgressed passes what a machine shows of its host, or waits for. A host that is given its owner is not news to the
-// machine that has just taken it; one that is created with an owner, from a backup, is.
+// hostProgressed passes updates that change a field of the host which the machine reports or waits for. Setting the consumer is
+// ignored, because the machine has just done that itself; creation with a consumer, from a backup, passes.
 func hostProgressed() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -34,7 +34,7 @@ func hostProgressed() predicate.Predicate {
 	}
 }
 
-// shown is what a machine shows of its host, or waits for.
+// shown holds the fields of a host that its machine reports or waits for.
 type shown struct {
 	state                                             bmov1alpha1.ProvisioningState
 	trouble, domain, paused, leftAlone                string
@@ -50,14 +50,14 @@ func shownOf(host *bmov1alpha1.BareMetalHost) shown {
 	}
 }
 
-// emptied reports whether a machine has just had everything taken away that its host was to run. A host that had not begun
-// changes in nothing else, and is free at once.
+// emptied reports whether a machine has just removed the configuration from its host. If provisioning had not started, nothing
+// else changes, and the host is vacant at once.
 func emptied(before, after *bmov1alpha1.BareMetalHost) bool {
 	return before.Generation != after.Generation && before.Spec.ConsumerRef != nil && after.Spec.Image == nil && after.Spec.CustomDeploy == nil
 }
 
-// domainsChanged passes clusters whose domains receive machines now that did not, or the other way round. Their free
-// capacity is no news: the inventory knows.
+// domainsChanged passes updates of clusters that change which failure domains receive machines. Their free capacity is ignored,
+// because the inventory tracks it.
 func domainsChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*infrav1.Metal3Cluster), e.ObjectNew.(*infrav1.Metal3Cluster)
@@ -69,7 +69,7 @@ func domainsChanged() predicate.Predicate {
 	}}
 }
 
-// claimAnswered passes claims that have got their data, or an error, or are gone.
+// claimAnswered passes claims that got their data or an error, and deleted claims.
 func claimAnswered() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
@@ -79,7 +79,7 @@ func claimAnswered() predicate.Predicate {
 	}
 }
 
-// dataAnswered passes data that is ready, or in trouble.
+// dataAnswered passes data that became ready or got an error, and deleted data.
 func dataAnswered() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
@@ -89,7 +89,7 @@ func dataAnswered() predicate.Predicate {
 	}
 }
 
-// identityOf is what of a Node tells whose it is.
+// identityOf returns the fields of a Node that identify its machine.
 func identityOf(node *corev1.Node) string {
 	return strings.Join([]string{node.Spec.ProviderID, node.Labels[infrav1.NodeUUIDLabel], node.Labels[corev1.LabelHostname]}, " ")
 }

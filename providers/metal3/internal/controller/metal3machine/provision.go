@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// configure gives the host what it is to run.
+// configure writes the configuration to the host.
 func (r *Reconciler) configure(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	err := r.Hosts.Configure(ctx, s.host, s.config())
 	if reconcile.IsRefused(err) {
@@ -34,7 +34,7 @@ func (r *Reconciler) configure(ctx context.Context, s *scope) (reconcile.Progres
 	return reconcile.Proceed, err
 }
 
-// config is what the machine's host is to run.
+// config returns the configuration of the machine's host.
 func (s *scope) config() *hosts.Config {
 	spec, state := &s.metal3.Spec, &s.metal3.Status
 	config := &hosts.Config{
@@ -58,13 +58,14 @@ func image(from infrav1.Image) *bmov1alpha1.Image {
 	return to
 }
 
-// powerFailure is what the condition of a host without power means. Its machine may still run: a BMC alone that is lost looks the same.
+// powerFailure describes the condition of a host without power. The machine may still run: a failure of the BMC alone looks the
+// same.
 const powerFailure = "its operator cannot reach the power of the machine (condition Manageable is False, PowerFailure)"
 
-// delayed is what the operational status of a host means that has to wait for others.
+// delayed describes the operational status of a host that waits for others.
 const delayed = "its operator works on as many other hosts as it may at a time (PROVISIONING_LIMIT of the bare-metal operator)"
 
-// observe shows how far the host is, and waits until it runs what it was given.
+// observe reports the state of the host, and waits until it is provisioned.
 func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if found := addresses(s.host); len(found) > 0 {
 		s.metal3.Status.Addresses = found
@@ -95,7 +96,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress,
 	return reconcile.Proceed, nil
 }
 
-// observeProvisioning names the Secrets that the host lacks: its operator waits for them and shows nothing.
+// observeProvisioning reports missing Secrets, because the operator waits for them without reporting it.
 func (r *Reconciler) observeProvisioning(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	missing, err := r.missingSecrets(ctx, s)
 	if err != nil {
@@ -110,15 +111,15 @@ func (r *Reconciler) observeProvisioning(ctx context.Context, s *scope) (reconci
 	return reconcile.Wait, nil
 }
 
-// missingSecrets names the Secrets of the host's spec that do not exist, each with its field. The API server is asked about those that are not
-// in the cache: they may have been rendered just now.
+// missingSecrets returns the Secrets in the host's spec that do not exist, each with its field. Secrets that are not in the cache
+// are read from the API server, because they may just have been rendered.
 func (r *Reconciler) missingSecrets(ctx context.Context, s *scope) ([]string, error) {
 	var missing []string
 	for _, given := range []struct {
 		field string
 		ref   *corev1.SecretReference
 	}{{"userData", s.host.Spec.UserData}, {"metaData", s.host.Spec.MetaData}, {"networkData", s.host.Spec.NetworkData}} {
-		if given.ref == nil || given.ref.Namespace != "" && given.ref.Namespace != s.host.Namespace { // one of the host's own may be anywhere
+		if given.ref == nil || given.ref.Namespace != "" && given.ref.Namespace != s.host.Namespace { // the host's own, in any namespace
 			continue
 		}
 		secret := &metav1.PartialObjectMetadata{}
@@ -138,7 +139,7 @@ func (r *Reconciler) missingSecrets(ctx context.Context, s *scope) ([]string, er
 	return missing, nil
 }
 
-// hasBegun reports whether a host in the state runs what it was given.
+// hasBegun reports whether a host in this state is provisioned.
 func hasBegun(state bmov1alpha1.ProvisioningState) bool {
 	return state == bmov1alpha1.StateProvisioned || state == bmov1alpha1.StateExternallyProvisioned
 }

@@ -24,10 +24,10 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// hostUIDIndex is the cache index of BareMetalHosts by what their Nodes know of them.
+// hostUIDIndex indexes BareMetalHosts by the UID that their Nodes carry as a label.
 const hostUIDIndex = "metadata.uid"
 
-// SetupWithManager adds the controller. It starts when the inventory that the source writes knows all hosts.
+// SetupWithManager adds the controller to the manager. The controller starts once the inventory of the source holds all hosts.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, source *hosts.Source, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
@@ -64,7 +64,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, sou
 	return err
 }
 
-// watchNodes makes Nodes of the machine's workload cluster wake their machines. It does nothing when they do already.
+// watchNodes makes Nodes of the workload cluster enqueue their machines. It does nothing if the watch exists.
 func (r *Reconciler) watchNodes(ctx context.Context, s *scope) error {
 	watch := nodes.Watch{Name: "metal3machine-nodes", Workloads: r.Workloads, Controller: r.controller, Identity: identityOf}
 	return watch.Start(ctx, client.ObjectKeyFromObject(s.cluster), r.machineOfNode)

@@ -16,8 +16,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// noteHosts shows the hosts that name the machine as their consumer beside the one that it has, as long as there are any.
-// Nothing is done with them: what runs there is not known.
+// noteHosts reports other hosts that name the machine as their consumer. It does not change them, because what they run is
+// unknown.
 func (r *Reconciler) noteHosts(_ context.Context, s *scope) (reconcile.Progress, error) {
 	others := slices.DeleteFunc(r.Hosts.Inventory.HeldBy(s.key()), func(name string) bool { return name == s.host.Name })
 	if len(others) == 0 {

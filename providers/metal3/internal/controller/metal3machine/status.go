@@ -22,9 +22,9 @@ func unprovisioned(s *scope, reason, message string) {
 	status.False(s.metal3, infrav1.Metal3MachineHostProvisionedCondition, reason, message)
 }
 
-// summarize sets Ready. Metadata and spec are written before, because that changes the generation which the conditions are said
-// to be of: all of them have just been looked at. A condition that has not been reached yet does not count: the one that holds it
-// up does.
+// summarize sets Ready. It writes metadata and spec first, because that changes the generation, and then sets observedGeneration
+// of all conditions to the new one: all of them have just been evaluated. Conditions of steps that have not been reached are
+// ignored; the condition of the current step accounts for them.
 func (r *Reconciler) summarize(ctx context.Context, s *scope) error {
 	if err := s.patch.GoOn(s.patch.ApplySpec(ctx, r.Client, s.metal3)); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (r *Reconciler) summarize(ctx context.Context, s *scope) error {
 	return status.Summarize(s.metal3, types...)
 }
 
-// addresses are those that inspection has found on the host.
+// addresses returns the addresses found by inspection of the host.
 func addresses(host *bmov1alpha1.BareMetalHost) []clusterv1.MachineAddress {
 	hardware := host.Status.HardwareDetails
 	if hardware == nil {

@@ -25,14 +25,14 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// machineTemplateKind is the kind of templates of this provider.
+// machineTemplateKind is the kind of this provider's machine templates.
 const machineTemplateKind = "Metal3MachineTemplate"
 
-// templateCheck is how often a template that is gone is looked for.
+// templateCheck is the interval at which a deleted template is looked up again.
 const templateCheck = time.Minute
 
-// awaitTemplate holds up a machine whose template is gone before its data has been claimed: whether its failure domain has a
-// data template of its own was said there only. The template that its owner makes machines from now will do.
+// awaitTemplate holds a machine whose template was deleted before its data was claimed: only the template defines whether its
+// failure domain has its own data template. The template that the owner currently uses is accepted instead.
 func (r *Reconciler) awaitTemplate(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.lostTemplate == "" || conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
 		return reconcile.Proceed, nil
@@ -41,7 +41,7 @@ func (r *Reconciler) awaitTemplate(ctx context.Context, s *scope) (reconcile.Pro
 		return reconcile.Proceed, err
 	}
 	var err error
-	// The cache may be behind a template that is as new as the machine.
+	// The cache may lag behind a template that is as new as the machine.
 	if s.template, err = getTemplate(ctx, r.Hosts.Live, client.ObjectKey{Namespace: s.metal3.Namespace, Name: s.lostTemplate}); err == nil && s.template == nil {
 		s.template, err = r.currentTemplate(ctx, s)
 	}
@@ -59,8 +59,8 @@ func (r *Reconciler) awaitTemplate(ctx context.Context, s *scope) (reconcile.Pro
 	return reconcile.Retry(templateCheck), nil
 }
 
-// readTemplate finds what the machine was made from: node reuse and the data templates of failure domains are only there. A
-// template that is gone is named.
+// readTemplate returns the template of the machine, which holds the settings for node reuse and the data templates of failure
+// domains. If the template was deleted, it returns its name as lost.
 func (r *Reconciler) readTemplate(ctx context.Context, metal3 *infrav1.Metal3Machine) (_ *infrav1.Metal3MachineTemplate, lost string, _ error) {
 	name := metal3.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
 	kind, ok := metal3.Annotations[clusterv1.TemplateClonedFromGroupKindAnnotation]
@@ -74,7 +74,7 @@ func (r *Reconciler) readTemplate(ctx context.Context, metal3 *infrav1.Metal3Mac
 	return template, lost, err
 }
 
-// getTemplate returns nil for one that does not exist.
+// getTemplate returns nil if the template does not exist.
 func getTemplate(ctx context.Context, reader client.Reader, key client.ObjectKey) (*infrav1.Metal3MachineTemplate, error) {
 	template := &infrav1.Metal3MachineTemplate{}
 	if err := reader.Get(ctx, key, template); err != nil {
@@ -86,13 +86,13 @@ func getTemplate(ctx context.Context, reader client.Reader, key client.ObjectKey
 	return template, nil
 }
 
-// currentTemplate is what the machine's owner makes machines from now; nil when that is not known.
+// currentTemplate returns the template that the machine's owner currently uses, or nil if it is unknown.
 func (r *Reconciler) currentTemplate(ctx context.Context, s *scope) (*infrav1.Metal3MachineTemplate, error) {
 	ref := s.owner()
 	if ref.Name == "" {
 		return nil, nil
 	}
-	// It is asked for rarely, and is not worth a watch of all such objects: what is unstructured is not cached.
+	// The owner is read rarely, which does not justify a watch on all such objects. Unstructured objects are not cached.
 	owner := &unstructured.Unstructured{}
 	owner.SetAPIVersion(ref.APIVersion)
 	owner.SetKind(ref.Kind)
@@ -113,8 +113,8 @@ func (r *Reconciler) currentTemplate(ctx context.Context, s *scope) (*infrav1.Me
 	return getTemplate(ctx, r.Hosts.Live, client.ObjectKey{Namespace: s.metal3.Namespace, Name: name})
 }
 
-// templateName finds the infrastructure template of an owner of machines, where MachineDeployments and MachineSets have it
-// and where control planes of the current and of the former contract do.
+// templateName returns the name of the infrastructure template of an owner of machines. It supports the fields of
+// MachineDeployments and MachineSets, and those of control planes of the current and the previous contract.
 func templateName(owner map[string]any) string {
 	for _, path := range [][]string{
 		{"spec", "template", "spec", "infrastructureRef"}, {"spec", "machineTemplate", "spec", "infrastructureRef"},
@@ -128,7 +128,8 @@ func templateName(owner map[string]any) string {
 	return ""
 }
 
-// owner is what replaces the machine: its control plane, its MachineDeployment, or a MachineSet that is no MachineDeployment's.
+// owner returns the object that replaces the machine: its control plane, its MachineDeployment, or a MachineSet without a
+// MachineDeployment.
 func (s *scope) owner() metav1.OwnerReference {
 	if s.machine == nil {
 		return metav1.OwnerReference{}
@@ -144,7 +145,8 @@ func (s *scope) owner() metav1.OwnerReference {
 	return metav1.OwnerReference{}
 }
 
-// reuse is the value of the node-reuse label for hosts of the machine's owner: its control plane or its MachineDeployment.
+// reuse returns the value of the node-reuse label for hosts of the machine's owner, which is its control plane or its
+// MachineDeployment.
 func (s *scope) reuse() string {
 	switch owner := s.owner(); {
 	case owner.Name == "":
@@ -158,8 +160,8 @@ func (s *scope) reuse() string {
 	}
 }
 
-// keepsHost is reuse for a host that is given up, "" when it is not to be kept. What the owner wants now counts, not what it
-// wanted when it made the machine; its former template may be gone.
+// keepsHost returns the value of the node-reuse label for a host that is being released, or "" if the host is not kept. The
+// owner's current template decides, not the one that the machine was created from, which may no longer exist.
 func (r *Reconciler) keepsHost(ctx context.Context, s *scope) (string, error) {
 	value := s.reuse()
 	if value == "" || s.cluster == nil || !s.cluster.DeletionTimestamp.IsZero() {

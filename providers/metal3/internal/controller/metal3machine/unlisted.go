@@ -14,7 +14,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// tellUnlisted shows that the machine names a failure domain which its cluster does not list. It is kept to it all the same.
+// tellUnlisted reports that the machine names a failure domain which its cluster does not list. The machine still uses only hosts
+// of that failure domain.
 func (r *Reconciler) tellUnlisted(_ context.Context, s *scope) (reconcile.Progress, error) {
 	if s.infraCluster == nil {
 		return reconcile.Proceed, nil

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metal3machinetemplate passes on to machines the one field of their template that may change after they were made:
-// how their hosts' disks are cleaned.
+// Package metal3machinetemplate copies the only mutable field of a machine template to existing machines: the cleaning mode of
+// their hosts' disks.
 package metal3machinetemplate
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reconciler drives the Metal3Machines of Metal3MachineTemplates.
+// Reconciler reconciles Metal3MachineTemplates.
 type Reconciler struct {
 	Client client.Client
 
@@ -32,14 +32,14 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 
-// Reconcile gives the template's cleaning mode to its machines. A template without one leaves it to the machines.
+// Reconcile copies the template's cleaning mode to its machines. A template without one does not change them.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3MachineTemplate, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Gather: r.gather, Normal: r.cleanAll,
 	}.Run(ctx, req, &infrav1.Metal3MachineTemplate{})
 }
 
-// scope is a template and its machines.
+// scope holds a template and its machines.
 type scope struct {
 	template *infrav1.Metal3MachineTemplate
 	machines []infrav1.Metal3Machine
@@ -60,7 +60,7 @@ func (r *Reconciler) gather(ctx context.Context, template *infrav1.Metal3Machine
 	return &scope{template: template, machines: machines.Items}, nil
 }
 
-// cleanAll goes on with the others when it has lost against another's write of one machine, or fails for it.
+// cleanAll processes all machines, continuing after a conflict or an error.
 func (r *Reconciler) cleanAll(ctx context.Context, s *scope) (ctrl.Result, error) {
 	var errs []error
 	for i := range s.machines {
@@ -70,7 +70,8 @@ func (r *Reconciler) cleanAll(ctx context.Context, s *scope) (ctrl.Result, error
 	return reconcile.Outcome(ctrl.Result{}, errs...)
 }
 
-// clean gives one machine the mode, from where its host gets it. One that is being deleted has no say in that any more.
+// clean sets the cleaning mode of one machine, from which it is copied to the host. A machine that is being deleted is not
+// changed.
 func (r *Reconciler) clean(ctx context.Context, machine *infrav1.Metal3Machine, mode infrav1.CleaningMode) error {
 	if machine.Spec.AutomatedCleaningMode == mode || !machine.DeletionTimestamp.IsZero() || !r.filter.Passes(machine) {
 		return nil

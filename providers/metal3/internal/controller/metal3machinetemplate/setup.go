@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// templateIndex is the cache index of Metal3Machines by the Metal3MachineTemplate they were made from.
+// templateIndex indexes Metal3Machines by the Metal3MachineTemplate they were created from.
 const templateIndex = "metadata.annotations[" + clusterv1.TemplateClonedFromNameAnnotation + "]"
 
 // SetupWithManager adds the controller to the manager.
@@ -47,7 +47,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Complete(r)
 }
 
-// templateOf names the template that a machine was made from, "" for a machine made from nothing or from something else.
+// templateOf returns the name of the template that the machine was created from, or "" if it was not created from a
+// Metal3MachineTemplate.
 func templateOf(machine client.Object) string {
 	from := machine.GetAnnotations()
 	if kind, ok := from[clusterv1.TemplateClonedFromGroupKindAnnotation]; ok && kind != infrav1.MachineTemplateGroupKind {
@@ -64,8 +65,8 @@ func templateOfMachine(_ context.Context, machine client.Object) []reconcile.Req
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: machine.GetNamespace(), Name: name}}}
 }
 
-// modeChanged passes machines that may have another mode than their template: made while it was being changed, changed
-// themselves, adopted by another template, or not paused any more.
+// modeChanged passes machines whose cleaning mode may differ from that of their template: they were created during its change,
+// were changed themselves, were adopted by another template, or were unpaused.
 func modeChanged() predicate.Predicate {
 	return predicate.Funcs{
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
@@ -77,7 +78,7 @@ func modeChanged() predicate.Predicate {
 	}
 }
 
-// templatesOfCluster names the templates of the cluster's machines, each once.
+// templatesOfCluster returns the templates of the cluster's machines without duplicates.
 func (r *Reconciler) templatesOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
 	machines := &infrav1.Metal3MachineList{}
 	if err := r.Client.List(ctx, machines, client.InNamespace(cluster.GetNamespace()), client.UnsafeDisableDeepCopy,

@@ -22,7 +22,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// act does what the step says. Whatever it is, it may have been done before.
+// act executes the step. All actions are idempotent.
 func (r *Reconciler) act(ctx context.Context, s *scope, what action) error {
 	switch what {
 	case keepOff:
@@ -60,7 +60,7 @@ func (r *Reconciler) unfence(ctx context.Context, s *scope) error {
 	return r.setTaints(ctx, s, slices.DeleteFunc(slices.Clone(s.node.Spec.Taints), isOutOfService))
 }
 
-// setTaints carries the resource version: taints are one list, and Kubernetes writes others into it.
+// setTaints carries the resourceVersion: taints are a single list that Kubernetes writes to as well.
 func (r *Reconciler) setTaints(ctx context.Context, s *scope, taints []corev1.Taint) error {
 	workload, err := r.Workloads.GetClient(ctx, client.ObjectKeyFromObject(s.cluster))
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *Reconciler) setTaints(ctx context.Context, s *scope, taints []corev1.Ta
 	return nil
 }
 
-// replace keeps machines off the host, and then asks the owner of the Machine to replace it.
+// replace excludes the host from use, and then requests that the owner replaces the Machine.
 func (r *Reconciler) replace(ctx context.Context, s *scope) error {
 	if s.host != nil {
 		if err := r.Hosts.MarkUnhealthy(ctx, s.host); err != nil {
@@ -84,8 +84,8 @@ func (r *Reconciler) replace(ctx context.Context, s *scope) error {
 	return r.askOwner(ctx, s.machine)
 }
 
-// askOwner sets the condition by which a MachineHealthCheck, too, leaves a Machine to its owner, in both of its forms. One
-// that the owner has answered already is the owner's.
+// askOwner sets the condition with which a MachineHealthCheck, too, requests replacement of a Machine by its owner, in both API
+// formats. A condition that the owner has already updated is kept.
 func (r *Reconciler) askOwner(ctx context.Context, machine *clusterv1.Machine) error {
 	helper, err := capipatch.NewHelper(machine, r.Client)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *Reconciler) askOwner(ctx context.Context, machine *clusterv1.Machine) e
 	return nil
 }
 
-// clear leaves hosts as they were, and the Node unless it goes with its Machine.
+// clear restores the hosts, and the Node unless it is deleted with its Machine.
 func (r *Reconciler) clear(ctx context.Context, s *scope) (time.Duration, error) {
 	if !controllerutil.ContainsFinalizer(s.remediation, infrav1.RemediationFinalizer) {
 		return 0, nil
@@ -138,7 +138,7 @@ func (r *Reconciler) clear(ctx context.Context, s *scope) (time.Duration, error)
 	return 0, nil
 }
 
-// letAllRun also finds a host that the machine has given up meanwhile.
+// letAllRun also finds a host that the machine has released in the meantime.
 func (r *Reconciler) letAllRun(ctx context.Context, s *scope) error {
 	list := &bmov1alpha1.BareMetalHostList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(s.remediation.Namespace),

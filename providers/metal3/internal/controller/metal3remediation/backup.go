@@ -19,11 +19,11 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// taintKnownSince is the first Kubernetes in which every cluster heeds the taint by which a Node is out of service.
+// taintKnownSince is the first Kubernetes version in which the out-of-service taint is always enabled.
 const taintKnownSince = "1.28.0"
 
-// knowsNoTaint goes by the kubelet, which is never newer than the rest of its cluster. One that says nothing of itself is
-// taken for a new one.
+// knowsNoTaint compares the version of the kubelet, which is never newer than the control plane of its cluster. An unknown
+// version counts as new.
 func knowsNoTaint(node *corev1.Node) bool {
 	if node == nil {
 		return false
@@ -38,7 +38,7 @@ func isBackedUp(remediation *infrav1.Metal3Remediation) bool {
 	return labels || annotations
 }
 
-// backUpNode notes on the remediation what its Node is marked with.
+// backUpNode saves the labels and annotations of the Node on the remediation.
 func backUpNode(s *scope) error {
 	for key, marks := range map[string]map[string]string{
 		infrav1.NodeLabelsBackupAnnotation: s.node.Labels, infrav1.NodeAnnotationsBackupAnnotation: s.node.Annotations,
@@ -57,8 +57,8 @@ func forgetBackup(remediation *infrav1.Metal3Remediation) {
 	delete(remediation.Annotations, infrav1.NodeAnnotationsBackupAnnotation)
 }
 
-// deleteNode makes Kubernetes delete the Pods of a Node that does not run, and detach their volumes. One of the same name
-// that has come in its place is another.
+// deleteNode makes Kubernetes delete the Pods of a Node that is not running, and detach their volumes. The precondition on the
+// UID protects a new Node of the same name.
 func (r *Reconciler) deleteNode(ctx context.Context, s *scope) error {
 	workload, err := r.Workloads.GetClient(ctx, client.ObjectKeyFromObject(s.cluster))
 	if err != nil {
@@ -70,7 +70,8 @@ func (r *Reconciler) deleteNode(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// restore marks a Node that came back as the one that was deleted. What the kubelet says now is newer and stays.
+// restore sets the saved labels and annotations on a Node that came back. Values that the kubelet has set since are newer and
+// take precedence.
 func (r *Reconciler) restore(ctx context.Context, s *scope) error {
 	if !isBackedUp(s.remediation) {
 		return nil
@@ -93,7 +94,7 @@ func (r *Reconciler) restore(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// restored adds what was backed up to what is there. What cannot be read, which somebody else has written, adds nothing.
+// restored adds the backup to the current map. A backup that cannot be parsed, because another actor has edited it, adds nothing.
 func restored(backup string, now map[string]string) map[string]string {
 	var marks map[string]string
 	if err := json.Unmarshal([]byte(backup), &marks); err != nil || marks == nil {
@@ -103,8 +104,8 @@ func restored(backup string, now map[string]string) map[string]string {
 	return marks
 }
 
-// awaitsNode is how long the end of a remediation waits for a Node that was deleted to come back, which it does not
-// always: the machine may be what is broken.
+// awaitsNode returns how long the end of a remediation still waits for a deleted Node to come back. The wait is limited, because
+// the machine itself may be broken.
 func (r *Reconciler) awaitsNode(s *scope) time.Duration {
 	if !isBackedUp(s.remediation) || s.node != nil || s.remediation.Status.LastRemediated == nil {
 		return 0

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metal3remediation heals a machine by powering its host off and on, and has it replaced when that does not help.
+// Package metal3remediation remediates a machine by power cycling its host, and has the machine replaced if that does not help.
 package metal3remediation
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reconciler drives Metal3Remediations.
+// Reconciler reconciles Metal3Remediations.
 type Reconciler struct {
 	Client client.Client
 	Hosts  *hosts.Hosts
@@ -46,12 +46,12 @@ type Reconciler struct {
 // scope holds the state of one reconcile. It holds data only.
 type scope struct {
 	remediation *infrav1.Metal3Remediation
-	// machine is nil when it is gone, cluster when it is or nothing says which it was.
+	// machine is nil if it was deleted; cluster is nil if it was deleted or is unknown.
 	machine *clusterv1.Machine
 	cluster *clusterv1.Cluster
 	// host is nil when the machine has none.
 	host *bmov1alpha1.BareMetalHost
-	// node is nil as long as it has not been looked at, or when there is none.
+	// node is nil until it has been read, or if it does not exist.
 	node *corev1.Node
 }
 
@@ -63,7 +63,7 @@ type scope struct {
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile does the next step of the remediation.
+// Reconcile executes the next step of the remediation.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Remediation, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder,
@@ -79,7 +79,7 @@ func (r *Reconciler) remediate(ctx context.Context, s *scope) (ctrl.Result, erro
 	return ctrl.Result{RequeueAfter: after}, err
 }
 
-// proceed does the next step, or clears up when nobody is interested any more.
+// proceed executes the next step, or cleans up if the remediation or its machine is being deleted.
 func (r *Reconciler) proceed(ctx context.Context, s *scope) (time.Duration, error) {
 	if !s.remediation.DeletionTimestamp.IsZero() || s.machine == nil || !s.machine.DeletionTimestamp.IsZero() {
 		return r.clear(ctx, s)
@@ -105,7 +105,7 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) (time.Duration, erro
 	return next.after, nil
 }
 
-// record writes where the step has led. The finalizer is there before anything is done to the host.
+// record writes the result of the step. It adds the finalizer before anything is done to the host.
 func (r *Reconciler) record(s *scope, next step) {
 	state := &s.remediation.Status
 	if next.try {
@@ -127,7 +127,7 @@ func (r *Reconciler) now() *metav1.Time {
 // Owner returns the owning Cluster.
 func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 
-// gather reads everything but the Node.
+// gather reads all objects except the Node.
 func (r *Reconciler) gather(ctx context.Context, remediation *infrav1.Metal3Remediation, _ *patch.Patch) (*scope, error) {
 	s := &scope{remediation: remediation}
 	machine, err := reconcile.OwnerMachine(ctx, r.Client, remediation)
@@ -143,7 +143,7 @@ func (r *Reconciler) gather(ctx context.Context, remediation *infrav1.Metal3Reme
 	return s, err
 }
 
-// hostOf finds the host that the Machine runs on, nil when it has none.
+// hostOf returns the host of the Machine, or nil.
 func (r *Reconciler) hostOf(ctx context.Context, machine *clusterv1.Machine) (*bmov1alpha1.BareMetalHost, error) {
 	key := client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.InfrastructureRef.Name}
 	metal3 := &infrav1.Metal3Machine{}

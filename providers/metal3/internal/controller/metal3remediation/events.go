@@ -11,29 +11,30 @@ import (
 
 // Reasons of the events on a Metal3Remediation.
 const (
-	// StartedReason: another try begins.
+	// StartedReason is used when an attempt starts.
 	StartedReason = "RemediationStarted"
-	// PoweringOffReason: the host is told to power off.
+	// PoweringOffReason is used when the host is being powered off.
 	PoweringOffReason = "PoweringOffHost"
-	// PoweringOnReason: the host may run again.
+	// PoweringOnReason is used when the host is being powered on.
 	PoweringOnReason = "PoweringOnHost"
-	// RestartingReason: the host, which may not be powered off, is restarted.
+	// RestartingReason is used when a host that must not be powered off is being restarted.
 	RestartingReason = "RestartingHost"
-	// OutOfServiceReason: the Node is tainted so that Kubernetes moves its Pods.
+	// OutOfServiceReason is used when the Node is tainted so that Kubernetes moves its Pods.
 	OutOfServiceReason = "NodeOutOfService"
-	// NodeDeletedReason: the Node is deleted for the same, where the taint means nothing.
+	// NodeDeletedReason is used when the Node is deleted for the same purpose, because its Kubernetes version does not support
+	// the taint.
 	NodeDeletedReason = "NodeDeleted"
-	// NotRestoredReason: labels and annotations of a deleted Node are lost.
+	// NotRestoredReason is used when the labels and annotations of a deleted Node are lost.
 	NotRestoredReason = "NodeNotRestored"
-	// RebootedReason: the host runs again.
+	// RebootedReason is used when the host runs again.
 	RebootedReason = "HostRebooted"
-	// GivenUpReason: the Machine is to be replaced.
+	// GivenUpReason is used when the Machine must be replaced.
 	GivenUpReason = "RemediationGivenUp"
-	// FailedReason: the host is meant to be off.
+	// FailedReason is used when the host is powered off on purpose.
 	FailedReason = "RemediationFailed"
 )
 
-// report makes events of a step, on the remediation because its Machine is Cluster API's.
+// report emits the events of a step. They are events of the remediation, because its Machine belongs to Cluster API.
 func (r *Reconciler) report(s *scope, next step) {
 	switch next.act {
 	case keepOff:

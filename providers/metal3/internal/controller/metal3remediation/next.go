@@ -9,82 +9,82 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// drainCheck is how often it is asked whether a Node that is out of service has been emptied. A watch on the Pods of a
-// whole cluster would be a high price for the minute that it takes.
+// drainCheck is the interval at which the Pods of an out-of-service Node are listed. A watch on the Pods of a whole cluster would
+// be too expensive for a process that takes a minute.
 const drainCheck = 5 * time.Second
 
-// situation is everything that the next step depends on.
+// situation holds everything that the next step depends on.
 type situation struct {
 	phase infrav1.RemediationPhase
-	// tries is how often it was tried, with the current one; limit is how often it may be.
+	// tries is the number of attempts, including the current one; limit is the maximum.
 	tries, limit int32
-	// elapsed is the time since the current try began; timeout is what it may take.
+	// elapsed is the time since the current attempt began; timeout is its maximum.
 	elapsed, timeout time.Duration
-	// unfinished says that host and Node may not be as they were before.
+	// unfinished is true while the host and the Node may not be restored.
 	unfinished bool
 	host       hostState
 	node       nodeState
-	// knowsNoTaint says that the Node's Kubernetes is too old for it to be taken out of service: it has to be deleted instead.
+	// knowsNoTaint is true if the Node's Kubernetes does not support the out-of-service taint: the Node must be deleted instead.
 	knowsNoTaint bool
-	// backedUp says that the Node was deleted, or is about to be, and that what it was marked with is remembered.
+	// backedUp is true if the Node was deleted, or is about to be, and its labels and annotations are saved.
 	backedUp bool
 }
 
-// hostState is what is known of the machine's host.
+// hostState is the observed state of the machine's host.
 type hostState struct {
-	// found is false when the machine has no host, or its host is gone.
+	// found is false if the machine has no host, or its host no longer exists.
 	found bool
-	// wanted says that the host is meant to run; mustRun that it may not be powered off.
+	// wanted is true if the host should run; mustRun is true if it must not be powered off.
 	wanted, mustRun bool
-	// keptOff says that it was told to be off; running that it still is, or is again.
+	// keptOff is true if the remediation keeps the host off; running is true if the host is still, or again, powered on.
 	keptOff, running bool
 }
 
-// nodeState is how far a Node is on its way out of service.
+// nodeState is the progress of taking a Node out of service.
 type nodeState string
 
 const (
 	nodeGone        nodeState = "gone"
-	nodeUnreachable nodeState = "unreachable" // as is the whole workload cluster
+	nodeUnreachable nodeState = "unreachable" // like the whole workload cluster
 	nodeInService   nodeState = "in service"
 	nodeDraining    nodeState = "draining"
 	nodeDrained     nodeState = "drained"
 )
 
-// action is what to do to the world, "" for nothing.
+// action is what a step does; "" means nothing.
 type action string
 
 const (
 	// keepOff powers the host off.
 	keepOff action = "power off"
-	// letRun lets the host be powered on.
+	// letRun allows the host to be powered on.
 	letRun action = "power on"
-	// restart reboots a host that may not be powered off.
+	// restart reboots a host that must not be powered off.
 	restart action = "restart"
-	// fence tells the workload cluster that the Node does not run, so that its Pods and volumes can go elsewhere.
+	// fence taints the Node as out of service, so that Kubernetes moves its Pods and volumes.
 	fence action = "take out of service"
-	// backUp remembers what the Node is marked with.
+	// backUp saves the labels and annotations of the Node.
 	backUp action = "remember labels and annotations"
-	// deleteNode has the same end as fence where Kubernetes does not know that.
+	// deleteNode replaces fence where Kubernetes does not support the taint.
 	deleteNode action = "delete the Node"
-	// finish takes back what fence did and gives the remediation up for deletion.
+	// finish reverts fence and removes the finalizer of the remediation.
 	finish action = "take back into service"
-	// replace leaves the machine to its owner and keeps others off the host.
+	// replace requests replacement of the machine by its owner and excludes the host from use.
 	replace action = "have the machine replaced"
 )
 
-// step is what to do and where that leads. Every action can be done twice, because the phase is written after it.
+// step is an action and the resulting state. Actions must be idempotent, because the phase is written afterwards.
 type step struct {
 	act action
-	// phase is the next one, "" to stay.
+	// phase is the next phase; "" keeps the current one.
 	phase infrav1.RemediationPhase
-	// try starts the clock again.
+	// try starts a new attempt and restarts the timeout.
 	try bool
-	// after is when to look again although nothing has happened.
+	// after is the time after which to requeue without an event.
 	after time.Duration
 }
 
-// next decides one step.
+// next returns the next step.
 func (s situation) next() step {
 	switch s.phase {
 	case "":
@@ -93,7 +93,7 @@ func (s situation) next() step {
 		return s.running()
 	case infrav1.RemediationWaiting:
 		return s.waiting()
-	default: // the end; what is left over is cleared
+	default: // final phases; only cleanup remains
 		if s.host.keptOff {
 			return step{act: letRun}
 		}
@@ -101,7 +101,7 @@ func (s situation) next() step {
 	}
 }
 
-// running gets the host off, and the Node out of service meanwhile.
+// running powers the host off and takes the Node out of service in the meantime.
 func (s situation) running() step {
 	switch {
 	case !s.host.found:
@@ -120,8 +120,8 @@ func (s situation) running() step {
 	return s.fencing()
 }
 
-// fencing takes half of the time at most: the host needs the rest to come back. A cluster that cannot be reached is given
-// less: its only API server may be on this host.
+// fencing takes at most half of the timeout: the host needs the rest to come back. An unreachable cluster is given only a tenth,
+// because its only API server may be on this host.
 func (s situation) fencing() step {
 	remaining := s.timeout/2 - s.elapsed
 	if s.node == nodeUnreachable {
@@ -139,7 +139,7 @@ func (s situation) fencing() step {
 	}
 }
 
-// wayOut is how a Node is got out of the way. What it is marked with is stored before it is deleted.
+// wayOut returns the action that evacuates a Node. Its labels and annotations are stored before it is deleted.
 func (s situation) wayOut() action {
 	switch {
 	case !s.knowsNoTaint:
@@ -151,8 +151,8 @@ func (s situation) wayOut() action {
 	}
 }
 
-// waiting gets the host and the Node back. Whoever asked for the remediation deletes it when the Node is healthy; as long
-// as that has not happened, the time is running.
+// waiting powers the host on and restores the Node. The MachineHealthCheck deletes the remediation when the Node is healthy;
+// until then the timeout is running.
 func (s situation) waiting() step {
 	switch {
 	case !s.host.found:
@@ -167,7 +167,7 @@ func (s situation) waiting() step {
 	return step{after: s.remaining()}
 }
 
-// awaitsNode reports whether a Node that was deleted has yet to come back, to be marked as it was.
+// awaitsNode reports whether a deleted Node must still come back to have its labels and annotations restored.
 func (s situation) awaitsNode() bool {
 	return s.backedUp && s.node == nodeGone
 }

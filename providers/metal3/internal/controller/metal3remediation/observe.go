@@ -22,7 +22,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 )
 
-// observe puts together what the next step depends on.
+// observe collects everything that the next step depends on.
 func (r *Reconciler) observe(ctx context.Context, s *scope) (situation, error) {
 	spec, state := s.remediation.Spec.Strategy, s.remediation.Status
 	now := situation{
@@ -58,7 +58,7 @@ func orDefault(value, fallback int32) int32 {
 	return value
 }
 
-// needsNode reports whether the next step depends on the Node, which takes requests to find out.
+// needsNode reports whether the next step depends on the Node, which takes requests to read.
 func (s situation) needsNode() bool {
 	switch s.phase {
 	case infrav1.RemediationRunning:
@@ -70,7 +70,7 @@ func (s situation) needsNode() bool {
 	}
 }
 
-// observeNode finds the Node, and how far it has been emptied if it is out of service.
+// observeNode reads the Node and, if it is out of service, whether its Pods and volumes have been moved.
 func (r *Reconciler) observeNode(ctx context.Context, s *scope) (nodeState, error) {
 	if err := r.findNode(ctx, s); err != nil {
 		return "", err
@@ -81,7 +81,7 @@ func (r *Reconciler) observeNode(ctx context.Context, s *scope) (nodeState, erro
 	case !slices.ContainsFunc(s.node.Spec.Taints, isOutOfService):
 		return nodeInService, nil
 	case s.remediation.Status.Phase != infrav1.RemediationRunning:
-		return nodeDrained, nil // nobody asks any more
+		return nodeDrained, nil // only relevant in phase Running
 	}
 	live, err := r.Workloads.GetUncachedClient(ctx, client.ObjectKeyFromObject(s.cluster))
 	if err != nil {
@@ -120,8 +120,8 @@ func (r *Reconciler) findNode(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// outOfService makes Kubernetes delete the Pods of a Node that does not run, and detach their volumes. The value is not
-// looked at.
+// outOfService returns the taint that makes Kubernetes delete the Pods of a Node that is not running, and detach their volumes.
+// Kubernetes ignores the value.
 func outOfService() corev1.Taint {
 	return corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute}
 }
@@ -130,7 +130,7 @@ func isOutOfService(taint corev1.Taint) bool {
 	return taint.Key == corev1.TaintNodeOutOfService && taint.Effect == corev1.TaintEffectNoExecute
 }
 
-// drained reports whether everything has left a Node that is out of service.
+// drained reports whether all Pods and volumes have been removed from an out-of-service Node.
 func drained(node string, pods []corev1.Pod, attachments []storagev1.VolumeAttachment) bool {
 	for i := range attachments {
 		if attachments[i].Spec.NodeName == node {
@@ -140,8 +140,8 @@ func drained(node string, pods []corev1.Pod, attachments []storagev1.VolumeAttac
 	return !slices.ContainsFunc(pods, leaves)
 }
 
-// leaves reports whether Kubernetes is about to delete a Pod of a Node that is out of service. It leaves those that are
-// only the image of a file on the Node, those that are done, and those that want to stay.
+// leaves reports whether Kubernetes is about to delete a Pod of an out-of-service Node. It keeps mirror Pods, finished Pods, and
+// Pods that tolerate the taint.
 func leaves(pod corev1.Pod) bool {
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return false

@@ -28,9 +28,9 @@ import (
 )
 
 const (
-	// keptOffIndex is the cache index of BareMetalHosts by the UIDs of the remediations that keep them off.
+	// keptOffIndex indexes BareMetalHosts by the UIDs of the remediations that keep them powered off.
 	keptOffIndex = "metadata.annotations[" + infrav1.RemediationRebootAnnotationPrefix + "]"
-	// machineIndex is the cache index of Metal3Remediations by their Machine.
+	// machineIndex indexes Metal3Remediations by their Machine.
 	machineIndex = "metadata.ownerReferences[Machine]"
 )
 
@@ -61,8 +61,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	return err
 }
 
-// watchNodes makes Nodes of the workload cluster that go or come back wake those who have deleted one. It does nothing
-// when they do already.
+// watchNodes makes deleted and created Nodes of the workload cluster enqueue the remediations that have deleted a Node. It does
+// nothing if the watch exists.
 func (r *Reconciler) watchNodes(ctx context.Context, s *scope) error {
 	cluster := client.ObjectKeyFromObject(s.cluster)
 	err := r.Workloads.Watch(ctx, cluster, clustercache.NewWatcher(clustercache.WatcherOptions{
@@ -78,12 +78,13 @@ func (r *Reconciler) watchNodes(ctx context.Context, s *scope) error {
 	return err
 }
 
-// remediationsWithBackup names those of a cluster that wait for the Node they have deleted to go or to come back.
+// remediationsWithBackup returns the remediations of a cluster that wait for the Node they have deleted to disappear or to come
+// back.
 func (r *Reconciler) remediationsWithBackup(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
 	return watch.Requests(ctx, r.Client, &infrav1.Metal3RemediationList{}, isBackedUp, watch.OfCluster(cluster))
 }
 
-// powerChanged drops all that happens to a host but what a remediation waits for.
+// powerChanged passes only updates of a host that a remediation waits for.
 func powerChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
@@ -105,7 +106,7 @@ func deletionBegins() predicate.Predicate {
 	}
 }
 
-// machineNames are those of the Machines that own an object.
+// machineNames returns the names of the Machines that own the object.
 func machineNames(o client.Object) []string {
 	var names []string
 	for _, owner := range o.GetOwnerReferences() {
@@ -116,7 +117,7 @@ func machineNames(o client.Object) []string {
 	return names
 }
 
-// remediationsOfHost goes by the Metal3Machine that has the host to the Machine that owns that.
+// remediationsOfHost returns the remediations of the Machine that owns the Metal3Machine of the host.
 func (r *Reconciler) remediationsOfHost(ctx context.Context, o client.Object) []reconcile.Request {
 	consumer := hosts.Observe(o.(*bmov1alpha1.BareMetalHost)).Consumer
 	metal3 := &infrav1.Metal3Machine{}
@@ -134,7 +135,7 @@ func (r *Reconciler) remediationsOfMachine(ctx context.Context, machine client.O
 	return r.remediations(ctx, client.InNamespace(machine.GetNamespace()), client.MatchingFields{machineIndex: machine.GetName()})
 }
 
-// remediationsOfCluster names those that a MachineHealthCheck has labelled; it labels all.
+// remediationsOfCluster returns the remediations with the cluster's label, which a MachineHealthCheck always sets.
 func (r *Reconciler) remediationsOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
 	return r.remediations(ctx, watch.OfCluster(client.ObjectKeyFromObject(cluster)))
 }
