@@ -19,7 +19,7 @@ import (
 // programs, SetFault and the tests that concern all faults take them from Faults; storms make them at hosts.
 type Fault = faults.Fault[*Simulator, Option, Host]
 
-// Storm is how a fault is made at random while machines come and go.
+// Storm configures how a fault is applied at random while machines are created and deleted.
 type Storm = faults.Storm[Host]
 
 // The shares of requests that fail in storms: enough to meet each of them often, and few enough to get on.
@@ -30,7 +30,7 @@ const (
 	slowness      = 300 * time.Millisecond
 )
 
-// Quick are delays that are short, and long enough for something to happen meanwhile.
+// Quick returns short delays that still leave time for other events in between.
 func Quick() Delays {
 	return Delays{
 		Volume: 100 * time.Millisecond, Boot: 200 * time.Millisecond, Agent: 200 * time.Millisecond,
@@ -45,7 +45,7 @@ func slow() Delays {
 	}
 }
 
-// Faults returns all there are. A further one is a further entry.
+// Faults returns all faults. Add an entry to add a fault.
 func Faults() []Fault { return slices.Concat(apiFaults(), hostFaults(), machineFaults()) }
 
 // apiFaults are those of the way to Harvester.
@@ -190,7 +190,7 @@ func machineFaults() []Fault {
 	}
 }
 
-// SetFault makes a fault by its name, or ends it.
+// SetFault sets or clears the named fault.
 func (s *Simulator) SetFault(ctx context.Context, name string, on bool, args ...string) error {
 	fault, err := faults.Named(Faults(), name)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/shared/simulation"
 )
 
-// Option adjusts a Simulator before it starts.
+// Option configures a Simulator.
 type Option func(*settings)
 
 type settings struct {

@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// moveLabel lets clusterctl move take an object along.
+// moveLabel makes clusterctl move include an object.
 const moveLabel = "clusterctl.cluster.x-k8s.io/move"
 
 //go:embed crds/*.yaml
 var crdFiles embed.FS
 
-// CRDs returns the definitions of the kinds that metal3 brings from outside of this provider: BareMetalHost, HardwareData,
-// and those of its IP address manager.
+// CRDs returns the CRDs of the metal3 kinds that do not belong to this provider: BareMetalHost, HardwareData, and the kinds of
+// the IP address manager.
 func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	entries, err := crdFiles.ReadDir("crds")
 	if err != nil {
@@ -42,7 +42,7 @@ func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return out, nil
 }
 
-// moves are the labels by which clusterctl move takes kinds along that no Cluster owns: hosts, with all that they own.
+// moves returns the labels that make clusterctl move include kinds not owned by a Cluster: hosts, with everything they own.
 func moves() map[string]map[string]string {
 	const known = "clusterctl.cluster.x-k8s.io"
 	return map[string]map[string]string{

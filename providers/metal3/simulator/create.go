@@ -22,16 +22,16 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/operator"
 )
 
-// creators is how many hosts are created at the same time.
+// creators is the number of hosts created in parallel.
 const creators = 16
 
-// patience outlasts the few writes that a simulator at work makes to one host.
+// patience returns a backoff that outlasts the few writes that a running simulator makes to one host.
 func patience() wait.Backoff {
 	return wait.Backoff{Duration: 5 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 20, Cap: time.Second}
 }
 
-// Create makes the hosts of a layout with the Secrets of their BMCs. Secrets that exist, of hosts that were deleted, are
-// used again; hosts that exist stay as they are.
+// Create creates the hosts of a layout with their BMC Secrets. Existing Secrets, of deleted hosts, are reused; existing hosts are
+// not changed.
 func Create(ctx context.Context, c client.Client, namespace string, layout Layout) error {
 	hosts := layout.Hosts(namespace)
 	failed := make([]error, len(hosts))
@@ -69,8 +69,8 @@ func create(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHos
 	return makeReady(ctx, c, host, version)
 }
 
-// makeReady writes the status that the host would have in the end. A simulator that is faster wins, and is continued until the host may
-// have been taken: then it is the simulator's to tell what boots.
+// makeReady writes the final status of the host. On a conflict with the simulator, it retries from the current status until the
+// host may have been claimed: from then on the simulator must report what boots.
 func makeReady(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHost, secret string) error {
 	return retry.OnError(patience(), apierrors.IsConflict, func() error {
 		if lifecycle.MayBeTaken(host) {

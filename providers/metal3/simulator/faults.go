@@ -15,14 +15,14 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// Fault is a way in which hosts or their operator break a rule that clients would like to rely on. Storms, the switches of
-// cmd/hostsim, SetFault and the tests that concern all faults take them from Faults; storms make them at hosts.
+// Fault is a way in which hosts or their operator break a rule that clients may rely on. Storms, the switches of cmd/hostsim,
+// SetFault and the tests of all faults read them from Faults; storms apply them to hosts.
 type Fault = faults.Fault[*Simulator, Option, types.NamespacedName]
 
-// Storm is how a fault is made at random while machines come and go.
+// Storm configures how a fault is applied at random while machines are created and deleted.
 type Storm = faults.Storm[types.NamespacedName]
 
-// Quick are delays that are short, and long enough for something to happen meanwhile.
+// Quick returns short delays that still leave time for other events in between.
 func Quick() Delays {
 	return Delays{Provisioning: 300 * time.Millisecond, Deprovisioning: 300 * time.Millisecond, Retry: 500 * time.Millisecond, Jitter: 0.5}
 }
@@ -34,7 +34,7 @@ func slow() Delays {
 	}
 }
 
-// Faults returns all there are. A further one is a further entry.
+// Faults returns all faults. Add an entry to add a fault.
 func Faults() []Fault {
 	return []Fault{
 		{
@@ -69,7 +69,7 @@ func Faults() []Fault {
 	}
 }
 
-// SetFault makes a fault by its name, or ends it.
+// SetFault sets or clears the named fault.
 func (s *Simulator) SetFault(ctx context.Context, name string, on bool, args ...string) error {
 	fault, err := faults.Named(Faults(), name)
 	if err != nil {
@@ -84,7 +84,7 @@ const (
 	getsStuck   = "stuck"
 )
 
-// failures are those of the states that a host of a cluster comes through.
+// failures returns the failing states of a host that a cluster passes through.
 func failures(host types.NamespacedName) [][]string {
 	var targets [][]string
 	for _, state := range []bmov1alpha1.ProvisioningState{
@@ -96,7 +96,7 @@ func failures(host types.NamespacedName) [][]string {
 	return targets
 }
 
-// setFailing ends with the host's other faults.
+// setFailing clears all other faults of the host when it is switched off.
 func setFailing(_ context.Context, s *Simulator, on bool, args ...string) error {
 	state, host := bmov1alpha1.ProvisioningState(args[1]), hostOf(args[2:])
 	switch {

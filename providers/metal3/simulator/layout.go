@@ -16,31 +16,31 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/operator"
 )
 
-// Layout is a set of hosts spread over failure domains.
+// Layout defines hosts spread over failure domains.
 type Layout struct {
 	Domains []Domain
-	// First numbers the first host, from which its MAC and IP addresses follow; 0 means 1. Layouts that are to be used
-	// side by side need numbers that do not overlap.
+	// First is the number of the first host, from which MAC and IP addresses are derived; 0 means 1. Layouts that are used
+	// together need disjoint numbers.
 	First int
-	// Offline leaves the hosts switched off until somebody wants them on.
+	// Offline leaves the hosts powered off until a client sets spec.online.
 	Offline bool
-	// Ready makes the hosts available at once, as if they had been through registration and inspection already. They have
-	// no HardwareData.
+	// Ready makes the hosts available at once, without registration and inspection. They have no HardwareData.
 	Ready bool
-	// Change adjusts each host before it is created; it may be nil.
+	// Change modifies each host before it is created; it may be nil.
 	Change func(*bmov1alpha1.BareMetalHost)
 }
 
-// Domain is one failure domain, typically a rack.
+// Domain is a failure domain, typically a rack.
 type Domain struct {
-	// Name becomes the hosts' label and the beginning of their names. Hosts of a domain without a name have no label.
+	// Name is the value of the hosts' failure domain label and the prefix of their names. Hosts of a domain without a name have
+	// no label.
 	Name  string
 	Hosts int
-	// Labels are for every host of the domain.
+	// Labels are set on every host of the domain.
 	Labels map[string]string
 }
 
-// Racks is a layout of equal domains: rack-1, rack-2 and so on.
+// Racks returns a layout of equal failure domains: rack-1, rack-2 and so on.
 func Racks(racks, hostsPerRack int) Layout {
 	layout := Layout{}
 	for i := range racks {
@@ -49,7 +49,7 @@ func Racks(racks, hostsPerRack int) Layout {
 	return layout
 }
 
-// Hosts returns the layout's hosts as they are created.
+// Hosts returns the hosts of the layout, ready to be created.
 func (l Layout) Hosts(namespace string) []bmov1alpha1.BareMetalHost {
 	var out []bmov1alpha1.BareMetalHost
 	number := max(l.First, 1)
@@ -86,7 +86,7 @@ func (l Layout) host(namespace string, domain Domain, i int) bmov1alpha1.BareMet
 	}
 }
 
-// credentials returns the Secret of a host's BMC, which is to be where its host is.
+// credentials returns the BMC Secret of a host, which must be in the host's namespace.
 func credentials(host *bmov1alpha1.BareMetalHost) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

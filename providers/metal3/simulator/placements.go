@@ -16,19 +16,19 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
 )
 
-// Placement says who is on a host.
+// Placement describes a host and its consumer.
 type Placement struct {
 	Host, Domain string
-	// Consumer is the name of who claims the host, "" for nobody; Kind is its kind.
+	// Consumer is the name of the host's consumer, "" if there is none; Kind is its kind.
 	Consumer, Kind string
 	State          bmov1alpha1.ProvisioningState
-	// PoweredOn is what the operator has read last, NoPower that it cannot reach the power any more.
+	// PoweredOn is the power state last read by the operator; NoPower is true if the operator can no longer control the power.
 	PoweredOn, NoPower bool
-	// Error is the host's, "" when it has none.
+	// Error is the error message of the host; "" if it has none.
 	Error string
 }
 
-// Placements returns the hosts of a namespace, all namespaces when it is "", in the order of their names.
+// Placements returns the hosts of a namespace, or of all namespaces if it is "", sorted by name.
 func Placements(ctx context.Context, c client.Reader, namespace string) ([]Placement, error) {
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	if err := c.List(ctx, hosts, client.InNamespace(namespace)); err != nil {
@@ -42,8 +42,8 @@ func Placements(ctx context.Context, c client.Reader, namespace string) ([]Place
 	return out, nil
 }
 
-// WithoutPower reports whether the operator cannot reach the power of a host's machine any more. What it has read before stays in the
-// host's status.
+// WithoutPower reports whether the operator can no longer control the power of a host's machine. The host's status keeps the
+// values last read.
 func WithoutPower(host *bmov1alpha1.BareMetalHost) bool { return lifecycle.PowerFailure(host) }
 
 func placementOf(host *bmov1alpha1.BareMetalHost) Placement {
@@ -57,7 +57,7 @@ func placementOf(host *bmov1alpha1.BareMetalHost) Placement {
 	return p
 }
 
-// ByDomain counts the hosts that somebody claims.
+// ByDomain returns the number of hosts with a consumer, by failure domain.
 func ByDomain(placements []Placement) map[string]int {
 	out := map[string]int{}
 	for _, p := range placements {

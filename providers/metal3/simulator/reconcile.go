@@ -24,11 +24,11 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/operator"
 )
 
-// afterConflict is how long a host is left alone whose write met another's: the watch brings that within milliseconds.
+// afterConflict is the requeue delay after a conflict: the watch delivers the other write within milliseconds.
 const afterConflict = 20 * time.Millisecond
 
-// Reconcile takes a host as far as it gets without waiting. Each step is written before the next is decided, so that
-// observers see every state; a write that meets another's gives up, and the next reconcile starts from what is there.
+// Reconcile advances a host until it has to wait. Each step is written before the next is determined, so that observers see every
+// state. On a conflict it stops, and the next reconcile starts from the current state.
 func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	host := &bmov1alpha1.BareMetalHost{}
 	if err := s.client.Get(ctx, req.NamespacedName, host); err != nil {
@@ -62,7 +62,7 @@ func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	}
 }
 
-// pause waits for the end of the phase's delay, or for a change.
+// pause requeues the host at the end of the phase's delay, or waits for a change.
 func pause(decided lifecycle.Step, left time.Duration) ctrl.Result {
 	if !decided.Wait {
 		return ctrl.Result{}
@@ -70,7 +70,7 @@ func pause(decided lifecycle.Step, left time.Duration) ctrl.Result {
 	return ctrl.Result{RequeueAfter: max(left, time.Nanosecond)}
 }
 
-// view collects what the next step depends on, and until when the current phase takes.
+// view collects the input of the next step, and returns the end of the current phase.
 func (s *Simulator) view(ctx context.Context, host *bmov1alpha1.BareMetalHost) (lifecycle.View, time.Time, error) {
 	v := lifecycle.View{Host: host, Now: s.time(), Fault: s.troubles.Of(host, host.Labels[DomainLabel])}
 	found := s.progress.Look(host, v.Fault.Dark, v.Now.Time)
@@ -90,7 +90,7 @@ func (s *Simulator) view(ctx context.Context, host *bmov1alpha1.BareMetalHost) (
 	return v, found.Until, nil
 }
 
-// secretVersion asks the API server about a Secret that the cache does not know: it may be as new as the host.
+// secretVersion reads a Secret that is not in the cache from the API server: it may be as new as the host.
 func (s *Simulator) secretVersion(ctx context.Context, host *bmov1alpha1.BareMetalHost) (string, error) {
 	secret, err := s.secret(ctx, host)
 	if err == nil && secret != nil && host.Status.Provisioning.State != bmov1alpha1.StateDeleting {
@@ -102,7 +102,7 @@ func (s *Simulator) secretVersion(ctx context.Context, host *bmov1alpha1.BareMet
 	return secret.ResourceVersion, nil
 }
 
-// secret is that of the host's BMC; nil when there is none.
+// secret returns the BMC Secret of the host, or nil.
 func (s *Simulator) secret(ctx context.Context, host *bmov1alpha1.BareMetalHost) (*metav1.PartialObjectMetadata, error) {
 	key := host.CredentialsKey()
 	if key.Name == "" {
@@ -120,7 +120,7 @@ func (s *Simulator) secret(ctx context.Context, host *bmov1alpha1.BareMetalHost)
 	return secret, nil
 }
 
-// do carries out a step. The host is then as the API server has it.
+// do executes a step and updates host from the API server's response.
 func (s *Simulator) do(ctx context.Context, host *bmov1alpha1.BareMetalHost, v lifecycle.View, decided lifecycle.Step) error {
 	if decided.Machine != "" {
 		if err := s.machines.Turn(ctx, host, v.Machine, decided.Machine); err != nil {
@@ -150,7 +150,7 @@ func (s *Simulator) do(ctx context.Context, host *bmov1alpha1.BareMetalHost, v l
 	return nil
 }
 
-// letGo releases the Secret of a host that goes.
+// letGo releases the Secret of a host that is being deleted.
 func (s *Simulator) letGo(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	secret, err := s.secret(ctx, host)
 	if err != nil || secret == nil {
@@ -168,8 +168,8 @@ func (s *Simulator) report(host *bmov1alpha1.BareMetalHost, events []lifecycle.H
 	}
 }
 
-// refuse tells of a hook that failed, once, and answers its error so that it is called again with growing distance. The operator does not
-// tell of a Secret that it looks for.
+// refuse reports a failed hook once, and returns its error so that the hook is retried with backoff. As in the operator, a
+// missing Secret is not reported.
 func (s *Simulator) refuse(ctx context.Context, host *bmov1alpha1.BareMetalHost, v lifecycle.View, cause error) error {
 	if host.Status.ErrorMessage == cause.Error() || apierrors.IsNotFound(cause) {
 		return cause
@@ -178,8 +178,8 @@ func (s *Simulator) refuse(ctx context.Context, host *bmov1alpha1.BareMetalHost,
 	return errors.Join(s.write(ctx, host, failed), cause)
 }
 
-// write sends the status, then the rest. The status goes whole: the CRD requires fields that a patch of an empty
-// status would leave out.
+// write sends the status, then the other fields. It sends the complete status, because the CRD requires fields that a patch of an
+// empty status would omit.
 func (s *Simulator) write(ctx context.Context, host *bmov1alpha1.BareMetalHost, decided lifecycle.Step) error {
 	if decided.Status != nil {
 		host.Status = *decided.Status

@@ -32,13 +32,13 @@ import (
 
 const (
 	defaultWorkers = 20
-	// credentialsField indexes hosts by the name of their BMC's Secret.
+	// credentialsField indexes hosts by the name of their BMC Secret.
 	credentialsField = "spec.bmc.credentialsName"
-	// stopTimeout is how long a test waits for its simulator to end.
+	// stopTimeout is how long a test waits for its simulator to stop.
 	stopTimeout = 30 * time.Second
 )
 
-// Simulator is one simulated bare-metal operator with all its hardware. Its methods may be called from any goroutine.
+// Simulator simulates one bare-metal operator with all its hardware. Its methods are safe for concurrent use.
 type Simulator struct {
 	namespace string
 	workers   int
@@ -55,14 +55,14 @@ type Simulator struct {
 	written  simulation.Guard
 
 	client client.Client
-	// live reads past the cache.
+	// live reads from the API server.
 	live     client.Reader
 	machines *operator.Machines
 	hardware *operator.HardwareData
 	recorder events.EventRecorder
 }
 
-// New makes a Simulator that does nothing yet: add it to a manager with SetupWithManager, or give it one with Run.
+// New returns a Simulator that is not running: add it to a manager with SetupWithManager, or call Run.
 func New(opts ...Option) *Simulator {
 	s := &Simulator{
 		workers:   defaultWorkers,
@@ -78,7 +78,7 @@ func New(opts ...Option) *Simulator {
 	return s
 }
 
-// SetupWithManager adds the simulator to a manager whose scheme has AddToScheme.
+// SetupWithManager adds the simulator to a manager whose scheme includes AddToScheme.
 func (s *Simulator) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	s.client, s.live, s.recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("baremetalhost-simulator")
 	s.machines, s.hardware = operator.NewMachines(s.client, s.live, s.hooks), operator.NewHardwareData(s.client, s.live)
@@ -116,13 +116,13 @@ func (s *Simulator) hostsOfSecret(ctx context.Context, secret client.Object) []r
 	return requests
 }
 
-// AddToScheme adds the kinds that the simulator reads and writes.
+// AddToScheme adds the kinds that the simulator uses to the scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	kinds := runtime.NewSchemeBuilder(corev1.AddToScheme, admissionv1.AddToScheme, bmov1alpha1.AddToScheme)
 	return kinds.AddToScheme(scheme)
 }
 
-// Run simulates until ctx ends. What it asks of the API server is not limited.
+// Run runs the simulator until ctx is done. Its requests to the API server are not rate limited.
 func (s *Simulator) Run(ctx context.Context, config *rest.Config) error {
 	mgr, err := s.manager(ctx, config)
 	if err != nil {

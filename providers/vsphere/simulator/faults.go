@@ -14,10 +14,10 @@ import (
 // cmd/vcsim, WithFault, SetFault and the tests that concern all faults take them from Faults.
 type Fault = faults.Fault[*Server, Option, *Server]
 
-// Storm is how a fault is made at random while machines come and go.
+// Storm configures how a fault is applied at random while machines are created and deleted.
 type Storm = faults.Storm[*Server]
 
-// Faults returns all there are. A further one is a further entry.
+// Faults returns all faults. Add an entry to add a fault.
 func Faults() []Fault { //nolint:funlen // A table: it has a row for each.
 	return []Fault{
 		{
@@ -100,7 +100,7 @@ func Faults() []Fault { //nolint:funlen // A table: it has a row for each.
 	}
 }
 
-// SetFault makes a fault by its name, or ends it.
+// SetFault sets or clears the named fault.
 func (s *Server) SetFault(ctx context.Context, name string, on bool, args ...string) error {
 	fault, err := faults.Named(Faults(), name)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// Faults that a machine can have.
+// Faults of a machine.
 const (
-	// Dark is a machine without power, BMC included.
+	// Dark cuts the power of a machine and its BMC.
 	Dark = "dark"
-	// Silent is a BMC that does not answer while its machine runs on.
+	// Silent makes a BMC stop responding while its machine keeps running.
 	Silent = "silent"
-	// Hung is an operating system that ignores that it is asked to shut down.
+	// Hung makes an operating system ignore soft power off.
 	Hung = "hung"
 )
 
@@ -32,10 +32,10 @@ const (
 	Power      = "power"
 )
 
-// Fault is a way in which Ironic or a machine breaks a rule that the operator would like to rely on.
+// Fault is a way in which Ironic or a machine breaks a rule that the operator may rely on.
 type Fault = faults.Fault[*Server, Option, types.NamespacedName]
 
-// Faults returns all there are.
+// Faults returns all faults.
 func Faults() []Fault {
 	return []Fault{
 		{
@@ -60,7 +60,7 @@ func Faults() []Fault {
 	}
 }
 
-// SetFault makes a fault by its name, or ends it.
+// SetFault sets or clears the named fault.
 func (s *Server) SetFault(ctx context.Context, name string, on bool, args ...string) error {
 	fault, err := faults.Named(Faults(), name)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Server) SetFault(ctx context.Context, name string, on bool, args ...str
 	return fault.Make(ctx, s, on, args...)
 }
 
-// setDark leaves a machine that has power again off.
+// setDark leaves a machine off when its power is restored.
 func setDark(_ context.Context, s *Server, on bool, args ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// getInventory is what an inspection has found: the address of the node's port, and hardware that is the same everywhere.
+// getInventory returns the result of an inspection: the address of the node's port, and hardware that is the same for all nodes.
 func (s *Server) getInventory(n *node, _ request) (answer, error) {
 	if !n.inspected {
 		return answer{}, refuse(http.StatusNotFound, "Inventory for node %s could not be found", n.text("uuid"))

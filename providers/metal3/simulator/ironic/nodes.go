@@ -18,13 +18,13 @@ import (
 // document is a JSON object.
 type document map[string]any
 
-// node is one as the API shows it, with what is under way.
+// node is a node of the API, with its operations in progress.
 type node struct {
 	fields  document
 	machine *machine
-	// step is the change of the provision state that is under way, power that of the power state; nil if there is none.
+	// step is the change of the provision state in progress, power that of the power state; nil if there is none.
 	step, power *time.Timer
-	// unanswered is how many polls in a row the BMC has not answered.
+	// unanswered is the number of consecutive polls without a response of the BMC.
 	unanswered int
 	inspected  bool
 }
@@ -36,7 +36,7 @@ type port struct {
 	PXEEnabled bool   `json:"pxe_enabled"`
 }
 
-// internal are the attributes that clients cannot patch.
+// internal returns the attributes that clients cannot patch.
 func internal() []string {
 	return []string{
 		"uuid", "provision_state", "target_provision_state", "power_state", "target_power_state", "last_error", "maintenance_reason", "fault",
@@ -48,7 +48,7 @@ func (n *node) text(key string) string { value, _ := n.fields[key].(string); ret
 
 func (n *node) flag(key string) bool { value, _ := n.fields[key].(bool); return value }
 
-// set stores values; an empty text is null.
+// set stores values; an empty string is stored as null.
 func (n *node) set(values document) {
 	for key, value := range values {
 		if value == "" {
@@ -61,7 +61,7 @@ func (n *node) set(values document) {
 
 func timestamp() string { return time.Now().UTC().Format(time.RFC3339) }
 
-// shown is the node without secrets.
+// shown returns the fields of the node without secrets.
 func (n *node) shown() document {
 	fields := maps.Clone(n.fields)
 	if info, _ := fields["driver_info"].(map[string]any); info != nil {
@@ -113,7 +113,7 @@ func (s *Server) withNode(handle nodeHandler) handler {
 	}
 }
 
-// withFreeNode is for requests that need the lock of the node.
+// withFreeNode handles requests that need the lock of the node.
 func (s *Server) withFreeNode(handle nodeHandler) handler {
 	return s.withNode(func(s *Server, n *node, r request) (answer, error) {
 		if n.busy() {
@@ -186,7 +186,7 @@ func (s *Server) patchNode(n *node, r request) (answer, error) {
 	return answer{http.StatusOK, n.shown()}, nil
 }
 
-// deleteNode forgets a node: its machine goes on as it is.
+// deleteNode deletes a node without changing its machine.
 func (s *Server) deleteNode(n *node, _ request) (answer, error) {
 	switch state := n.text("provision_state"); {
 	case state == available || state == manageable || state == enroll || n.flag("maintenance"):
@@ -224,7 +224,7 @@ func (s *Server) validateNode(*node, request) (answer, error) {
 	return answer{http.StatusOK, all}, nil
 }
 
-// empty returns a handler of a list that a simulated machine has nothing in.
+// empty returns a handler for a list that is always empty.
 func empty(what string) nodeHandler {
 	return func(*Server, *node, request) (answer, error) {
 		return answer{http.StatusOK, document{what: []document{}}}, nil

@@ -14,19 +14,19 @@ import (
 const (
 	powerOn  = "power on"
 	powerOff = "power off"
-	// powerFailure is the fault of a node whose BMC does not answer.
+	// powerFailure is the fault of a node whose BMC does not respond.
 	powerFailure = "power failure"
-	// retries is how many polls may fail before Ironic gives up.
+	// retries is the number of failed polls after which the next failure counts as a power failure.
 	retries = 3
 )
 
-// machine is what is behind a node.
+// machine is the machine of a node.
 type machine struct {
 	name string
-	// on is whether it has been switched on, ramdisk whether it runs Ironic's, disk what was deployed to it.
+	// on reports whether it is powered on, ramdisk whether it runs Ironic's ramdisk; disk holds the deployed config drive.
 	on, ramdisk bool
 	disk        *ConfigDrive
-	// faults have the message of each.
+	// faults maps active faults to their messages.
 	faults map[string]string
 }
 
@@ -47,10 +47,10 @@ func (m *machine) seen() Machine {
 
 func (m *machine) has(fault string) bool { _, has := m.faults[fault]; return has }
 
-// answers reports whether the BMC does.
+// answers reports whether the BMC responds.
 func (m *machine) answers() bool { return !m.has(Dark) && !m.has(Silent) }
 
-// fails returns the message with which a step of the node fails, if it does.
+// fails returns the error message of a step and whether it fails.
 func (n *node) fails(step string) (message string, failing bool) {
 	if !n.machine.answers() {
 		return unreachable, true
@@ -59,7 +59,7 @@ func (n *node) fails(step string) (message string, failing bool) {
 	return message, failing
 }
 
-// change changes a machine, and has it observed if that changes what an observer sees.
+// change changes a machine, and calls the observer if the observable state changes.
 func (s *Server) change(n *node, how func(*machine)) {
 	before := n.machine.seen()
 	how(n.machine)
@@ -69,7 +69,7 @@ func (s *Server) change(n *node, how func(*machine)) {
 	}
 }
 
-// showPower shows the power state that the BMC reports, if it answers.
+// showPower updates the power state from the BMC, if it responds.
 func (n *node) showPower() {
 	if !n.machine.answers() {
 		return
@@ -81,14 +81,14 @@ func (n *node) showPower() {
 	n.set(document{"power_state": state})
 }
 
-// boot has a machine boot the ramdisk, if its BMC answers.
+// boot boots the ramdisk, if the BMC responds.
 func (s *Server) boot(n *node) {
 	if n.machine.answers() {
 		s.change(n, func(m *machine) { m.on, m.ramdisk = true, true })
 	}
 }
 
-// switchOff has a machine go off, unless its node must never be.
+// switchOff powers a machine off, unless power off is disabled for its node.
 func (s *Server) switchOff(n *node) {
 	if n.machine.answers() && !n.flag("disable_power_off") {
 		s.change(n, func(m *machine) { m.on, m.ramdisk = false, false })
@@ -100,7 +100,7 @@ func (s *Server) changePowerState(n *node, r request) (answer, error) {
 	if !slices.Contains([]string{powerOn, powerOff, "soft " + powerOff, "rebooting", "soft rebooting"}, target) {
 		return answer{}, refuse(http.StatusBadRequest, "The requested power state %q is not known.", target)
 	}
-	// An operating system that hangs ignores that it is asked; a reboot ends with the machine on.
+	// A hung operating system ignores soft power off; a reboot ends with the machine powered on.
 	soft, wanted, after := strings.HasPrefix(target, "soft "), !strings.HasSuffix(target, powerOff), s.delays.Power
 	ignored := soft && n.machine.has(Hung)
 	if ignored {
@@ -143,7 +143,8 @@ func (s *Server) syncPower() {
 	}
 }
 
-// syncPower takes over what the BMC reports. A node in maintenance is left alone, unless that is for its power.
+// syncPower updates the power state from the BMC. A node in maintenance is skipped, unless the maintenance is due to a power
+// failure.
 func (n *node) syncPower() {
 	failure := n.text("fault") == powerFailure
 	switch {

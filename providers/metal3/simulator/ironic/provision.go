@@ -37,7 +37,7 @@ const unreachable = "unable to reach the BMC"
 
 func (s *Server) changeProvisionState(n *node, r request) (answer, error) {
 	verb, _ := r.document["target"].(string)
-	// Ironic's default of what maintenance forbids.
+	// Ironic rejects these operations in maintenance by default.
 	if n.flag("maintenance") && slices.Contains([]string{"active", "rebuild", "clean"}, verb) {
 		return answer{}, refuse(http.StatusBadRequest, "The %s operation can't be performed on node %s because it's in maintenance mode.", verb, n.text("uuid"))
 	}
@@ -52,7 +52,7 @@ func (s *Server) changeProvisionState(n *node, r request) (answer, error) {
 	return answer{status: http.StatusAccepted}, nil
 }
 
-// verb returns what begins when a node is asked for a state, and the states in which it can be.
+// verb returns the operation for a target state, and the states from which it is allowed.
 func (s *Server) verb(name string) (begin func(*node, request) error, from []string) {
 	switch name {
 	case "manage":
@@ -75,7 +75,7 @@ func (s *Server) verb(name string) (begin func(*node, request) error, from []str
 	return nil, nil
 }
 
-// enter puts a node into a state on its way to a target, and has then called after a while, unless something else begins before.
+// enter moves a node to a transitional state, and calls then after a delay, unless another step begins before.
 func (s *Server) enter(n *node, state, target string, after time.Duration, then func()) {
 	n.set(document{"provision_state": state, "target_provision_state": target, "provision_updated_at": timestamp()})
 	var step *time.Timer
@@ -90,7 +90,7 @@ func (s *Server) enter(n *node, state, target string, after time.Duration, then 
 	n.step = step
 }
 
-// rest leaves a node in a state.
+// rest leaves a node in a stable state.
 func (s *Server) rest(n *node, state, lastError string) {
 	if n.step != nil {
 		n.step.Stop()
@@ -142,7 +142,7 @@ func (s *Server) cleanByHand(n *node, _ request) error {
 	return nil
 }
 
-// clean erases a machine on the way to a state, unless its node is not to be cleaned.
+// clean erases a machine before it enters the target state, unless automated cleaning is disabled.
 func (s *Server) clean(n *node, target string) {
 	if automated, set := n.fields["automated_clean"].(bool); set && !automated {
 		s.rest(n, target, "")
@@ -167,7 +167,7 @@ func (s *Server) eraseThen(n *node, target string) {
 	})
 }
 
-// adopt takes a machine as it is.
+// adopt takes over a machine without changing it.
 func (s *Server) adopt(n *node, _ request) error {
 	s.enter(n, adopting, active, s.delays.Step, func() { s.rest(n, active, "") })
 	return nil
@@ -207,14 +207,14 @@ func configDrive(body []byte) (*ConfigDrive, error) {
 		return nil, err
 	}
 	drive := &ConfigDrive{MetaData: asked.ConfigDrive.MetaData, NetworkData: asked.ConfigDrive.NetworkData}
-	// User data is a text, or an object that is written as JSON.
+	// User data is a string, or an object that is written as JSON.
 	if err := json.Unmarshal(asked.ConfigDrive.UserData, &drive.UserData); err != nil {
 		drive.UserData = string(asked.ConfigDrive.UserData)
 	}
 	return drive, nil
 }
 
-// tearDown switches a machine off and cleans it.
+// tearDown powers a machine off and cleans it.
 func (s *Server) tearDown(n *node, _ request) error {
 	s.enter(n, deleting, available, s.delays.Step, func() {
 		n.set(document{"instance_info": map[string]any{}, "instance_uuid": nil})
@@ -228,7 +228,7 @@ func (s *Server) tearDown(n *node, _ request) error {
 	return nil
 }
 
-// abort ends what the ramdisk does. Ironic keeps the target of an inspection that was aborted.
+// abort aborts the work of the ramdisk. Ironic keeps the target state of an aborted inspection.
 func (s *Server) abort(n *node, _ request) error {
 	if n.text("provision_state") == inspectWait {
 		s.rest(n, inspectFailed, "Inspection was aborted by request.")

@@ -18,49 +18,51 @@ import (
 	"time"
 )
 
-// minorVersion is that of the API that the server has: 1.95 knows disable_power_off, and not yet the abortion of deployments.
+// minorVersion is the minor version of the API: 1.95 supports disable_power_off, but not aborting deployments.
 const minorVersion = 95
 
-// maxRequest limits how much of a request is read: user data and metadata have one MiB at most each.
+// maxRequest limits the size of a request body: user data and metadata have at most one MiB each.
 const maxRequest = 8 << 20
 
-// Delays are how long Ironic and machines take. A zero is no time at all, but for PowerSync, which is 60 s then as in Ironic.
+// Delays are the times that Ironic and machines take. Zero means no delay, except for PowerSync, which defaults to 60 s as in
+// Ironic.
 type Delays struct {
-	// Step is how long the conductor works alone: verification, adoption, teardown, and the beginning of every longer step.
+	// Step is the time of steps of the conductor: verification, adoption, teardown, and the start of every longer step.
 	Step time.Duration
-	// Inspecting, Deploying and Cleaning are how long the ramdisk works.
+	// Inspecting, Deploying and Cleaning are the times that the ramdisk takes.
 	Inspecting, Deploying, Cleaning time.Duration
-	// Power is how long a machine takes to be on or off.
+	// Power is the time to power a machine on or off.
 	Power time.Duration
-	// SoftPowerOff is how long an operating system may ignore that it is asked to shut down.
+	// SoftPowerOff is the timeout after which an ignored soft power off fails.
 	SoftPowerOff time.Duration
-	// PowerSync is the interval in which power states are polled.
+	// PowerSync is the interval at which power states are polled.
 	PowerSync time.Duration
 }
 
-// ConfigDrive is what a machine reads when it boots.
+// ConfigDrive is the config drive that a machine boots with.
 type ConfigDrive struct {
 	UserData              string
 	MetaData, NetworkData map[string]any
 }
 
-// Machine is what an observer sees of the machine behind a node.
+// Machine is the observable state of a node's machine.
 type Machine struct {
-	// Name is that of the node: NAMESPACE~HOST.
+	// Name is the name of the node: NAMESPACE~HOST.
 	Name string
 	On   bool
-	// Runs is the config drive that the machine has booted with, nil while it is off, runs Ironic's ramdisk, or has nothing to boot.
+	// Runs is the config drive that the machine has booted with; nil while it is off, runs Ironic's ramdisk, or has nothing to
+	// boot.
 	Runs *ConfigDrive
 }
 
-// Option changes a Server.
+// Option configures a Server.
 type Option func(*Server)
 
-// WithDelays has everything take its time.
+// WithDelays sets the delays.
 func WithDelays(delays Delays) Option { return func(s *Server) { s.delays = delays } }
 
-// WithObserver has observe called whenever a machine is switched on or off, or boots something else. It is called with the server locked:
-// it must not call the server.
+// WithObserver sets a function that is called whenever a machine is powered on or off, or boots something else. It is called
+// while the server is locked and must not call the server.
 func WithObserver(observe func(Machine)) Option { return func(s *Server) { s.observe = observe } }
 
 // Server is a simulated Ironic. It is safe for concurrent use.
@@ -73,7 +75,7 @@ type Server struct {
 	down  bool
 	nodes map[string]*node // by UUID
 	ports []port
-	// machines, by name of the node, outlive the registration of their node.
+	// machines, by name of the node, are kept when the node is deleted.
 	machines map[string]*machine
 }
 
@@ -104,7 +106,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// Machines returns all machines that ever had a node, by name.
+// Machines returns all machines that have ever had a node, sorted by name.
 func (s *Server) Machines() []Machine {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,13 +117,13 @@ func (s *Server) Machines() []Machine {
 	return all
 }
 
-// answer is the outcome of a request: a status and what is sent as JSON, nothing if that is nil.
+// answer is the response to a request: a status and a JSON body, which may be nil.
 type answer struct {
 	status int
 	body   any
 }
 
-// refusal is a request that Ironic refuses.
+// refusal is an error response.
 type refusal struct {
 	status  int
 	message string
@@ -133,7 +135,7 @@ func refuse(status int, format string, args ...any) error {
 	return refusal{status: status, message: fmt.Sprintf(format, args...)}
 }
 
-// request is one with its body, whose JSON is in document where it is an object.
+// request is an HTTP request with its body; document holds the body if it is a JSON object.
 type request struct {
 	*http.Request
 	body     []byte
@@ -172,7 +174,7 @@ func (s *Server) route() {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// The operator's client asks for /v1/ and for /v1.
+	// The operator's client requests both /v1/ and /v1.
 	if r.URL.Path == "/v1" {
 		r.URL.Path = "/v1/"
 	}
@@ -203,7 +205,7 @@ func (s *Server) serve(handle handler) http.HandlerFunc {
 	}
 }
 
-// supported handles a request unless the server is down or does not have the version that is asked for.
+// supported handles a request, unless the server is down or does not support the requested version.
 func (s *Server) supported(r request, handle handler) (answer, error) {
 	if s.down {
 		return answer{}, refuse(http.StatusServiceUnavailable, "Ironic is down")
@@ -233,7 +235,7 @@ func reply(w http.ResponseWriter, a answer) {
 	header.Set("X-OpenStack-Ironic-API-Maximum-Version", fmt.Sprintf("1.%d", minorVersion))
 	w.WriteHeader(a.status)
 	if a.body != nil {
-		_ = json.NewEncoder(w).Encode(a.body) // The client is gone, or reads it.
+		_ = json.NewEncoder(w).Encode(a.body) // an error means that the client has disconnected
 	}
 }
 

@@ -36,7 +36,7 @@ const ownerField = "metadata.ownerReferences.uid"
 // the foreground waits for what it owns.
 type garbage struct {
 	client client.Client
-	// live reads past the cache.
+	// live reads from the API server.
 	live client.Reader
 	kind client.Object
 	// kinds are those that are collected.

@@ -38,7 +38,7 @@ const (
 // webhooks play those of Harvester and KubeVirt.
 type webhooks struct {
 	client client.Reader
-	// live reads past the cache.
+	// live reads from the API server.
 	live client.Reader
 	// kubeVirt has those of KubeVirt played, too.
 	kubeVirt bool

@@ -13,10 +13,10 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// noAnswer is the error of a back end that has lost the BMC of a machine.
+// noAnswer is Ironic's error for a BMC that does not respond.
 const noAnswer = "During sync_power_state, max retries exceeded: node state None does not match the expected state. Error: unable to reach the BMC"
 
-// unreachable makes of a machine without power one whose operations fail. That is for operations that ask the BMC itself.
+// unreachable converts a loss of power into failing operations. It is for operations that access the BMC.
 func (f Fault) unreachable() Fault {
 	if f.Dark {
 		return Fault{Message: noAnswer}
@@ -24,21 +24,20 @@ func (f Fault) unreachable() Fault {
 	return f
 }
 
-// PowerFailure reports whether a host's condition says that its machine has no power.
+// PowerFailure reports whether the condition of the host reports a loss of power.
 func PowerFailure(host *bmov1alpha1.BareMetalHost) bool {
 	found := meta.FindStatusCondition(host.Status.Conditions, bmov1alpha1.ManageableCondition)
 	return found != nil && found.Status == metav1.ConditionFalse && found.Reason == bmov1alpha1.PowerFailureReason
 }
 
-// noticed reports whether the operator knows that the machine has no power. It polls.
+// noticed reports whether the operator has detected the loss of power, which it does by polling.
 func (v View) noticed() bool {
 	return v.Fault.Dark && (v.Due || PowerFailure(v.Host))
 }
 
 func (v View) untilNoticed() Step { return Step{Wait: !v.noticed()} }
 
-// withConditions adds the conditions that go with the status that the host is to have. The operator writes them also when nothing else
-// has changed.
+// withConditions adds the conditions that match the status. The operator also writes them if nothing else has changed.
 func (v View) withConditions(s Step) Step {
 	status := &v.Host.Status
 	if s.Status != nil {
@@ -54,7 +53,7 @@ func (v View) withConditions(s Step) Step {
 	return s
 }
 
-// verdict is a condition without what follows from when it changed.
+// verdict is a condition without its transition time.
 type verdict struct {
 	kind   string
 	status metav1.ConditionStatus
@@ -64,7 +63,8 @@ type verdict struct {
 func is(kind, reason string) verdict    { return verdict{kind, metav1.ConditionTrue, reason} }
 func isNot(kind, reason string) verdict { return verdict{kind, metav1.ConditionFalse, reason} }
 
-// conditionsOf are those of a status. They keep the time of their last transition. Of two verdicts about a condition the later holds.
+// conditionsOf returns the conditions of a status. They keep their last transition time. A later verdict about a condition
+// overrides an earlier one.
 func (v View) conditionsOf(status *bmov1alpha1.BareMetalHostStatus) []metav1.Condition {
 	verdicts := append(ofState(status), ofOperation(status)...)
 	if v.noticed() && watchesPower(status) {
@@ -81,7 +81,7 @@ func (v View) conditionsOf(status *bmov1alpha1.BareMetalHostStatus) []metav1.Con
 	return conditions
 }
 
-// watchesPower reports whether the operator looks at whether the machine has power.
+// watchesPower reports whether the operator polls the power of the machine.
 func watchesPower(status *bmov1alpha1.BareMetalHostStatus) bool {
 	switch status.Provisioning.State {
 	case bmov1alpha1.StateNone, bmov1alpha1.StateUnmanaged, bmov1alpha1.StateRegistering, bmov1alpha1.StateDeleting:
@@ -90,7 +90,7 @@ func watchesPower(status *bmov1alpha1.BareMetalHostStatus) bool {
 	return status.OperationalStatus != bmov1alpha1.OperationalStatusDetached
 }
 
-// ofState is what the state alone says.
+// ofState returns the conditions that follow from the state.
 func ofState(status *bmov1alpha1.BareMetalHostStatus) []verdict {
 	switch state := status.Provisioning.State; state {
 	case bmov1alpha1.StateNone, bmov1alpha1.StateUnmanaged:
@@ -138,7 +138,7 @@ func notManaged(reason string, progress verdict) []verdict {
 	}
 }
 
-// progressOf is the reason of the condition Progressing in a state that leads to another.
+// progressOf returns the reason of condition Progressing in a transitional state.
 func progressOf(state bmov1alpha1.ProvisioningState) string {
 	switch state {
 	case bmov1alpha1.StatePreparing:
@@ -156,7 +156,7 @@ func progressOf(state bmov1alpha1.ProvisioningState) string {
 	}
 }
 
-// ofOperation is what the operational status says. Nothing is known of the health that the BMC reports.
+// ofOperation returns the conditions that follow from the operational status. The health reported by the BMC is always unknown.
 func ofOperation(status *bmov1alpha1.BareMetalHostStatus) []verdict {
 	verdicts := []verdict{{bmov1alpha1.HealthyCondition, metav1.ConditionUnknown, bmov1alpha1.UnknownHealthReason}}
 	switch status.OperationalStatus {

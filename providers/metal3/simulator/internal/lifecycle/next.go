@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lifecycle decides what a simulated host does next, as the bare-metal operator would. It is pure: what it decides on
-// is given to it, and others carry it out.
+// Package lifecycle returns the next step of a simulated host, as the bare-metal operator would take it. It is pure: callers
+// provide the input and execute the steps.
 package lifecycle
 
 import (
@@ -15,78 +15,78 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// Machine is what the hardware is doing, whatever the host's status says about it.
+// Machine is the state of the hardware, whatever the host's status reports.
 type Machine string
 
 const (
-	// Off has no power.
+	// Off is powered off.
 	Off Machine = "off"
-	// Idle is powered on without an operating system of its user.
+	// Idle is powered on without a provisioned operating system.
 	Idle Machine = "idle"
-	// Booted runs what was provisioned.
+	// Booted runs the provisioned image.
 	Booted Machine = "booted"
 )
 
-// View is all that the next step of a host depends on. Nothing in it is modified.
+// View holds everything that the next step of a host depends on. It is not modified.
 type View struct {
 	Host *bmov1alpha1.BareMetalHost
-	// Secret is the version of the BMC's Secret, "" when there is none.
+	// Secret is the resourceVersion of the BMC Secret; "" if it does not exist.
 	Secret string
-	// Recorded is what the host's HardwareData says, nil without one; Inventory is what an inspection finds.
+	// Recorded is the content of the HardwareData, or nil; Inventory is the result of an inspection.
 	Recorded, Inventory *bmov1alpha1.HardwareDetails
 	Machine             Machine
-	// Started is the image that provisioning began with, "" when that is not known.
+	// Started is the image that provisioning started with; "" if it is unknown.
 	Started string
 	Fault   Fault
-	// Due says that the work of the host's phase has taken its time.
+	// Due is true when the delay of the host's phase is over.
 	Due bool
 	Now metav1.Time
 }
 
-// Fault is what is wrong with a host's BMC; the zero value is nothing.
+// Fault is a fault of a host or its BMC; the zero value means no fault.
 type Fault struct {
-	// Message makes every operation end with this error.
+	// Message makes every operation fail with this error.
 	Message string
-	// Stuck makes the host stay in its state.
+	// Stuck keeps the host in its state.
 	Stuck bool
-	// Dark says that the machine and its BMC have no power. The operator does nothing with the host, and only its condition Manageable
-	// shows that.
+	// Dark means that the machine and its BMC have no power. The operator stops working on the host, and only condition
+	// Manageable shows it.
 	Dark bool
-	// Off says that the machine is off, and that each attempt to switch it ends with the message.
+	// Off means that the machine is powered off, and that each attempt to power it on fails with the message.
 	Off bool
-	// Hung says that the operating system does not answer when it is asked to shut down.
+	// Hung means that the operating system ignores soft power off.
 	Hung bool
 }
 
-// Step is what happens next, in the order of the fields. The zero value is nothing until something changes.
+// Step is executed in the order of its fields. The zero value means to wait for a change.
 type Step struct {
-	// Machine is what to make of the hardware, "" to leave it alone. Booting a booted machine restarts it.
+	// Machine is the new state of the hardware; "" keeps it. Booting a booted machine restarts it.
 	Machine Machine
-	// Erase empties the disk.
+	// Erase erases the disk.
 	Erase bool
-	// Publish writes the new status's hardware to the HardwareData, Retract removes the HardwareData.
+	// Publish writes the hardware details of the new status to the HardwareData; Retract deletes the HardwareData.
 	Publish, Retract bool
-	// Status replaces the host's.
+	// Status replaces the host's status.
 	Status *bmov1alpha1.BareMetalHostStatus
-	// Finalize and Release add and remove the finalizer; Drop names annotations to remove.
+	// Finalize and Release add and remove the finalizer; Drop lists annotations to remove.
 	Finalize, Release bool
 	Drop              []string
-	// Architecture is what to write into the spec, "" to leave it.
+	// Architecture is written to the spec; "" keeps it.
 	Architecture string
 	Events       []Happening
-	// Wait says that nothing is left to do before the phase's work is over.
+	// Wait means that nothing is left to do until the delay of the phase is over.
 	Wait bool
 }
 
-// Happening becomes an event on the host.
+// Happening is an event to emit for the host.
 type Happening struct{ Kind, Reason, Note string }
 
-// Idle says that a step has nothing to do.
+// Idle reports whether the step has nothing to do.
 func (s Step) Idle() bool {
 	return s.Machine == "" && s.Status == nil && !s.Retract && !s.Metadata()
 }
 
-// Metadata says that a step changes more of the host than its status.
+// Metadata reports whether the step changes more of the host than its status.
 func (s Step) Metadata() bool {
 	return s.Finalize || s.Release || len(s.Drop) > 0 || s.Architecture != ""
 }
@@ -95,7 +95,7 @@ func normal(reason, note string) Happening {
 	return Happening{Kind: corev1.EventTypeNormal, Reason: reason, Note: note}
 }
 
-// Next decides the next step. Rules that hold in every state come before the state's own.
+// Next returns the next step. Rules that apply in every state precede those of the state.
 func Next(v View) Step {
 	if _, paused := v.Host.Annotations[bmov1alpha1.PausedAnnotation]; paused {
 		return Step{}
@@ -108,7 +108,7 @@ func Next(v View) Step {
 	return v.withConditions(manage(v))
 }
 
-// manage decides what the operator does before it looks at the conditions.
+// manage applies the rules that precede the conditions.
 func manage(v View) Step {
 	for _, rule := range []func(View) (Step, bool){remove, detach, darken, authenticate} {
 		if s, ok := rule(v); ok {
@@ -118,7 +118,7 @@ func manage(v View) Step {
 	return inState(v)
 }
 
-// inState dispatches to what a state does.
+// inState dispatches to the rule of the state.
 func inState(v View) Step {
 	if v.Fault.Stuck {
 		return Step{}
@@ -153,7 +153,7 @@ func (v View) state() bmov1alpha1.ProvisioningState { return v.Host.Status.Provi
 
 func (v View) deleting() bool { return !v.Host.DeletionTimestamp.IsZero() }
 
-// edit starts a step with a changed copy of the status.
+// edit returns a step with a changed copy of the status.
 func (v View) edit(change func(*bmov1alpha1.BareMetalHostStatus)) Step {
 	status := v.Host.Status.DeepCopy()
 	change(status)
@@ -161,7 +161,7 @@ func (v View) edit(change func(*bmov1alpha1.BareMetalHostStatus)) Step {
 	return Step{Status: status}
 }
 
-// enter is edit for a new state. The operation that the state stands for starts now, the one before ends.
+// enter is edit for a new state. It ends the operation metric of the old state and starts that of the new one.
 func (v View) enter(state bmov1alpha1.ProvisioningState, change func(*bmov1alpha1.BareMetalHostStatus)) Step {
 	return v.edit(func(status *bmov1alpha1.BareMetalHostStatus) {
 		if metric := metricOf(status, v.state()); metric != nil {
@@ -175,7 +175,7 @@ func (v View) enter(state bmov1alpha1.ProvisioningState, change func(*bmov1alpha
 	})
 }
 
-// metricOf finds the operation of a state in a status, nil for states that are none.
+// metricOf returns the operation metric of a state, or nil if the state is not an operation.
 func metricOf(status *bmov1alpha1.BareMetalHostStatus, state bmov1alpha1.ProvisioningState) *bmov1alpha1.OperationMetric {
 	switch state {
 	case bmov1alpha1.StateRegistering:
@@ -193,19 +193,19 @@ func metricOf(status *bmov1alpha1.BareMetalHostStatus, state bmov1alpha1.Provisi
 
 func nothing(*bmov1alpha1.BareMetalHostStatus) {}
 
-// clearError leaves the count of failures, which an operation that succeeds sets to zero.
+// clearError keeps the error count, which a successful operation resets.
 func clearError(status *bmov1alpha1.BareMetalHostStatus) {
 	status.ErrorType, status.ErrorMessage = "", ""
 	status.OperationalStatus = bmov1alpha1.OperationalStatusOK
 }
 
-// succeed ends an operation.
+// succeed records the success of an operation.
 func succeed(status *bmov1alpha1.BareMetalHostStatus) {
 	clearError(status)
 	status.ErrorCount = 0
 }
 
-// Fail records an error, or the same one again.
+// Fail records an error, or repeats the current one.
 func (v View) Fail(kind bmov1alpha1.ErrorType, message string) Step {
 	s := v.edit(func(status *bmov1alpha1.BareMetalHostStatus) {
 		status.OperationalStatus = bmov1alpha1.OperationalStatusError
@@ -216,7 +216,7 @@ func (v View) Fail(kind bmov1alpha1.ErrorType, message string) Step {
 	return s
 }
 
-// failing says whether a fault keeps an operation from succeeding. It fails again and again, ever more slowly.
+// failing reports whether a fault makes an operation fail. Retries fail with increasing backoff.
 func (v View) failing(kind bmov1alpha1.ErrorType) (Step, bool) {
 	switch {
 	case v.Fault.Message == "":
@@ -229,8 +229,8 @@ func (v View) failing(kind bmov1alpha1.ErrorType) (Step, bool) {
 	return Step{Wait: true}, true
 }
 
-// held is failing for an operation that takes time. One that has failed goes on at once when its fault has gone. Without power
-// nothing goes on, and nothing fails: the operator asks for no change of a machine that its back end finds faulty.
+// held is failing for an operation that takes time. A failed operation continues at once when its fault is cleared. Without power
+// nothing continues and nothing fails: the operator requests no change of a machine that Ironic considers faulty.
 func (v View) held(kind bmov1alpha1.ErrorType) (Step, bool) {
 	if v.Fault.Dark {
 		return v.untilNoticed(), true
@@ -256,7 +256,7 @@ func eventReason(kind bmov1alpha1.ErrorType) string {
 	}
 }
 
-// provisioningID is the identity that the operator's back end gives a host. It differs from the host's own.
+// provisioningID returns the ID of the host in Ironic. It differs from the UID of the host.
 func provisioningID(host *bmov1alpha1.BareMetalHost) string {
 	return uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s/%s", host.Namespace, host.UID)).String()
 }

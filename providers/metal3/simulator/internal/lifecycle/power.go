@@ -10,7 +10,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// power makes the machine run or not as the host wants it, says so in the status, and forgets an error that is over.
+// power switches the machine as the spec requires, updates the status, and clears a resolved error.
 func power(v View) Step {
 	_, once := v.Host.Annotations[bmov1alpha1.RebootAnnotationPrefix]
 	running, status := v.Machine != Off, v.Host.Status
@@ -30,7 +30,7 @@ func power(v View) Step {
 	return Step{}
 }
 
-// readPower brings the status up to date with the machine, which the operator does before it switches the machine.
+// readPower updates the status from the machine, which the operator does before it switches the power.
 func (v View) readPower() Step {
 	return v.edit(func(status *bmov1alpha1.BareMetalHostStatus) {
 		status.PoweredOn = v.Machine != Off
@@ -40,8 +40,7 @@ func (v View) readPower() Step {
 	})
 }
 
-// powerWithoutAnswer is power for a machine whose BMC does not answer. What the operator knows of the machine stays as it is; an attempt
-// to switch the machine fails.
+// powerWithoutAnswer is power for a machine whose BMC does not respond. The status is kept; an attempt to switch the power fails.
 func (v View) powerWithoutAnswer() Step {
 	status := v.Host.Status
 	switch {
@@ -53,7 +52,8 @@ func (v View) powerWithoutAnswer() Step {
 	return Step{Wait: true}
 }
 
-// rebooted forgets the request for one reboot when the machine is off. A machine that may not be off is restarted.
+// rebooted removes the annotation of a single reboot once the machine is off. A machine that must not be powered off is
+// restarted.
 func (v View) rebooted() Step {
 	if s, ignored := v.ignored(); ignored {
 		return s
@@ -91,7 +91,7 @@ func (v View) switchPower() Step {
 	return s
 }
 
-// ignored reports whether the operating system was asked to shut down and has not. It is asked once: the next try is hard.
+// ignored reports whether the operating system has ignored a soft power off. It is tried once: the next attempt is hard.
 func (v View) ignored() (Step, bool) {
 	switch {
 	case !v.Fault.Hung || v.Machine != Booted || wantsHard(v.Host):
@@ -102,7 +102,7 @@ func (v View) ignored() (Step, bool) {
 	return Step{Wait: true}, !v.Due
 }
 
-// wantsHard reports whether somebody who wants a reboot asks for the power to be taken away.
+// wantsHard reports whether a reboot annotation requests a hard power off.
 func wantsHard(host *bmov1alpha1.BareMetalHost) bool {
 	for key, value := range host.Annotations {
 		arguments := bmov1alpha1.RebootAnnotationArguments{}
@@ -113,8 +113,8 @@ func wantsHard(host *bmov1alpha1.BareMetalHost) bool {
 	return false
 }
 
-// WantsPower is the spec's wish, unless a reboot is wanted: then the machine is off for as long as somebody's annotation
-// is there. A machine that may not be powered off runs on.
+// WantsPower returns the spec's power setting, unless a reboot is requested: then the machine is off as long as a client's
+// annotation is present. A machine that must not be powered off keeps running.
 func WantsPower(host *bmov1alpha1.BareMetalHost, m Machine) bool {
 	if host.Spec.DisablePowerOff && m != Off {
 		return true
@@ -127,7 +127,7 @@ func WantsPower(host *bmov1alpha1.BareMetalHost, m Machine) bool {
 	return host.Spec.Online
 }
 
-// rebootAnnotations are those of the host.
+// rebootAnnotations returns the reboot annotations of the host.
 func rebootAnnotations(host *bmov1alpha1.BareMetalHost) []string {
 	var found []string
 	for key := range host.Annotations {
@@ -142,7 +142,8 @@ func rebootAnnotation(key string) bool {
 	return key == bmov1alpha1.RebootAnnotationPrefix || strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix+"/")
 }
 
-// MachineOf is what the machine must be doing going by the host alone. One that was moved here goes on meanwhile.
+// MachineOf derives the state of the machine from the host's status alone. A machine whose host was moved here keeps running in
+// the meantime.
 func MachineOf(host *bmov1alpha1.BareMetalHost) Machine {
 	status := host.Status
 	if before, moved := backup(host); moved {

@@ -13,10 +13,10 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// attempts is how often deletion tries an operation that fails before it goes on without.
+// attempts is how often deletion retries a failing operation before it skips it.
 const attempts = 4
 
-// restore takes the status of a host that was moved from another management cluster.
+// restore restores the status of a host that was moved from another management cluster.
 func restore(v View) (Step, bool) {
 	restored, ok := backup(v.Host)
 	if !ok {
@@ -25,7 +25,7 @@ func restore(v View) (Step, bool) {
 	return v.edit(func(status *bmov1alpha1.BareMetalHostStatus) { *status = restored }), true
 }
 
-// backup is the status that a host without one had before it was moved.
+// backup returns the status that a host without status had before it was moved.
 func backup(host *bmov1alpha1.BareMetalHost) (bmov1alpha1.BareMetalHostStatus, bool) {
 	saved := bmov1alpha1.BareMetalHostStatus{}
 	text, ok := host.Annotations[bmov1alpha1.StatusAnnotation]
@@ -35,20 +35,20 @@ func backup(host *bmov1alpha1.BareMetalHost) (bmov1alpha1.BareMetalHostStatus, b
 	return saved, json.Unmarshal([]byte(text), &saved) == nil
 }
 
-// forgetBackup drops the annotation once the status is more recent than it.
+// forgetBackup removes the annotation once the status is newer.
 func forgetBackup(v View) (Step, bool) {
 	_, ok := v.Host.Annotations[bmov1alpha1.StatusAnnotation]
 	return Step{Drop: []string{bmov1alpha1.StatusAnnotation}}, ok && v.Host.Status.LastUpdated != nil
 }
 
-// finalize comes before everything that would have to be undone. A host that is being deleted without the finalizer is
-// no longer ours.
+// finalize precedes all steps that would have to be reverted. A host that is being deleted without the finalizer is no longer
+// managed.
 func finalize(v View) (Step, bool) {
 	ours := slices.Contains(v.Host.Finalizers, bmov1alpha1.BareMetalHostFinalizer)
 	return Step{Finalize: !v.deleting()}, !ours
 }
 
-// recall takes the hardware from the HardwareData of a host whose status has none: moving a host leaves it out.
+// recall copies the hardware details from the HardwareData to a status without them: a move does not include them.
 func recall(v View) (Step, bool) {
 	if v.Recorded == nil || v.Host.Status.HardwareDetails != nil || !known(v.state()) || v.deleting() {
 		return Step{}, false
@@ -56,7 +56,7 @@ func recall(v View) (Step, bool) {
 	return v.edit(func(status *bmov1alpha1.BareMetalHostStatus) { status.HardwareDetails = v.Recorded.DeepCopy() }), true
 }
 
-// describe takes the hardware that an annotation gives in place of an inspection.
+// describe copies hardware details from an annotation, which replaces an inspection.
 func describe(v View) (Step, bool) {
 	given, ok := v.Host.Annotations[bmov1alpha1.HardwareDetailsAnnotation]
 	if !ok || !known(v.state()) || v.deleting() {
@@ -75,7 +75,7 @@ func known(state bmov1alpha1.ProvisioningState) bool {
 	return state != bmov1alpha1.StateNone && state != bmov1alpha1.StateUnmanaged
 }
 
-// remove leads a host that is being deleted to its end, by way of its states for leaving.
+// remove moves a host that is being deleted through the states of its deletion.
 func remove(v View) (Step, bool) {
 	if !v.deleting() || v.state() == bmov1alpha1.StateDeleting {
 		return Step{}, false
@@ -99,8 +99,8 @@ func (v View) detached() bool {
 	return v.Host.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
 }
 
-// removeDetached leaves the machine of a detached host as it is, unless the deletion is to wait until the host is attached again. The
-// operator looks at a detached host rarely.
+// removeDetached does not change the machine of a detached host, unless the deletion must wait until the host is attached again.
+// The operator rarely polls a detached host.
 func (v View) removeDetached() (Step, bool) {
 	arguments, annotated := detachment(v.Host)
 	if !annotated || arguments.DeleteAction == bmov1alpha1.DetachedDeleteActionDelay {
@@ -112,7 +112,7 @@ func (v View) removeDetached() (Step, bool) {
 	return v.enter(bmov1alpha1.StateDeleting, nothing), true
 }
 
-// detachment reads the annotation that detaches a host. A value that is no JSON has no arguments.
+// detachment parses the annotation that detaches a host. A value that is not JSON has no arguments.
 func detachment(host *bmov1alpha1.BareMetalHost) (arguments bmov1alpha1.DetachedAnnotationArguments, annotated bool) {
 	value, annotated := host.Annotations[bmov1alpha1.DetachedAnnotation]
 	if json.Unmarshal([]byte(value), &arguments) != nil {
@@ -121,7 +121,7 @@ func detachment(host *bmov1alpha1.BareMetalHost) (arguments bmov1alpha1.Detached
 	return arguments, annotated
 }
 
-// detach lets go of a host in one of the states where it may stay alone, and in any other when that is forced.
+// detach detaches a host in one of the states that allow it, and in any other if it is forced.
 func detach(v View) (Step, bool) {
 	arguments, wanted := detachment(v.Host)
 	switch v.state() {
@@ -146,7 +146,7 @@ func detach(v View) (Step, bool) {
 	return Step{}, false
 }
 
-// darken takes the power from a machine. The status has it powered on still: nothing is known of a machine whose BMC does not answer.
+// darken cuts the power of a machine. The status keeps poweredOn: the state of a machine whose BMC does not respond is unknown.
 func darken(v View) (Step, bool) {
 	switch {
 	case v.Fault.Dark && v.Machine != Off:
@@ -159,7 +159,7 @@ func darken(v View) (Step, bool) {
 	return Step{}, false
 }
 
-// fitArchitecture writes into the spec what the HardwareData says of the processor, if nobody has said another.
+// fitArchitecture writes the processor architecture from the HardwareData to the spec unless it is set.
 func fitArchitecture(v View) (Step, bool) {
 	hardware := v.Host.Status.HardwareDetails
 	if v.Host.Spec.Architecture != "" || hardware == nil || hardware.CPU.Arch == "" || v.deleting() {
@@ -168,8 +168,8 @@ func fitArchitecture(v View) (Step, bool) {
 	return Step{Architecture: hardware.CPU.Arch}, true
 }
 
-// authenticate notices that the BMC's credentials are missing, back, or others than before. A host that is being deleted
-// does without.
+// authenticate detects that the BMC credentials are missing, restored or changed. A host that is being deleted does not need
+// them.
 func authenticate(v View) (Step, bool) {
 	status := &v.Host.Status
 	switch {

@@ -9,8 +9,8 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// Settled returns the status of a host that has gone from where it is to where nothing is left to do. Its BMC's Secret has that
-// version, an inspection finds that inventory.
+// Settled returns the final status that the host reaches when nothing is left to do, given the resourceVersion of its BMC Secret
+// and the result of an inspection.
 func Settled(
 	host *bmov1alpha1.BareMetalHost, secret string, inventory *bmov1alpha1.HardwareDetails,
 ) bmov1alpha1.BareMetalHostStatus {
@@ -27,7 +27,7 @@ func Settled(
 	}
 }
 
-// MayBeTaken reports whether a host has been made ready for whoever wants it, and may be used already.
+// MayBeTaken reports whether a host has been made available and may already be in use.
 func MayBeTaken(host *bmov1alpha1.BareMetalHost) bool {
 	switch host.Status.Provisioning.State {
 	case bmov1alpha1.StateNone, bmov1alpha1.StateUnmanaged, bmov1alpha1.StateRegistering, bmov1alpha1.StateMatchProfile,

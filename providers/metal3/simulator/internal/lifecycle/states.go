@@ -9,13 +9,13 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// unknownProfile is the only hardware profile that is left in the operator.
+// unknownProfile is the only hardware profile that the operator still supports.
 const unknownProfile = "unknown"
 
-// inspectionDisabled is the inspect annotation's value that asks for the contrary of an inspection.
+// inspectionDisabled is the value of the inspect annotation that disables inspection.
 const inspectionDisabled = "disabled"
 
-// discover starts to manage a host as soon as it says where its BMC is.
+// discover starts to manage a host as soon as its BMC address is set.
 func discover(v View) Step {
 	switch {
 	case v.Host.HasBMCDetails():
@@ -84,15 +84,15 @@ func prepare(v View) Step {
 	})
 }
 
-// prepared says that the host's settings are what its spec wants.
+// prepared reports whether the host's settings match its spec.
 func (v View) prepared() bool {
 	has, want := v.Host.Status.Provisioning, v.Host.Spec
 	return reflect.DeepEqual(has.RootDeviceHints, hintsOf(v.Host)) &&
 		reflect.DeepEqual(has.RAID, want.RAID) && reflect.DeepEqual(has.Firmware, firmwareOf(v.Host))
 }
 
-// hintsOf are the spec's, or those of the only hardware profile. They are never nil, so that a host that has been deprovisioned, which
-// takes its settings away, is prepared again.
+// hintsOf returns the root device hints of the spec, or those of the only hardware profile. They are never nil, so that a
+// deprovisioned host, whose settings are cleared, is prepared again.
 func hintsOf(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.RootDeviceHints {
 	if host.Spec.RootDeviceHints != nil {
 		return host.Spec.RootDeviceHints
@@ -105,7 +105,7 @@ func firmwareOf(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.FirmwareConfig {
 	return host.Spec.Firmware
 }
 
-// offer keeps a host ready for an image. A consumer alone changes nothing.
+// offer keeps a host available until it has an image. A consumer alone changes nothing.
 func offer(v View) Step {
 	if s, failing := v.failing(bmov1alpha1.PowerManagementError); failing {
 		return s
@@ -133,7 +133,7 @@ func provision(v View) Step {
 	if err := imageProblem(v.Host); err != nil && v.Fault.Message == "" {
 		v.Fault.Message = err.Error()
 	}
-	// What a failed attempt has left on the disks is cleaned before the next.
+	// Cleans what a failed attempt has left on the disks before the next one.
 	if v.Host.Status.ErrorType == bmov1alpha1.ProvisioningError && v.Due {
 		return v.startDeprovisioning()
 	}
@@ -141,7 +141,7 @@ func provision(v View) Step {
 		return s
 	}
 	s := v.enter(bmov1alpha1.StateProvisioned, func(status *bmov1alpha1.BareMetalHostStatus) {
-		succeed(status) // That the machine is on is read afterwards.
+		succeed(status) // poweredOn is updated afterwards.
 		status.Provisioning.CustomDeploy = v.Host.Spec.CustomDeploy.DeepCopy()
 		if v.Host.Spec.Image != nil {
 			status.Provisioning.Image = *v.Host.Spec.Image.DeepCopy()
@@ -155,7 +155,7 @@ func provision(v View) Step {
 	return s
 }
 
-// imageProblem finds what the operator would find wrong with an image.
+// imageProblem returns the error that the operator would find in the image.
 func imageProblem(host *bmov1alpha1.BareMetalHost) error {
 	if host.Spec.CustomDeploy != nil {
 		return nil
@@ -164,7 +164,7 @@ func imageProblem(host *bmov1alpha1.BareMetalHost) error {
 	return err
 }
 
-// ImageURL is that of the image that a host is to run, "" for none.
+// ImageURL returns the URL of the desired image; "" if there is none.
 func ImageURL(host *bmov1alpha1.BareMetalHost) string {
 	if host.Spec.Image == nil {
 		return ""
@@ -172,12 +172,12 @@ func ImageURL(host *bmov1alpha1.BareMetalHost) string {
 	return host.Spec.Image.URL
 }
 
-// unwanted says that nothing is left of what the host was to run.
+// unwanted reports whether the host has neither an image nor a custom deploy procedure.
 func (v View) unwanted() bool {
 	return ImageURL(v.Host) == "" && (v.Host.Spec.CustomDeploy == nil || v.Host.Spec.CustomDeploy.Method == "")
 }
 
-// replaced says that the host runs something else than it was to.
+// replaced reports whether the host runs something other than its spec defines.
 func (v View) replaced() bool {
 	runs := v.Host.Status.Provisioning
 	if runs.Image.URL != ImageURL(v.Host) {
@@ -210,7 +210,7 @@ func keepExternal(v View) Step {
 	return v.enter(bmov1alpha1.StatePreparing, clearError)
 }
 
-// startDeprovisioning ends what runs on the machine, which stays as it is for the operator's own use.
+// startDeprovisioning stops the operating system of the machine, which stays powered on for the operator.
 func (v View) startDeprovisioning() Step {
 	s := v.enter(bmov1alpha1.StateDeprovisioning, succeed)
 	s.Events = []Happening{normal("DeprovisionStarted", "Image deprovisioning started")}
@@ -241,7 +241,8 @@ func deprovision(v View) Step {
 	return s
 }
 
-// gaveUp says that deletion goes on although an operation keeps failing. One that does not fail for want of power goes on for ever.
+// gaveUp reports whether deletion continues although an operation keeps failing. A deletion that makes no progress for lack of
+// power waits indefinitely.
 func (v View) gaveUp() bool {
 	return !v.Fault.Dark && v.deleting() && v.Host.Status.ErrorMessage != "" && v.Host.Status.ErrorCount >= attempts
 }

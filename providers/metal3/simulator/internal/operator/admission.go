@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// refusalCheck is how often it is tried whether the API server refuses a host already, or still.
+	// refusalCheck is the interval at which a dry run checks whether the API server rejects a host.
 	refusalCheck = 50 * time.Millisecond
-	// refusalTimeout is how long that may take.
+	// refusalTimeout limits these checks.
 	refusalTimeout = time.Minute
 )
 
-// RefuseUpdates has every update of a host refused but of its status, until AcceptUpdates. It returns when that is so. The host can still be
-// deleted.
+// RefuseUpdates makes the API server reject every update of a host except of its status, until AcceptUpdates. It returns once
+// that is in effect. The host can still be deleted.
 func RefuseUpdates(ctx context.Context, c client.Client, host types.NamespacedName, message string) error {
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: refusalMeta(host), Spec: refusalOf(host, message)}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
@@ -46,7 +46,7 @@ func RefuseUpdates(ctx context.Context, c client.Client, host types.NamespacedNa
 	return awaitRefusal(ctx, c, host, true)
 }
 
-// AcceptUpdates ends RefuseUpdates.
+// AcceptUpdates reverts RefuseUpdates.
 func AcceptUpdates(ctx context.Context, c client.Client, host types.NamespacedName) error {
 	meta := refusalMeta(host)
 	err := errors.Join(
@@ -82,7 +82,7 @@ func refusalOf(host types.NamespacedName, message string) admissionv1.Validating
 	}
 }
 
-// awaitRefusal waits until the API server has taken note.
+// awaitRefusal waits until the API server has loaded or unloaded the policy.
 func awaitRefusal(ctx context.Context, c client.Client, host types.NamespacedName, wanted bool) error {
 	probe := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"simulator":"probe"}}}`))
 	err := wait.PollUntilContextTimeout(ctx, refusalCheck, refusalTimeout, true, func(ctx context.Context) (bool, error) {

@@ -1,9 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package operator plays what the bare-metal operator knows and does besides the states of hosts, which package lifecycle decides: it switches the
-// machines of hosts on and off and tells hooks what they boot, knows what an inspection finds and keeps it as HardwareData, knows how far hosts are
-// with what they do and how long that takes, and keeps the Secrets of BMCs as long as their hosts. It labels the Secrets that it reads, as the
-// operator does so that its cache, which has no others, shows them. Policies of the API server refuse what the operator's webhook refuses, and a
-// table has the faults that keep hosts from doing as they are told.
+// Package operator simulates the parts of the bare-metal operator other than the state machine of hosts, which is in package
+// lifecycle. It powers machines on and off and calls hooks with their boot data; holds the result of inspections as HardwareData;
+// tracks the progress and delays of hosts; and protects BMC Secrets while their hosts exist. It labels the Secrets that it reads,
+// as the operator does because its cache contains only labelled Secrets. Admission policies reject what the operator's webhook
+// rejects, and a table holds the active faults.
 package operator

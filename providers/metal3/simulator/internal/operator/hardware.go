@@ -13,12 +13,12 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// vendorPrefix starts the hardware addresses of simulated network cards: locally administered, and unlike those of any
-// hypervisor.
+// vendorPrefix is the prefix of the MAC addresses of simulated network cards: locally administered, and different from those of
+// any hypervisor.
 const vendorPrefix = "02:fa"
 
-// StandardHardware is a server with two network cards, of which the first has the host's boot MAC address and an IP address that
-// follows from its last three bytes.
+// StandardHardware returns a server with two network cards. The first has the host's boot MAC address and an IP address derived
+// from its last three bytes.
 func StandardHardware(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
 	const disk = 480 * bmov1alpha1.GigaByte
 	first := firstMAC(host)
@@ -43,7 +43,7 @@ func StandardHardware(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDeta
 	}
 }
 
-// firstMAC is the boot MAC address, or one that follows from the host's name.
+// firstMAC returns the boot MAC address, or one derived from the host's name.
 func firstMAC(host *bmov1alpha1.BareMetalHost) net.HardwareAddr {
 	if mac, err := net.ParseMAC(host.Spec.BootMACAddress); err == nil && len(mac) == 6 {
 		return mac
@@ -56,15 +56,14 @@ func addressOf(mac net.HardwareAddr) string {
 	return net.IPv4(10, mac[3], mac[4], mac[5]).String()
 }
 
-// HostNumber follows from a host's name, for what is to differ between hosts and to be the same at every time.
+// HostNumber returns a number derived from the host's name, for values that differ between hosts and are stable over time.
 func HostNumber(host types.NamespacedName) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(host.String()))
 	return h.Sum64()
 }
 
-// MAC returns the hardware address of the nth host of a layout. None ends in a zero byte, nor does the network
-// address that follows from it.
+// MAC returns the MAC address of the nth host of a layout. Neither it nor the IP address derived from it ends in a zero byte.
 func MAC(n int) string {
 	last := n%254 + 1
 	return fmt.Sprintf("%s:00:%02x:%02x:%02x", vendorPrefix, n/254>>8&0xff, n/254&0xff, last)

@@ -14,22 +14,22 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// hardwareFinalizer keeps the HardwareData for as long as its host.
+// hardwareFinalizer blocks the deletion of the HardwareData while its host exists.
 const hardwareFinalizer = bmov1alpha1.BareMetalHostFinalizer + "/hardwareData"
 
 // HardwareData reads and writes HardwareData.
 type HardwareData struct {
 	client client.Client
-	// live reads past the cache.
+	// live reads from the API server.
 	live client.Reader
 }
 
-// NewHardwareData writes with c. What c may not know yet is read from live.
+// NewHardwareData returns a HardwareData that writes with c. Objects that may not be in the cache of c are read from live.
 func NewHardwareData(c client.Client, live client.Reader) *HardwareData {
 	return &HardwareData{client: c, live: live}
 }
 
-// Of returns what the host's HardwareData says, nil without one.
+// Of returns the hardware details in the host's HardwareData, or nil.
 func (d *HardwareData) Of(ctx context.Context, host *bmov1alpha1.BareMetalHost) (*bmov1alpha1.HardwareDetails, error) {
 	data := &bmov1alpha1.HardwareData{}
 	if err := d.client.Get(ctx, client.ObjectKeyFromObject(host), data); err != nil {
@@ -38,7 +38,7 @@ func (d *HardwareData) Of(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 	return data.Spec.HardwareDetails, nil
 }
 
-// Publish writes the host's HardwareData, over one that is there.
+// Publish creates or replaces the host's HardwareData.
 func (d *HardwareData) Publish(ctx context.Context, host *bmov1alpha1.BareMetalHost, details *bmov1alpha1.HardwareDetails) error {
 	data := &bmov1alpha1.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{
@@ -62,7 +62,7 @@ func (d *HardwareData) Publish(ctx context.Context, host *bmov1alpha1.BareMetalH
 	return hardwareDataError(d.client.Patch(ctx, existing, client.MergeFrom(before)), "writing", host)
 }
 
-// Retract removes the host's HardwareData without relying on garbage collection.
+// Retract deletes the host's HardwareData without relying on garbage collection.
 func (d *HardwareData) Retract(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	data := &bmov1alpha1.HardwareData{}
 	if err := d.live.Get(ctx, client.ObjectKeyFromObject(host), data); err != nil {

@@ -17,43 +17,42 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
 )
 
-// Boot is what a machine boots from.
+// Boot is the boot data of a machine.
 type Boot struct {
-	// Host is a copy. Its image or custom deployment says what was written to the disk; an externally provisioned host
+	// Host is a copy. Its image or custom deploy procedure defines what was written to the disk; an externally provisioned host
 	// has neither.
 	Host *bmov1alpha1.BareMetalHost
 	// UserData and NetworkData are nil for a host without them.
 	UserData, NetworkData []byte
-	// MetaData has what the operator adds to every host's and, over it, the host's own.
+	// MetaData contains the entries that the operator sets for every host, overridden by the host's own.
 	MetaData map[string]any
 }
 
-// Hooks hear of machines that run a system of their user; those that run nothing are not reported. A hook may be called
-// again for what it has done already, when the process was restarted in between. Its error becomes a power management
-// error of the host, and the hook is called again later.
+// Hooks are called for machines with a provisioned operating system; other machines are not reported. A hook may be called again
+// after a restart of the process. An error of a hook becomes a power management error of the host, and the hook is retried.
 type Hooks struct {
-	// PowerOn is called when a machine boots: after it was provisioned, and after each power cycle.
+	// PowerOn is called when a machine boots: after it is provisioned, and after each power cycle.
 	PowerOn func(context.Context, Boot) error
-	// PowerOff is called when a booted machine loses its power, or its disk.
+	// PowerOff is called when a booted machine loses its power or its disk.
 	PowerOff func(context.Context, *bmov1alpha1.BareMetalHost) error
-	// Erase is called when a machine loses its disk, running or not: what is booted there next starts from its image.
+	// Erase is called when the disk of a machine is erased, running or not: its next boot starts from the image.
 	Erase func(context.Context, *bmov1alpha1.BareMetalHost) error
 }
 
-// Machines are those of all hosts.
+// Machines holds the machines of all hosts.
 type Machines struct {
 	client client.Client
-	// live reads past the cache.
+	// live reads from the API server.
 	live  client.Reader
 	hooks Hooks
 }
 
-// NewMachines has machines that tell the hooks. The Secrets that they boot from are read from live, and labelled with c.
+// NewMachines returns machines that call the hooks. The Secrets that they boot from are read from live, and labelled with c.
 func NewMachines(c client.Client, live client.Reader, hooks Hooks) *Machines {
 	return &Machines{client: c, live: live, hooks: hooks}
 }
 
-// Turn makes the hardware do something else, telling the hooks. A machine that is to boot but runs is switched off first.
+// Turn changes the state of the hardware and calls the hooks. A running machine that must boot is powered off first.
 func (m *Machines) Turn(ctx context.Context, host *bmov1alpha1.BareMetalHost, from, to lifecycle.Machine) error {
 	if from == lifecycle.Booted && m.hooks.PowerOff != nil {
 		if err := m.hooks.PowerOff(ctx, host.DeepCopy()); err != nil {
@@ -73,7 +72,7 @@ func (m *Machines) Turn(ctx context.Context, host *bmov1alpha1.BareMetalHost, fr
 	return nil
 }
 
-// Erase empties the disk, telling the hook.
+// Erase erases the disk and calls the hook.
 func (m *Machines) Erase(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	if m.hooks.Erase == nil {
 		return nil
@@ -107,7 +106,7 @@ func (m *Machines) bootOf(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 	return boot, nil
 }
 
-// standardMetaData is what the operator puts on the config drive of each host.
+// standardMetaData returns the metadata that the operator sets for every host.
 func standardMetaData(host *bmov1alpha1.BareMetalHost) map[string]any {
 	return map[string]any{
 		"uuid": string(host.UID), "name": host.Name, "metal3-namespace": host.Namespace, "metal3-name": host.Name,
@@ -115,7 +114,7 @@ func standardMetaData(host *bmov1alpha1.BareMetalHost) map[string]any {
 	}
 }
 
-// networkDataOf is the host's, or else what it had before provisioning.
+// networkDataOf returns the network data of the host, or its preprovisioning network data.
 func networkDataOf(host *bmov1alpha1.BareMetalHost) *corev1.SecretReference {
 	if host.Spec.NetworkData == nil && host.Spec.PreprovisioningNetworkDataName != "" {
 		return &corev1.SecretReference{Name: host.Spec.PreprovisioningNetworkDataName}
@@ -123,7 +122,7 @@ func networkDataOf(host *bmov1alpha1.BareMetalHost) *corev1.SecretReference {
 	return host.Spec.NetworkData
 }
 
-// secretData looks for the key that the operator prefers, then for the one that Cluster API uses.
+// secretData returns the value of the key that the operator prefers, or of the key that Cluster API uses.
 func (m *Machines) secretData(
 	ctx context.Context, host *bmov1alpha1.BareMetalHost, ref *corev1.SecretReference, key string,
 ) ([]byte, error) {

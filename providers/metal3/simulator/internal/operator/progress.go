@@ -17,38 +17,39 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
 )
 
-// Delays are how long a host stays in its states. Zero is no time at all, and yet every state is written.
+// Delays are the times that a host stays in its states. With zero delays every state is still written.
 type Delays struct {
 	Registering, Inspecting, Preparing, Provisioning, Deprovisioning time.Duration
-	// Cleaning comes on top of Preparing and Deprovisioning, unless the host's automated cleaning is disabled.
+	// Cleaning is added to Preparing and Deprovisioning, unless the host's automated cleaning is disabled.
 	Cleaning time.Duration
-	// Power is how long it takes to switch a machine on or off.
+	// Power is the time to power a machine on or off.
 	Power time.Duration
-	// Retry is the time until a failed operation is tried again; it doubles with each failure, up to 64 times.
-	// Zero is ten seconds. The real operator waits one to two minutes after the first failure.
+	// Retry is the time until a failed operation is retried; it doubles with each failure, up to 64 times. Defaults to ten
+	// seconds. The real operator waits one to two minutes after the first failure.
 	Retry time.Duration
-	// PowerLoss is the time until the operator knows that a machine has lost its power. The real one polls every minute, and its back end
-	// takes three polls of its own.
+	// PowerLoss is the time until the operator detects that a machine has lost its power. The real operator polls every minute,
+	// and Ironic needs three of its own polls.
 	PowerLoss time.Duration
-	// Detached is the time until the operator looks again at a detached host that nobody changes. Zero is ten minutes, as the real one has it.
+	// Detached is the time until the operator reconciles an unchanged detached host again. Defaults to ten minutes, as in the
+	// real operator.
 	Detached time.Duration
-	// Jitter is the share by which a delay may be shorter or longer: 0.2 makes 10 s anything from 8 to 12.
+	// Jitter is the maximum relative deviation of a delay: with 0.2, 10 s becomes 8 to 12 s.
 	Jitter float64
 }
 
 const (
 	defaultRetry    = 10 * time.Second
 	defaultDetached = 10 * time.Minute
-	// doublings bound the time between two tries.
+	// doublings limits the retry delay.
 	doublings = 6
 )
 
-// phase is what a host is busy with. Its delay starts anew whenever it becomes another.
+// phase identifies the current work of a host. A new phase restarts the delay.
 type phase struct {
 	state     bmov1alpha1.ProvisioningState
 	switching bool
 	cleaning  bool
-	// dark is a machine without power, unnoticed one of which the operator does not know that yet.
+	// dark means that the machine has no power; unnoticed means that the operator has not detected that yet.
 	dark, unnoticed bool
 	detached        bool
 	failures        int
@@ -73,7 +74,7 @@ func phaseOf(host *bmov1alpha1.BareMetalHost, m lifecycle.Machine, dark bool) ph
 	return p
 }
 
-// of returns the time that a phase takes, before jitter.
+// of returns the delay of a phase, without jitter.
 func (d Delays) of(p phase) time.Duration {
 	switch {
 	case p.detached:
@@ -106,17 +107,17 @@ func (d Delays) retry(failures int) time.Duration {
 	return base << min(failures-1, doublings)
 }
 
-// jittered takes a random number in [0, 1).
+// jittered returns the delay with jitter for a random number in [0, 1).
 func (d Delays) jittered(delay time.Duration, random float64) time.Duration {
 	return max(0, time.Duration(float64(delay)*(1+d.Jitter*(2*random-1))))
 }
 
-// Progress is what is known of a machine that the API does not say.
+// Progress is the state of a machine that is not in the API.
 type Progress struct {
 	Machine lifecycle.Machine
-	// Until is when the work of the host's phase is over.
+	// Until is the end of the delay of the host's phase.
 	Until time.Time
-	// Started is the image that provisioning began with, "" when that is not known.
+	// Started is the image that provisioning started with; "" if it is unknown.
 	Started string
 
 	phase  phase
@@ -124,7 +125,8 @@ type Progress struct {
 	random *rand.Rand
 }
 
-// ProgressTable holds the progress of each host. The reconciler works on one host at a time; the lock is for the faults.
+// ProgressTable holds the progress of each host. The reconciler processes a host in one worker at a time; the lock is needed for
+// faults.
 type ProgressTable struct {
 	delays Delays
 	seed   uint64
@@ -133,12 +135,13 @@ type ProgressTable struct {
 	byHost map[types.NamespacedName]*Progress
 }
 
-// NewProgressTable has no host yet. The jitter of the delays is drawn from the seed.
+// NewProgressTable returns an empty table. seed is the seed of the jitter.
 func NewProgressTable(delays Delays, seed uint64) *ProgressTable {
 	return &ProgressTable{delays: delays, seed: seed, byHost: map[types.NamespacedName]*Progress{}}
 }
 
-// Look returns the progress of a host as it is now, whose machine may have no power. A host that it has never seen runs what its status says.
+// Look returns the current progress of a host; dark means that its machine has no power. The state of a new host's machine is
+// derived from its status.
 func (t *ProgressTable) Look(host *bmov1alpha1.BareMetalHost, dark bool, now time.Time) Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,12 +163,12 @@ func (t *ProgressTable) Look(host *bmov1alpha1.BareMetalHost, dark bool, now tim
 	return *found
 }
 
-// wishes are what the operator is told of at once when it changes.
+// wishes returns the fields whose change the operator processes at once.
 func wishes(host *bmov1alpha1.BareMetalHost) string {
 	return fmt.Sprint(host.Generation, host.Annotations)
 }
 
-// SetMachine notes what the machine of a host does from now on.
+// SetMachine records the state of a host's machine.
 func (t *ProgressTable) SetMachine(key types.NamespacedName, m lifecycle.Machine) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,7 +186,7 @@ func (t *ProgressTable) Hurry(key types.NamespacedName) {
 	}
 }
 
-// Forget drops a host that is gone.
+// Forget removes a deleted host.
 func (t *ProgressTable) Forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

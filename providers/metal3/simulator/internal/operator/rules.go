@@ -15,10 +15,11 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// validatingPolicy is the name of the policy. All simulators of an API server have the same.
+// validatingPolicy is the name of the admission policy, shared by all simulators of an API server.
 const validatingPolicy = "baremetalhost-simulator.metal3.io"
 
-// ValidateHosts has the API server refuse hosts that the operator's webhook would find invalid. It returns before the API server has taken note.
+// ValidateHosts makes the API server reject hosts that the operator's webhook would reject. It returns before the policy is in
+// effect.
 func ValidateHosts(ctx context.Context, c client.Client) error {
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: validatingPolicy}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
 		FailurePolicy:    ptr.To(admissionv1.Fail),
@@ -36,7 +37,7 @@ func ValidateHosts(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// writes are the requests that the webhook is asked about.
+// writes returns the rule for requests that the webhook handles.
 func writes() admissionv1.RuleWithOperations {
 	return admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
@@ -46,7 +47,7 @@ func writes() admissionv1.RuleWithOperations {
 	}
 }
 
-// validations are the rules that a client of the operator can break, in the words of the operator.
+// validations returns the rules that a client can violate, with the operator's messages.
 func validations() []admissionv1.Validation {
 	const status = bmov1alpha1.StatusAnnotation
 	return []admissionv1.Validation{

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// SecretLabel is on each Secret that the operator has read.
+	// SecretLabel is set on each Secret that the operator has read.
 	SecretLabel = "environment.metal3.io"
-	// SecretLabelValue is the label's.
+	// SecretLabelValue is the value of SecretLabel.
 	SecretLabelValue = "baremetal"
 
-	// SecretFinalizer keeps the Secret of a BMC until its host is gone.
+	// SecretFinalizer blocks the deletion of a BMC Secret while its host exists.
 	SecretFinalizer = bmov1alpha1.BareMetalHostFinalizer + "/secret"
 )
 
@@ -28,7 +28,7 @@ func ClaimSecret(ctx context.Context, c client.Client, secret client.Object) err
 	return change(ctx, c, secret, label)
 }
 
-// KeepSecret labels the Secret of a host's BMC, and has it stay as long as the host, unless it is being deleted already.
+// KeepSecret labels a BMC Secret and adds the finalizer, unless the Secret is being deleted.
 func KeepSecret(ctx context.Context, c client.Client, secret client.Object) error {
 	return change(ctx, c, secret, func(secret client.Object) bool {
 		labelled := label(secret)
@@ -36,7 +36,7 @@ func KeepSecret(ctx context.Context, c client.Client, secret client.Object) erro
 	})
 }
 
-// ReleaseSecret lets go of the Secret of a host that is gone.
+// ReleaseSecret removes the finalizer from the BMC Secret of a deleted host.
 func ReleaseSecret(ctx context.Context, c client.Client, secret client.Object) error {
 	return client.IgnoreNotFound(change(ctx, c, secret, func(secret client.Object) bool { return controllerutil.RemoveFinalizer(secret, SecretFinalizer) }))
 }

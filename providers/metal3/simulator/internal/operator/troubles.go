@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
 )
 
-// FaultTable has what was asked for, by host and state, and by domain.
+// FaultTable holds the active faults, by host and state, and by failure domain.
 type FaultTable struct {
 	mu       sync.Mutex
 	byHost   map[types.NamespacedName]map[bmov1alpha1.ProvisioningState]lifecycle.Fault
@@ -22,7 +22,7 @@ type FaultTable struct {
 	byDomain map[string]lifecycle.Fault
 }
 
-// NewFaultTable has no troubles.
+// NewFaultTable returns a table without faults.
 func NewFaultTable() *FaultTable {
 	return &FaultTable{
 		byHost: map[types.NamespacedName]map[bmov1alpha1.ProvisioningState]lifecycle.Fault{},
@@ -30,7 +30,7 @@ func NewFaultTable() *FaultTable {
 	}
 }
 
-// Of returns what is wrong with a host of a domain now. What is wrong with a domain goes before what is wrong with one host.
+// Of returns the current fault of a host. A fault of its failure domain takes precedence.
 func (t *FaultTable) Of(host *bmov1alpha1.BareMetalHost, domain string) lifecycle.Fault {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,7 +43,7 @@ func (t *FaultTable) Of(host *bmov1alpha1.BareMetalHost, domain string) lifecycl
 	return found
 }
 
-// Set is what is wrong with a host in that state.
+// Set sets the fault of a host in a state.
 func (t *FaultTable) Set(host types.NamespacedName, state bmov1alpha1.ProvisioningState, what lifecycle.Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -53,7 +53,7 @@ func (t *FaultTable) Set(host types.NamespacedName, state bmov1alpha1.Provisioni
 	t.byHost[host][state] = what
 }
 
-// Clear ends what is wrong with a host.
+// Clear clears all faults of a host.
 func (t *FaultTable) Clear(host types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,21 +61,21 @@ func (t *FaultTable) Clear(host types.NamespacedName) {
 	delete(t.hung, host)
 }
 
-// Hang has a host's operating systems not answer.
+// Hang makes the operating system of a host ignore soft power off.
 func (t *FaultTable) Hang(host types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.hung[host] = true
 }
 
-// SetDomain is what is wrong with all hosts of a domain.
+// SetDomain sets the fault of all hosts of a failure domain.
 func (t *FaultTable) SetDomain(domain string, what lifecycle.Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.byDomain[domain] = what
 }
 
-// ClearDomain ends what is wrong with a domain.
+// ClearDomain clears the fault of a failure domain.
 func (t *FaultTable) ClearDomain(domain string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

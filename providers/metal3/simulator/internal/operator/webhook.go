@@ -19,12 +19,12 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// webhookName is that of the operator's webhook.
+// webhookName is the name of the operator's webhook.
 const webhookName = "baremetalhost.metal3.io"
 
-// LoseWebhook leaves the operator's webhook registered for the hosts of a namespace without anything that answers there, as when the
-// operator, which serves it, is stopped: the API server refuses to create or update hosts, but not their status, and not their deletion. It
-// returns when that is so.
+// LoseWebhook registers the operator's webhook for the hosts of a namespace with an endpoint that does not respond, as when the
+// operator is stopped: the API server rejects creates and updates of hosts, but not updates of their status or their deletion. It
+// returns once that is in effect.
 func LoseWebhook(ctx context.Context, c client.Client, namespace string) error {
 	if err := c.Create(ctx, lostWebhook(namespace)); client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("registering the webhook of namespace %s: %w", namespace, err)
@@ -32,7 +32,7 @@ func LoseWebhook(ctx context.Context, c client.Client, namespace string) error {
 	return awaitWebhook(ctx, c, namespace, true)
 }
 
-// RestoreWebhook ends LoseWebhook.
+// RestoreWebhook reverts LoseWebhook.
 func RestoreWebhook(ctx context.Context, c client.Client, namespace string) error {
 	if err := c.Delete(ctx, lostWebhook(namespace)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing the webhook of namespace %s: %w", namespace, err)
@@ -46,7 +46,7 @@ func lostWebhook(namespace string) *admissionv1.ValidatingWebhookConfiguration {
 		Webhooks: []admissionv1.ValidatingWebhook{{
 			Name: webhookName, AdmissionReviewVersions: []string{"v1"}, SideEffects: ptr.To(admissionv1.SideEffectClassNone),
 			FailurePolicy: ptr.To(admissionv1.Fail), TimeoutSeconds: ptr.To[int32](1),
-			// Nothing has this port.
+			// No server listens on this port.
 			ClientConfig:      admissionv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/validate-metal3-io-v1alpha1-baremetalhost")},
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
 			Rules:             []admissionv1.RuleWithOperations{writes()},
@@ -54,7 +54,7 @@ func lostWebhook(namespace string) *admissionv1.ValidatingWebhookConfiguration {
 	}
 }
 
-// awaitWebhook waits until the API server has taken note.
+// awaitWebhook waits until the API server has loaded or unloaded the webhook.
 func awaitWebhook(ctx context.Context, c client.Client, namespace string, lost bool) error {
 	err := wait.PollUntilContextTimeout(ctx, refusalCheck, refusalTimeout, true, func(ctx context.Context) (bool, error) {
 		probe := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "simulator-probe"}}
