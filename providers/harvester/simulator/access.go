@@ -22,11 +22,11 @@ import (
 const (
 	authenticated = "system:authenticated"
 	masters       = "system:masters"
-	// grantTimeout is generous: the API server is near.
+	// grantTimeout is generous, because the API server runs on the same machine.
 	grantTimeout = time.Minute
 )
 
-// Request is what somebody has asked of the API server.
+// Request is a request that the API server has received.
 type Request = simulation.Request
 
 func (s *Simulator) startFront(ctx context.Context) error {
@@ -40,14 +40,15 @@ func (s *Simulator) startFront(ctx context.Context) error {
 	return s.front.Up(ctx)
 }
 
-// Server is the address in all kubeconfigs.
+// Server returns the server address in all kubeconfigs.
 func (s *Simulator) Server() string { return s.front.URL() }
 
-// Kubeconfig is an administrator's. What it asks is counted and stood in the way of, unlike what Client asks.
+// Kubeconfig returns an administrator's kubeconfig. Its requests are recorded and subject to network faults, unlike those of
+// Client.
 func (s *Simulator) Kubeconfig() []byte { return s.kubeconfig("admin", s.admin, "default") }
 
-// KubeconfigFor is a user's who may do what the rules say: in the namespace, or everywhere without one. Each time it has
-// another token; earlier ones work until Revoke. It panics without an API server.
+// KubeconfigFor returns the kubeconfig of a user with permissions according to the rules: in the namespace, or everywhere if it
+// is "". Each call creates another token; earlier ones stay valid until Revoke. It panics without an API server.
 func (s *Simulator) KubeconfigFor(user string, rules []rbacv1.PolicyRule, namespace string) []byte {
 	s.Grant(user, rules, namespace)
 	token := rand.Text()
@@ -55,7 +56,7 @@ func (s *Simulator) KubeconfigFor(user string, rules []rbacv1.PolicyRule, namesp
 	return s.kubeconfig(user, token, namespace)
 }
 
-// Grant sets what a user may do in the namespace, or everywhere without one. It panics without an API server.
+// Grant sets the permissions of a user in the namespace, or everywhere if it is "". It panics without an API server.
 func (s *Simulator) Grant(user string, rules []rbacv1.PolicyRule, namespace string) {
 	ctx, cancel := context.WithTimeout(context.Background(), grantTimeout)
 	defer cancel()
@@ -90,7 +91,7 @@ func (s *Simulator) Grant(user string, rules []rbacv1.PolicyRule, namespace stri
 	}
 }
 
-// Revoke makes a kubeconfig worth nothing, as if its token had expired.
+// Revoke invalidates a kubeconfig, as if its token had expired.
 func (s *Simulator) Revoke(kubeconfig []byte) error {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -112,44 +113,45 @@ func (s *Simulator) kubeconfig(user, token, namespace string) []byte {
 	}
 	data, err := clientcmd.Write(config)
 	if err != nil {
-		panic(fmt.Sprintf("writing a kubeconfig: %v", err)) // It is made of strings.
+		panic(fmt.Sprintf("writing a kubeconfig: %v", err)) // it contains only strings
 	}
 	return data
 }
 
-// Requests are those that were asked with a kubeconfig of the simulator, oldest first. What the simulator's own controllers
-// and Client ask is not among them.
+// Requests returns the requests made with kubeconfigs of the simulator, oldest first. It excludes those of the simulator's own
+// controllers and Client.
 func (s *Simulator) Requests() []Request { return s.front.Requests() }
 
-// Watches are those that are open now, but for those of Client.
+// Watches returns the open watches, except those of Client.
 func (s *Simulator) Watches() []Request { return s.front.Watches() }
 
-// ForgetRequests begins to count anew.
+// ForgetRequests clears the recorded requests.
 func (s *Simulator) ForgetRequests() { s.front.ForgetRequests() }
 
-// Down refuses connections and ends those there are.
+// Down refuses new connections and closes existing ones.
 func (s *Simulator) Down() { s.front.Down() }
 
-// Up ends Down.
+// Up reverts Down.
 func (s *Simulator) Up(ctx context.Context) error { return s.front.Up(ctx) }
 
-// Delay has each request wait; 0 ends that.
+// Delay delays each request; 0 removes the delay.
 func (s *Simulator) Delay(delay time.Duration) { s.front.Delay(delay) }
 
-// Fail refuses this share of the requests, 0 to 1, with 503.
+// Fail rejects this share of the requests, 0 to 1, with 503.
 func (s *Simulator) Fail(share float64) { s.front.Refuse(http.StatusServiceUnavailable, share) }
 
-// LoseAnswers makes this share of the changes and ends the connection instead of confirming them.
+// LoseAnswers executes this share of the changes and closes the connection without a response.
 func (s *Simulator) LoseAnswers(share float64) { s.front.Lose(share) }
 
-// Conflict refuses this share of the updates and patches of a resource, such as ippools, with 409.
+// Conflict rejects this share of the updates and patches of a resource, such as ippools, with 409.
 func (s *Simulator) Conflict(resource string, share float64) { s.front.Conflict(resource, share) }
 
-// Silence has watches stay open and bring nothing. When that ends, those that would have brought something end too.
+// Silence keeps watches open without delivering events. When it is switched off, watches that have missed events are closed.
 func (s *Simulator) Silence(on bool) { s.front.Silence(on) }
 
-// StickWatches has the watches of now stay open and bring nothing any more, until CutWatches or whoever has them ends them.
+// StickWatches stops the delivery of events to the current watches, which stay open until CutWatches or until their clients close
+// them.
 func (s *Simulator) StickWatches() { s.front.Stick() }
 
-// CutWatches ends all watches that are open.
+// CutWatches closes all open watches.
 func (s *Simulator) CutWatches() { s.front.Cut() }

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/virtualmachines"
 )
 
-// addControllers adds those of all parts.
+// addControllers adds the controllers of all parts.
 func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	set := controllers.New(mgr, s.settings.workers, s.troubles)
 	clock, delays := controllers.NewClock(s.settings.now), s.settings.delays
@@ -39,7 +39,7 @@ func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error 
 	return nil
 }
 
-// addKubeVirt adds what looks after virtual machines: all of it, or what there is no program for.
+// addKubeVirt adds the controllers for virtual machines: all of them, or those that the real KubeVirt does not provide.
 func (s *Simulator) addKubeVirt(set *controllers.Set, clock *controllers.Clock, inside *virtualmachines.Guests) error {
 	if s.kubeVirt == nil {
 		s.handler = s.client

@@ -11,28 +11,30 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/virtualmachines"
 )
 
-// AddVolume plugs a volume into a virtual machine while it runs, as the CSI driver of a guest cluster does. It is attached to it until RemoveVolume.
+// AddVolume attaches a volume to a running virtual machine, as the CSI driver of a guest cluster does. It stays attached until
+// RemoveVolume.
 func (s *Simulator) AddVolume(ctx context.Context, vm client.ObjectKey, claim string) error {
 	return virtualmachines.Plug(ctx, s.client, s.handler, vm, claim)
 }
 
-// RemoveVolume takes a volume out of a virtual machine again.
+// RemoveVolume detaches a volume from a virtual machine.
 func (s *Simulator) RemoveVolume(ctx context.Context, vm client.ObjectKey, claim string) error {
 	return virtualmachines.Unplug(ctx, s.client, s.handler, vm, claim)
 }
 
-// Clone makes a virtual machine of this name that is a clone of another, with all labels that Harvester copies.
+// Clone creates a clone of a virtual machine with this name, with all labels that Harvester copies.
 func (s *Simulator) Clone(ctx context.Context, vm client.ObjectKey, name string) error {
 	return virtualmachines.Clone(ctx, s.client, vm, name)
 }
 
-// Restore makes a virtual machine of this name of a backup of another, whose volumes have the labels of those that were backed up.
+// Restore creates a virtual machine with this name from a backup of another. Its volumes have the labels of those that were
+// backed up.
 func (s *Simulator) Restore(ctx context.Context, vm client.ObjectKey, name string) error {
 	return virtualmachines.Restore(ctx, s.client, vm, name)
 }
 
-// RestoreInPlace gives a virtual machine the volumes of a backup, which have the labels of those before, and leaves these where they are. It has
-// to be stopped for that, and runs again afterwards if it did.
+// RestoreInPlace replaces the volumes of a virtual machine by those of a backup, which have the same labels, and keeps the old
+// ones. It stops the virtual machine and starts it again if it was running.
 func (s *Simulator) RestoreInPlace(ctx context.Context, vm client.ObjectKey, name string) error {
 	return virtualmachines.RestoreInPlace(ctx, s.client, vm, name)
 }

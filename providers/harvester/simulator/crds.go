@@ -14,7 +14,7 @@ import (
 //go:embed crds/*.yaml
 var crdFiles embed.FS
 
-// CRDs returns the definitions of the kinds that a Harvester cluster has and Kubernetes has not.
+// CRDs returns the CRDs of the kinds that a Harvester cluster adds to Kubernetes.
 func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	entries, err := crdFiles.ReadDir("crds")
 	if err != nil {

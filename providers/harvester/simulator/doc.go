@@ -1,10 +1,11 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulator is a Harvester cluster without hardware: a real API server and the real kube-scheduler, and controllers
-// that play KubeVirt, Harvester, Longhorn's volumes, kube-vip and the load balancer. Virtual machines get their PVCs, their
-// instance and its virt-launcher Pod, which kube-scheduler places on the hosts of a Layout. It can disobey: see Faults.
+// Package simulator simulates a Harvester cluster without hardware: a real API server and the real kube-scheduler, and
+// controllers that simulate KubeVirt, Harvester, Longhorn volumes, kube-vip and the load balancer. Virtual machines get their
+// PVCs, their instance and its virt-launcher Pod, which kube-scheduler schedules to the hosts of a Layout. Faults can be
+// injected: see Faults.
 //
-// Each of those who are played is a package below, which the README lists. This one puts them together, and is what tests and
-// programs hold.
+// Each simulated component is in a package below, listed in the README. This package assembles them and is the API for tests and
+// programs.
 package simulator

@@ -15,14 +15,14 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// Fault is a way in which a Harvester cluster breaks a rule that clients would like to rely on. Storms, the switches of
-// programs, SetFault and the tests that concern all faults take them from Faults; storms make them at hosts.
+// Fault is a way in which a Harvester cluster breaks a rule that clients may rely on. Storms, the switches of programs, SetFault
+// and the tests of all faults read them from Faults; storms apply them to hosts.
 type Fault = faults.Fault[*Simulator, Option, Host]
 
 // Storm configures how a fault is applied at random while machines are created and deleted.
 type Storm = faults.Storm[Host]
 
-// The shares of requests that fail in storms: enough to meet each of them often, and few enough to get on.
+// The shares of requests that fail in storms: high enough to occur often, and low enough to make progress.
 const (
 	failingShare  = 0.2
 	losingShare   = 0.2
@@ -48,7 +48,7 @@ func slow() Delays {
 // Faults returns all faults. Add an entry to add a fault.
 func Faults() []Fault { return slices.Concat(apiFaults(), hostFaults(), machineFaults()) }
 
-// apiFaults are those of the way to Harvester.
+// apiFaults returns the faults of the connection to Harvester.
 func apiFaults() []Fault {
 	return []Fault{
 		{
@@ -97,7 +97,7 @@ func apiFaults() []Fault {
 	}
 }
 
-// hostFaults are those of hosts.
+// hostFaults returns the faults of hosts.
 func hostFaults() []Fault {
 	return []Fault{
 		{
@@ -137,7 +137,8 @@ func hostFaults() []Fault {
 	}
 }
 
-// machineFaults are those of virtual machines and what they need. Those with a namespace and a name end with that object.
+// machineFaults returns the faults of virtual machines and their dependencies. A fault with a namespace and a name ends with that
+// object.
 func machineFaults() []Fault {
 	return []Fault{
 		{
@@ -199,12 +200,12 @@ func (s *Simulator) SetFault(ctx context.Context, name string, on bool, args ...
 	return fault.Make(ctx, s, on, args...)
 }
 
-// now is the storm of a fault that comes and goes, and hits all that there is then.
+// now returns the storm of a brief fault without targets, which affects everything that exists at the time.
 func now() *Storm {
 	return &Storm{Targets: func(Host) [][]string { return [][]string{{}} }, AtOnce: []int{1}, Brief: true}
 }
 
-// pick is the value of a fault that is on.
+// pick returns the value if the fault is on, else the zero value.
 func pick[T any](on bool, value T) T {
 	var off T
 	if on {

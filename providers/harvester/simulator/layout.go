@@ -15,32 +15,32 @@ import (
 
 const (
 	witnessRole = "node-role.harvesterhci.io/witness"
-	// clusterNetworkPrefix begins the label of hosts that are connected to a cluster network.
+	// clusterNetworkPrefix is the prefix of the label of hosts that are connected to a cluster network.
 	clusterNetworkPrefix = "network.harvesterhci.io/"
 	managementNetwork    = "mgmt"
-	// devicePrefix begins what virt-handler gives to Pods that run virtual machines.
+	// devicePrefix is the prefix of the devices that virt-handler provides to Pods that run virtual machines.
 	devicePrefix = "devices.kubevirt.io/"
 )
 
-// Layout are the hosts of a Harvester cluster.
+// Layout defines the hosts of a Harvester cluster.
 type Layout struct {
 	Hosts []Host
 }
 
-// Host is one of them.
+// Host is a host of a Harvester cluster.
 type Host struct {
 	Name string
-	// Hostname is its label kubernetes.io/hostname; empty for its name.
+	// Hostname is the value of its label kubernetes.io/hostname. Defaults to its name.
 	Hostname string
-	// Labels are further ones, such as its zone.
+	// Labels are additional labels, such as its zone.
 	Labels map[string]string
-	// CPU and Memory are what it has for virtual machines; 32 and 128 GiB without.
+	// CPU and Memory are its resources for virtual machines. Default to 32 and 128 GiB.
 	CPU, Memory resource.Quantity
-	// Witness makes it a host that takes part in etcd and runs no virtual machines.
+	// Witness makes it a host that is only an etcd member and runs no virtual machines.
 	Witness bool
 }
 
-// Zones is a layout of equal zones, zone-1, zone-2 and so on, with the hosts zone-1-host-1, zone-1-host-2 and so on.
+// Zones returns a layout of equal zones, zone-1, zone-2 and so on, with the hosts zone-1-host-1, zone-1-host-2 and so on.
 func Zones(zones, hostsPerZone int) Layout {
 	names := make([]string, zones)
 	for i := range names {
@@ -49,7 +49,7 @@ func Zones(zones, hostsPerZone int) Layout {
 	return NamedZones(names, hostsPerZone)
 }
 
-// NamedZones is Zones with names of the caller's.
+// NamedZones is Zones with names given by the caller.
 func NamedZones(names []string, hostsPerZone int) Layout {
 	layout := Layout{}
 	for _, name := range names {
@@ -62,7 +62,7 @@ func NamedZones(names []string, hostsPerZone int) Layout {
 	return layout
 }
 
-// node is the host as an object.
+// node returns the Node of the host.
 func (h Host) node() *corev1.Node {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: h.Name, Labels: map[string]string{
 		corev1.LabelHostname: h.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
@@ -82,7 +82,7 @@ func (h Host) node() *corev1.Node {
 	return node
 }
 
-// status is the host's, but for whether it works.
+// status returns the status of the host, without its readiness.
 func (h Host) status() corev1.NodeStatus {
 	has := corev1.ResourceList{
 		corev1.ResourceCPU: h.CPU, corev1.ResourceMemory: h.Memory, corev1.ResourcePods: resource.MustParse("500"),

@@ -28,9 +28,9 @@ type settings struct {
 	keyPairs   []KeyPair
 	pools      []lbv1.IPPool
 	kubeVIP    KubeVIP
-	// balances says that the simulator plays Harvester's load balancer.
+	// balances is true if the simulator runs Harvester's load balancer.
 	balances bool
-	// programs are the real KubeVirt's; nil where it is simulated.
+	// programs are those of the real KubeVirt; nil if it is simulated.
 	programs *process.Programs
 	delays   Delays
 	hooks    Hooks
@@ -38,7 +38,7 @@ type settings struct {
 	now      func() time.Time
 }
 
-// defaultWorkers is enough for hooks that take their time.
+// defaultWorkers is sufficient for slow hooks.
 const defaultWorkers = 20
 
 func newSettings(opts []Option) settings {
@@ -52,59 +52,59 @@ func newSettings(opts []Option) settings {
 	return s
 }
 
-// WithLayout sets the hosts. The default are Zones(3, 2).
+// WithLayout sets the hosts. The default is Zones(3, 2).
 func WithLayout(layout Layout) Option { return func(s *settings) { s.layout = layout } }
 
-// WithAssets says which folder has etcd, kube-apiserver and kube-scheduler. The default is that of testenv.Assets.
+// WithAssets sets the folder with etcd, kube-apiserver and kube-scheduler. The default is that of testenv.Assets.
 func WithAssets(folder string) Option { return func(s *settings) { s.assets = folder } }
 
-// WithAddress has the API server's front listen on an address, such as :6443, for others who call this machine by the name
-// or address host. The default is a port of the local host.
+// WithAddress makes the API server's proxy listen on an address, such as :6443, for clients that reach this machine by the name
+// or address host. The default is a port on localhost.
 func WithAddress(listen, host string) Option {
 	return func(s *settings) { s.address = simulation.Address{Listen: listen, Host: host} }
 }
 
-// WithNamespaces makes namespaces beside default.
+// WithNamespaces creates namespaces in addition to default.
 func WithNamespaces(names ...string) Option {
 	return func(s *settings) { s.namespaces = slices.Concat(s.namespaces, names) }
 }
 
-// WithNetworks makes networks beside default/vlan-1.
+// WithNetworks creates networks in addition to default/vlan-1.
 func WithNetworks(networks ...Network) Option {
 	return func(s *settings) { s.networks = slices.Concat(s.networks, networks) }
 }
 
-// WithImages makes images, imported, of these names and display names, in namespace default. There is one called ubuntu.
+// WithImages creates imported images with these names and display names, in namespace default, in addition to ubuntu.
 func WithImages(names ...string) Option {
 	return func(s *settings) { s.images = slices.Concat(s.images, names) }
 }
 
-// WithKeyPairs makes SSH keys beside default/admin.
+// WithKeyPairs creates SSH keys in addition to default/admin.
 func WithKeyPairs(pairs ...KeyPair) Option {
 	return func(s *settings) { s.keyPairs = slices.Concat(s.keyPairs, pairs) }
 }
 
-// WithPools makes pools of addresses. Pool makes a simple one.
+// WithPools creates IP pools. Pool returns a simple one.
 func WithPools(pools ...lbv1.IPPool) Option {
 	return func(s *settings) { s.pools = slices.Concat(s.pools, pools) }
 }
 
-// WithKubeVIP sets how kube-vip behaves.
+// WithKubeVIP sets the behavior of kube-vip.
 func WithKubeVIP(version KubeVIP) Option { return func(s *settings) { s.kubeVIP = version } }
 
-// WithoutLoadBalancer leaves IPPools and LoadBalancers to a manager that somebody else runs. kube-vip is there.
+// WithoutLoadBalancer leaves IPPools and LoadBalancers to a manager that the caller runs. kube-vip is still simulated.
 func WithoutLoadBalancer() Option { return func(s *settings) { s.balances = false } }
 
-// WithKubeVirt leaves virtual machines and their instances to the real virt-controller and virt-api, which it runs. What is beside and below them is
-// simulated still: Harvester, which makes PVCs, kubelets, and virt-handler. Nothing migrates then: Migrate, Drain and the fault drained are not for
-// a real KubeVirt.
+// WithKubeVirt runs the real virt-controller and virt-api for virtual machines and their instances. The other components are
+// still simulated: Harvester, which creates PVCs, kubelets, and virt-handler. Migration is not supported: Migrate, Drain and the
+// fault drained cannot be used with a real KubeVirt.
 func WithKubeVirt(programs KubeVirt) Option { return func(s *settings) { s.programs = &programs } }
 
-// KubeVirt are the programs of one.
+// KubeVirt holds the programs of a real KubeVirt.
 type KubeVirt = process.Programs
 
-// KubeVirtOf are the options that the environment asks for: FAULTLINE_KUBEVIRT is the folder of the real KubeVirt's programs, and
-// FAULTLINE_KUBEVIRT_LOGS the one of what they write.
+// KubeVirtOf returns the options set by environment variables: FAULTLINE_KUBEVIRT is the folder of the real KubeVirt's programs,
+// and FAULTLINE_KUBEVIRT_LOGS the folder of their logs.
 func KubeVirtOf(getenv func(string) string) []Option {
 	folder := getenv("FAULTLINE_KUBEVIRT")
 	if folder == "" {
@@ -113,24 +113,24 @@ func KubeVirtOf(getenv func(string) string) []Option {
 	return []Option{WithKubeVirt(KubeVirt{Folder: folder, Logs: getenv("FAULTLINE_KUBEVIRT_LOGS")})}
 }
 
-// WithDelays sets how long things take. The default is no time at all.
+// WithDelays sets the times that operations take. The default is no delay.
 func WithDelays(delays Delays) Option { return func(s *settings) { s.delays = delays } }
 
-// WithHooks tells of virtual machines that boot and of those that stop.
+// WithHooks sets the hooks for virtual machines that boot or stop.
 func WithHooks(hooks Hooks) Option { return func(s *settings) { s.hooks = hooks } }
 
-// WithWorkers sets how many virtual machines are worked on at the same time. The default is 20. A hook occupies a worker.
+// WithWorkers sets the number of virtual machines processed in parallel. The default is 20. A hook occupies a worker.
 func WithWorkers(workers int) Option { return func(s *settings) { s.workers = workers } }
 
-// Delays are how long things take.
+// Delays are the times that operations take.
 type Delays = controllers.Delays
 
-// KubeVIP is how kube-vip behaves.
+// KubeVIP selects a behavior of kube-vip.
 type KubeVIP int
 
 const (
-	// KubeVIPWaits is kube-vip 1.2 and later, which leaves a Service alone that has no endpoints, unless its annotation
-	// says otherwise. It is the default.
+	// KubeVIPWaits is kube-vip 1.2 and later, which ignores a Service without endpoints unless its annotation specifies
+	// otherwise. It is the default.
 	KubeVIPWaits KubeVIP = iota
 	// KubeVIPEager is kube-vip before 1.2.
 	KubeVIPEager
@@ -138,26 +138,26 @@ const (
 
 // Network is a network that virtual machines can be attached to.
 type Network struct {
-	// Namespace is default without one.
+	// Namespace defaults to default.
 	Namespace, Name string
-	// ClusterNetwork is what it belongs to: hosts without the label network.harvesterhci.io/<its name>: "true" do not have it.
-	// It is mgmt without one, which all have.
+	// ClusterNetwork is the cluster network that it belongs to: hosts without the label network.harvesterhci.io/<its name>:
+	// "true" are not connected to it. Defaults to mgmt, which all hosts are connected to.
 	ClusterNetwork string
-	// VLAN is its number; 1 without one.
+	// VLAN is the VLAN number. Defaults to 1.
 	VLAN int
-	// First is the first address that its DHCP server gives; the zero value leaves that to the simulator.
+	// First is the first address that its DHCP server leases; by default the simulator chooses it.
 	First netip.Addr
 }
 
 // KeyPair is an SSH key.
 type KeyPair struct {
-	// Namespace is default without one.
+	// Namespace defaults to default.
 	Namespace, Name string
 	PublicKey       string
 }
 
-// Hooks hear of virtual machines. A hook may be called again for what it has done already; after an error it is called again later.
+// Hooks are called for virtual machines. A hook may be called more than once for the same change; after an error it is retried.
 type Hooks = virtualmachines.Hooks
 
-// Boot is what a virtual machine boots from. All are copies.
+// Boot holds copies of the boot data of a virtual machine.
 type Boot = virtualmachines.Boot

@@ -23,16 +23,16 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/cluster"
 )
 
-// DefaultStorageClass is the one that Harvester has from the beginning.
+// DefaultStorageClass is Harvester's initial storage class.
 const DefaultStorageClass = cluster.DefaultStorageClass
 
 const (
 	defaultNamespace = "default"
-	// systemNamespace is that of Harvester's own programs.
+	// systemNamespace is the namespace of Harvester's own components.
 	systemNamespace = "harvester-system"
 )
 
-// populate makes what is there from the beginning.
+// populate creates the initial objects.
 func (s *Simulator) populate(ctx context.Context) error {
 	var objects []client.Object
 	for _, name := range s.settings.namespaces {
@@ -72,7 +72,8 @@ func (s *Simulator) populate(ctx context.Context) error {
 	return s.addHosts(ctx)
 }
 
-// addHarvester adds the Deployment of Harvester itself, which is available. Upstream's provider asks for it to know whether Harvester is there.
+// addHarvester creates the Deployment of Harvester itself, which is available. Upstream's provider reads it to check the
+// connection to Harvester.
 func (s *Simulator) addHarvester(ctx context.Context) error {
 	labels := map[string]string{"app.kubernetes.io/name": "harvester"}
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "harvester"}, Spec: appsv1.DeploymentSpec{
@@ -98,7 +99,7 @@ func (s *Simulator) addHarvester(ctx context.Context) error {
 	return nil
 }
 
-// cloudProviderRole is what guest clusters' cloud providers and CSI drivers may do here, as Harvester's chart has it.
+// cloudProviderRole returns the permissions of guest clusters' cloud providers and CSI drivers, as in Harvester's chart.
 func cloudProviderRole() *rbacv1.ClusterRole {
 	read := []string{"get", "list", "watch"}
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "harvesterhci.io:cloudprovider"}, Rules: []rbacv1.PolicyRule{
@@ -112,7 +113,7 @@ func cloudProviderRole() *rbacv1.ClusterRole {
 	}}
 }
 
-// object is the network's definition.
+// object returns the network's NetworkAttachmentDefinition.
 func (n Network) object() *netattv1.NetworkAttachmentDefinition {
 	vlan := max(n.VLAN, 1)
 	network := &netattv1.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{
@@ -125,7 +126,7 @@ func (n Network) object() *netattv1.NetworkAttachmentDefinition {
 	return network
 }
 
-// Pool is a pool of the addresses from first to last of a subnet, whose gateway is its first address.
+// Pool returns a pool of the addresses from first to last of a subnet, whose gateway is its first address.
 func Pool(name, subnet, first, last string) lbv1.IPPool {
 	return lbv1.IPPool{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

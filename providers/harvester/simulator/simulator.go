@@ -39,13 +39,13 @@ import (
 
 const (
 	userAgent = "harvester-simulator"
-	// serviceRange is for as many load balancers as anybody makes.
+	// serviceRange is large enough for any number of load balancers.
 	serviceRange = "10.53.0.0/16"
-	// stopTimeout is how long the controllers are waited for.
+	// stopTimeout limits the wait for the controllers to stop.
 	stopTimeout = 30 * time.Second
 )
 
-// Simulator is one Harvester cluster. Its methods may be called from any goroutine.
+// Simulator simulates one Harvester cluster. Its methods are safe for concurrent use.
 type Simulator struct {
 	settings settings
 	env      *envtest.Environment
@@ -54,23 +54,23 @@ type Simulator struct {
 	// admin is the token of Kubeconfig.
 	admin  string
 	leases *cluster.Leases
-	// cached reads what the controllers know.
+	// cached is the cached reader of the controllers.
 	cached     client.Reader
 	troubles   *controllers.TroubleTable
 	hosts      *cluster.Hosts
 	migrations *virtualmachines.Migrations
 	scheduler  *process.Process
-	// kubeVirt is the real one; nil where it is simulated.
+	// kubeVirt is the real KubeVirt; nil if it is simulated.
 	kubeVirt *process.KubeVirt
-	// handler writes as virt-handler may.
+	// handler writes with the permissions of virt-handler.
 	handler client.Client
-	// folder is for files of programs.
+	// folder holds files of programs.
 	folder string
-	// closers end what runs; the last is called first.
+	// closers stop what is running, in reverse order.
 	closers []func() error
 }
 
-// AddToScheme adds the kinds that a Harvester cluster has, as far as the simulator reads or writes them.
+// AddToScheme adds the kinds of a Harvester cluster that the simulator uses to the scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	kinds := runtime.NewSchemeBuilder(admissionregistrationv1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme, storagev1.AddToScheme,
 		kubevirtv1.AddToScheme, harvesterhciv1.AddToScheme, netattv1.AddToScheme, lbv1.AddToScheme)
@@ -92,7 +92,7 @@ func Start(tb testing.TB, opts ...Option) *Simulator {
 	return s
 }
 
-// Main runs the tests of a package, which share the Simulator that it puts into shared, and exits; it is the end of TestMain.
+// Main runs the tests of a package, which share the Simulator that it stores in shared, and exits. TestMain must call it last.
 func Main(m interface{ Run() int }, shared **Simulator, opts ...Option) {
 	code, err := runTests(m, shared, opts)
 	if err != nil {
@@ -111,7 +111,7 @@ func runTests(m interface{ Run() int }, shared **Simulator, opts []Option) (int,
 	return m.Run(), s.Stop()
 }
 
-// Run starts a Simulator. It runs until Stop is called, whatever becomes of ctx.
+// Run starts a Simulator. It runs until Stop is called, regardless of ctx.
 func Run(ctx context.Context, opts ...Option) (*Simulator, error) {
 	s := &Simulator{settings: newSettings(opts), leases: cluster.NewLeases(), troubles: controllers.NewTroubleTable()}
 	for _, start := range []func(context.Context) error{
@@ -124,7 +124,7 @@ func Run(ctx context.Context, opts ...Option) (*Simulator, error) {
 	return s, nil
 }
 
-// Stop ends everything and says what had gone wrong.
+// Stop stops everything and returns the errors of components that had failed.
 func (s *Simulator) Stop() error {
 	var errs []error
 	for i := len(s.closers) - 1; i >= 0; i-- {
@@ -136,7 +136,7 @@ func (s *Simulator) Stop() error {
 
 func (s *Simulator) closing(closer func() error) { s.closers = append(s.closers, closer) }
 
-// NeedsMigration skips a test that has virtual machines migrate under the real KubeVirt.
+// NeedsMigration skips a test that requires live migration if the real KubeVirt is used.
 func (s *Simulator) NeedsMigration(tb testing.TB) {
 	tb.Helper()
 	if s.kubeVirt != nil {
@@ -144,10 +144,10 @@ func (s *Simulator) NeedsMigration(tb testing.TB) {
 	}
 }
 
-// Client is an administrator's, which asks the API server past all faults of the network.
+// Client returns an administrator's client, which bypasses all network faults.
 func (s *Simulator) Client() client.WithWatch { return s.client }
 
-// prepare prepares what programs find when they start.
+// prepare creates the files that programs need at their start.
 func (s *Simulator) prepare(context.Context) error {
 	var err error
 	if s.folder, err = os.MkdirTemp("", "harvester-simulator-"); err != nil {
@@ -170,9 +170,9 @@ func (s *Simulator) startAPI(ctx context.Context) error {
 		return err
 	}
 	env, stop, err := testenv.Open(ctx, testenv.Options{Scheme: scheme, Assets: s.settings.assets, CRDs: crds, Configure: func(plane *envtest.ControlPlane) {
-		// No network leads to the addresses of Services: webhooks are called at their endpoints.
+		// There is no route to the addresses of Services: webhooks are called at their endpoints.
 		plane.GetAPIServer().Configure().Set("service-cluster-ip-range", serviceRange).Set("enable-aggregator-routing", "true")
-		// As RKE2 has it, so that watches on which nothing happens bring bookmarks, too.
+		// As in RKE2, so that idle watches get bookmarks, too.
 		plane.Etcd.Configure().Set("watch-progress-notify-interval", "5s")
 		if s.kubeVirt != nil {
 			s.kubeVirt.Configure(plane)
@@ -195,7 +195,7 @@ func (s *Simulator) startAPI(ctx context.Context) error {
 	return nil
 }
 
-// crds are those of CRDs, but for what KubeVirt brings itself.
+// crds returns CRDs without those that KubeVirt installs itself.
 func (s *Simulator) crds() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	crds, err := CRDs()
 	if s.kubeVirt == nil || err != nil {
@@ -206,7 +206,7 @@ func (s *Simulator) crds() ([]*apiextensionsv1.CustomResourceDefinition, error) 
 	}), nil
 }
 
-// startKubeVirt starts the programs of the real one.
+// startKubeVirt starts the programs of the real KubeVirt.
 func (s *Simulator) startKubeVirt(ctx context.Context) error {
 	if s.kubeVirt == nil {
 		return nil
@@ -215,7 +215,7 @@ func (s *Simulator) startKubeVirt(ctx context.Context) error {
 	return s.kubeVirt.Start(ctx)
 }
 
-// config is that of an administrator whose requests are not limited.
+// config returns the configuration of an administrator without rate limits.
 func (s *Simulator) config() *rest.Config { return simulation.Unlimited(s.env.Config, userAgent) }
 
 func (s *Simulator) startControllers(ctx context.Context) error {

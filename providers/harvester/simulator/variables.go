@@ -8,10 +8,10 @@ import (
 	"encoding/base64"
 )
 
-// guestUser is whom the images have as the user that may log in.
+// guestUser is the login user of the images.
 const guestUser = "ubuntu"
 
-// TemplateVariables are what cluster templates have to be told about this Harvester.
+// TemplateVariables returns the variables of cluster templates for this Harvester.
 func (s *Simulator) TemplateVariables() map[string]string {
 	network, key := s.settings.networks[0], s.settings.keyPairs[0]
 	return map[string]string{

@@ -42,7 +42,7 @@ func AddLoadBalancer(set *controllers.Set) error {
 	)
 }
 
-// balancersNear are those of the namespace of what has changed, or all.
+// balancersNear returns the load balancers in the namespace of the changed object, or all of them for a cluster-scoped object.
 func balancersNear(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		near := &lbv1.LoadBalancerList{}
@@ -51,19 +51,19 @@ func balancersNear(c client.Reader) handler.MapFunc {
 	}
 }
 
-// balancers plays Harvester's load balancer.
+// balancers simulates Harvester's load balancer.
 type balancers struct {
 	client client.Client
-	// live reads past the cache, so that no address is given twice.
+	// live reads from the API server, so that no address is allocated twice.
 	live     client.Reader
 	troubles *controllers.TroubleTable
 }
 
-// Reconcile gives a load balancer its address and, for virtual machines, its Service. As in Harvester, the machines come
-// behind it only when the Service has its address.
+// Reconcile allocates the address of a load balancer and, for virtual machines, creates its Service. As in Harvester, endpoints
+// are added only once the Service has its address.
 func (r *balancers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	lb := &lbv1.LoadBalancer{}
-	// The cache may not know yet which address it has been given.
+	// The cache may not contain the allocated address yet.
 	if err := r.live.Get(ctx, req.NamespacedName, lb); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -92,7 +92,7 @@ func (r *balancers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	return ctrl.Result{}, problem
 }
 
-// These are of load balancers that go on with an event.
+// Errors of load balancers that wait for an event.
 var (
 	errAddressPending = errors.New("service is waiting for external IP")
 	errNoBackends     = errors.New("the lb has no running backend servers")
@@ -116,10 +116,10 @@ func (r *balancers) advance(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	return r.backends(ctx, lb)
 }
 
-// owner is what a load balancer is called in pools.
+// owner returns the name of a load balancer in pools.
 func owner(lb *lbv1.LoadBalancer) string { return lb.Namespace + "/" + lb.Name }
 
-// allocate gives the load balancer an address. One that has an address of another pool than it is to gives that back first.
+// allocate allocates an address to the load balancer. An address of a pool other than the requested one is released first.
 func (r *balancers) allocate(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	if lb.Spec.IPAM == lbv1.IPAMDHCP {
 		lb.Status.AllocatedAddress = lbv1.AllocatedAddress{IP: lbv1.UnspecifiedAddress}
@@ -141,7 +141,7 @@ func (r *balancers) allocate(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	}
 	address, err := take(pool, owner(lb))
 	if errors.Is(err, errDuplicate) {
-		// The address goes to history, from where the next try takes it unless somebody else is faster.
+		// The address moves to the history, from which the next attempt allocates it unless another load balancer does so first.
 		return errors.Join(err, r.release(ctx, lb, pool.Name))
 	} else if err != nil {
 		return fmt.Errorf("allocating from pool %s: %w", pool.Name, err)
@@ -189,7 +189,7 @@ func (r *balancers) release(ctx context.Context, lb *lbv1.LoadBalancer, name str
 	return nil
 }
 
-// end releases the address, as in Harvester before the Service is gone.
+// end releases the address before the Service is deleted, as in Harvester.
 func (r *balancers) end(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	if name := lb.Status.AllocatedAddress.IPPool; name != "" {
 		if err := r.release(ctx, lb, name); err != nil {

@@ -29,21 +29,21 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
-// ownerField has the UIDs of an object's owners.
+// ownerField indexes objects by the UIDs of their owners.
 const ownerField = "metadata.ownerReferences.uid"
 
-// garbage plays Kubernetes' garbage collector for one kind: what all owners of are gone is deleted, and what is deleted in
-// the foreground waits for what it owns.
+// garbage simulates Kubernetes' garbage collector for one kind: it deletes objects whose owners no longer exist, and blocks
+// foreground deletion until owned objects are deleted.
 type garbage struct {
 	client client.Client
 	// live reads from the API server.
 	live client.Reader
 	kind client.Object
-	// kinds are those that are collected.
+	// kinds are the kinds that are garbage collected.
 	kinds []kindOf
 }
 
-// kindOf is a kind and its list.
+// kindOf is a kind and its list type.
 type kindOf struct {
 	object client.Object
 	list   client.ObjectList
@@ -61,7 +61,7 @@ func collected() []kindOf {
 	}
 }
 
-// addGarbageCollectors adds one for each kind.
+// addGarbageCollectors adds a garbage collector for each kind.
 func addGarbageCollectors(ctx context.Context, set *controllers.Set) error {
 	kinds := collected()
 	for _, kind := range kinds {
@@ -92,7 +92,7 @@ func ownersOf(obj client.Object) []string {
 	return owners
 }
 
-// ownedBy enqueues what an object owned that is gone, and the owners of one that is.
+// ownedBy enqueues the objects owned by a deleted object, and the owners of a deleted object.
 func ownedBy(c client.Reader, list client.ObjectList) handler.EventHandler {
 	return handler.Funcs{
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -108,7 +108,7 @@ func ownedBy(c client.Reader, list client.ObjectList) handler.EventHandler {
 	}
 }
 
-// Reconcile deletes an object whose owners are gone, or what an object owns that is deleted in the foreground.
+// Reconcile deletes an object whose owners no longer exist, or the objects owned by an object in foreground deletion.
 func (r *garbage) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	obj := r.kind.DeepCopyObject().(client.Object)
 	if err := r.client.Get(ctx, req.NamespacedName, obj); err != nil {
@@ -139,7 +139,7 @@ func (r *garbage) remove(ctx context.Context, obj client.Object, how metav1.Dele
 	return nil
 }
 
-// exists reports whether there is the very object that is referred to. Kinds that the simulator does not know exist.
+// exists reports whether the referenced object exists, with the same UID. Objects of unknown kinds are assumed to exist.
 func (r *garbage) exists(ctx context.Context, namespace string, ref metav1.OwnerReference) (bool, error) {
 	gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	typed, err := r.client.Scheme().New(gvk)
@@ -156,7 +156,7 @@ func (r *garbage) exists(ctx context.Context, namespace string, ref metav1.Owner
 	if r.client.Get(ctx, key, owner) == nil && owner.GetUID() == ref.UID {
 		return true, nil
 	}
-	// It may be newer than the cache is.
+	// It may be newer than the cache.
 	if err := r.live.Get(ctx, key, owner); apierrors.IsNotFound(err) {
 		return false, nil
 	} else if err != nil {
@@ -165,7 +165,7 @@ func (r *garbage) exists(ctx context.Context, namespace string, ref metav1.Owner
 	return owner.GetUID() == ref.UID, nil
 }
 
-// foreground deletes what an object owns and lets it go when all that blocks it has gone.
+// foreground deletes the objects owned by an object, and removes its finalizer once all blocking ones are deleted.
 func (r *garbage) foreground(ctx context.Context, obj client.Object) error {
 	blocked := false
 	for _, kind := range r.kinds {

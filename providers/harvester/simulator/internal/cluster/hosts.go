@@ -18,24 +18,24 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
-// PodField is that of Pods by which those on a host are found.
+// PodField indexes Pods by their host.
 const PodField = "spec.nodeName"
 
-// IndexPods has the Pods on a host found.
+// IndexPods indexes Pods by their host.
 func IndexPods(ctx context.Context, set *controllers.Set) error {
 	return set.Index(ctx, &corev1.Pod{}, PodField, func(obj client.Object) []string { return []string{obj.(*corev1.Pod).Spec.NodeName} })
 }
 
-// Hosts are those of a Harvester cluster.
+// Hosts manages the hosts of a Harvester cluster.
 type Hosts struct {
 	client client.Client
 	now    func() time.Time
 }
 
-// NewHosts has the hosts that an administrator's client sees. What happens to them happens now.
+// NewHosts returns the hosts of a cluster, managed with an administrator's client. now provides the time of changes.
 func NewHosts(c client.Client, now func() time.Time) *Hosts { return &Hosts{client: c, now: now} }
 
-// Add adds a host that works, with this status otherwise.
+// Add adds a healthy host with this status.
 func (h *Hosts) Add(ctx context.Context, node *corev1.Node, status corev1.NodeStatus) error {
 	taints := node.Spec.Taints
 	if err := h.client.Create(ctx, node); err != nil {
@@ -46,26 +46,26 @@ func (h *Hosts) Add(ctx context.Context, node *corev1.Node, status corev1.NodeSt
 	if err := h.client.Status().Update(ctx, node); err != nil {
 		return fmt.Errorf("making host %s ready: %w", node.Name, err)
 	}
-	// The API server has added that it is not ready, which a controller takes away elsewhere.
+	// The API server has added the not-ready taint, which the node lifecycle controller would remove.
 	return h.change(ctx, node.Name, func(node *corev1.Node) { node.Spec.Taints = taints })
 }
 
-// Remove takes a host out of the cluster for good.
+// Remove permanently removes a host from the cluster.
 func (h *Hosts) Remove(ctx context.Context, host string) error {
 	return h.client.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}})
 }
 
-// Cordon lets no further virtual machine start on a host.
+// Cordon makes a host unschedulable.
 func (h *Hosts) Cordon(ctx context.Context, host string) error {
 	return h.change(ctx, host, func(node *corev1.Node) { node.Spec.Unschedulable = true })
 }
 
-// Uncordon ends Cordon.
+// Uncordon reverts Cordon.
 func (h *Hosts) Uncordon(ctx context.Context, host string) error {
 	return h.change(ctx, host, func(node *corev1.Node) { node.Spec.Unschedulable = false })
 }
 
-// Label sets a label of a host; an empty value takes it away.
+// Label sets a label of a host; an empty value removes it.
 func (h *Hosts) Label(ctx context.Context, host, key, value string) error {
 	return h.change(ctx, host, func(node *corev1.Node) {
 		if value == "" {
@@ -76,8 +76,8 @@ func (h *Hosts) Label(ctx context.Context, host, key, value string) error {
 	})
 }
 
-// Power gives a host its power, or takes it. Only while its kubelet answers does kube-scheduler use it. What ran when the power went does
-// not run any more when it is back.
+// Power switches the power of a host on or off. kube-scheduler uses the host only while its kubelet responds. Pods that were
+// running when the power was cut have failed when it is restored.
 func (h *Hosts) Power(ctx context.Context, host string, on bool) error {
 	if on {
 		return errors.Join(h.endPods(ctx, host), h.answers(ctx, host, corev1.ConditionTrue), h.change(ctx, host, reached))
@@ -85,7 +85,8 @@ func (h *Hosts) Power(ctx context.Context, host string, on bool) error {
 	return errors.Join(h.change(ctx, host, unreached), h.answers(ctx, host, corev1.ConditionUnknown))
 }
 
-// endPods has the Pods fail that ran on a host without power, as its kubelet does when it starts and finds none of their containers.
+// endPods marks the Pods of a host without power as failed, as its kubelet does when it starts and finds none of their
+// containers.
 func (h *Hosts) endPods(ctx context.Context, host string) error {
 	node := &corev1.Node{}
 	if err := h.client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
@@ -112,7 +113,7 @@ func (h *Hosts) endPods(ctx context.Context, host string) error {
 	return nil
 }
 
-// PutOutOfService gives up what is on a host that does not answer.
+// PutOutOfService marks an unresponsive host as out of service.
 func (h *Hosts) PutOutOfService(ctx context.Context, host string) error {
 	return h.change(ctx, host, giveUp)
 }
@@ -124,12 +125,12 @@ func giveUp(node *corev1.Node) {
 	}
 }
 
-// OutOfService reports whether what is on a host has been given up.
+// OutOfService reports whether a host is marked as out of service.
 func OutOfService(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 }
 
-// answers sets whether the kubelet of a host does.
+// answers sets whether the kubelet of a host responds.
 func (h *Hosts) answers(ctx context.Context, host string, status corev1.ConditionStatus) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node := &corev1.Node{}
@@ -177,7 +178,7 @@ func (h *Hosts) change(ctx context.Context, host string, change func(*corev1.Nod
 	})
 }
 
-// InZone returns the names of those in a zone; there is one at least.
+// InZone returns the names of the hosts in a zone; it returns an error if there are none.
 func (h *Hosts) InZone(ctx context.Context, zone string) ([]string, error) {
 	nodes := &corev1.NodeList{}
 	if err := h.client.List(ctx, nodes, client.MatchingLabels{corev1.LabelTopologyZone: zone}); err != nil {
@@ -193,7 +194,7 @@ func (h *Hosts) InZone(ctx context.Context, zone string) ([]string, error) {
 	return names, nil
 }
 
-// Alive reports whether the kubelet of a host answers; not without a host.
+// Alive reports whether the kubelet of a host responds; false for nil.
 func Alive(host *corev1.Node) bool {
 	return host != nil && slices.ContainsFunc(host.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue

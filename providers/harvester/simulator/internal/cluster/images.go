@@ -22,14 +22,14 @@ import (
 
 const (
 	longhorn = "driver.longhorn.io"
-	// DefaultStorageClass is the one that Harvester has from the beginning.
+	// DefaultStorageClass is Harvester's initial storage class.
 	DefaultStorageClass = "harvester-longhorn"
 	imageSize           = 1 << 31
-	// imageAnnotation on a storage class has the image that its volumes are filled from.
+	// imageAnnotation on a storage class names the image that its volumes are created from.
 	imageAnnotation = "simulator.harvesterhci.io/image"
 )
 
-// images plays the import of VirtualMachineImages.
+// images simulates the import of VirtualMachineImages.
 type images struct {
 	client   client.Client
 	clock    *controllers.Clock
@@ -37,7 +37,8 @@ type images struct {
 	troubles *controllers.TroubleTable
 }
 
-// Reconcile makes an image's storage class, which is there while it is downloaded, and says when it has been.
+// Reconcile creates the storage class of an image, which exists during the download, and sets the condition once the image is
+// imported.
 func (r *images) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	image := &harvesterhciv1.VirtualMachineImage{}
 	if err := r.client.Get(ctx, req.NamespacedName, image); err != nil || imported(image) != "" {
@@ -56,7 +57,7 @@ func (r *images) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{}, r.update(ctx, image, harvesterhciv1.ImageImported)
 }
 
-// imported is whether an image has been imported; "" while that goes on.
+// imported returns the status of condition Imported; "" while the import is in progress.
 func imported(image *harvesterhciv1.VirtualMachineImage) corev1.ConditionStatus {
 	for _, condition := range image.Status.Conditions {
 		if condition.Type == harvesterhciv1.ImageImported {
@@ -66,7 +67,7 @@ func imported(image *harvesterhciv1.VirtualMachineImage) corev1.ConditionStatus 
 	return ""
 }
 
-// initialize makes the storage class with which the import begins.
+// initialize creates the storage class at the start of the import.
 func (r *images) initialize(ctx context.Context, image *harvesterhciv1.VirtualMachineImage) error {
 	class := classOf(image)
 	if err := r.client.Create(ctx, class); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -76,7 +77,7 @@ func (r *images) initialize(ctx context.Context, image *harvesterhciv1.VirtualMa
 	return r.update(ctx, image, "Initialized")
 }
 
-// update writes the status of an image, which has a condition more.
+// update adds a condition to an image and writes its status.
 func (r *images) update(ctx context.Context, image *harvesterhciv1.VirtualMachineImage, condition string) error {
 	now := time.Now().UTC().Format(time.RFC3339)
 	image.Status.Conditions = append(image.Status.Conditions, harvesterhciv1.Condition{
@@ -88,7 +89,7 @@ func (r *images) update(ctx context.Context, image *harvesterhciv1.VirtualMachin
 	return nil
 }
 
-// classOf is the class of the volumes that are filled from an image. CDI fills those of any class.
+// classOf returns the storage class of volumes created from the image. With CDI that is any class.
 func classOf(image *harvesterhciv1.VirtualMachineImage) *storagev1.StorageClass {
 	if image.Spec.Backend == harvesterhciv1.BackendCDI {
 		return StorageClass(DefaultStorageClass)
@@ -99,7 +100,7 @@ func classOf(image *harvesterhciv1.VirtualMachineImage) *storagev1.StorageClass 
 	return class
 }
 
-// StorageClass is a storage class of Longhorn.
+// StorageClass returns a Longhorn storage class.
 func StorageClass(name string) *storagev1.StorageClass {
 	return &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: longhorn, AllowVolumeExpansion: ptr.To(true),

@@ -23,15 +23,17 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
-// kubelets plays those of all hosts: Pods that have a host run, and end there. It also plays what looks after Pods whose kubelet does not.
+// kubelets simulates the kubelets of all hosts: scheduled Pods run, and end. It also simulates the controllers that clean up Pods
+// of unresponsive kubelets.
 type kubelets struct {
 	client client.Client
-	// graceful has a Pod that is deleted stay until its guest has shut down. Where virt-controller is simulated, that deletes the Pod afterwards.
+	// graceful keeps a deleted Pod until its guest has shut down. The simulated virt-controller instead deletes the Pod after the
+	// shutdown.
 	graceful bool
 }
 
-// Reconcile makes a Pod run, or ends it. One whose host does not answer stays, also one that is deleted, until the host is back, is put out of
-// service or is removed, or somebody deletes the Pod by force.
+// Reconcile starts or ends a Pod. A Pod whose host does not respond is kept, even if it is deleted, until the host is back, out
+// of service or removed, or the Pod is force deleted.
 func (r *kubelets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pod := &corev1.Pod{}
 	if err := r.client.Get(ctx, req.NamespacedName, pod); err != nil || pod.Spec.NodeName == "" {
@@ -56,7 +58,7 @@ func (r *kubelets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return ctrl.Result{}, r.run(ctx, pod)
 }
 
-// run has the containers of a Pod run. It is ready when those agree whom its readiness gates name.
+// run starts the containers of a Pod. The Pod is ready once the conditions of its readiness gates are true.
 func (r *kubelets) run(ctx context.Context, pod *corev1.Pod) error {
 	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != corev1.PodRunning {
 		return nil
@@ -81,10 +83,11 @@ func (r *kubelets) run(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// GatesNotReady is the reason of a Pod whose containers are ready and whose readiness gates are not.
+// GatesNotReady is the reason of a Pod whose containers are ready but whose readiness gates are not.
 const GatesNotReady = "ReadinessGatesNotReady"
 
-// GateNotReady is what a kubelet says of a readiness gate whose condition has another status than True; "" is the status of one that is not there.
+// GateNotReady returns a kubelet's message about a readiness gate whose condition is not True; "" is the status of a missing
+// condition.
 func GateNotReady(gate corev1.PodConditionType, status corev1.ConditionStatus) string {
 	if status == "" {
 		return fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", gate)
@@ -92,7 +95,7 @@ func GateNotReady(gate corev1.PodConditionType, status corev1.ConditionStatus) s
 	return fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", gate, status)
 }
 
-// setPodReady sets the condition of a Pod whose containers run.
+// setPodReady sets condition Ready of a Pod with running containers.
 func setPodReady(pod *corev1.Pod) {
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue}
 	var problems []string
@@ -119,7 +122,7 @@ func setPodReady(pod *corev1.Pod) {
 	known.Status, known.Reason, known.Message = ready.Status, ready.Reason, ready.Message
 }
 
-// guestRuns reports whether a Pod that is deleted has to wait for its guest to shut down.
+// guestRuns reports whether a deleted Pod must wait for its guest to shut down.
 func (r *kubelets) guestRuns(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	owner := metav1.GetControllerOf(pod)
 	if !r.graceful || owner == nil || owner.Kind != kubevirtv1.VirtualMachineInstanceGroupVersionKind.Kind {
@@ -132,7 +135,7 @@ func (r *kubelets) guestRuns(ctx context.Context, pod *corev1.Pod) (bool, error)
 	return vmi.UID == owner.UID && vmi.Status.NodeName == pod.Spec.NodeName && (vmi.IsRunning() || vmi.IsScheduled()), nil
 }
 
-// podsOf are those of an instance.
+// podsOf returns the Pods of an instance.
 func podsOf(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, vmi client.Object) []reconcile.Request {
 		pods := &corev1.PodList{}
@@ -141,7 +144,7 @@ func podsOf(c client.Reader) handler.MapFunc {
 	}
 }
 
-// notReady is all that becomes of a Pod whose host does not answer. There is no reason.
+// notReady sets the only change of a Pod whose host does not respond: condition Ready becomes False without a reason.
 func (r *kubelets) notReady(ctx context.Context, pod *corev1.Pod) error {
 	for i := range pod.Status.Conditions {
 		condition := &pod.Status.Conditions[i]

@@ -15,11 +15,11 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
-// accountField is that of Secrets by which those of a ServiceAccount are found.
+// accountField indexes Secrets by their ServiceAccount.
 const accountField = "metadata.annotations." + corev1.ServiceAccountNameKey
 
-// AddKubernetes adds the controllers. Tokens come with the authority that the certificate of the API server is checked with. Kubelets give guests the time to
-// shut down if others than the simulator delete their Pods.
+// AddKubernetes adds the controllers. Tokens include the CA that verifies the API server's certificate. With graceful, kubelets
+// give guests time to shut down, because components other than the simulator delete their Pods.
 func AddKubernetes(ctx context.Context, set *controllers.Set, authority []byte, graceful bool) error {
 	err := set.Index(ctx, &corev1.Secret{}, accountField, func(obj client.Object) []string {
 		return []string{obj.GetAnnotations()[corev1.ServiceAccountNameKey]}

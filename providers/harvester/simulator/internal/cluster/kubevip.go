@@ -26,11 +26,11 @@ const (
 	vipAnnotation = vipPrefix + "loadbalancerIPs"
 	vipHost       = vipPrefix + "vipHost"
 	vipEager      = vipPrefix + "allow-reconcile-without-endpoints"
-	// vipNetwork is what the hosts are connected to, whose DHCP server kube-vip asks.
+	// vipNetwork is the network of the hosts, whose DHCP server provides addresses to kube-vip.
 	vipNetwork = "hosts"
 )
 
-// AddKubeVIP adds its controller. Eager is kube-vip before 1.2, which does not wait for endpoints.
+// AddKubeVIP adds the controller of kube-vip. eager selects the behavior before version 1.2, which does not wait for endpoints.
 func AddKubeVIP(set *controllers.Set, leases *Leases, eager bool) error {
 	return set.Controller("kube-vip").For(&corev1.Service{}).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(serviceOf)).
@@ -43,16 +43,16 @@ func serviceOf(_ context.Context, endpoints client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: endpoints.GetNamespace(), Name: name}}}
 }
 
-// vips plays kube-vip, which announces the addresses of Services.
+// vips simulates kube-vip, which announces the addresses of Services.
 type vips struct {
 	client client.Client
 	leases *Leases
-	// eager is kube-vip before 1.2, which does not wait for endpoints.
+	// eager selects the behavior of kube-vip before 1.2, which does not wait for endpoints.
 	eager    bool
 	troubles *controllers.TroubleTable
 }
 
-// Reconcile announces a Service's address. A Service that has one keeps it.
+// Reconcile announces the address of a Service. A Service that has one keeps it.
 func (r *vips) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	service := &corev1.Service{}
 	if err := r.client.Get(ctx, req.NamespacedName, service); err != nil {
@@ -71,7 +71,7 @@ func (r *vips) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	return ctrl.Result{}, r.announce(ctx, service, address)
 }
 
-// announce has a host that works do it; without one it does nothing.
+// announce lets a healthy host announce the address; without one it does nothing.
 func (r *vips) announce(ctx context.Context, service *corev1.Service, address string) error {
 	host, err := r.host(ctx)
 	if err != nil || host == "" {
@@ -89,7 +89,8 @@ func (r *vips) announce(ctx context.Context, service *corev1.Service, address st
 	return nil
 }
 
-// address is what the Service asks for: in its annotation, else in its spec. An unspecified one is the DHCP server's to say.
+// address returns the address requested by the Service: in its annotation, else in its spec. An unspecified address is replaced
+// by one from the DHCP server.
 func (r *vips) address(service *corev1.Service) string {
 	wanted, _, _ := strings.Cut(service.Annotations[vipAnnotation], ",")
 	if wanted == "" {
@@ -101,7 +102,7 @@ func (r *vips) address(service *corev1.Service) string {
 	return wanted
 }
 
-// handles reports whether kube-vip looks after the Service.
+// handles reports whether kube-vip handles the Service.
 func (r *vips) handles(ctx context.Context, service *corev1.Service) (bool, error) {
 	local := service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 	if r.eager || service.Annotations[vipEager] == "true" && !local {
@@ -119,7 +120,7 @@ func (r *vips) handles(ctx context.Context, service *corev1.Service) (bool, erro
 	}), nil
 }
 
-// host is one that works, which announces the address.
+// host returns a healthy host, which announces the address.
 func (r *vips) host(ctx context.Context) (string, error) {
 	all := &corev1.NodeList{}
 	if err := r.client.List(ctx, all); err != nil {

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Leases are what the DHCP servers of the networks have given. Who asks again is given the same.
+// Leases holds the leases of the networks' DHCP servers. A client that asks again gets the same address.
 type Leases struct {
 	mu       sync.Mutex
 	networks map[string]*leasedNetwork
@@ -20,11 +20,11 @@ type leasedNetwork struct {
 	given map[string]netip.Addr
 }
 
-// NewLeases has none.
+// NewLeases returns an empty set of leases.
 func NewLeases() *Leases { return &Leases{networks: map[string]*leasedNetwork{}} }
 
-// Lease returns an address of a network for who has this name, such as a MAC address. A network whose addresses nobody has
-// set has those of 10.<100 and up>.0.0/16.
+// Lease returns an address of a network for the client with this name, such as a MAC address. A network without configured
+// addresses uses 10.<100 and up>.0.0/16.
 func (l *Leases) Lease(network, name string) netip.Addr {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,14 +41,14 @@ func (l *Leases) Lease(network, name string) netip.Addr {
 	return address
 }
 
-// Begin has a network give addresses from this one on.
+// Begin sets the first address that a network leases.
 func (l *Leases) Begin(network string, first netip.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.networks[network] = &leasedNetwork{next: first, given: map[string]netip.Addr{}}
 }
 
-// Qualified is the name of a network with its namespace, which it has already or is this one.
+// Qualified returns the name of a network with its namespace, which defaults to the given one.
 func Qualified(namespace, name string) string {
 	if strings.Contains(name, "/") {
 		return name

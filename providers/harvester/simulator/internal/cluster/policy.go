@@ -15,13 +15,13 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
-// AddResetPolicy adds the controller that plays Harvester's setting vm-force-reset-policy, which takes this long.
+// AddResetPolicy adds the controller that simulates Harvester's setting vm-force-reset-policy, with the given delay.
 func AddResetPolicy(set *controllers.Set, clock *controllers.Clock, takes time.Duration) error {
 	return set.Controller("policy").For(&corev1.Node{}).WatchesRawSource(set.Wakening(&corev1.NodeList{})).
 		Complete(&policy{client: set.Client(), clock: clock, takes: takes, troubles: set.Troubles()})
 }
 
-// policy puts hosts out of service that have not answered for a while.
+// policy puts hosts out of service that have not responded for a while.
 type policy struct {
 	client   client.Client
 	clock    *controllers.Clock
@@ -29,7 +29,7 @@ type policy struct {
 	troubles *controllers.TroubleTable
 }
 
-// Reconcile looks at one host.
+// Reconcile checks one host.
 func (r *policy) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	node := &corev1.Node{}
 	if err := r.client.Get(ctx, req.NamespacedName, node); err != nil {

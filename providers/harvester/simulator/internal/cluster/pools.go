@@ -29,14 +29,14 @@ var (
 	errDuplicate = errors.New("duplicate allocation is not allowed")
 )
 
-// span is one range of a pool.
+// span is a range of a pool.
 type span struct {
 	first, last, gateway netip.Addr
 	mask                 string
 }
 
-// spanOf reads a range: without a start from the second address of its subnet, without an end to the one before the last.
-// The gateway, which is the first address of the subnet unless it is said, is never given.
+// spanOf parses a range. Without a start it begins at the second address of the subnet, without an end it ends at the last but
+// one. The gateway, which defaults to the first address of the subnet, is never allocated.
 func spanOf(r lbv1.Range) (span, error) {
 	subnet, err := netip.ParsePrefix(r.Subnet)
 	if err != nil {
@@ -97,8 +97,8 @@ func spansOf(pool *lbv1.IPPool) ([]span, error) {
 	return spans, nil
 }
 
-// take gives an address to the owner and writes that into the pool's status: the one it had before, else the next after the
-// last that was given.
+// take allocates an address to the owner and records it in the pool's status: the owner's former address, else the next one after
+// the last allocated.
 func take(pool *lbv1.IPPool, owner string) (lbv1.AllocatedAddress, error) {
 	spans, err := spansOf(pool)
 	if err != nil {
@@ -119,7 +119,7 @@ func take(pool *lbv1.IPPool, owner string) (lbv1.AllocatedAddress, error) {
 	return give(pool, *from, address, owner), nil
 }
 
-// formerly returns a free address that the owner had, with its range; nil without one.
+// formerly returns a free address that the owner had before, with its range; nil if there is none.
 func formerly(pool *lbv1.IPPool, spans []span, owner string) (*span, netip.Addr) {
 	for _, text := range slices.Sorted(maps.Keys(pool.Status.AllocatedHistory)) {
 		address, err := netip.ParseAddr(text)
@@ -133,7 +133,8 @@ func formerly(pool *lbv1.IPPool, spans []span, owner string) (*span, netip.Addr)
 	return nil, netip.Addr{}
 }
 
-// nextFree returns the next free address after the last that was given, with its range: round and round, nil without one.
+// nextFree returns the next free address after the last allocated one, with its range, wrapping around at the end; nil if there
+// is none.
 func nextFree(pool *lbv1.IPPool, spans []span) (*span, netip.Addr) {
 	if len(spans) == 0 {
 		return nil, netip.Addr{}
@@ -170,7 +171,7 @@ func give(pool *lbv1.IPPool, from span, address netip.Addr, owner string) lbv1.A
 	return out
 }
 
-// giveBack takes all addresses from the owner and reports whether there was one.
+// giveBack releases all addresses of the owner and reports whether it had any.
 func giveBack(pool *lbv1.IPPool, owner string) bool {
 	found := false
 	for address, id := range pool.Status.Allocated {
@@ -187,13 +188,13 @@ func giveBack(pool *lbv1.IPPool, owner string) bool {
 	return found
 }
 
-// pools counts what IPPools have.
+// pools maintains the status of IPPools.
 type pools struct {
 	client   client.Client
 	troubles *controllers.TroubleTable
 }
 
-// Reconcile writes how many addresses a pool has, and how many are free.
+// Reconcile updates the number of addresses of a pool, and of free ones.
 func (r *pools) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pool := &lbv1.IPPool{}
 	if err := r.client.Get(ctx, req.NamespacedName, pool); err != nil || pool.DeletionTimestamp != nil {
@@ -222,7 +223,7 @@ func (r *pools) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	return ctrl.Result{}, nil
 }
 
-// setReadyCondition sets the condition of a pool or load balancer, with the time when it is another one than before.
+// setReadyCondition sets condition Ready of a pool or load balancer, and its transition time if it changes.
 func setReadyCondition(conditions *[]lbv1.Condition, status corev1.ConditionStatus, reason, message string) {
 	now := time.Now().UTC().Format(time.RFC3339)
 	wanted := lbv1.Condition{Type: lbv1.ReadyCondition, Status: status, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now}
@@ -241,7 +242,7 @@ func setReadyCondition(conditions *[]lbv1.Condition, status corev1.ConditionStat
 	*have = wanted
 }
 
-// requirement is what a load balancer without a pool's name asks of one.
+// requirement is what a load balancer that names no pool requires of one.
 type requirement struct{ network, project, namespace, cluster string }
 
 const (
@@ -257,7 +258,7 @@ func requirementOf(lb *lbv1.LoadBalancer) requirement {
 	}
 }
 
-// choose returns the pool of the highest priority whose network and scope suit, else the one that is for all.
+// choose returns the pool with the highest priority whose network and scope match, else the global pool.
 func (r requirement) choose(pools []lbv1.IPPool) *lbv1.IPPool {
 	var best, global *lbv1.IPPool
 	for i := range pools {

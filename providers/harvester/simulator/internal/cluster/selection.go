@@ -12,7 +12,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
 
-// Suits reports whether a host has what an instance requires of its host: by node selector and required node affinity.
+// Suits reports whether a host matches the node selector and required node affinity of an instance.
 func Suits(spec *kubevirtv1.VirtualMachineInstanceSpec, node *corev1.Node) bool {
 	for key, value := range spec.NodeSelector {
 		if node.Labels[key] != value {
@@ -28,7 +28,7 @@ func Suits(spec *kubevirtv1.VirtualMachineInstanceSpec, node *corev1.Node) bool 
 	})
 }
 
-// matches reports whether all requirements are met; none is that cannot be understood.
+// matches reports whether all requirements are met; an invalid requirement never is.
 func matches(requirements []corev1.NodeSelectorRequirement, has labels.Set) bool {
 	operators := map[corev1.NodeSelectorOperator]selection.Operator{
 		corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,
@@ -44,7 +44,7 @@ func matches(requirements []corev1.NodeSelectorRequirement, has labels.Set) bool
 	return true
 }
 
-// RequiredNodes is what an affinity requires of hosts; nil if that is nothing.
+// RequiredNodes returns the required node affinity, or nil.
 func RequiredNodes(affinity *corev1.Affinity) *corev1.NodeSelector {
 	if affinity == nil || affinity.NodeAffinity == nil {
 		return nil

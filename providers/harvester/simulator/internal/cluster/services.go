@@ -27,12 +27,12 @@ import (
 
 const (
 	serviceLabel = lbPrefix + "servicelb"
-	// dummyAddress is behind a load balancer as long as no virtual machine is.
+	// dummyAddress is the endpoint of a load balancer without virtual machines.
 	dummyAddress = "10.52.0.255"
 	dummyUID     = "dummy347-546a-4642-9da6-5608endpoint"
 )
 
-// service makes the load balancer's Service, or uses one of its name, and returns the Service's address, if it has one.
+// service creates the load balancer's Service, or uses an existing one with its name, and returns the Service's address, or "".
 func (r *balancers) service(ctx context.Context, lb *lbv1.LoadBalancer) (string, error) {
 	service := &corev1.Service{}
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(lb), service)
@@ -64,7 +64,7 @@ func (r *balancers) service(ctx context.Context, lb *lbv1.LoadBalancer) (string,
 	return "", nil
 }
 
-// portsOf are the listeners. What the API server has added to ports of before stays.
+// portsOf returns the ports of the listeners. Fields that the API server has added to existing ports are kept.
 func portsOf(lb *lbv1.LoadBalancer, before []corev1.ServicePort) []corev1.ServicePort {
 	var out []corev1.ServicePort
 	for _, listener := range lb.Spec.Listeners {
@@ -79,7 +79,7 @@ func portsOf(lb *lbv1.LoadBalancer, before []corev1.ServicePort) []corev1.Servic
 	return out
 }
 
-// backends leads to the virtual machines that the load balancer selects and that have an address.
+// backends sets the endpoints to the virtual machines that the load balancer selects and that have an address.
 func (r *balancers) backends(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	instances := &kubevirtv1.VirtualMachineInstanceList{}
 	if err := r.client.List(ctx, instances, client.InNamespace(lb.Namespace)); err != nil {
@@ -138,7 +138,7 @@ func (r *balancers) slice(ctx context.Context, lb *lbv1.LoadBalancer, endpoints 
 	return nil
 }
 
-// selects reports whether each label of the selector has one of the values.
+// selects reports whether each label of the selector has one of the given values.
 func selects(lb *lbv1.LoadBalancer, vmi *kubevirtv1.VirtualMachineInstance) bool {
 	for key, values := range lb.Spec.BackendServerSelector {
 		if value, ok := vmi.Labels[key]; !ok || !slices.Contains(values, value) {
@@ -148,7 +148,7 @@ func selects(lb *lbv1.LoadBalancer, vmi *kubevirtv1.VirtualMachineInstance) bool
 	return len(lb.Spec.BackendServerSelector) > 0
 }
 
-// addressOf is an instance's first IPv4 address.
+// addressOf returns the first IPv4 address of an instance.
 func addressOf(vmi *kubevirtv1.VirtualMachineInstance) string {
 	for _, nic := range vmi.Status.Interfaces {
 		for _, text := range nic.IPs {

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// ClaimField is that by which virtual machines and instances are found that use a PVC.
+	// ClaimField indexes virtual machines and instances by the PVCs they use.
 	ClaimField = "spec.volumes.persistentVolumeClaim"
 	classField = "spec.storageClassName"
 )
 
-// AddStorage adds the controllers. There are PersistentVolumes if Pods are to mount what is bound.
+// AddStorage adds the controllers. With mounted, PersistentVolumes are created, because Pods mount bound volumes.
 func AddStorage(ctx context.Context, set *controllers.Set, clock *controllers.Clock, delays controllers.Delays, mounted bool) error {
 	if err := indexFields(ctx, set); err != nil {
 		return err
@@ -61,7 +61,7 @@ func indexFields(ctx context.Context, set *controllers.Set) error {
 	)
 }
 
-// claimsOfImage are those whose volumes are filled from an image.
+// claimsOfImage returns the PVCs that are created from an image.
 func claimsOfImage(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		claims := &corev1.PersistentVolumeClaimList{}

@@ -17,17 +17,17 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
-// tokenSeconds is longer than any simulator lives.
+// tokenSeconds is longer than any simulator runs.
 const tokenSeconds = 30 * 24 * 3600
 
-// tokens plays the controller of Kubernetes that fills in the tokens of ServiceAccounts.
+// tokens simulates the Kubernetes controller that creates ServiceAccount tokens.
 type tokens struct {
 	client client.Client
-	// authority is what the certificate of the API server's front is checked with.
+	// authority is the CA that verifies the certificate of the API server's proxy.
 	authority []byte
 }
 
-// Reconcile fills in the token of a Secret whose ServiceAccount is there.
+// Reconcile adds the token to a Secret whose ServiceAccount exists.
 func (r *tokens) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	secret := &corev1.Secret{}
 	if err := r.client.Get(ctx, req.NamespacedName, secret); err != nil {

@@ -23,11 +23,11 @@ import (
 	"github.com/faultline-io/faultline/shared/simulation"
 )
 
-// claimProtection is the finalizer with which Kubernetes keeps a PVC that somebody uses.
+// claimProtection is the finalizer with which Kubernetes protects a PVC in use.
 const claimProtection = "kubernetes.io/pvc-protection"
 
-// volumes plays Longhorn and the controllers of Kubernetes that bind PVCs and protect those in use. There are no
-// PersistentVolumes unless something mounts them.
+// volumes simulates Longhorn and the Kubernetes controllers that bind PVCs and protect those in use. PersistentVolumes are
+// created only if volumes are mounted.
 type volumes struct {
 	client   client.Client
 	clock    *controllers.Clock
@@ -37,7 +37,7 @@ type volumes struct {
 	written  simulation.Guard
 }
 
-// Reconcile binds a PVC, or lets it go.
+// Reconcile binds a PVC, or removes its finalizer.
 func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim := &corev1.PersistentVolumeClaim{}
 	if err := r.client.Get(ctx, req.NamespacedName, claim); err != nil {
@@ -79,10 +79,10 @@ func (r *volumes) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim)
 	return nil
 }
 
-// boundAnnotation has kube-scheduler believe that a claim is bound.
+// boundAnnotation makes kube-scheduler treat a claim as bound.
 const boundAnnotation = "pv.kubernetes.io/bind-completed"
 
-// provision makes the PersistentVolume of a claim and has the claim name it.
+// provision creates the PersistentVolume of a claim and sets its name in the claim.
 func (r *volumes) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: nameOf(claim)},
@@ -107,14 +107,14 @@ func (r *volumes) provision(ctx context.Context, claim *corev1.PersistentVolumeC
 	return nil
 }
 
-// nameOf is what the PersistentVolume of a claim is called.
+// nameOf returns the name of a claim's PersistentVolume.
 func nameOf(claim *corev1.PersistentVolumeClaim) string { return "pvc-" + string(claim.UID) }
 
-// provisionable reports whether there is the claim's storage class, and all of the image that its volumes are filled from.
+// provisionable reports whether the claim's storage class exists, and the image of the class is imported.
 func (r *volumes) provisionable(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	name := ptr.Deref(claim.Spec.StorageClassName, "")
 	if name == "" {
-		return true, nil // The default one, or one that needs none.
+		return true, nil // the default class, or no class is needed
 	}
 	class := &storagev1.StorageClass{}
 	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, class); apierrors.IsNotFound(err) {
@@ -133,7 +133,7 @@ func (r *volumes) provisionable(ctx context.Context, claim *corev1.PersistentVol
 	return imported(image) == corev1.ConditionTrue, nil
 }
 
-// release lets a PVC go that no instance uses.
+// release removes the finalizer of a PVC that no instance uses.
 func (r *volumes) release(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	users := &kubevirtv1.VirtualMachineInstanceList{}
 	if err := r.client.List(ctx, users, client.InNamespace(claim.Namespace), client.MatchingFields{ClaimField: claim.Name}); err != nil {
@@ -151,7 +151,7 @@ func (r *volumes) release(ctx context.Context, claim *corev1.PersistentVolumeCla
 	return controllers.RemoveFinalizer(ctx, r.client, claim, claimProtection)
 }
 
-// ClaimsOf are the PVCs that an instance uses.
+// ClaimsOf returns the PVCs that an instance uses.
 func ClaimsOf(spec *kubevirtv1.VirtualMachineInstanceSpec) []string {
 	var names []string
 	for i := range spec.Volumes {

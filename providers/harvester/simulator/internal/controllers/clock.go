@@ -10,28 +10,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// step is something that takes an object its time.
+// step is an operation on an object that takes time.
 type step struct {
 	uid  types.UID
 	name string
 }
 
-// Clock knows since when steps go on. Times of objects are of whole seconds, which is too coarse for it.
+// Clock records when steps began. Timestamps of objects have a resolution of one second, which is too coarse.
 type Clock struct {
 	now   func() time.Time
 	mu    sync.Mutex
 	begun map[step]time.Time
 }
 
-// NewClock returns one that tells the time as now does.
+// NewClock returns a Clock that uses now.
 func NewClock(now func() time.Time) *Clock {
 	return &Clock{now: now, begun: map[step]time.Time{}}
 }
 
-// Now is what time it is.
+// Now returns the current time.
 func (c *Clock) Now() time.Time { return c.now() }
 
-// Left is how long a step still takes, which begins when it is first asked for; 0 when it is over.
+// Left returns the remaining time of a step, or 0 if it is over. The step begins with the first call.
 func (c *Clock) Left(uid types.UID, name string, takes time.Duration) time.Duration {
 	if takes <= 0 {
 		return 0
@@ -47,14 +47,14 @@ func (c *Clock) Left(uid types.UID, name string, takes time.Duration) time.Durat
 	return max(0, takes-c.now().Sub(begun))
 }
 
-// Reset makes a step begin anew when it is next asked for.
+// Reset restarts a step with the next call of Left.
 func (c *Clock) Reset(uid types.UID, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.begun, step{uid: uid, name: name})
 }
 
-// Forget ends all steps of an object.
+// Forget removes all steps of an object.
 func (c *Clock) Forget(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

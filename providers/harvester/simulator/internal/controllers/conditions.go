@@ -11,7 +11,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
 
-// SetCondition sets a condition of an instance. It is since now, or since it has had this status.
+// SetCondition sets a condition of an instance. The transition time is kept while the status does not change.
 func SetCondition(
 	vmi *kubevirtv1.VirtualMachineInstance, kind kubevirtv1.VirtualMachineInstanceConditionType,
 	status corev1.ConditionStatus, reason, message string,
@@ -30,14 +30,14 @@ func SetCondition(
 	*known = wanted
 }
 
-// DropCondition takes a condition from an instance.
+// DropCondition removes a condition from an instance.
 func DropCondition(vmi *kubevirtv1.VirtualMachineInstance, kind kubevirtv1.VirtualMachineInstanceConditionType) {
 	vmi.Status.Conditions = slices.DeleteFunc(vmi.Status.Conditions, func(c kubevirtv1.VirtualMachineInstanceCondition) bool {
 		return c.Type == kind
 	})
 }
 
-// ConditionOf returns a condition of an instance; nil if it does not have it.
+// ConditionOf returns a condition of an instance, or nil.
 func ConditionOf(
 	vmi *kubevirtv1.VirtualMachineInstance, kind kubevirtv1.VirtualMachineInstanceConditionType,
 ) *kubevirtv1.VirtualMachineInstanceCondition {

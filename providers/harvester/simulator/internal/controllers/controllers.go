@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers is what the controllers of all parts of a simulated Harvester have in common: how they are added, how long things take, the
-// troubles that keep them from their work, and conditions of instances.
+// Package controllers holds the common parts of the controllers of a simulated Harvester: setup, delays, the troubles that keep
+// them from working, and conditions of instances.
 package controllers
 
 import (
@@ -22,34 +22,35 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Set is what the parts add their controllers to.
+// Set collects the controllers of the parts.
 type Set struct {
 	manager  ctrl.Manager
 	workers  int
 	troubles *TroubleTable
 }
 
-// New adds to a manager controllers that work on this many objects at the same time, and look again when troubles begin or end.
+// New returns a Set for a manager. Its controllers process this many objects in parallel, and enqueue objects when troubles begin
+// or end.
 func New(mgr ctrl.Manager, workers int, of *TroubleTable) *Set {
 	return &Set{manager: mgr, workers: workers, troubles: of}
 }
 
-// Client reads what the controllers know.
+// Client returns the cached client of the controllers.
 func (s *Set) Client() client.Client { return s.manager.GetClient() }
 
-// Live reads past the cache.
+// Live returns a reader for the API server.
 func (s *Set) Live() client.Reader { return s.manager.GetAPIReader() }
 
-// Troubles are what keeps the controllers from their work.
+// Troubles returns the troubles that keep the controllers from working.
 func (s *Set) Troubles() *TroubleTable { return s.troubles }
 
-// Controller begins one of this name.
+// Controller returns the builder of a controller with this name.
 func (s *Set) Controller(name string) *builder.Builder {
 	return ctrl.NewControllerManagedBy(s.manager).Named(name + "-simulator").
 		WithOptions(controller.Options{MaxConcurrentReconciles: s.workers, SkipNameValidation: ptr.To(true)})
 }
 
-// Index has objects of a kind found by a field.
+// Index indexes objects of a kind by a field.
 func (s *Set) Index(ctx context.Context, of client.Object, field string, values client.IndexerFunc) error {
 	if err := s.manager.GetFieldIndexer().IndexField(ctx, of, field, values); err != nil {
 		return fmt.Errorf("indexing by %s: %w", field, err)
@@ -71,7 +72,7 @@ func (s *Set) Wakening(list client.ObjectList) source.Source {
 	})
 }
 
-// Finding enqueues those whose field has the name of what has changed; in its namespace, if it has one.
+// Finding enqueues the objects whose field contains the name of the changed object, in its namespace if it has one.
 func (s *Set) Finding(list client.ObjectList, field string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 		found := list.DeepCopyObject().(client.ObjectList)
@@ -80,7 +81,7 @@ func (s *Set) Finding(list client.ObjectList, field string) handler.EventHandler
 	})
 }
 
-// Requests are those of the objects of a list. An error of listing them is logged.
+// Requests returns the requests for the objects of a list. An error of listing them is logged.
 func Requests(ctx context.Context, list client.ObjectList, err error) []reconcile.Request {
 	var requests []reconcile.Request
 	if err == nil {

@@ -8,37 +8,37 @@ import (
 	"time"
 )
 
-// Delays are how long things take.
+// Delays are the times that operations take.
 type Delays struct {
-	// Import is until an image is there.
+	// Import is the time until an image is imported.
 	Import time.Duration
-	// Volume is until a PVC is bound.
+	// Volume is the time until a PVC is bound.
 	Volume time.Duration
-	// Boot is until a virtual machine that has a host runs.
+	// Boot is the time until a scheduled virtual machine runs.
 	Boot time.Duration
-	// Agent is until the guest agent of a running one answers, which tells its addresses.
+	// Agent is the time until the guest agent of a running virtual machine responds and reports its addresses.
 	Agent time.Duration
-	// Shutdown is until one that is to stop has stopped.
+	// Shutdown is the time that a virtual machine takes to stop.
 	Shutdown time.Duration
-	// Migration is how long one takes to get to another host.
+	// Migration is the time that a migration takes.
 	Migration time.Duration
-	// Reset is until Harvester's policy puts a host that does not answer out of service, so that its virtual machines start elsewhere:
-	// DefaultReset without one.
+	// Reset is the time until Harvester's policy puts an unresponsive host out of service, so that its virtual machines start on
+	// other hosts. Defaults to DefaultReset.
 	Reset time.Duration
-	// Backoff is until a virtual machine that failed before it ran is started again for the first time: DefaultBackoff without one. It
-	// grows with the square of the failures.
+	// Backoff is the time until a virtual machine that failed before it ran is started again for the first time. Defaults to
+	// DefaultBackoff. It grows with the square of the number of failures.
 	Backoff time.Duration
 }
 
 const (
-	// DefaultReset is what Harvester 1.7 and later take by default: 15 s until virtual machines are evicted, and 180 s more.
+	// DefaultReset is the default of Harvester 1.7 and later: 15 s until virtual machines are evicted, plus 180 s.
 	DefaultReset = 195 * time.Second
-	// DefaultBackoff is KubeVirt's.
+	// DefaultBackoff is the value of KubeVirt.
 	DefaultBackoff = 10 * time.Second
 )
 
-// UntilReset is Reset, or its default.
+// UntilReset returns Reset or its default.
 func (d Delays) UntilReset() time.Duration { return cmp.Or(d.Reset, DefaultReset) }
 
-// FirstBackoff is Backoff, or its default.
+// FirstBackoff returns Backoff or its default.
 func (d Delays) FirstBackoff() time.Duration { return cmp.Or(d.Backoff, DefaultBackoff) }

@@ -9,52 +9,52 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Trouble is what keeps a part of Harvester from doing its work.
+// Trouble keeps a part of Harvester from working.
 type Trouble string
 
-// All there are.
+// Troubles.
 const (
-	// NoVolumes binds no PVC.
+	// NoVolumes stops the binding of PVCs.
 	NoVolumes Trouble = "volumes"
-	// NoImports imports no image.
+	// NoImports stops the import of images.
 	NoImports Trouble = "images"
-	// NoAgents has no guest agent answer.
+	// NoAgents keeps guest agents from responding.
 	NoAgents Trouble = "agents"
-	// NoLeases has DHCP servers give nothing.
+	// NoLeases keeps DHCP servers from providing addresses.
 	NoLeases Trouble = "leases"
-	// NoAddresses has kube-vip announce nothing.
+	// NoAddresses keeps kube-vip from announcing addresses.
 	NoAddresses Trouble = "addresses"
-	// NoBoot ends virtual machines that have begun to run.
+	// NoBoot ends virtual machines once they are running.
 	NoBoot Trouble = "boot"
-	// NoStart has virtual machines fail before they run.
+	// NoStart makes virtual machines fail before they run.
 	NoStart Trouble = "start"
-	// PowersOff has guests shut themselves down.
+	// PowersOff makes guests shut themselves down.
 	PowersOff Trouble = "off"
-	// NoReset switches the setting vm-force-reset-policy off.
+	// NoReset disables the setting vm-force-reset-policy.
 	NoReset Trouble = "reset"
-	// NoCleanup has Harvester keep virtual machines that are deleted.
+	// NoCleanup keeps Harvester's finalizer on deleted virtual machines.
 	NoCleanup Trouble = "cleanup"
-	// Standstill has virtual machines that run stand still.
+	// Standstill freezes running virtual machines.
 	Standstill Trouble = "standstill"
-	// NoShutdown has virtual machines not stop.
+	// NoShutdown keeps virtual machines from stopping.
 	NoShutdown Trouble = "shutdown"
-	// NoBalancing has nobody work on pools and load balancers.
+	// NoBalancing stops the processing of pools and load balancers.
 	NoBalancing Trouble = "balancing"
 )
 
-// TroubleTable has the troubles of now: of everything, or of single objects.
+// TroubleTable holds the active troubles of all or of single objects.
 type TroubleTable struct {
 	mu    sync.Mutex
 	of    map[Trouble]map[client.ObjectKey]bool
 	wakes []func()
 }
 
-// NewTroubleTable has none.
+// NewTroubleTable returns an empty table.
 func NewTroubleTable() *TroubleTable {
 	return &TroubleTable{of: map[Trouble]map[client.ObjectKey]bool{}}
 }
 
-// Set makes or ends a trouble: an object's, or everybody's with the empty key.
+// Set begins or ends a trouble of an object, or of all objects with the empty key.
 func (t *TroubleTable) Set(what Trouble, key client.ObjectKey, on bool) {
 	t.mu.Lock()
 	if t.of[what] == nil {
@@ -72,14 +72,14 @@ func (t *TroubleTable) Set(what Trouble, key client.ObjectKey, on bool) {
 	}
 }
 
-// Has reports whether an object has a trouble, or everybody.
+// Has reports whether an object, or all objects, have a trouble.
 func (t *TroubleTable) Has(what Trouble, obj client.Object) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.of[what][client.ObjectKey{}] || t.of[what][client.ObjectKeyFromObject(obj)]
 }
 
-// OnChange has wake called each time troubles begin or end.
+// OnChange registers a function that is called when troubles begin or end.
 func (t *TroubleTable) OnChange(wake func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// Settled is the error of a change, unless the object is gone or newer than it was known, which is told by an event.
+// Settled returns the error of a change, or nil if the object was deleted or has changed, because an event follows.
 func Settled(err error) error {
 	if apierrors.IsConflict(err) {
 		return nil
@@ -20,7 +20,7 @@ func Settled(err error) error {
 	return client.IgnoreNotFound(err)
 }
 
-// RemoveFinalizer lets an object go that has been read.
+// RemoveFinalizer removes finalizers from an object that has been read.
 func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object, finalizers ...string) error {
 	before := obj.DeepCopyObject().(client.Object)
 	removed := false

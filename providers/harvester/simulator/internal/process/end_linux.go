@@ -8,5 +8,5 @@ import (
 	"syscall"
 )
 
-// endWithUs has a program end when the thread that starts it does, and so with this process, however that ends.
+// endWithUs makes a program end with the thread that starts it, and therefore with this process, however it ends.
 func endWithUs(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

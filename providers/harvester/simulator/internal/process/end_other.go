@@ -7,5 +7,5 @@ package process
 
 import "os/exec"
 
-// endWithUs is more than this system can do.
+// endWithUs does nothing, because this operating system does not support it.
 func endWithUs(*exec.Cmd) {}

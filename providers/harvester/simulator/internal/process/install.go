@@ -26,10 +26,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// strategyLabel is on the ConfigMap in which virt-operator leaves what it would install.
+// strategyLabel is set on the ConfigMap to which virt-operator writes its install strategy.
 const strategyLabel = "kubevirt.io/install-strategy"
 
-// release is what KubeVirt installs, as far as it has a meaning without Pods.
+// release holds the objects that KubeVirt installs, as far as they are relevant without Pods.
 type release struct {
 	crds       []*apiextensionsv1.CustomResourceDefinition
 	rights     []*unstructured.Unstructured
@@ -37,7 +37,8 @@ type release struct {
 	validating []*admissionregistrationv1.ValidatingWebhookConfiguration
 }
 
-// install makes KubeVirt's kinds, its settings and the rights of its programs. Webhooks follow when they are served.
+// install creates KubeVirt's CRDs, its configuration and the RBAC objects of its programs. Webhooks are registered when they are
+// served.
 func (k *KubeVirt) install(ctx context.Context) error {
 	if err := k.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return fmt.Errorf("making namespace %s: %w", namespace, err)
@@ -64,7 +65,7 @@ func (k *KubeVirt) install(ctx context.Context) error {
 	return nil
 }
 
-// dump has virt-operator say what it would install.
+// dump runs virt-operator to write its install strategy.
 func (k *KubeVirt) dump(ctx context.Context) error {
 	access := filepath.Join(k.folder, "virt-operator.kubeconfig")
 	if err := k.writeKubeconfig(access, k.config); err != nil {
@@ -72,7 +73,7 @@ func (k *KubeVirt) dump(ctx context.Context) error {
 	}
 	operator, err := Start(ctx, Command{
 		Name: virtOperator, Path: k.path(virtOperator), Args: []string{"--dump-install-strategy", "--kubeconfig=" + access},
-		// Where images are matters to nobody.
+		// The registry of the images is irrelevant.
 		Env: []string{"VIRT_OPERATOR_IMAGE=simulated/virt-operator:simulated"}, Log: k.log(virtOperator),
 	})
 	if err != nil {
@@ -92,7 +93,7 @@ func (k *KubeVirt) dump(ctx context.Context) error {
 	return err
 }
 
-// read sorts out what is in the ConfigMap.
+// read parses the objects in the ConfigMap.
 func read(manifests string) (*release, error) {
 	unpacked, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewBufferString(manifests)))
 	if err != nil {
@@ -143,7 +144,7 @@ func into(object *unstructured.Unstructured, typed any) error {
 	return nil
 }
 
-// settingsKind is the kind of KubeVirt's settings. Upstream's has a schema; the programs take what they know of it.
+// settingsKind returns the CRD of the KubeVirt kind. Upstream's has a schema; the programs ignore unknown fields.
 func settingsKind() *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubevirts." + kubevirtv1.GroupVersion.Group},
@@ -160,7 +161,7 @@ func settingsKind() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// settings are those that Harvester gives KubeVirt, as far as they matter to what is not simulated.
+// settings returns the configuration that Harvester sets for KubeVirt, as far as it affects components that are not simulated.
 func settings() client.Object {
 	return &kubevirtv1.KubeVirt{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kubevirt"},

@@ -33,42 +33,42 @@ import (
 )
 
 const (
-	// namespace is where KubeVirt is unless its Pods know better.
+	// namespace is KubeVirt's default namespace.
 	namespace = "kubevirt"
 	// The programs, by the names of their files.
 	virtAPI, virtController, virtOperator = "virt-api", "virt-controller", "virt-operator"
-	// The ServiceAccounts of the programs. virt-handler's is that of whoever plays it.
+	// The ServiceAccounts of the programs. The simulated virt-handler uses the account of virt-handler.
 	accountOfAPI, accountOfController, accountOfHandler = "kubevirt-apiserver", "kubevirt-controller", "kubevirt-handler"
-	// tokenSeconds is longer than any simulator lives.
+	// tokenSeconds is longer than any simulator runs.
 	tokenSeconds = 30 * 24 * 3600
-	// patience is more than a program takes to start on a busy machine.
+	// patience is longer than a program takes to start on a busy machine.
 	patience  = 2 * time.Minute
 	poll      = 50 * time.Millisecond
 	askedOnce = 5 * time.Second
 )
 
-// Programs are the files of KubeVirt's control plane.
+// Programs are the binaries of KubeVirt's control plane.
 type Programs struct {
-	// Folder has virt-api, virt-controller and virt-operator, all of one release.
+	// Folder contains virt-api, virt-controller and virt-operator of the same release.
 	Folder string
-	// Logs is the folder for what they write; empty for one that goes with the simulator.
+	// Logs is the folder for their logs; if empty, a folder is used that is deleted with the simulator.
 	Logs string
 }
 
-// KubeVirt is one on an API server.
+// KubeVirt is a real KubeVirt control plane on an API server.
 type KubeVirt struct {
 	programs Programs
 	folder   string
 	client   client.Client
 	config   *rest.Config
 	release  *release
-	// certificate and key are what virt-api serves with; certificate has its authority.
+	// certificate and key are the serving certificate of virt-api; certificate includes its CA.
 	certificate, key []byte
 	processes        []*Process
 	reserved         *ports.Range
 }
 
-// NewKubeVirt prepares a KubeVirt that keeps its files in a folder. It fails when there is a program missing.
+// NewKubeVirt returns a KubeVirt that keeps its files in a folder. It returns an error if a program is missing.
 func NewKubeVirt(programs Programs, folder string) (*KubeVirt, error) {
 	k := &KubeVirt{programs: programs, folder: folder}
 	for _, name := range []string{virtAPI, virtController, virtOperator} {
@@ -95,7 +95,7 @@ func (k *KubeVirt) log(program string) string {
 	return filepath.Join(k.folder, program+".log")
 }
 
-// Configure has the API server publish by whose certificate it is known to those it asks for others: virt-api does not start without.
+// Configure makes the API server publish the CA of its request header authentication, without which virt-api does not start.
 func (k *KubeVirt) Configure(plane *envtest.ControlPlane) {
 	plane.GetAPIServer().Configure().Set("requestheader-client-ca-file", k.certificateFile()).
 		Set("requestheader-allowed-names", "front-proxy-client").
@@ -104,13 +104,13 @@ func (k *KubeVirt) Configure(plane *envtest.ControlPlane) {
 		Set("requestheader-extra-headers-prefix", "X-Remote-Extra-")
 }
 
-// Install installs what KubeVirt's release has on an API server, but for the webhooks, with an administrator's client.
+// Install installs the objects of KubeVirt's release, except for the webhooks, with an administrator's client.
 func (k *KubeVirt) Install(ctx context.Context, config *rest.Config, c client.Client) error {
 	k.config, k.client = config, c
 	return k.install(ctx)
 }
 
-// Handler is the configuration of whoever plays virt-handler: virt-api takes what it writes of an instance.
+// Handler returns the client configuration of the simulated virt-handler, whose writes to instances are accepted by virt-api.
 func (k *KubeVirt) Handler() *rest.Config {
 	config := rest.CopyConfig(k.config)
 	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + accountOfHandler
@@ -143,7 +143,7 @@ func (k *KubeVirt) Start(ctx context.Context) error {
 	return err
 }
 
-// Stop ends the programs and says which had ended by themselves.
+// Stop stops the programs and returns an error for those that had exited before.
 func (k *KubeVirt) Stop() error {
 	var errs []error
 	for _, running := range k.processes {
@@ -155,7 +155,7 @@ func (k *KubeVirt) Stop() error {
 	return errors.Join(errs...)
 }
 
-// run starts a program with the rights of its ServiceAccount.
+// run starts a program with the permissions of its ServiceAccount.
 func (k *KubeVirt) run(ctx context.Context, program, account string, args ...string) (*Process, error) {
 	access := filepath.Join(k.folder, program+".kubeconfig")
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](tokenSeconds)}}
@@ -192,7 +192,7 @@ func (k *KubeVirt) writeKubeconfig(file string, config *rest.Config) error {
 	return nil
 }
 
-// served waits until virt-api answers, whatever it says.
+// served waits until virt-api responds, with any status.
 func (k *KubeVirt) served(ctx context.Context, api *Process, address string) error {
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(k.certificate)
@@ -219,7 +219,7 @@ func (k *KubeVirt) served(ctx context.Context, api *Process, address string) err
 	return err
 }
 
-// register has the API server ask virt-api, where there is no Service.
+// register registers the webhooks of virt-api by URL, because there is no Service.
 func (k *KubeVirt) register(ctx context.Context, address string) error {
 	var objects []client.Object
 	for _, configuration := range k.release.mutating {
@@ -252,7 +252,7 @@ func (k *KubeVirt) register(ctx context.Context, address string) error {
 	return nil
 }
 
-// redirect has a webhook of virt-api called at its address. Those of virt-operator are served by nobody.
+// redirect points a webhook of virt-api to its address. Webhooks of virt-operator are not served and not registered.
 func (k *KubeVirt) redirect(to *admissionregistrationv1.WebhookClientConfig, address string) bool {
 	if to.Service == nil || to.Service.Name != virtAPI {
 		return false

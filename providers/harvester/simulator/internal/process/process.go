@@ -1,8 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process runs the programs of others that a simulated Harvester has: kube-scheduler, and the control plane of the real KubeVirt, which is
-// virt-controller and virt-api with the kinds, rights and webhooks of their release, which virt-operator knows. What these look after is simulated.
+// Package process runs external programs of a simulated Harvester: kube-scheduler, and the control plane of the real KubeVirt,
+// which is virt-controller and virt-api with the CRDs, RBAC objects and webhooks of their release, as written by virt-operator.
+// Everything that these programs manage is simulated.
 package process
 
 import (
@@ -15,28 +16,28 @@ import (
 	"syscall"
 )
 
-// tail is how much of its output is quoted when a program has ended by itself.
+// tail is how many bytes of its output are quoted when a program has exited by itself.
 const tail = 4 << 10
 
 // Command is a program to run.
 type Command struct {
-	// Name is what it is called in messages, Path its file.
+	// Name is used in messages, Path is the path of the program.
 	Name, Path string
 	Args       []string
 	// Env is added to the environment of this process.
 	Env []string
-	// Log is the file that its output is written to.
+	// Log is the file for its output.
 	Log string
 }
 
-// Process is one that runs. It ends with this process, however that ends.
+// Process is a running program. It ends with this process, however that ends.
 type Process struct {
 	command Command
 	cmd     *exec.Cmd
 	ended   chan struct{}
 }
 
-// Start runs a program until Stop, whatever becomes of ctx.
+// Start runs a program until Stop, regardless of ctx.
 func Start(ctx context.Context, command Command) (*Process, error) {
 	output, err := os.Create(command.Log)
 	if err != nil {
@@ -55,7 +56,7 @@ func Start(ctx context.Context, command Command) (*Process, error) {
 	return p, nil
 }
 
-// run keeps the thread that has started the program as long as that runs.
+// run keeps the thread that has started the program alive as long as the program runs.
 func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -63,11 +64,11 @@ func (p *Process) run(started chan<- error) {
 	err := p.cmd.Start()
 	started <- err
 	if err == nil {
-		_ = p.cmd.Wait() // Its state says how.
+		_ = p.cmd.Wait() // its state has the result
 	}
 }
 
-// Wait waits until a program has ended that ends by itself, and says when it has failed.
+// Wait waits for a program to exit by itself, and returns an error if it has failed.
 func (p *Process) Wait(ctx context.Context) error {
 	select {
 	case <-p.ended:
@@ -80,7 +81,7 @@ func (p *Process) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Err says when the program has ended.
+// Err returns an error if the program has exited.
 func (p *Process) Err() error {
 	select {
 	case <-p.ended:
@@ -95,7 +96,7 @@ func (p *Process) failure() error {
 	return fmt.Errorf("%s has ended by itself: %s: %s", p.command.Name, p.cmd.ProcessState, output[max(0, len(output)-tail):])
 }
 
-// Stop kills the program, as it has nothing to lose, and says when it had ended by itself.
+// Stop kills the program, which has no state to lose, and returns an error if it had exited before.
 func (p *Process) Stop() error {
 	if err := p.Err(); err != nil {
 		return err
@@ -105,7 +106,7 @@ func (p *Process) Stop() error {
 	return nil
 }
 
-// Pause has it stand still, or go on.
+// Pause suspends or resumes the program.
 func (p *Process) Pause(on bool) error {
 	signal := syscall.SIGCONT
 	if on {

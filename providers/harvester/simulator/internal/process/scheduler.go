@@ -15,7 +15,7 @@ import (
 // schedulerProgram is in the folder of the API server.
 const schedulerProgram = "kube-scheduler"
 
-// configuration lets kube-scheduler try again soon what did not fit. It is alone, so that there is no leader to elect.
+// configuration makes kube-scheduler retry unschedulable Pods soon. It is the only instance and needs no leader election.
 const configuration = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: false}
@@ -24,7 +24,7 @@ podInitialBackoffSeconds: 1
 podMaxBackoffSeconds: 1
 `
 
-// StartScheduler starts it with the kubeconfig of an administrator; its files are in folder.
+// StartScheduler starts kube-scheduler with an administrator's kubeconfig; its files are in folder.
 func StartScheduler(ctx context.Context, assets string, kubeconfig []byte, folder string) (*Process, error) {
 	assets, err := testenv.Assets(assets)
 	if err != nil {

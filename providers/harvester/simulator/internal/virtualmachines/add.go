@@ -1,9 +1,10 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package virtualmachines plays what looks after virtual machines and their instances: Harvester, which makes their PVCs, and KubeVirt. It also makes
-// the Pods that they run in, plays what runs inside (cloud-init, DHCP clients and the guest agent), moves virtual machines while they run and empties
-// hosts, and serves the webhooks of Harvester and KubeVirt: what these add to virtual machines, and what they refuse.
+// Package virtualmachines simulates the components that manage virtual machines and their instances: Harvester, which creates
+// their PVCs, and KubeVirt. It also creates their Pods, simulates their guests (cloud-init, DHCP clients and the guest agent),
+// live migrates virtual machines and drains hosts, and serves the webhooks of Harvester and KubeVirt that mutate and validate
+// virtual machines.
 package virtualmachines
 
 import (
@@ -22,15 +23,15 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
-// createdByField is that of Pods by which those of an instance are found.
+// createdByField indexes Pods by their instance.
 const createdByField = "label." + kubevirtv1.CreatedByLabel
 
-// Index has the Pods of an instance found.
+// Index indexes the Pods of instances.
 func Index(ctx context.Context, set *controllers.Set) error {
 	return set.Index(ctx, &corev1.Pod{}, createdByField, func(obj client.Object) []string { return []string{obj.GetLabels()[kubevirtv1.CreatedByLabel]} })
 }
 
-// Add adds the controllers. What runs inside virtual machines is up to the guests.
+// Add adds the controllers. inside simulates the guests.
 func Add(set *controllers.Set, clock *controllers.Clock, delays controllers.Delays, inside *Guests) error {
 	c := set.Client()
 	return errors.Join(
@@ -42,7 +43,8 @@ func Add(set *controllers.Set, clock *controllers.Clock, delays controllers.Dela
 	)
 }
 
-// AddBeside adds those that the real virt-controller does not have: Harvester's, and virt-handler's, which writes as that.
+// AddBeside adds the controllers that complement the real virt-controller: Harvester's, and virt-handler's, which write with the
+// permissions of virt-handler.
 func AddBeside(set *controllers.Set, clock *controllers.Clock, delays controllers.Delays, inside *Guests, as client.Client) error {
 	c := set.Client()
 	return errors.Join(
@@ -65,7 +67,7 @@ func instancesOf(set *controllers.Set) *builder.Builder {
 		WatchesRawSource(set.Wakening(&kubevirtv1.VirtualMachineInstanceList{}))
 }
 
-// instancesOfHost are those that have a Pod there.
+// instancesOfHost returns the instances that have a Pod on the host.
 func instancesOfHost(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, host client.Object) []reconcile.Request {
 		there := &corev1.PodList{}

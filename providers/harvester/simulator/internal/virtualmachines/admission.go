@@ -35,23 +35,23 @@ const (
 	webhookSecond        = 30
 )
 
-// webhooks play those of Harvester and KubeVirt.
+// webhooks simulates the webhooks of Harvester and KubeVirt.
 type webhooks struct {
 	client client.Reader
 	// live reads from the API server.
 	live client.Reader
-	// kubeVirt has those of KubeVirt played, too.
+	// kubeVirt includes the webhooks of KubeVirt.
 	kubeVirt bool
 }
 
-// WebhookIdentity is what webhooks are served with, and what the certificate is checked with.
+// WebhookIdentity holds the serving certificate of the webhooks and its CA.
 type WebhookIdentity struct {
 	Certificate tls.Certificate
 	Authority   []byte
 }
 
-// StartWebhooks serves the webhooks, and has the API server ask them, until it is told to stop. What they look up is cached; what is not there
-// yet is live. Those of KubeVirt are among them unless virt-api serves them.
+// StartWebhooks serves the webhooks and registers them with the API server, until stop is called. It reads from cached, and
+// objects that may be missing there from live. The webhooks of KubeVirt are included unless virt-api serves them.
 func StartWebhooks(ctx context.Context, cached client.Reader, live client.Client, as WebhookIdentity, kubeVirt bool) (stop func() error, err error) {
 	port, err := ports.Reserve(1)
 	if err != nil {
@@ -72,7 +72,7 @@ func StartWebhooks(ctx context.Context, cached client.Reader, live client.Client
 		Handler: mux, ReadHeaderTimeout: readTimeout, ErrorLog: log.New(io.Discard, "", 0),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{as.Certificate}, MinVersion: tls.VersionTLS12},
 	}
-	go func() { _ = server.ServeTLS(listener, "", "") }() // It ends with Close.
+	go func() { _ = server.ServeTLS(listener, "", "") }() // ends with Close
 	stop = func() error {
 		defer port.Release()
 		return server.Close()
@@ -122,7 +122,7 @@ func registerWebhooks(ctx context.Context, c client.Client, address string, auth
 	return nil
 }
 
-// admitMachine changes a virtual machine as Harvester does, or refuses it as KubeVirt does.
+// admitMachine mutates a virtual machine as Harvester does, or rejects it as KubeVirt does.
 func (w *webhooks) admitMachine(ctx context.Context, req admission.Request) admission.Response {
 	vm := &kubevirtv1.VirtualMachine{}
 	if err := json.Unmarshal(req.Object.Raw, vm); err != nil {
@@ -156,7 +156,7 @@ func (w *webhooks) admitMachine(ctx context.Context, req admission.Request) admi
 	return admission.PatchResponseFromRaw(req.Object.Raw, changed)
 }
 
-// admitVolume keeps a PVC that a virtual machine refers to. The request of one that goes with others names none.
+// admitVolume protects a PVC that a virtual machine refers to. The request of a deletion of a collection has no name.
 func (w *webhooks) admitVolume(ctx context.Context, req admission.Request) admission.Response {
 	claim := &metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(req.OldObject.Raw, claim); err != nil {
@@ -174,7 +174,7 @@ func (w *webhooks) admitVolume(ctx context.Context, req admission.Request) admis
 	return admission.Allowed("")
 }
 
-// admitPool keeps a pool of which somebody has an address.
+// admitPool protects a pool with allocated addresses.
 func (w *webhooks) admitPool(_ context.Context, req admission.Request) admission.Response {
 	pool := &lbv1.IPPool{}
 	if err := json.Unmarshal(req.OldObject.Raw, pool); err != nil {

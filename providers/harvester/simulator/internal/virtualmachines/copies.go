@@ -22,14 +22,14 @@ import (
 const (
 	vmNameLabel = "harvesterhci.io/vmName"
 	creator     = "harvester"
-	// restoredBy on a virtual machine and on PVCs is the VirtualMachineRestore that has made them what they are.
+	// restoredBy on a virtual machine and on PVCs names the VirtualMachineRestore that created them.
 	restoredBy = "restore.harvesterhci.io/name"
-	// stopping is how often a virtual machine that is to be restored is looked at until it has stopped.
+	// stopping is the interval at which a virtual machine is polled until it has stopped for a restore.
 	stopping = 20 * time.Millisecond
 )
 
-// Clone plays the action clone of Harvester: the copy has the labels of the virtual machine, and labels and annotations of its template. Its PVCs have
-// none.
+// Clone simulates Harvester's clone action: the copy has the labels of the virtual machine, and labels and annotations of its
+// template. Its PVCs have none.
 func Clone(ctx context.Context, c client.Client, of client.ObjectKey, name string) error {
 	source := &kubevirtv1.VirtualMachine{}
 	if err := c.Get(ctx, of, source); err != nil {
@@ -55,7 +55,8 @@ func Clone(ctx context.Context, c client.Client, of client.ObjectKey, name strin
 	return createCopy(ctx, c, vm)
 }
 
-// Restore plays the restore of a backup to a new virtual machine. Its PVCs have labels and annotations of those that were backed up.
+// Restore simulates the restore of a backup to a new virtual machine. Its PVCs have labels and annotations of those that were
+// backed up.
 func Restore(ctx context.Context, c client.Client, of client.ObjectKey, name string) error {
 	source := &kubevirtv1.VirtualMachine{}
 	if err := c.Get(ctx, of, source); err != nil {
@@ -70,7 +71,8 @@ func Restore(ctx context.Context, c client.Client, of client.ObjectKey, name str
 	return createCopy(ctx, c, vm)
 }
 
-// RestoreInPlace plays the restore of a backup that replaces the PVCs of a virtual machine, which it stops for that. The PVCs from before stay.
+// RestoreInPlace simulates the restore of a backup that replaces the PVCs of a virtual machine, which it stops first. The old
+// PVCs are kept.
 func RestoreInPlace(ctx context.Context, c client.Client, key client.ObjectKey, name string) error {
 	vm := &kubevirtv1.VirtualMachine{}
 	var strategy *kubevirtv1.VirtualMachineRunStrategy
@@ -106,7 +108,7 @@ func RestoreInPlace(ctx context.Context, c client.Client, key client.ObjectKey, 
 	})
 }
 
-// restoreClaims makes the PVCs of a restore, which have labels and annotations of those before.
+// restoreClaims creates the PVCs of a restore, with labels and annotations of the old ones.
 func restoreClaims(ctx context.Context, c client.Client, vm *kubevirtv1.VirtualMachine, restore string) error {
 	return renameClaims(ctx, c, vm, "restore-"+restore, func(claim *corev1.PersistentVolumeClaim) error {
 		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, restoredBy, restore)
@@ -117,7 +119,7 @@ func restoreClaims(ctx context.Context, c client.Client, vm *kubevirtv1.VirtualM
 	})
 }
 
-// copyOf is a virtual machine like another one, in its namespace.
+// copyOf returns a copy of a virtual machine, in its namespace.
 func copyOf(source *kubevirtv1.VirtualMachine, name string) *kubevirtv1.VirtualMachine {
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: source.Namespace, Name: name}, Spec: *source.Spec.DeepCopy()}
 	vm.Spec.Template.Spec.Hostname = name
@@ -127,7 +129,7 @@ func copyOf(source *kubevirtv1.VirtualMachine, name string) *kubevirtv1.VirtualM
 	return vm
 }
 
-// renameClaims has a virtual machine use copies of its PVCs, each of which the function gets with the metadata of the one that it is a copy of.
+// renameClaims replaces the PVCs of a virtual machine by copies, which are passed to each with the metadata of the original.
 func renameClaims(
 	ctx context.Context, c client.Client, vm *kubevirtv1.VirtualMachine, prefix string, each func(*corev1.PersistentVolumeClaim) error,
 ) error {
@@ -152,7 +154,7 @@ func renameClaims(
 	return nil
 }
 
-// createCopy makes a virtual machine, and Secrets of its own for those that it boots from. They have no labels.
+// createCopy creates a virtual machine, with copies of the Secrets that it boots from. They have no labels.
 func createCopy(ctx context.Context, c client.Client, vm *kubevirtv1.VirtualMachine) error {
 	made := map[string]string{}
 	for i := range vm.Spec.Template.Spec.Volumes {

@@ -21,22 +21,22 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
-// Guests are those of all virtual machines.
+// Guests simulates the guests of all virtual machines.
 type Guests struct {
 	client   client.Client
 	leases   *cluster.Leases
 	hooks    Hooks
 	troubles *controllers.TroubleTable
-	// running has the UIDs of instances whose boot the hook has been told of.
+	// running holds the UIDs of instances whose boot has been reported to the hook.
 	running sync.Map
 }
 
-// NewGuests has guests that get their addresses from the leases, and tell the hooks.
+// NewGuests returns guests that get their addresses from the leases and call the hooks.
 func NewGuests(c client.Client, leases *cluster.Leases, hooks Hooks, of *controllers.TroubleTable) *Guests {
 	return &Guests{client: c, leases: leases, hooks: hooks, troubles: of}
 }
 
-// Boot tells the hook of an instance that begins to run.
+// Boot calls the hook for an instance that starts to run.
 func (g *Guests) Boot(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
 	if _, told := g.running.Load(vmi.UID); told || g.hooks.PowerOn == nil {
 		return nil
@@ -60,7 +60,7 @@ func (g *Guests) Boot(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstanc
 	return nil
 }
 
-// Stop tells the hook of an instance that has stopped.
+// Stop calls the hook for an instance that has stopped.
 func (g *Guests) Stop(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
 	if g.hooks.PowerOff == nil || vmi.Status.NodeName == "" {
 		return nil
@@ -71,7 +71,7 @@ func (g *Guests) Stop(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstanc
 	return nil
 }
 
-// Erase tells the hook of a virtual machine that is gone.
+// Erase calls the hook for a deleted virtual machine.
 func (g *Guests) Erase(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
 	if g.hooks.Erase == nil {
 		return nil
@@ -82,10 +82,10 @@ func (g *Guests) Erase(ctx context.Context, vm *kubevirtv1.VirtualMachine) error
 	return nil
 }
 
-// Forget drops an instance that is gone.
+// Forget removes a deleted instance.
 func (g *Guests) Forget(vmi *kubevirtv1.VirtualMachineInstance) { g.running.Delete(vmi.UID) }
 
-// Report writes the interfaces of a guest that runs; their addresses are known by its agent only.
+// Report writes the interfaces of a running guest; the addresses are reported only with the guest agent.
 func (g *Guests) Report(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, agent bool) error {
 	if !agent || g.troubles.Has(controllers.NoAgents, vmi) || controllers.ConditionOf(vmi, kubevirtv1.VirtualMachineInstanceAgentConnected) != nil {
 		return nil
@@ -99,7 +99,7 @@ func (g *Guests) Report(ctx context.Context, vmi *kubevirtv1.VirtualMachineInsta
 	return nil
 }
 
-// interfaces are the guest's, with the addresses that cloud-init sets or the DHCP servers give.
+// interfaces returns the guest's interfaces, with addresses from cloud-init or DHCP.
 func (g *Guests) interfaces(
 	ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance,
 ) ([]kubevirtv1.VirtualMachineInstanceNetworkInterface, error) {
@@ -132,7 +132,8 @@ func (g *Guests) interfaces(
 	return out, nil
 }
 
-// macOf is the MAC address of an interface. One that has none in its spec gets one, and the same one each time that its virtual machine starts.
+// macOf returns the MAC address of an interface. If the spec has none, it is generated, and the same each time the virtual
+// machine starts.
 func macOf(vmi *kubevirtv1.VirtualMachineInstance, nic kubevirtv1.Interface) string {
 	owner := metav1.GetControllerOf(vmi)
 	if nic.MacAddress != "" || owner == nil {
@@ -141,13 +142,13 @@ func macOf(vmi *kubevirtv1.VirtualMachineInstance, nic kubevirtv1.Interface) str
 	return macFor(owner.UID, nic.Name)
 }
 
-// macFor is the MAC address that a virtual machine's interface gets that has none in its spec.
+// macFor returns the generated MAC address of a virtual machine's interface.
 func macFor(vm types.UID, nic string) string {
 	sum := sha256.Sum256([]byte(string(vm) + "/" + nic))
 	return fmt.Sprintf("52:54:00:%02x:%02x:%02x", sum[0], sum[1], sum[2])
 }
 
-// nic is what a guest calls an interface.
+// nic returns the guest's name of an interface.
 func (g *Guests) nic(i int) string {
 	if i == 0 && g.hooks.NIC != "" {
 		return g.hooks.NIC
@@ -155,7 +156,7 @@ func (g *Guests) nic(i int) string {
 	return fmt.Sprintf("enp%ds0", i+1)
 }
 
-// leased is what the DHCP server of an interface's network gives it.
+// leased returns the addresses that the DHCP server of an interface's network leases to it.
 func (g *Guests) leased(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, nic int) ([]string, error) {
 	if nic > 0 || g.hooks.Address == nil {
 		on := vmi.Spec.Domain.Devices.Interfaces[nic]
@@ -171,7 +172,7 @@ func (g *Guests) leased(ctx context.Context, vmi *kubevirtv1.VirtualMachineInsta
 	return []string{address}, nil
 }
 
-// networkOf is what an interface is connected to: namespace and name of a network, or "pod".
+// networkOf returns the network of an interface: namespace and name, or "pod".
 func networkOf(vmi *kubevirtv1.VirtualMachineInstance, nic string) string {
 	for _, network := range vmi.Spec.Networks {
 		if network.Name == nic && network.Multus != nil {
@@ -181,7 +182,7 @@ func networkOf(vmi *kubevirtv1.VirtualMachineInstance, nic string) string {
 	return "pod"
 }
 
-// cloudInit returns what the guest's cloud-init reads.
+// cloudInit returns the input of the guest's cloud-init.
 func (g *Guests) cloudInit(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (userData, networkData []byte, err error) {
 	for i := range vmi.Spec.Volumes {
 		source := vmi.Spec.Volumes[i].CloudInitNoCloud
@@ -203,7 +204,8 @@ func (g *Guests) cloudInit(ctx context.Context, vmi *kubevirtv1.VirtualMachineIn
 	return userData, networkData, nil
 }
 
-// secret returns the first of these keys; nothing without the Secret, as a guest boots without it just as well.
+// secret returns the value of the first existing key, or nil if the Secret does not exist, because a guest boots without it as
+// well.
 func (g *Guests) secret(ctx context.Context, namespace, name string, keys ...string) ([]byte, error) {
 	secret := &corev1.Secret{}
 	if err := g.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); apierrors.IsNotFound(err) {

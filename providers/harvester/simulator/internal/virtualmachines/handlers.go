@@ -19,15 +19,16 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
-// handlers plays the virt-handlers of all hosts beside the real virt-controller, which hands them an instance that is Scheduled.
+// handlers simulates the virt-handlers of all hosts for the real virt-controller, which hands over an instance when it is
+// Scheduled.
 type handlers struct {
 	instances
 
-	// as writes as virt-handler may.
+	// as writes with the permissions of virt-handler.
 	as client.Client
 }
 
-// Reconcile does with one instance what the virt-handler of its host would. One on a host that does not answer is left alone.
+// Reconcile processes an instance as the virt-handler of its host would. An instance on a host that does not respond is skipped.
 func (r *handlers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	if err := r.client.Get(ctx, req.NamespacedName, vmi); err != nil {
@@ -57,7 +58,7 @@ func (r *handlers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: wait}, nil
 }
 
-// handle takes an instance as far as it gets. Whether it is ready is virt-controller's to know.
+// handle advances an instance until it has to wait. virt-controller maintains condition Ready.
 func (r *handlers) handle(ctx context.Context, v *situation) (wait time.Duration, err error) {
 	switch {
 	case v.vmi.DeletionTimestamp != nil, v.pod != nil && v.pod.DeletionTimestamp != nil:
@@ -70,7 +71,7 @@ func (r *handlers) handle(ctx context.Context, v *situation) (wait time.Duration
 	return wait, err
 }
 
-// shutDown has the guest of an instance shut down that is deleted, or whose Pod is.
+// shutDown shuts down the guest of an instance that is deleted, or whose Pod is.
 func (r *handlers) shutDown(ctx context.Context, v *situation) (time.Duration, error) {
 	if r.troubles.Has(controllers.NoShutdown, v.vmi) {
 		return 0, nil
@@ -87,13 +88,13 @@ func (r *handlers) shutDown(ctx context.Context, v *situation) (time.Duration, e
 	return 0, nil
 }
 
-// heartbeatEvery is how often a virt-handler says that it is there.
+// heartbeatEvery is the interval of the heartbeats of a virt-handler.
 const heartbeatEvery = time.Minute
 
-// heartbeats plays what the virt-handlers say of their hosts.
+// heartbeats simulates the heartbeats of the virt-handlers.
 type heartbeats struct{ client client.Client }
 
-// Reconcile has the virt-handler of one host say that it is there.
+// Reconcile writes the heartbeat of the virt-handler of a host.
 func (r *heartbeats) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	node := &corev1.Node{}
 	if err := r.client.Get(ctx, req.NamespacedName, node); err != nil {

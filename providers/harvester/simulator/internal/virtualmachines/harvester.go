@@ -24,24 +24,24 @@ import (
 )
 
 const (
-	// templatesAnnotation has the PVCs that Harvester makes for a virtual machine.
+	// templatesAnnotation holds the PVCs that Harvester creates for a virtual machine.
 	templatesAnnotation = "harvesterhci.io/volumeClaimTemplates"
-	// RunStrategyAnnotation has how a virtual machine runs that is started after it was halted.
+	// RunStrategyAnnotation holds the run strategy for a virtual machine that is started after it was halted.
 	RunStrategyAnnotation = "harvesterhci.io/vmRunStrategy"
-	// cleanupFinalizer is Harvester's, while it removes the snapshots of a virtual machine.
+	// cleanupFinalizer is set by Harvester and removed once it has deleted the snapshots of a virtual machine.
 	cleanupFinalizer = "wrangler.cattle.io/VMController.CleanupPVCAndSnapshot"
-	// imageAnnotation on a PVC has the image that it is filled from.
+	// imageAnnotation on a PVC names the image that it is created from.
 	imageAnnotation = "harvesterhci.io/imageId"
 )
 
-// harvester plays what Harvester does with a virtual machine: it makes the PVCs, and notes how it runs.
+// harvester simulates Harvester's processing of virtual machines: it creates the PVCs, and records the run strategy.
 type harvester struct {
 	client   client.Client
 	guests   *Guests
 	troubles *controllers.TroubleTable
 }
 
-// Reconcile looks after a virtual machine beside the real virt-controller.
+// Reconcile processes a virtual machine in addition to the real virt-controller.
 func (r *harvester) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	vm := &kubevirtv1.VirtualMachine{}
 	if err := r.client.Get(ctx, req.NamespacedName, vm); err != nil {
@@ -61,7 +61,8 @@ func (r *harvester) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	return ctrl.Result{}, err
 }
 
-// note notes how a virtual machine runs that is new, with Harvester's finalizer and further ones. It reports whether that was done.
+// note records the run strategy of a new virtual machine, and adds Harvester's finalizer and further ones. It reports whether
+// nothing had to be written.
 func (r *harvester) note(ctx context.Context, vm *kubevirtv1.VirtualMachine, finalizers ...string) (bool, error) {
 	for _, finalizer := range append(finalizers, cleanupFinalizer) {
 		controllerutil.AddFinalizer(vm, finalizer)
@@ -73,10 +74,10 @@ func (r *harvester) note(ctx context.Context, vm *kubevirtv1.VirtualMachine, fin
 	if controllers.Settled(err) != nil {
 		return false, fmt.Errorf("updating virtual machine: %w", err)
 	}
-	return err == nil, nil // else an event follows
+	return err == nil, nil // an event follows otherwise
 }
 
-// release lets a virtual machine go whose instance is gone. Its PVCs stay.
+// release removes the finalizers of a virtual machine whose instance has been deleted. Its PVCs are kept.
 func (r *harvester) release(ctx context.Context, vm *kubevirtv1.VirtualMachine, finalizers ...string) error {
 	if err := r.guests.Erase(ctx, vm); err != nil {
 		return err
@@ -87,7 +88,7 @@ func (r *harvester) release(ctx context.Context, vm *kubevirtv1.VirtualMachine, 
 	return controllers.RemoveFinalizer(ctx, r.client, vm, finalizers...)
 }
 
-// instance returns the virtual machine's own; nil without one.
+// instance returns the instance owned by the virtual machine, or nil.
 func (r *harvester) instance(ctx context.Context, vm *kubevirtv1.VirtualMachine) (*kubevirtv1.VirtualMachineInstance, error) {
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	if err := r.client.Get(ctx, client.ObjectKeyFromObject(vm), vmi); err != nil {
@@ -99,7 +100,7 @@ func (r *harvester) instance(ctx context.Context, vm *kubevirtv1.VirtualMachine)
 	return vmi, nil
 }
 
-// volumes makes the PVCs of the annotation and returns which of those that the virtual machine uses are not there.
+// volumes creates the PVCs of the annotation and returns the PVCs of the virtual machine that do not exist.
 func (r *harvester) volumes(ctx context.Context, vm *kubevirtv1.VirtualMachine) (missing []string, err error) {
 	var templates []corev1.PersistentVolumeClaim
 	if text := vm.Annotations[templatesAnnotation]; text != "" {
@@ -130,8 +131,8 @@ func (r *harvester) volumes(ctx context.Context, vm *kubevirtv1.VirtualMachine) 
 	return missing, nil
 }
 
-// claim is the PVC of a template. For an image whose backend is CDI Harvester asks for a DataVolume, whose PVC has nothing of the template's labels
-// and annotations.
+// claim returns the PVC of a template. For an image with the CDI backend, Harvester creates a DataVolume, whose PVC has none of
+// the template's labels and annotations.
 func (r *harvester) claim(ctx context.Context, namespace string, template *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{

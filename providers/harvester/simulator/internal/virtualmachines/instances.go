@@ -26,11 +26,12 @@ import (
 
 const (
 	creatorLabel = "harvesterhci.io/creator"
-	// labelsCopiedFor is the creator whose virtual machines are told the labels of their host.
+	// labelsCopiedFor is the creator whose virtual machines get the labels of their host.
 	labelsCopiedFor = "docker-machine-driver-harvester"
 )
 
-// instances plays virt-controller and virt-handler for VirtualMachineInstances: it gives each its Pod, and follows that to a host.
+// instances simulates virt-controller and virt-handler for VirtualMachineInstances: it creates the Pod of each and follows it to
+// a host.
 type instances struct {
 	client   client.Client
 	clock    *controllers.Clock
@@ -40,7 +41,7 @@ type instances struct {
 	written  simulation.Guard
 }
 
-// Reconcile takes one instance as far as it gets.
+// Reconcile advances an instance until it has to wait.
 func (r *instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	if err := r.client.Get(ctx, req.NamespacedName, vmi); err != nil {
@@ -75,15 +76,15 @@ func (r *instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	return ctrl.Result{RequeueAfter: wait}, nil
 }
 
-// situation is what an instance's next phase depends on.
+// situation holds everything that the next phase of an instance depends on.
 type situation struct {
 	vmi *kubevirtv1.VirtualMachineInstance
-	// pod is what the instance runs in, or is to; target what it migrates to.
+	// pod is the Pod of the instance; target is the Pod that it migrates to.
 	pod, target *corev1.Pod
 	pods        []corev1.Pod
-	// host is the pod's, or the instance's without one.
+	// host is the host of the Pod, or of the instance if it has no Pod.
 	host *corev1.Node
-	// absent is a claim that does not exist, and unbound reports whether there is one that is not bound: the instance waits for both.
+	// absent is a claim that does not exist, and unbound reports whether a claim is not bound: the instance waits for both.
 	absent  string
 	unbound bool
 }
@@ -111,7 +112,7 @@ func (r *instances) observe(ctx context.Context, vmi *kubevirtv1.VirtualMachineI
 	return v, r.claims(ctx, v)
 }
 
-// sortPods finds the pod that the instance runs in and the one that it migrates to.
+// sortPods finds the Pod of the instance and the target Pod of its migration.
 func (v *situation) sortPods() {
 	target := ""
 	if migrates(v.vmi) {
@@ -128,7 +129,7 @@ func (v *situation) sortPods() {
 	}
 }
 
-// migrates reports whether an instance is on its way to another host.
+// migrates reports whether an instance is being migrated.
 func migrates(vmi *kubevirtv1.VirtualMachineInstance) bool {
 	state := vmi.Status.MigrationState
 	return state != nil && !state.Completed && !state.Failed
@@ -149,7 +150,7 @@ func (r *instances) claims(ctx context.Context, v *situation) error {
 	return nil
 }
 
-// advance takes the instance through its phases until one of them has to wait. What is for the API server to keep is in v.vmi.
+// advance moves the instance through its phases until it has to wait. The new status is in v.vmi.
 func (r *instances) advance(ctx context.Context, v *situation) (time.Duration, error) {
 	for {
 		phase := v.vmi.Status.Phase
@@ -194,15 +195,15 @@ func (r *instances) scheduled(ctx context.Context, v *situation) (time.Duration,
 	return 0, nil
 }
 
-// hasRun reports whether an instance has ever been running.
+// hasRun reports whether an instance has ever been Running.
 func hasRun(vmi *kubevirtv1.VirtualMachineInstance) bool {
 	return slices.ContainsFunc(vmi.Status.PhaseTransitionTimestamps, func(t kubevirtv1.VirtualMachineInstancePhaseTransitionTimestamp) bool {
 		return t.Phase == kubevirtv1.Running
 	})
 }
 
-// running keeps what is known of an instance up to date. One whose host has no power does not run, but nobody is left there who would write that:
-// it is only not ready, as its Pod is, without a reason.
+// running updates the status of a running instance. If its host has no power, it is not running, but no component on the host can
+// report that: like its Pod it only becomes not ready, without a reason.
 func (r *instances) running(ctx context.Context, v *situation) (time.Duration, error) {
 	if v.pod != nil && !cluster.Alive(v.host) {
 		controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "", "")
@@ -220,7 +221,7 @@ func (r *instances) running(ctx context.Context, v *situation) (time.Duration, e
 	return wait, err
 }
 
-// guest follows a guest on a host that answers.
+// guest follows a guest on a responsive host.
 func (r *instances) guest(ctx context.Context, v *situation) (time.Duration, error) {
 	switch {
 	case v.pod == nil, r.troubles.Has(controllers.NoBoot, v.vmi):
@@ -244,7 +245,8 @@ func (r *instances) guest(ctx context.Context, v *situation) (time.Duration, err
 	return answers, r.guests.Report(ctx, v.vmi, answers == 0)
 }
 
-// migrate follows the instance to the host of its migration's target, once that has one. It returns how long that still takes.
+// migrate moves the instance to the host of its target Pod, once that is scheduled. It returns the remaining time of the
+// migration.
 func (r *instances) migrate(ctx context.Context, v *situation) (time.Duration, error) {
 	if v.target == nil || v.target.Spec.NodeName == "" {
 		return 0, nil
@@ -264,7 +266,7 @@ func (r *instances) migrate(ctx context.Context, v *situation) (time.Duration, e
 	return 0, nil
 }
 
-// leave removes the Pod that the instance has migrated from.
+// leave deletes the source Pod of a completed migration.
 func (r *instances) leave(ctx context.Context, v *situation) error {
 	state := v.vmi.Status.MigrationState
 	for i := range v.pods {
@@ -275,12 +277,12 @@ func (r *instances) leave(ctx context.Context, v *situation) error {
 	return nil
 }
 
-// remove removes a Pod by force.
+// remove force deletes a Pod.
 func (r *instances) remove(ctx context.Context, pod *corev1.Pod) error {
 	return r.terminate(ctx, pod, client.GracePeriodSeconds(0))
 }
 
-// terminate has the kubelet of its host remove a Pod, unless there are other options.
+// terminate deletes a Pod, which the kubelet of its host ends unless options are given.
 func (r *instances) terminate(ctx context.Context, pod *corev1.Pod, options ...client.DeleteOption) error {
 	if pod.DeletionTimestamp != nil && len(options) == 0 {
 		return nil
@@ -292,13 +294,13 @@ func (r *instances) terminate(ctx context.Context, pod *corev1.Pod, options ...c
 	return nil
 }
 
-// end is the last phase of an instance. KubeVirt says no more of it.
+// end sets the final phase of an instance. KubeVirt reports nothing more about it.
 func end(v *situation, phase kubevirtv1.VirtualMachineInstancePhase) {
 	v.vmi.Status.Phase = phase
 	notRunning(v)
 }
 
-// stop stops an instance that is deleted. It stays as long as one of its Pods does, which those of a host do that does not answer.
+// stop stops a deleted instance. It waits for its Pods, which are kept while their host does not respond.
 func (r *instances) stop(ctx context.Context, v *situation) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(v.vmi, kubevirtv1.VirtualMachineInstanceFinalizer) {
 		return ctrl.Result{}, nil
@@ -315,7 +317,7 @@ func (r *instances) stop(ctx context.Context, v *situation) (ctrl.Result, error)
 		}
 	}
 	if len(v.pods) > 0 {
-		return ctrl.Result{}, nil // each wakes it when it is gone
+		return ctrl.Result{}, nil // their deletion enqueues it
 	}
 	if err := r.guests.Stop(ctx, v.vmi); err != nil {
 		return ctrl.Result{}, err
@@ -328,7 +330,7 @@ func (r *instances) stop(ctx context.Context, v *situation) (ctrl.Result, error)
 	return ctrl.Result{}, nil
 }
 
-// copyHostLabels tells an instance where it runs, as Harvester does for one creator only.
+// copyHostLabels copies the labels of the host to the instance, which Harvester does for one creator only.
 func copyHostLabels(vmi *kubevirtv1.VirtualMachineInstance, host *corev1.Node) {
 	if vmi.Labels[creatorLabel] != labelsCopiedFor {
 		return

@@ -16,19 +16,19 @@ import (
 const (
 	launcherApp    = "virt-launcher"
 	launcherPrefix = launcherApp + "-"
-	// cpuRatio is how many CPUs of a guest share one of the host, unless the virtual machine says what it requests.
+	// cpuRatio is how many guest CPUs share one CPU of the host, unless the virtual machine sets requests.
 	cpuRatio = 10
-	// guestGrace is how many seconds a guest has to shut down that says nothing of it, and graceBeside is what its Pod has in addition.
+	// guestGrace is the default number of seconds for the shutdown of a guest, and graceBeside is added for its Pod.
 	guestGrace, graceBeside int64 = 30, 15
 )
 
-// PodName is the Pod's of an instance. Further ones of the same instance, which it migrates to, have another suffix.
+// PodName returns the name of an instance's Pod. Target Pods of migrations have another suffix.
 func PodName(vmi *kubevirtv1.VirtualMachineInstance, suffix string) string {
 	const most = 63 - len(launcherPrefix) - 1 - 8
 	return launcherPrefix + vmi.Name[:min(len(vmi.Name), most)] + "-" + suffix[:min(len(suffix), 8)]
 }
 
-// Pod is the one that a virtual machine runs in.
+// Pod returns the Pod of a virtual machine.
 func Pod(vmi *kubevirtv1.VirtualMachineInstance, suffix string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: vmi.Namespace, Name: PodName(vmi, suffix),
@@ -55,8 +55,8 @@ func Pod(vmi *kubevirtv1.VirtualMachineInstance, suffix string) *corev1.Pod {
 	return pod
 }
 
-// demand is what a virtual machine takes of a host: its own requests, or a share of its CPUs and all its memory, and what
-// running it takes.
+// demand returns the resources that a virtual machine requests: its own requests, or a share of its CPUs and all its memory, plus
+// the overhead.
 func demand(domain *kubevirtv1.DomainSpec) corev1.ResourceRequirements {
 	cpus := virtualCPUs(domain)
 	memory := guestMemory(domain)
@@ -84,7 +84,7 @@ func virtualCPUs(domain *kubevirtv1.DomainSpec) int64 {
 	return int64(max(1, domain.CPU.Cores)) * int64(max(1, domain.CPU.Sockets)) * int64(max(1, domain.CPU.Threads))
 }
 
-// guestMemory is what a virtual machine shows its guest.
+// guestMemory returns the memory visible to the guest.
 func guestMemory(domain *kubevirtv1.DomainSpec) resource.Quantity {
 	switch {
 	case domain.Memory != nil && domain.Memory.Guest != nil:
@@ -96,7 +96,8 @@ func guestMemory(domain *kubevirtv1.DomainSpec) resource.Quantity {
 	}
 }
 
-// overhead is about what virt-launcher and QEMU take beside the guest's memory: their own, its page tables, and 8 MiB a CPU.
+// overhead approximates the memory of virt-launcher and QEMU in addition to that of the guest: their own, its page tables, and 8
+// MiB for each CPU.
 func overhead(cpus int64, memory resource.Quantity) resource.Quantity {
 	const mebi = 1 << 20
 	return *resource.NewQuantity(220*mebi+memory.Value()/512+cpus*8*mebi, resource.BinarySI)

@@ -24,20 +24,21 @@ import (
 	"github.com/faultline-io/faultline/shared/simulation"
 )
 
-// machines plays what looks after VirtualMachines: Harvester, and virt-controller, which makes and ends their instances.
+// machines simulates the controllers of VirtualMachines: Harvester, and virt-controller, which creates and deletes their
+// instances.
 type machines struct {
 	harvester
 
 	clock *controllers.Clock
-	// backoff is until one that failed before it ran is started again for the first time.
+	// backoff is the time until a virtual machine that failed before it ran is first started again.
 	backoff time.Duration
 	written simulation.Guard
 }
 
-// errBehind is of an instance that is there and not yet, or still, in the cache: its event follows.
+// errBehind is returned if an instance is not yet, or still, in the cache: its event follows.
 var errBehind = errors.New("the instance is not in the cache")
 
-// Reconcile makes a virtual machine run or not, as it is to.
+// Reconcile starts or stops a virtual machine according to its run strategy.
 func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	vm := &kubevirtv1.VirtualMachine{}
 	if err := r.client.Get(ctx, req.NamespacedName, vm); err != nil {
@@ -70,8 +71,8 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: r.backsOff(vm)}, r.report(ctx, vm, vmi, missing, *before)
 }
 
-// meet is what Harvester and virt-controller do with a virtual machine that they have not seen before. Until then it is Stopped, whatever it
-// is to do.
+// meet initializes a new virtual machine as Harvester and virt-controller do. Until then it is Stopped, whatever its run
+// strategy.
 func (r *machines) meet(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
 	met, err := r.note(ctx, vm, kubevirtv1.VirtualMachineControllerFinalizer)
 	if err != nil || !met {
@@ -82,10 +83,10 @@ func (r *machines) meet(ctx context.Context, vm *kubevirtv1.VirtualMachine) erro
 	return r.write(ctx, vm, *before)
 }
 
-// mostBackoff is how often the first back-off the longest is.
+// mostBackoff is the maximum back-off as a multiple of the first.
 const mostBackoff = 30
 
-// backsOff is how long a virtual machine that has failed before it ran is not to start yet.
+// backsOff returns the remaining back-off of a virtual machine that has failed before it ran.
 func (r *machines) backsOff(vm *kubevirtv1.VirtualMachine) time.Duration {
 	failure := vm.Status.StartFailure
 	if failure == nil || failure.RetryAfterTimestamp == nil {
@@ -94,7 +95,7 @@ func (r *machines) backsOff(vm *kubevirtv1.VirtualMachine) time.Duration {
 	return max(0, failure.RetryAfterTimestamp.Sub(r.clock.Now()))
 }
 
-// noteFailure has a virtual machine back off whose instance has failed before it ran.
+// noteFailure starts the back-off of a virtual machine whose instance has failed before it ran.
 func (r *machines) noteFailure(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) {
 	if !vmi.IsFinal() || hasRun(vmi) {
 		return
@@ -109,7 +110,7 @@ func (r *machines) noteFailure(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.Vi
 	}
 }
 
-// run makes the instance that is to be and ends the one that is not; it returns what there is then.
+// run creates the instance if it should exist and deletes it if it should not; it returns the resulting instance.
 func (r *machines) run(
 	ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, complete bool,
 ) (*kubevirtv1.VirtualMachineInstance, error) {
@@ -134,8 +135,8 @@ func (r *machines) run(
 	return vmi, r.stop(ctx, vmi)
 }
 
-// ends reports whether an instance is to make room for the next: it has ended, but for one that has shut itself down and is to run again on
-// failure only, or somebody has asked for a restart.
+// ends reports whether an instance must be replaced: it has ended, or a restart was requested. An instance that has shut itself
+// down is not replaced if the run strategy restarts it only after a failure.
 func ends(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, strategy kubevirtv1.VirtualMachineRunStrategy) bool {
 	if vmi.IsFinal() {
 		return vmi.Status.Phase == kubevirtv1.Failed || strategy == kubevirtv1.RunStrategyAlways
@@ -162,7 +163,7 @@ func (r *machines) stop(ctx context.Context, vmi *kubevirtv1.VirtualMachineInsta
 	return nil
 }
 
-// instanceOf is a virtual machine that runs. Interfaces without a MAC address get the same one each time.
+// instanceOf returns the instance of a virtual machine. Generated MAC addresses are the same each time.
 func instanceOf(vm *kubevirtv1.VirtualMachine) *kubevirtv1.VirtualMachineInstance {
 	template := vm.Spec.Template.DeepCopy()
 	vmi := &kubevirtv1.VirtualMachineInstance{
@@ -185,7 +186,7 @@ func instanceOf(vm *kubevirtv1.VirtualMachine) *kubevirtv1.VirtualMachineInstanc
 	return vmi
 }
 
-// end ends a virtual machine that is deleted, after its instance. Its PVCs stay.
+// end ends a deleted virtual machine, after its instance. Its PVCs are kept.
 func (r *machines) end(ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) (ctrl.Result, error) {
 	if len(vm.Finalizers) == 0 {
 		return ctrl.Result{}, nil
@@ -202,7 +203,7 @@ func (r *machines) end(ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *
 	return ctrl.Result{}, r.release(ctx, vm, kubevirtv1.VirtualMachineControllerFinalizer)
 }
 
-// instanceFinalizers are those of KubeVirt.
+// instanceFinalizers returns KubeVirt's finalizers.
 func instanceFinalizers() []string {
 	return []string{kubevirtv1.VirtualMachineControllerFinalizer, kubevirtv1.VirtualMachineInstanceFinalizer}
 }

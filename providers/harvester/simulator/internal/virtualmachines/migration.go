@@ -25,17 +25,17 @@ import (
 
 const (
 	migrationPoll = 20 * time.Millisecond
-	// migrationTimeout is beside what a migration takes.
+	// migrationTimeout is added to the time of a migration.
 	migrationTimeout = time.Minute
-	// stoppedBy on a virtual machine is the host that was drained, and stoppedFrom what the virtual machine was to do before.
+	// stoppedBy on a virtual machine is the host that was drained, and stoppedFrom the run strategy that it had before.
 	stoppedBy   = "simulator.harvesterhci.io/stopped-by-drain-of"
 	stoppedFrom = "simulator.harvesterhci.io/run-strategy-before"
 )
 
-// errMigration is of a virtual machine that stays where it is.
+// errMigration is returned for a virtual machine that stays on its host.
 var errMigration = errors.New("migration failed")
 
-// Migrations are those of a Harvester cluster.
+// Migrations executes live migrations of a Harvester cluster.
 type Migrations struct {
 	client client.Client
 	hosts  *cluster.Hosts
@@ -43,13 +43,13 @@ type Migrations struct {
 	takes  time.Duration
 }
 
-// NewMigrations has migrations that an administrator's client begins and that take this long.
+// NewMigrations returns Migrations that use an administrator's client and take the given time.
 func NewMigrations(c client.Client, on *cluster.Hosts, now func() time.Time, takes time.Duration) *Migrations {
 	return &Migrations{client: c, hosts: on, now: now, takes: takes}
 }
 
-// Migrate moves a running virtual machine to a host while it runs, or to any other without one, and waits until it is there.
-// kube-scheduler has the last word: the virtual machine stays where it is if no host suits, and Migrate says why.
+// Migrate live migrates a virtual machine to a host, or to any other host if it is "", and waits for completion. kube-scheduler
+// decides: if no host is suitable, the virtual machine stays, and Migrate returns the reason.
 func (m *Migrations) Migrate(ctx context.Context, vm client.ObjectKey, host string) error {
 	suffix := strings.ToLower(rand.Text()[:8])
 	vmi := &kubevirtv1.VirtualMachineInstance{}
@@ -79,7 +79,7 @@ func (m *Migrations) Migrate(ctx context.Context, vm client.ObjectKey, host stri
 	return m.migrated(ctx, vm, target)
 }
 
-// target is the Pod to migrate to.
+// target returns the Pod to migrate to.
 func (m *Migrations) target(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, suffix, host string) (*corev1.Pod, error) {
 	pod := Pod(vmi, suffix)
 	if pod.Spec.Affinity == nil {
@@ -104,7 +104,7 @@ func (m *Migrations) target(ctx context.Context, vmi *kubevirtv1.VirtualMachineI
 	return pod, nil
 }
 
-// migrated waits until a migration is over. One whose Pod fits nowhere fails.
+// migrated waits until a migration is over. A migration whose Pod is unschedulable fails.
 func (m *Migrations) migrated(ctx context.Context, vm client.ObjectKey, target *corev1.Pod) error {
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	err := wait.PollUntilContextTimeout(ctx, migrationPoll, m.takes+migrationTimeout, true, func(ctx context.Context) (bool, error) {
@@ -153,9 +153,10 @@ func (m *Migrations) abandon(ctx context.Context, vmi *kubevirtv1.VirtualMachine
 	return errors.Join(fmt.Errorf("%w: %s", errMigration, why), err)
 }
 
-// Drain cordons a host and empties it as Harvester does for an upgrade: virtual machines migrate. One whose required node
-// affinity no other host satisfies is shut down without a try, whatever kube-scheduler would say, and starts again with Restart. One
-// whose migration fails, because it fits nowhere, goes on where it is.
+// Drain cordons a host and evacuates it as Harvester does for an upgrade: virtual machines are migrated. A virtual machine whose
+// required node affinity matches no other host is shut down without an attempt, whatever kube-scheduler would decide, and starts
+// again with Restart. A virtual machine whose migration fails, because it fits on no other host, keeps running on the drained
+// host.
 func (m *Migrations) Drain(ctx context.Context, host string) error {
 	if err := m.hosts.Cordon(ctx, host); err != nil {
 		return err
@@ -186,8 +187,8 @@ func (m *Migrations) Drain(ctx context.Context, host string) error {
 	return nil
 }
 
-// migratable reports whether another host that takes virtual machines satisfies what the instance requires of hosts. It does
-// not look at other virtual machines.
+// migratable reports whether another schedulable host satisfies the node requirements of the instance. Other virtual machines are
+// ignored.
 func migratable(vmi *kubevirtv1.VirtualMachineInstance, nodes []corev1.Node) bool {
 	for i := range nodes {
 		node := &nodes[i]
@@ -216,7 +217,7 @@ func (m *Migrations) shutDown(ctx context.Context, key client.ObjectKey, host st
 	})
 }
 
-// Restart starts what the drain of a host has shut down.
+// Restart starts the virtual machines that the drain of a host has shut down.
 func (m *Migrations) Restart(ctx context.Context, host string) error {
 	vms := &kubevirtv1.VirtualMachineList{}
 	if err := m.client.List(ctx, vms); err != nil {

@@ -25,14 +25,14 @@ import (
 )
 
 const (
-	// cpuOvercommit and memoryOvercommit are in percent, as Harvester has them when nobody sets them.
+	// cpuOvercommit and memoryOvercommit are Harvester's defaults, in percent.
 	cpuOvercommit, memoryOvercommit = 1600, 150
-	// reservedMemory is for QEMU.
+	// reservedMemory is reserved for QEMU.
 	reservedMemory = "100Mi"
 	cpuManager     = "cpumanager"
 )
 
-// clusterNetworks are those that the networks of a virtual machine belong to.
+// clusterNetworks returns the cluster networks of a virtual machine's networks.
 func (w *webhooks) clusterNetworks(ctx context.Context, namespace string, spec *kubevirtv1.VirtualMachineInstanceSpec) ([]string, error) {
 	var found []string
 	for _, network := range spec.Networks {
@@ -56,7 +56,8 @@ func (w *webhooks) clusterNetworks(ctx context.Context, namespace string, spec *
 	return found, nil
 }
 
-// requireNetworks lets a virtual machine on hosts only that have the cluster networks. What it said of them before goes.
+// requireNetworks restricts a virtual machine to hosts with the cluster networks. Existing requirements on cluster networks are
+// replaced.
 func requireNetworks(spec *kubevirtv1.VirtualMachineInstanceSpec, networks []string) {
 	var terms []corev1.NodeSelectorTerm
 	if selector := cluster.RequiredNodes(spec.Affinity); selector != nil {
@@ -73,7 +74,7 @@ func requireNetworks(spec *kubevirtv1.VirtualMachineInstanceSpec, networks []str
 		term.MatchExpressions = slices.DeleteFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {
 			return strings.HasPrefix(r.Key, netattv1.HostNetworkLabelPrefix) || r.Key == cpuManager
 		})
-		if len(term.MatchExpressions) > 0 { // Fields alone do not count.
+		if len(term.MatchExpressions) > 0 { // terms that have only fields are dropped
 			term.MatchExpressions = append(term.MatchExpressions, wanted...)
 			out = append(out, term)
 		}
@@ -100,7 +101,7 @@ func setRequiredNodes(spec *kubevirtv1.VirtualMachineInstanceSpec, terms []corev
 	spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: terms}
 }
 
-// overcommit has a virtual machine with limits request a part of them only, and its guest leave some of the memory to QEMU.
+// overcommit reduces the requests of a virtual machine with limits, and the memory of its guest by the memory reserved for QEMU.
 func overcommit(domain *kubevirtv1.DomainSpec) {
 	limits := domain.Resources.Limits
 	if len(limits) == 0 {
@@ -123,7 +124,7 @@ func overcommit(domain *kubevirtv1.DomainSpec) {
 	}
 }
 
-// setDefaults adds what virt-api does, of what a virtual machine does not say.
+// setDefaults sets the defaults of virt-api.
 func setDefaults(vm *kubevirtv1.VirtualMachine) {
 	spec := &vm.Spec.Template.Spec
 	spec.Architecture = cmp.Or(spec.Architecture, "amd64")
@@ -146,8 +147,8 @@ func setDefaults(vm *kubevirtv1.VirtualMachine) {
 	domain.Firmware.Serial = cmp.Or(domain.Firmware.Serial, string(uuid.NewUUID()))
 }
 
-// keepRunStrategy has a virtual machine that was halted run as it did before, whatever it is told: as Harvester has noted, else again on failure
-// only.
+// keepRunStrategy restores the run strategy of a halted virtual machine when it is started, whatever the new value: the one
+// recorded by Harvester, else RerunOnFailure.
 func keepRunStrategy(req admission.Request, vm *kubevirtv1.VirtualMachine) error {
 	if len(req.OldObject.Raw) == 0 {
 		return nil
@@ -168,7 +169,7 @@ func keepRunStrategy(req admission.Request, vm *kubevirtv1.VirtualMachine) error
 	return nil
 }
 
-// invalid says what KubeVirt refuses of a virtual machine.
+// invalid returns why KubeVirt rejects a virtual machine, or "".
 func invalid(vm *kubevirtv1.VirtualMachine) string {
 	if vm.Spec.Template == nil {
 		return "spec.template: missing virtual machine template"
@@ -191,7 +192,7 @@ func invalid(vm *kubevirtv1.VirtualMachine) string {
 	return ""
 }
 
-// disconnected says which interface has no network, or which network no interface.
+// disconnected returns an error message for an interface without network, or a network without interface.
 func disconnected(spec *kubevirtv1.VirtualMachineInstanceSpec) string {
 	for i, nic := range spec.Domain.Devices.Interfaces {
 		if !slices.ContainsFunc(spec.Networks, func(n kubevirtv1.Network) bool { return n.Name == nic.Name }) {
@@ -206,7 +207,7 @@ func disconnected(spec *kubevirtv1.VirtualMachineInstanceSpec) string {
 	return ""
 }
 
-// securelyBoots reports whether the firmware is EFI with secure boot, which is the default of EFI.
+// securelyBoots reports whether the firmware is EFI with secure boot, which is the default for EFI.
 func securelyBoots(domain *kubevirtv1.DomainSpec) bool {
 	firmware := domain.Firmware
 	return firmware != nil && firmware.Bootloader != nil && firmware.Bootloader.EFI != nil && ptr.Deref(firmware.Bootloader.EFI.SecureBoot, true)

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// networkConfig is what is read of cloud-init's network configuration, of version 1 or 2.
+// networkConfig holds the parsed fields of cloud-init's network configuration, of version 1 or 2.
 type networkConfig struct {
 	Network   *networkConfig              `json:"network,omitempty"`
 	Config    []interfaceConfig           `json:"config,omitempty"`
@@ -36,7 +36,7 @@ type ethernetSettings struct {
 	Addresses []string `json:"addresses,omitempty"`
 }
 
-// guestInterface is one that cloud-init configures: by its MAC address, else by its place.
+// guestInterface is an interface configured by cloud-init, identified by its MAC address, else by its position.
 type guestInterface struct {
 	mac       string
 	addresses []string
@@ -44,7 +44,7 @@ type guestInterface struct {
 
 type guestInterfaces []guestInterface
 
-// of returns the addresses of an interface; none for one that asks for its addresses.
+// of returns the static addresses of an interface; none if it uses DHCP.
 func (g guestInterfaces) of(mac string, place int) []string {
 	for _, each := range g {
 		if each.mac != "" && strings.EqualFold(each.mac, mac) {
@@ -57,7 +57,7 @@ func (g guestInterfaces) of(mac string, place int) []string {
 	return nil
 }
 
-// staticAddresses reads them from network data.
+// staticAddresses parses the static addresses in network data.
 func staticAddresses(data []byte) (guestInterfaces, error) {
 	config := networkConfig{}
 	if err := yaml.Unmarshal(data, &config); err != nil {

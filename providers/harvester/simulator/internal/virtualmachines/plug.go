@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Plug plays the subresource addvolume of a virtual machine, by which a guest cluster's CSI driver gets a volume into a Node: it is added to the
-// virtual machine and to its instance, by the name of the claim. KubeVirt lets none but its own programs change the instance: the client that
-// writes as one of them is the second.
+// Plug simulates the subresource addvolume of a virtual machine, which a guest cluster's CSI driver uses to attach a volume to a
+// Node: it adds the volume to the virtual machine and to its instance, named after the claim. KubeVirt lets only its own
+// components change the instance: as must write as one of them.
 func Plug(ctx context.Context, c client.Client, as client.Writer, vm client.ObjectKey, claim string) error {
 	return replug(ctx, c, as, vm, func(spec *kubevirtv1.VirtualMachineInstanceSpec) bool {
 		if at(spec, claim) >= 0 {
@@ -34,7 +34,7 @@ func Plug(ctx context.Context, c client.Client, as client.Writer, vm client.Obje
 	})
 }
 
-// Unplug plays the subresource removevolume.
+// Unplug simulates the subresource removevolume.
 func Unplug(ctx context.Context, c client.Client, as client.Writer, vm client.ObjectKey, claim string) error {
 	return replug(ctx, c, as, vm, func(spec *kubevirtv1.VirtualMachineInstanceSpec) bool {
 		at := at(spec, claim)
@@ -51,10 +51,11 @@ func at(spec *kubevirtv1.VirtualMachineInstanceSpec, volume string) int {
 	return slices.IndexFunc(spec.Volumes, func(v kubevirtv1.Volume) bool { return v.Name == volume })
 }
 
-// errUnchanged is of a volume that is plugged in already, or not plugged in.
+// errUnchanged is returned if the volume is already attached, or not attached.
 var errUnchanged = errors.New("the virtual machine has the volume already, or has none of that name that can be unplugged")
 
-// replug changes a virtual machine, and its instance if there is one that is not like that already: it may have been made in between.
+// replug changes a virtual machine, and its instance if it exists and has not been changed yet, because it may have been created
+// in between.
 func replug(ctx context.Context, c client.Client, as client.Writer, key client.ObjectKey, change func(*kubevirtv1.VirtualMachineInstanceSpec) bool) error {
 	vm, vmi := &kubevirtv1.VirtualMachine{}, &kubevirtv1.VirtualMachineInstance{}
 	err := update(ctx, c, vm, func() error {
@@ -78,7 +79,7 @@ func replug(ctx context.Context, c client.Client, as client.Writer, key client.O
 	}))
 }
 
-// update writes an object that read has read and changed, and again after a conflict.
+// update writes an object that read has read and changed, retrying on conflict.
 func update(ctx context.Context, as client.Writer, o client.Object, read func() error) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if err := read(); err != nil {

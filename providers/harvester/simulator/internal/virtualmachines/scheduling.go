@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
-// volumesGate keeps a Pod from kube-scheduler whose claims are not bound.
+// volumesGate keeps a Pod from being scheduled until its claims are bound.
 const volumesGate = "simulator.harvesterhci.io/volumes"
 
 func (r *instances) pending(ctx context.Context, v *situation) error {
@@ -36,7 +36,7 @@ func (r *instances) pending(ctx context.Context, v *situation) error {
 	return nil
 }
 
-// notRunning is what Ready has of an instance that has a Pod, or none yet.
+// notRunning sets condition Ready of an instance that is not running, with or without a Pod.
 func notRunning(v *situation) {
 	reason, message := "GuestNotRunning", "Guest VM is not reported as running"
 	if v.pod == nil {
@@ -45,15 +45,16 @@ func notRunning(v *situation) {
 	controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, reason, message)
 }
 
-// unplaced is why an instance has no host. virt-controller keeps the first reason until there is a host, whatever it waits for by then.
+// unplaced sets why an instance is not scheduled. virt-controller keeps the first reason until the instance is scheduled,
+// whatever it waits for by then.
 func unplaced(v *situation, reason, message string) {
 	if controllers.ConditionOf(v.vmi, scheduledCondition) == nil {
 		controllers.SetCondition(v.vmi, scheduledCondition, corev1.ConditionFalse, reason, message)
 	}
 }
 
-// launch makes the Pod as soon as there are the claims. Until they are bound it is kept from kube-scheduler, which has no
-// PersistentVolumes here to see that by.
+// launch creates the Pod as soon as the claims exist. A scheduling gate holds the Pod until they are bound, because without
+// PersistentVolumes kube-scheduler cannot check that.
 func (r *instances) launch(ctx context.Context, v *situation) error {
 	pod := Pod(v.vmi, string(v.vmi.UID))
 	if v.unbound {
@@ -66,7 +67,7 @@ func (r *instances) launch(ctx context.Context, v *situation) error {
 	return nil
 }
 
-// scheduling says of a pod that has no host why, in kube-scheduler's words.
+// scheduling copies kube-scheduler's reason why a Pod is not scheduled to the instance.
 func (r *instances) scheduling(ctx context.Context, v *situation) error {
 	notRunning(v)
 	switch {
@@ -90,7 +91,8 @@ func (r *instances) scheduling(ctx context.Context, v *situation) error {
 	return nil
 }
 
-// awaitVolumes says of a Pod whose claims are not bound what kube-scheduler does, and hands it over when they are.
+// awaitVolumes sets kube-scheduler's condition for a Pod with unbound claims, and removes the scheduling gate once they are
+// bound.
 func (r *instances) awaitVolumes(ctx context.Context, v *situation) error {
 	if !v.unbound {
 		before := v.pod.DeepCopy()

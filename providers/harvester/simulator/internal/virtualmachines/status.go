@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
-// scheduledCondition is that of the instance's Pod.
+// scheduledCondition is copied from the instance's Pod.
 const scheduledCondition = kubevirtv1.VirtualMachineInstanceConditionType(corev1.PodScheduled)
 
 // report writes the status.
@@ -40,7 +40,7 @@ func (r *machines) report(
 	return r.write(ctx, vm, before)
 }
 
-// write writes a status that has changed.
+// write writes the status if it has changed.
 func (r *machines) write(ctx context.Context, vm *kubevirtv1.VirtualMachine, before kubevirtv1.VirtualMachineStatus) error {
 	if apiequality.Semantic.DeepEqual(before, vm.Status) {
 		return nil
@@ -53,7 +53,7 @@ func (r *machines) write(ctx context.Context, vm *kubevirtv1.VirtualMachine, bef
 	return nil
 }
 
-// printable is the state that users see.
+// printable returns the status that users see.
 func printable(
 	vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, missing []string,
 ) kubevirtv1.VirtualMachinePrintableStatus {
@@ -70,7 +70,7 @@ func printable(
 	return kubevirtv1.VirtualMachineStatusStopped
 }
 
-// printableOf is the state of a virtual machine that has an instance.
+// printableOf returns the status of a virtual machine with an instance.
 func printableOf(vmi *kubevirtv1.VirtualMachineInstance) kubevirtv1.VirtualMachinePrintableStatus {
 	if vmi.DeletionTimestamp != nil {
 		return kubevirtv1.VirtualMachineStatusStopping
@@ -95,8 +95,8 @@ func printableOf(vmi *kubevirtv1.VirtualMachineInstance) kubevirtv1.VirtualMachi
 	return kubevirtv1.VirtualMachineStatusStarting
 }
 
-// copiedConditions are what a virtual machine says of its instance. Without one it keeps what it said of the last. Their order is that of their
-// names.
+// copiedConditions returns the conditions that a virtual machine copies from its instance, sorted by name. Without an instance it
+// keeps those of the last one.
 func copiedConditions(
 	before []kubevirtv1.VirtualMachineCondition, vmi *kubevirtv1.VirtualMachineInstance,
 ) []kubevirtv1.VirtualMachineCondition {
