@@ -156,7 +156,8 @@ func (w *webhooks) admitMachine(ctx context.Context, req admission.Request) admi
 	return admission.PatchResponseFromRaw(req.Object.Raw, changed)
 }
 
-// admitVolume protects a PVC that a virtual machine refers to. The request of a deletion of a collection has no name.
+// admitVolume protects a PVC that a virtual machine refers to. It reads the name from the object, because the request has none
+// when a collection is deleted.
 func (w *webhooks) admitVolume(ctx context.Context, req admission.Request) admission.Response {
 	claim := &metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(req.OldObject.Raw, claim); err != nil {

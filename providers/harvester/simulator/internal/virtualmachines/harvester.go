@@ -61,8 +61,8 @@ func (r *harvester) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	return ctrl.Result{}, err
 }
 
-// note records the run strategy of a new virtual machine, and adds Harvester's finalizer and further ones. It reports whether
-// nothing had to be written.
+// note records the run strategy of a new virtual machine, and adds Harvester's finalizer and further ones. It reports whether the
+// write succeeded.
 func (r *harvester) note(ctx context.Context, vm *kubevirtv1.VirtualMachine, finalizers ...string) (bool, error) {
 	for _, finalizer := range append(finalizers, cleanupFinalizer) {
 		controllerutil.AddFinalizer(vm, finalizer)
@@ -74,7 +74,7 @@ func (r *harvester) note(ctx context.Context, vm *kubevirtv1.VirtualMachine, fin
 	if controllers.Settled(err) != nil {
 		return false, fmt.Errorf("updating virtual machine: %w", err)
 	}
-	return err == nil, nil // an event follows otherwise
+	return err == nil, nil // after a conflict, an event follows
 }
 
 // release removes the finalizers of a virtual machine whose instance has been deleted. Its PVCs are kept.
