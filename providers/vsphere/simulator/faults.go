@@ -10,8 +10,8 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// Fault is a way in which a vCenter breaks a rule that its clients would like to rely on. Storms, the switches of
-// cmd/vcsim, WithFault, SetFault and the tests that concern all faults take them from Faults.
+// Fault is a way in which a vCenter breaks a rule that its clients may rely on. Storms, the switches of cmd/vcsim, WithFault,
+// SetFault and the tests of all faults read them from Faults.
 type Fault = faults.Fault[*Server, Option, *Server]
 
 // Storm configures how a fault is applied at random while machines are created and deleted.
@@ -109,12 +109,12 @@ func (s *Server) SetFault(ctx context.Context, name string, on bool, args ...str
 	return fault.Make(ctx, s, on, args...)
 }
 
-// local is a fault that is made within the Server, which no context ends.
+// local adapts a fault that is set within the Server and needs no context.
 func local(set func(s *Server, on bool, args ...string) error) func(context.Context, *Server, bool, ...string) error {
 	return func(_ context.Context, s *Server, on bool, args ...string) error { return set(s, on, args...) }
 }
 
-// WithFault starts a Server that has the fault, by its name.
+// WithFault starts a Server with the named fault.
 func WithFault(name string, args ...string) Option {
 	return func(o *options) {
 		fault, err := faults.Named(Faults(), name)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What the entries of Faults do. Each function makes its fault, or ends it.
+// Implementations of the entries of Faults. Each function sets or clears its fault.
 
 const (
 	slowTask   = 1500 * time.Millisecond
@@ -26,13 +26,13 @@ func setSlow(s *Server, on bool, _ ...string) error {
 	return nil
 }
 
-// setFailing lets the next task of the method fail: what failed is tried again.
+// setFailing makes the next task of the method fail, because failed tasks are retried.
 func setFailing(s *Server, on bool, args ...string) error {
 	s.FailTasks(args[0], times(on, 1), "An error occurred while communicating with the remote host.")
 	return nil
 }
 
-// setLostAnswers loses the next answers to a call, or all.
+// setLostAnswers loses the next responses to a call, or all.
 func setLostAnswers(s *Server, on bool, args ...string) error {
 	n := -1
 	if len(args) > 1 {
@@ -50,7 +50,7 @@ func setOverloaded(s *Server, on bool, args ...string) error {
 	return nil
 }
 
-// times is how often a fault is to happen: not at all when it ends.
+// times returns how many times a fault occurs: zero if it is cleared.
 func times(on bool, n int) int {
 	if !on {
 		return 0
@@ -58,7 +58,7 @@ func times(on bool, n int) int {
 	return n
 }
 
-// What setRestart loses.
+// Arguments of setRestart.
 const (
 	loseSessions    = "sessions"
 	loseTasks       = "tasks"
@@ -122,7 +122,7 @@ func setHeld(s *Server, on bool, args ...string) error {
 	return nil
 }
 
-// taskMethods start the tasks of a machine's life.
+// taskMethods returns the methods of the tasks in a machine's lifecycle.
 func taskMethods() []string {
 	return []string{"CloneVM_Task", "ReconfigVM_Task", "ReconfigureComputeResource_Task", "PowerOnVM_Task", "PowerOffVM_Task", "Destroy_Task"}
 }
@@ -135,7 +135,7 @@ func eachTaskMethod(*Server) [][]string {
 	return targets
 }
 
-// eachAnswer returns the calls that start tasks and some of those that look, each with one answer to lose and with two.
+// eachAnswer returns the calls that start tasks and some of those that read, each with one and with two responses to lose.
 func eachAnswer(*Server) [][]string {
 	var targets [][]string
 	for _, call := range append(taskMethods(), "RetrievePropertiesEx", "WaitForUpdatesEx", "Login",
@@ -149,7 +149,7 @@ func eachRestart(*Server) [][]string {
 	return [][]string{{loseSessions}, {loseTasks}, {loseConnections}, {loseEverything}}
 }
 
-// eachVM returns the VMs by their references: names need not be unique.
+// eachVM returns the references of the VMs, because names need not be unique.
 func eachVM(s *Server) [][]string {
 	var targets [][]string
 	for _, vm := range s.VMs() {
@@ -158,7 +158,7 @@ func eachVM(s *Server) [][]string {
 	return targets
 }
 
-// eachHostName returns the hosts with the inventory path of their cluster.
+// eachHostName returns the hosts with the inventory paths of their clusters.
 func eachHostName(s *Server) [][]string {
 	var targets [][]string
 	for _, cluster := range s.inventory.Clusters() {

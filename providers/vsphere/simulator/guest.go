@@ -8,14 +8,12 @@ import (
 	"time"
 )
 
-// SetGuestDelay sets how long guests that power on from now on take to boot; a
-// negative time means that they never do.
+// SetGuestDelay sets the boot time of guests that are powered on from now on; with a negative time they never finish booting.
 func (s *Server) SetGuestDelay(d time.Duration) { s.guests.SetDelay(d) }
 
-// SetGuestInterface makes the running guest of a VM, given as for PowerOffVM,
-// report an interface that is none of its cards, ahead of them: a bridge of the
-// pod network such as cni0, or kube-ipvs0 with the addresses of all services. It
-// stays over restarts, and another call with its name replaces the addresses.
+// SetGuestInterface makes the running guest of a VM, given as for PowerOffVM, report an interface without a network card, before
+// its cards: a bridge of the pod network such as cni0, or kube-ipvs0 with the addresses of all services. It is kept over
+// restarts, and another call with its name replaces the addresses.
 func (s *Server) SetGuestInterface(vm, name string, addresses ...netip.Prefix) error {
 	found, err := s.inventory.VM(vm)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 )
 
-// hook puts the server between vcsim's dispatcher and its objects.
+// hook inserts the server between vcsim's dispatcher and its objects.
 func (s *Server) hook(o options) {
 	s.inventory.Registry.Handler = s.before
 	if !o.stockCollector {
@@ -27,7 +27,7 @@ func (s *Server) hook(o options) {
 	s.inventory.Registry.AddHandler(&observer{server: s})
 }
 
-// before sees every SOAP call ahead of the object that is called.
+// before processes every SOAP call before the called object does.
 func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	r := &vcsim.Request{Method: method, Operator: vcsim.IsOperator(ctx)}
 	ctx.Context = vcsim.WithWorld(vcsim.WithRequest(ctx.Context, r), world{server: s})
@@ -45,7 +45,7 @@ func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Re
 		s.endpoint.Waits.Bind(ctx, method.This)
 	case *types.CreateCollectorForTasks:
 		if s.history != nil {
-			method.This = s.history.Self // vcsim goes by the reference that is called, whatever is returned here
+			method.This = s.history.Self // vcsim dispatches by this reference, whatever is returned here
 		}
 	case *types.UnregisterVM:
 		return nil, s.hosts.Removable(body.This)
@@ -57,7 +57,7 @@ func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Re
 	return nil, fault
 }
 
-// world is the server as its property collectors need it.
+// world implements vcsim.CollectorWorld.
 type world struct{ server *Server }
 
 func (w world) Listen(ctx *simulator.Context, l simulator.RegisterObject) {
@@ -76,7 +76,7 @@ func (w world) Visible(refs []types.ManagedObjectReference) []types.ManagedObjec
 	return w.server.visibility.Visible(refs)
 }
 
-// observer is told of everything that is put, changed and removed.
+// observer receives all created, changed and removed objects.
 type observer struct {
 	server *Server
 }
@@ -85,7 +85,7 @@ func (*observer) Reference() types.ManagedObjectReference {
 	return types.ManagedObjectReference{Type: "Simulator", Value: "observer"}
 }
 
-// PutObject runs before anybody else can see a task run, or a VM at all.
+// PutObject is called before other clients can observe that a task runs, or that a VM exists.
 func (o *observer) PutObject(_ *simulator.Context, obj mo.Reference) {
 	switch obj := obj.(type) {
 	case *simulator.Task:
@@ -96,7 +96,7 @@ func (o *observer) PutObject(_ *simulator.Context, obj mo.Reference) {
 	}
 }
 
-// UpdateObject runs while obj is locked by the one who changes it.
+// UpdateObject is called while obj is locked by the caller that changes it.
 func (o *observer) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
 	switch obj := obj.(type) {
 	case *mo.Task:
@@ -110,7 +110,7 @@ func (o *observer) UpdateObject(_ *simulator.Context, obj mo.Reference, changes 
 	}
 }
 
-// RemoveObject forgets what is kept about a VM.
+// RemoveObject removes the state kept for a VM.
 func (o *observer) RemoveObject(_ *simulator.Context, ref types.ManagedObjectReference) {
 	if ref.Type == "VirtualMachine" {
 		o.server.forgetVM(ref)

@@ -10,10 +10,9 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 )
 
-// Layout is the inventory a Server starts with.
+// Layout is the initial inventory of a Server.
 //
-// Names inside one datacenter refer to each other; New answers an error that
-// names a reference which leads nowhere.
+// Names within a datacenter refer to each other; New returns an error that names an invalid reference.
 type Layout struct {
 	Datacenters []Datacenter
 	Tags        []Tag
@@ -21,13 +20,13 @@ type Layout struct {
 	Policies []StoragePolicy
 }
 
-// Datacenter is one datacenter with all that it holds.
+// Datacenter is a datacenter with all its objects.
 type Datacenter = vcsim.Datacenter
 
-// Cluster is one compute cluster. DRS is on and fully automated.
+// Cluster is a compute cluster. DRS is enabled and fully automated.
 type Cluster = vcsim.Cluster
 
-// Rule is a DRS rule that the VMs of a group run on hosts of a group.
+// Rule is a DRS rule that runs the VMs of a group on the hosts of a group.
 type Rule = vcsim.Rule
 
 // Datastore is mounted by every host of its clusters.
@@ -42,7 +41,7 @@ type Template = vcsim.Template
 // Tag is a tag and the objects that it is attached to, by inventory path.
 type Tag = rest.Tag
 
-// build makes the layout's objects through vCenter's own API.
+// build creates the layout's objects with vCenter's own API.
 func (s *Server) build(layout Layout) error {
 	vcsim.LightenHosts()
 	for _, policy := range layout.Policies {
@@ -59,7 +58,7 @@ func (s *Server) build(layout Layout) error {
 	return s.tagging.Make(layout.Tags)
 }
 
-// AddDatacenter makes a further datacenter while the Server runs. Tags are MakeTag's and AttachTag's.
+// AddDatacenter creates another datacenter while the Server runs. Use MakeTag and AttachTag for its tags.
 func (s *Server) AddDatacenter(dc Datacenter) error {
 	building.Lock()
 	defer building.Unlock()

@@ -8,10 +8,10 @@ import "github.com/faultline-io/faultline/providers/vsphere/simulator/internal/r
 // Module is a cluster module.
 type Module = rest.Module
 
-// Modules returns all cluster modules, in the order in which they were made.
+// Modules returns all cluster modules, in the order of their creation.
 func (s *Server) Modules() []Module { return s.modules.All() }
 
-// AddModule makes a module, without members, in a compute cluster, as somebody else does, and returns its UUID.
+// AddModule creates a module without members in a compute cluster, as another client would, and returns its UUID.
 func (s *Server) AddModule(cluster string) (string, error) {
 	c, err := s.inventory.Cluster(cluster)
 	if err != nil {
@@ -20,8 +20,8 @@ func (s *Server) AddModule(cluster string) (string, error) {
 	return s.modules.Add(c.Self.Value), nil
 }
 
-// RemoveModule deletes a module behind the back of every client.
+// RemoveModule deletes a module, as another client would.
 func (s *Server) RemoveModule(uuid string) { s.modules.Remove(uuid) }
 
-// SetModules says whether accounts may make, change and delete cluster modules.
+// SetModules sets whether accounts may create, change and delete cluster modules.
 func (s *Server) SetModules(allowed bool) { s.modules.SetAllowed(allowed) }

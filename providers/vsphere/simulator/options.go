@@ -5,7 +5,7 @@ package simulator
 
 import "time"
 
-// Option adjusts a Server before it starts.
+// Option configures a Server.
 type Option func(*options)
 
 type options struct {
@@ -17,7 +17,7 @@ type options struct {
 	silentRecentTasks  bool
 	silentTags         bool
 	version            string
-	begin              []func(*Server) error // faults that it has from the start
+	begin              []func(*Server) error // faults that are set from the start
 }
 
 func defaults() options {
@@ -36,8 +36,7 @@ func gather(opts []Option) options {
 	return o
 }
 
-// WithListen listens on the address, such as "172.18.0.1:8989". The default is
-// a free port of 127.0.0.1.
+// WithListen listens on the address, such as "172.18.0.1:8989". The default is a free port on 127.0.0.1.
 func WithListen(address string) Option {
 	return func(o *options) { o.listen = address }
 }
@@ -47,43 +46,38 @@ func WithCredentials(username, password string) Option {
 	return func(o *options) { o.username, o.password = username, password }
 }
 
-// WithVersion makes it a vCenter of another version than vcsim's own, 6.5.0.
+// WithVersion sets a version other than vcsim's own, 6.5.0.
 func WithVersion(version string) Option {
 	return func(o *options) { o.version = version }
 }
 
-// WithGuestDelay sets how long a guest boots: the time from power on to running
-// tools and addresses. The default is at once.
+// WithGuestDelay sets the boot time of guests: from power on to running tools and addresses. The default is zero.
 func WithGuestDelay(d time.Duration) Option {
 	return func(o *options) { o.guestDelay = d }
 }
 
-// WithStockPolicies serves vcsim's own storage policy API (PBM), with vcsim's policies
-// in place of the layout's: all of them fit every datastore. It keeps its state in
-// package variables, so at most one server of a process that runs under the race
-// detector should ask for it.
+// WithStockPolicies serves vcsim's own storage policy API (PBM), with vcsim's policies in place of the layout's: all of them are
+// compatible with every datastore. It keeps its state in package variables, so at most one server of a process should use it
+// under the race detector.
 func WithStockPolicies() Option {
 	return func(o *options) { o.stockPolicies = true }
 }
 
-// WithStockCollector leaves vcsim's own property collector, and its history of
-// tasks, in place. The former reads the whole inventory again for every single
-// change, tells of no change that vcsim makes in silence, and takes its locks in an
-// order that not every client survives: a vCenter that is less obliging than ours.
-// Both read what others are changing, so Start skips such tests under the race
-// detector.
+// WithStockCollector keeps vcsim's own property collector and task history. The collector reads the whole inventory again for
+// every single change, does not report changes that vcsim makes without notification, and acquires its locks in an order that can
+// deadlock some clients: it is a vCenter with weaker guarantees than ours. Both read data while it is being changed, so Start
+// skips such tests under the race detector.
 func WithStockCollector() Option {
 	return func(o *options) { o.stockCollector = true }
 }
 
-// WithSilentRecentTasks keeps changes of recentTask, of the task manager and of
-// entities, to the server, as vCenter may: its API reference has clients read that
-// property, and promises no update of it. vcsim's own collector knows no silence.
+// WithSilentRecentTasks does not report changes of recentTask, of the task manager and of entities, as vCenter may: its API
+// reference documents the property, but promises no updates of it. It has no effect on vcsim's own collector.
 func WithSilentRecentTasks() Option {
 	return func(o *options) { o.silentRecentTasks = true }
 }
 
-// WithSilentTags keeps vCenter from writing events of tags that are attached to objects or taken off them.
+// WithSilentTags disables vCenter's events for attached and detached tags.
 func WithSilentTags() Option {
 	return func(o *options) { o.silentTags = true }
 }

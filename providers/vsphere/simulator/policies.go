@@ -8,13 +8,11 @@ import "github.com/faultline-io/faultline/providers/vsphere/simulator/internal/v
 // StoragePolicy is a storage policy for virtual machines.
 type StoragePolicy = vcsim.Policy
 
-// AddPolicy makes a storage policy, or one of that name another one: it gets another
-// identifier.
+// AddPolicy creates or replaces a storage policy with this name: it gets a new identifier.
 func (s *Server) AddPolicy(added StoragePolicy) { s.policies.Add(added) }
 
-// RemovePolicy deletes the storage policy of that name.
+// RemovePolicy deletes the storage policy with this name.
 func (s *Server) RemovePolicy(name string) { s.policies.Remove(name) }
 
-// SetPolicyAccess takes the privilege StorageProfile.View from the account, or gives it
-// back.
+// SetPolicyAccess grants or revokes the account's privilege StorageProfile.View.
 func (s *Server) SetPolicyAccess(allowed bool) { s.policies.SetAccess(allowed) }

@@ -5,27 +5,25 @@ package simulator
 
 import "fmt"
 
-// Names that the ready-made layouts share.
+// Names shared by the predefined layouts.
 const (
 	// RegionCategory is the tag category of regions.
 	RegionCategory = "k8s-region"
 	// ZoneCategory is the tag category of zones.
 	ZoneCategory = "k8s-zone"
-	// RegionTag is the one region of every layout.
+	// RegionTag is the only region of every layout.
 	RegionTag = "region-1"
-	// TemplateName is the template of every datacenter. It lies in the folder
-	// "templates" and has one snapshot, "base".
+	// TemplateName is the template of every datacenter. It is in the folder "templates" and has one snapshot, "base".
 	TemplateName = "ubuntu-2404"
-	// NetworkName is a network that every host reaches.
+	// NetworkName is a network that every host is connected to.
 	NetworkName = "VM Network"
 	// SharedDatastore is a datastore that every host of a datacenter mounts.
 	SharedDatastore = "shared"
 )
 
-// ThreeZones is one datacenter "dc-1" with compute clusters zone-a, zone-b and
-// zone-c. Each has two hosts (zone-a-host-1, ...), a resource pool "workload", a
-// datastore and a network that only it reaches (datastore-a, network-a), and
-// carries the zone tag of its name. The datacenter carries the region tag.
+// ThreeZones returns a datacenter "dc-1" with compute clusters zone-a, zone-b and zone-c. Each has two hosts (zone-a-host-1,
+// ...), a resource pool "workload", a datastore and a network of its own (datastore-a, network-a), and the zone tag of its name.
+// The datacenter has the region tag.
 func ThreeZones() Layout {
 	dc := commonDatacenter("dc-1")
 	tags := []Tag{{Category: RegionCategory, Name: RegionTag, On: []string{"/dc-1"}}}
@@ -43,9 +41,8 @@ func ThreeZones() Layout {
 	return Layout{Datacenters: []Datacenter{dc}, Tags: tags}
 }
 
-// ThreeDatacenters is dc-a, dc-b and dc-c, alike but for their names: one
-// compute cluster "cluster-1" of two hosts, pool "workload", and the template.
-// Each datacenter carries the region tag and a zone tag (zone-a, ...).
+// ThreeDatacenters returns dc-a, dc-b and dc-c, which differ only in their names: one compute cluster "cluster-1" of two hosts,
+// pool "workload", and the template. Each datacenter has the region tag and a zone tag (zone-a, ...).
 func ThreeDatacenters() Layout {
 	region := Tag{Category: RegionCategory, Name: RegionTag}
 	layout := Layout{}
@@ -64,11 +61,9 @@ func ThreeDatacenters() Layout {
 	return layout
 }
 
-// HostGroups is one datacenter "dc-1" with one compute cluster "cluster-1" of
-// six hosts in three racks. For rack-a, rack-b and rack-c there are a host group
-// (rack-a-hosts: host-a-1 and host-a-2), an empty VM group (rack-a-vms) and a rule
-// (rack-a) that the VMs must run on the hosts. The cluster carries the region
-// tag, every host the zone tag of its rack (zone-a, ...).
+// HostGroups returns a datacenter "dc-1" with one compute cluster "cluster-1" of six hosts in three racks. For rack-a, rack-b and
+// rack-c there are a host group (rack-a-hosts: host-a-1 and host-a-2), an empty VM group (rack-a-vms) and a rule (rack-a) that
+// the VMs must run on the hosts. The cluster has the region tag, every host the zone tag of its rack (zone-a, ...).
 func HostGroups() Layout {
 	const cluster = "/dc-1/host/cluster-1"
 	dc := commonDatacenter("dc-1")

@@ -5,5 +5,5 @@
 
 package simulator
 
-// raceDetector says that the program watches for data races, of which vcsim's own collectors have some.
+// raceDetector reports whether the race detector is enabled. vcsim's own collectors have data races.
 const raceDetector = true

@@ -19,13 +19,13 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 )
 
-// Server is one simulated vCenter. Its methods may be called from any goroutine.
+// Server is a simulated vCenter. Its methods are safe for concurrent use.
 type Server struct {
 	endpoint *front.Endpoint
 	accounts *vcsim.Accounts
 	sessions *vcsim.Sessions
-	silent   []string       // properties whose changes clients are not told of
-	history  *vcsim.History // nil where vcsim's own is left in place
+	silent   []string       // properties whose changes are not reported to clients
+	history  *vcsim.History // nil if vcsim's own is used
 	vcsim    *vcsim.VCSim
 	closing  sync.Once
 
@@ -35,7 +35,7 @@ type Server struct {
 	parts
 }
 
-// parts are what a vCenter consists of, for as much as vcsim does it in another way.
+// parts holds the parts of a vCenter that replace or extend vcsim's.
 type parts struct {
 	tasks      *vcsim.Tasks
 	tagging    *rest.Tagging
@@ -53,9 +53,8 @@ type parts struct {
 	guests     *vcsim.GuestNetwork
 }
 
-// Start runs a Server until the test ends. It fails the test when the layout is
-// at odds with itself, and skips it under the race detector when it asks for
-// vcsim's own collectors.
+// Start runs a Server until the test ends. It fails the test if the layout is inconsistent, and skips it under the race detector
+// if it uses vcsim's own collectors.
 func Start(tb testing.TB, layout Layout, opts ...Option) *Server {
 	tb.Helper()
 	if raceDetector && gather(opts).stockCollector {
@@ -69,8 +68,7 @@ func Start(tb testing.TB, layout Layout, opts ...Option) *Server {
 	return s
 }
 
-// New runs a Server that the caller closes. An error says which part of the
-// layout cannot be built.
+// New runs a Server that the caller must close. An error names the part of the layout that cannot be created.
 func New(layout Layout, opts ...Option) (*Server, error) {
 	o := gather(opts)
 	endpoint, err := front.Listen(o.listen)
@@ -114,12 +112,12 @@ func (s *Server) populate(layout Layout, o options) (http.Handler, error) {
 	return s.tagging, s.build(layout)
 }
 
-// building keeps the servers of a process from being made at the same time.
+// building serializes the creation of servers in a process.
 //
 //nolint:gochecknoglobals // It guards vcsim's package variables, which vcsim writes to when it makes an inventory.
 var building sync.Mutex
 
-// assemble makes an empty vCenter of vcsim and of what replaces parts of it.
+// assemble creates an empty vCenter from vcsim and the parts that replace parts of it.
 func (s *Server) assemble(o options) (http.Handler, error) {
 	var err error
 	if s.vcsim, err = vcsim.New(s.Host(), o.version, s.accounts.Valid); err != nil {
@@ -140,7 +138,7 @@ func (s *Server) assemble(o options) (http.Handler, error) {
 	return model.Service.ServeMux, nil
 }
 
-// compose makes the parts, but for tagging.
+// compose creates the parts, except for tagging.
 func (s *Server) compose(o options) parts {
 	i := s.inventory
 	p := parts{
@@ -163,8 +161,7 @@ func (s *Server) compose(o options) parts {
 	return p
 }
 
-// Close ends all sessions, connections and tasks and removes the files. A second
-// call does nothing.
+// Close ends all sessions, connections and tasks and deletes the files. Further calls have no effect.
 func (s *Server) Close() {
 	s.closing.Do(func() {
 		s.endpoint.Close()
@@ -183,7 +180,7 @@ func (s *Server) release() {
 	}
 }
 
-// Host returns host:port, as it belongs in a server field.
+// Host returns host:port, for use in a server field.
 func (s *Server) Host() string {
 	address := s.endpoint.Address()
 	if address.IP.IsUnspecified() {
@@ -195,12 +192,12 @@ func (s *Server) Host() string {
 // Username returns the name of the account.
 func (s *Server) Username() string { return s.accounts.Username }
 
-// Password returns the password that is valid now.
+// Password returns the current password.
 func (s *Server) Password() string { return s.accounts.Password() }
 
 // Thumbprint returns the SHA-1 thumbprint of the server's certificate, as hex
 // pairs with colons.
 func (s *Server) Thumbprint() string { return soap.ThumbprintSHA1(s.Certificate()) }
 
-// Certificate returns the server's certificate, which signs itself.
+// Certificate returns the server's self-signed certificate.
 func (s *Server) Certificate() *x509.Certificate { return s.endpoint.Certificate() }

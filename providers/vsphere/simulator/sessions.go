@@ -9,9 +9,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 )
 
-// ExpireSessions ends every SOAP and REST session, as vCenter does after a restart
-// or an idle time. Long polls under way and all later calls fail with
-// NotAuthenticated (REST: 401) until the client logs in again.
+// ExpireSessions ends every SOAP and REST session, as vCenter does after a restart or an idle timeout. Pending long polls and all
+// later calls fail with NotAuthenticated (REST: 401) until the client logs in again.
 func (s *Server) ExpireSessions() {
 	all := s.inventory.Call().Session.Get(s.inventory.Registry.SessionManager().Self).(*simulator.SessionManager)
 	for _, session := range all.SessionList {
@@ -22,7 +21,7 @@ func (s *Server) ExpireSessions() {
 	s.operator.Expire()
 }
 
-// Sessions counts the SOAP sessions of the account.
+// Sessions returns the number of SOAP sessions of the account.
 func (s *Server) Sessions() int {
 	count := 0
 	for _, session := range s.inventory.Call().Session.Get(s.inventory.Registry.SessionManager().Self).(*simulator.SessionManager).SessionList {
@@ -33,5 +32,5 @@ func (s *Server) Sessions() int {
 	return count
 }
 
-// SetPassword makes this the only password that logs in. Sessions that exist go on.
+// SetPassword replaces the password. Existing sessions continue.
 func (s *Server) SetPassword(password string) { s.accounts.SetPassword(password) }

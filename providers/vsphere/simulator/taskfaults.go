@@ -11,41 +11,38 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 )
 
-// AllTasks stands for the method of every task.
+// AllTasks matches the methods of all tasks.
 const AllTasks = vcsim.AllTasks
 
-// HoldTasks keeps tasks of the method (such as "CloneVM_Task") running, without
-// effect, until ReleaseTasks. Tasks that run already are not concerned, nor are
-// those that the Server starts itself.
+// HoldTasks keeps tasks of the method (such as "CloneVM_Task") running without effect, until ReleaseTasks. Tasks that are already
+// running and tasks of the Server itself are not affected.
 func (s *Server) HoldTasks(method string) { s.tasks.Hold(method) }
 
-// ReleaseTasks lets go the tasks of the method that are held and those to come.
+// ReleaseTasks releases the held tasks of the method and stops holding new ones.
 func (s *Server) ReleaseTasks(method string) { s.tasks.Release(method) }
 
-// DelayTasks makes tasks of the method take so long; zero ends it.
+// DelayTasks delays tasks of the method; zero removes the delay.
 func (s *Server) DelayTasks(method string, d time.Duration) { s.tasks.Delay(method, d) }
 
-// FailTasks makes the next n tasks of the method end in an error with the message;
-// n below zero means all until n is set to zero.
+// FailTasks makes the next n tasks of the method fail with the message; n below zero means all until n is set to zero.
 func (s *Server) FailTasks(method string, n int, msg string) {
 	s.FailTasksWith(method, n, vcsim.SystemFault(msg))
 }
 
-// FailTasksWith is FailTasks with a fault of the caller's choice.
+// FailTasksWith is FailTasks with a given fault.
 func (s *Server) FailTasksWith(method string, n int, fault types.BaseMethodFault) {
 	s.tasks.Fail(method, n, fault)
 }
 
-// RefuseCalls makes vCenter answer the next n calls of the method with a fault,
-// before any task; n below zero means all until n is set to zero.
+// RefuseCalls makes vCenter respond to the next n calls of the method with a fault, before a task is created; n below zero means
+// all until n is set to zero.
 func (s *Server) RefuseCalls(method string, n int, fault types.BaseMethodFault) {
 	s.tasks.Refuse(method, n, fault)
 }
 
-// ForgetTasks makes vCenter forget the tasks that have ended, as it does after some
-// time: they leave the list of recent tasks, and asking for one answers
+// ForgetTasks removes ended tasks, as vCenter does after some time: they leave the list of recent tasks, and reading one returns
 // ManagedObjectNotFound.
 func (s *Server) ForgetTasks() { s.tasks.Forget() }
 
-// RunningTasks returns the tasks that have not ended, as "CloneVM_Task task-12".
+// RunningTasks returns the tasks that have not ended, such as "CloneVM_Task task-12".
 func (s *Server) RunningTasks() []string { return s.tasks.Running() }

@@ -42,14 +42,14 @@ func (c *callCounter) reset() {
 	clear(c.byName)
 }
 
-// soapCall is what a SOAP request asks for, as far as the endpoint needs to know.
+// soapCall holds the part of a SOAP request that the endpoint needs.
 type soapCall struct {
 	Method string
-	// This is the identifier of the object that is called.
+	// This is the identifier of the called object.
 	This string
 }
 
-// parseSOAP reads the method and its _this from an envelope, and no further.
+// parseSOAP parses only the method and its _this from an envelope.
 func parseSOAP(body []byte) (soapCall, bool) {
 	decoder := xml.NewDecoder(bytes.NewReader(body))
 	call, inBody := soapCall{}, false
@@ -74,7 +74,7 @@ func parseSOAP(body []byte) (soapCall, bool) {
 	}
 }
 
-// restName names a REST call without the identifiers in it.
+// restName returns the name of a REST call, with identifiers replaced.
 func restName(r *http.Request) string {
 	segments := strings.Split(r.URL.Path, "/")
 	for i, segment := range segments {

@@ -16,8 +16,7 @@ import (
 	"time"
 )
 
-// selfSigned makes a certificate of its own for each server, so that the
-// thumbprint of one never fits another.
+// selfSigned creates a separate certificate for each server, so that no two servers have the same thumbprint.
 func selfSigned(host string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package front is the network side of a simulated vCenter: it accepts calls, counts them, and delays, refuses, loses or cuts them.
+// Package front is the network endpoint of a simulated vCenter: it accepts and counts calls, and can delay, reject, lose or abort
+// them.
 package front
 
 import (
@@ -25,9 +26,9 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 )
 
-// Endpoint accepts connections and has calls carried out.
+// Endpoint accepts connections and dispatches calls.
 type Endpoint struct {
-	// Waits are the long polls under way.
+	// Waits holds the pending long polls.
 	Waits Waits
 
 	listener *listener
@@ -35,19 +36,19 @@ type Endpoint struct {
 	mux      http.Handler
 	calls    callCounter
 	latency  latency
-	losses   losses // answers
+	losses   losses // responses
 	overload losses // calls
 	holds    holds
 
-	host        string // that the certificate is for
+	host        string // host name of the certificate
 	certificate atomic.Pointer[tls.Certificate]
 
 	mu     sync.Mutex
 	closed bool
-	done   sync.WaitGroup // the serving goroutine and every request under way
+	done   sync.WaitGroup // the serving goroutine and all pending requests
 }
 
-// Listen takes an address, such as 127.0.0.1:0, with a certificate of its own. Nothing is answered before Start.
+// Listen listens on an address, such as 127.0.0.1:0, with its own certificate. Calls are not processed before Start.
 func Listen(address string) (*Endpoint, error) {
 	l, err := listen(address)
 	if err != nil {
@@ -66,15 +67,15 @@ func Listen(address string) (*Endpoint, error) {
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return f.certificate.Load(), nil
 		}},
-		// One connection, one call: cutting connections then cuts what it says.
+		// One call per connection, so that resetting a connection affects exactly one call.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
-		// Handshakes that clients give up are part of the tests.
+		// Tests include clients that abort the handshake.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	return f, nil
 }
 
-// Start has a handler answer.
+// Start starts to process calls with a handler.
 func (f *Endpoint) Start(mux http.Handler) {
 	f.mux = mux
 	f.done.Go(func() {
@@ -84,10 +85,10 @@ func (f *Endpoint) Start(mux http.Handler) {
 	})
 }
 
-// Release gives the address back where nothing has been started.
+// Release closes the listener if Start has not been called.
 func (f *Endpoint) Release() { _ = f.listener.Close() }
 
-// Close returns when no request is under way any more.
+// Close stops the endpoint and waits for pending requests.
 func (f *Endpoint) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -99,13 +100,13 @@ func (f *Endpoint) Close() {
 	f.done.Wait()
 }
 
-// Address is where it listens.
+// Address returns the address of the listener.
 func (f *Endpoint) Address() *net.TCPAddr { return f.listener.Addr().(*net.TCPAddr) }
 
-// Certificate is its own, which signs itself.
+// Certificate returns the self-signed certificate of the endpoint.
 func (f *Endpoint) Certificate() *x509.Certificate { return f.certificate.Load().Leaf }
 
-// RenewCertificate shows another certificate from now on and resets every connection.
+// RenewCertificate replaces the certificate and resets every connection.
 func (f *Endpoint) RenewCertificate() error {
 	certificate, err := selfSigned(f.host)
 	if err != nil {
@@ -116,26 +117,26 @@ func (f *Endpoint) RenewCertificate() error {
 	return nil
 }
 
-// SetDelay makes every answer so much late, including those under way.
+// SetDelay delays every response, including pending ones.
 func (f *Endpoint) SetDelay(d time.Duration) { f.latency.set(d) }
 
-// SetDown resets every connection, and those that come, until it is called with false.
+// SetDown resets all existing and new connections until it is called with false.
 func (f *Endpoint) SetDown(down bool) { f.listener.setDown(down) }
 
-// Calls counts the calls since the start or the last ResetCalls by name: SOAP calls by method, REST calls as
-// "REST GET /rest/...", with {id} for identifiers.
+// Calls returns the number of calls since the start or the last ResetCalls, by name: SOAP calls by method, REST calls as "REST
+// GET /rest/...", with {id} for identifiers.
 func (f *Endpoint) Calls() map[string]int { return f.calls.snapshot() }
 
 // ResetCalls sets all counters to zero.
 func (f *Endpoint) ResetCalls() { f.calls.reset() }
 
-// LoseAnswers has the next n calls of a name carried out and not answered; n below zero means all.
+// LoseAnswers executes the next n calls with this name without responding; n below zero means all.
 func (f *Endpoint) LoseAnswers(name string, n int) { f.losses.set(name, n) }
 
-// Overload answers the next n calls of a name with status 503, and does not have them carried out; n below zero means all.
+// Overload responds to the next n calls with this name with status 503 without executing them; n below zero means all.
 func (f *Endpoint) Overload(name string, n int) { f.overload.set(name, n) }
 
-// Hold has calls of a name neither carried out nor answered, until it is called again with false.
+// Hold hangs calls with this name without executing them, until it is called again with false.
 func (f *Endpoint) Hold(name string, on bool) { f.holds.set(name, on) }
 
 // enter admits a request unless the server is closing.
@@ -154,12 +155,12 @@ func (f *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer f.done.Done()
 
-	// Answers are made first and delayed afterwards: the REST simulator holds its lock while it writes, so that a slow write there
-	// would make the calls queue up.
+	// Responses are recorded first and delayed afterwards: the REST simulator holds its lock while it writes, so a slow write
+	// would block other calls.
 	answer := httptest.NewRecorder()
 	name, err := f.serve(answer, r)
 	if err != nil || f.latency.wait(r.Context()) != nil {
-		return // the client is gone
+		return // the client has disconnected
 	}
 	if f.losses.take(name) {
 		panic(http.ErrAbortHandler) // closes the connection
@@ -169,7 +170,7 @@ func (f *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer.Body.Bytes())
 }
 
-// serve carries a call out and returns its name, as Calls has it.
+// serve executes a call and returns its name, as in Calls.
 func (f *Endpoint) serve(answer *httptest.ResponseRecorder, r *http.Request) (name string, err error) {
 	if strings.HasPrefix(r.URL.Path, "/rest") || strings.HasPrefix(r.URL.Path, "/api") {
 		name = restName(r)
@@ -195,7 +196,7 @@ func (f *Endpoint) serveSOAP(answer *httptest.ResponseRecorder, r *http.Request)
 		}
 		f.holds.wait(r.Context(), name)
 		if call.Method == "WaitForUpdatesEx" || call.Method == "WaitForUpdates" {
-			// vcsim would go on waiting for a client that has long gone.
+			// vcsim would keep waiting after its client has disconnected.
 			key := WaitKey{Collector: call.This}
 			if cookie, err := r.Cookie(soap.SessionCookieName); err == nil {
 				key.Session = cookie.Value

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// latency is how late every answer comes.
+// latency is the delay of every response.
 type latency struct {
 	mu      sync.Mutex
 	delay   time.Duration
 	changed chan struct{}
 }
 
-// set takes effect at once, for answers that are being delayed too.
+// set takes effect immediately, also for pending responses.
 func (l *latency) set(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,8 +10,7 @@ import (
 	"sync"
 )
 
-// listener keeps its port while the server is down, so that no other process
-// can take it: what connects meanwhile is reset at once.
+// listener keeps its port while the server is down, so that no other process can take it: new connections are reset at once.
 type listener struct {
 	net.Listener
 
@@ -52,7 +51,7 @@ func (l *listener) admit(raw net.Conn) (*conn, bool) {
 	return c, true
 }
 
-// setDown refuses new connections and resets those that are open.
+// setDown refuses new connections and resets open ones.
 func (l *listener) setDown(down bool) {
 	l.mu.Lock()
 	l.down = down
@@ -62,7 +61,7 @@ func (l *listener) setDown(down bool) {
 	}
 }
 
-// cut resets the connections that are open.
+// cut resets all open connections.
 func (l *listener) cut() {
 	l.mu.Lock()
 	open := slices.Collect(maps.Keys(l.conns))
@@ -88,7 +87,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// reset closes without the polite goodbye, as a machine that lost power.
+// reset closes a connection without the FIN handshake, like a machine that has lost power.
 func reset(c net.Conn) {
 	raw := c
 	if own, ok := c.(*conn); ok {

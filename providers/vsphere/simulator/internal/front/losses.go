@@ -10,10 +10,10 @@ import (
 
 const overloadPage = "<html><body>503 Service Unavailable (Failed to connect to endpoint)</body></html>"
 
-// losses are the answers that get lost.
+// losses counts the calls whose response is lost.
 type losses struct {
 	mu   sync.Mutex
-	left map[string]int // below zero: no end
+	left map[string]int // below zero means all
 }
 
 func (l *losses) set(name string, n int) {
@@ -25,7 +25,7 @@ func (l *losses) set(name string, n int) {
 	l.left[name] = n
 }
 
-// take reports whether the answer to a call gets lost.
+// take reports whether the response to a call is lost.
 func (l *losses) take(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +67,7 @@ func (h *holds) releaseAll() {
 	h.ends = nil
 }
 
-// wait returns when calls of the name do not hang, or the client is gone.
+// wait returns when calls with this name no longer hang, or the client has disconnected.
 func (h *holds) wait(ctx context.Context, name string) {
 	h.mu.Lock()
 	end := h.ends[name]

@@ -12,13 +12,13 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// askAgain is how soon a wait is cancelled again that has not ended.
+// askAgain is the interval at which the cancellation of a wait is repeated until it ends.
 const askAgain = 20 * time.Millisecond
 
-// WaitKey tells the long polls apart: the session and its property collector, by their keys.
+// WaitKey identifies a long poll by the keys of its session and property collector.
 type WaitKey struct{ Session, Collector string }
 
-// Waits knows the long polls under way and ends them.
+// Waits tracks the pending long polls and cancels them.
 type Waits struct {
 	mu    sync.Mutex
 	waits map[WaitKey]*wait
@@ -27,10 +27,10 @@ type Waits struct {
 type wait struct {
 	ctx    context.Context //nolint:containedctx // It crosses vcsim, which passes no context from the request to the collector.
 	cancel context.CancelCauseFunc
-	over   chan struct{} // closed when the call has been answered
+	over   chan struct{} // closed after the response
 }
 
-// add makes the wait known until the returned function is called.
+// add tracks the wait until remove is called.
 func (t *Waits) add(ctx context.Context, key WaitKey) (remove func()) {
 	w := &wait{over: make(chan struct{})}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
@@ -51,7 +51,7 @@ func (t *Waits) add(ctx context.Context, key WaitKey) (remove func()) {
 	}
 }
 
-// Bind ends a long poll of vcsim's own collector with its client's connection. vcsim would go on waiting.
+// Bind cancels a long poll of vcsim's own collector when its client disconnects. vcsim would keep waiting.
 func (t *Waits) Bind(ctx *simulator.Context, ref types.ManagedObjectReference) {
 	stock, ok := ctx.Session.Get(ref).(*simulator.PropertyCollector)
 	if !ok {
@@ -65,7 +65,7 @@ func (t *Waits) Bind(ctx *simulator.Context, ref types.ManagedObjectReference) {
 	}
 	go func() {
 		<-w.ctx.Done()
-		for { // vcsim has no memory of a cancellation that came before the wait
+		for { // vcsim ignores a cancellation that precedes the wait
 			select {
 			case <-w.over:
 				return
@@ -76,7 +76,7 @@ func (t *Waits) Bind(ctx *simulator.Context, ref types.ManagedObjectReference) {
 	}()
 }
 
-// Context returns what bounds the wait; calls from inside the process have no bound.
+// Context returns the context that limits the wait; calls from within the process are not limited.
 func (t *Waits) Context(key WaitKey) context.Context {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +86,7 @@ func (t *Waits) Context(key WaitKey) context.Context {
 	return context.Background()
 }
 
-// CancelAll ends all with a cause.
+// CancelAll cancels all waits with a cause.
 func (t *Waits) CancelAll(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -23,10 +23,10 @@ import (
 type Module struct {
 	UUID    string
 	Cluster string   // name of its compute cluster
-	VMs     []string // names of its members, sorted; of VMs that have gone, references
+	VMs     []string // names of its members, sorted; references of deleted VMs
 }
 
-// Modules are those of a vCenter.
+// Modules holds the cluster modules of a vCenter.
 type Modules struct {
 	inventory *vcsim.Inventory
 
@@ -40,10 +40,10 @@ type module struct {
 	members       map[string]bool
 }
 
-// NewModules is a vCenter's without modules.
+// NewModules returns Modules without any module.
 func NewModules(i *vcsim.Inventory) *Modules { return &Modules{inventory: i} }
 
-// All returns the modules in the order in which they were made.
+// All returns the modules in the order of their creation.
 func (m *Modules) All() []Module {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,14 +63,14 @@ func (m *Modules) All() []Module {
 	return out
 }
 
-// SetAllowed says whether accounts may make, change and delete modules.
+// SetAllowed sets whether accounts may create, change and delete modules.
 func (m *Modules) SetAllowed(allowed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.forbidden = !allowed
 }
 
-// Add makes a module, without members, in the compute cluster of that reference.
+// Add creates a module without members in the compute cluster with this reference.
 func (m *Modules) Add(cluster string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,7 +88,7 @@ func (m *Modules) Remove(uuid string) (there bool) {
 	return len(m.all) < before
 }
 
-// LeaveAll takes a VM that has gone out of all modules.
+// LeaveAll removes a deleted VM from all modules.
 func (m *Modules) LeaveAll(vm string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,11 +103,11 @@ func (m *Modules) isForbidden() bool {
 	return m.forbidden
 }
 
-// modulesPath is where the API of cluster modules is.
+// modulesPath is the path of the cluster modules API.
 const modulesPath = "/rest/vcenter/cluster/modules"
 
-// API serves cluster modules. vcsim's own asks itself over the network as an account of its own, and keeps members that have
-// gone.
+// API serves cluster modules. It replaces vcsim's own, which calls vcsim over the network with its own account and keeps deleted
+// members.
 func (m *Modules) API(loggedIn func(session string) bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, ours := strings.CutPrefix(r.URL.Path, modulesPath)
@@ -158,7 +158,7 @@ func (m *Modules) serveMembers(w http.ResponseWriter, r *http.Request, id string
 	if r.Method == http.MethodPost {
 		_ = json.NewDecoder(r.Body).Decode(&body)
 	}
-	where := map[string]string{} // outside of the lock: VMs have locks of their own
+	where := map[string]string{} // not under the lock of the modules, because VMs have their own locks
 	for _, vm := range body.VMs {
 		where[vm] = m.computeOf(vm)
 	}
@@ -194,7 +194,7 @@ func (m *module) change(action string, vms []string, where map[string]string) (s
 	return true
 }
 
-// computeOf returns the compute cluster of a VM, "" for none.
+// computeOf returns the compute cluster of a VM, or "".
 func (m *Modules) computeOf(vm string) string {
 	found, ok := vcsim.Get[*simulator.VirtualMachine](m.inventory, &types.ManagedObjectReference{Type: "VirtualMachine", Value: vm})
 	if !ok {

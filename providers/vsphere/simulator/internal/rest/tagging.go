@@ -29,8 +29,7 @@ type tagModel struct {
 	Category string `json:"category_id"`
 }
 
-// Tagging has the tags of a vCenter, and refuses what vCenter refuses of clients that make and attach tags, and
-// vcsim does not.
+// Tagging serves the tags of a vCenter. It rejects what vCenter rejects, and vcsim does not, when clients create and attach tags.
 type Tagging struct {
 	operator  *vcsim.Operator
 	inventory *vcsim.Inventory
@@ -39,15 +38,15 @@ type Tagging struct {
 
 	mu      sync.Mutex
 	denied  map[string]bool // privileges
-	refused int             // attachments to come; below zero: no end
+	refused int             // attachments to reject; below zero means all
 }
 
-// NewTagging serves the tags that an operator sees; what is not for the tagging service is for next.
+// NewTagging serves tags with the operator's session; other requests are passed to next.
 func NewTagging(o *vcsim.Operator, i *vcsim.Inventory, next http.Handler) *Tagging {
 	return &Tagging{operator: o, inventory: i, next: next}
 }
 
-// Allow says whether accounts have privileges.
+// Allow sets whether accounts have the privileges.
 func (s *Tagging) Allow(allowed bool, privileges ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,14 +58,14 @@ func (s *Tagging) Allow(allowed bool, privileges ...string) {
 	}
 }
 
-// Refuse makes vCenter refuse the next n attachments to single objects; n below zero means all.
+// Refuse makes vCenter reject the next n attachments to single objects; n below zero means all.
 func (s *Tagging) Refuse(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refused = n
 }
 
-// refuses reports whether a call fails: for a privilege, or because it is its turn.
+// refuses reports whether a call fails, because of a missing privilege or an injected fault.
 func (s *Tagging) refuses(privilege, action string) (forbidden, refused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +76,7 @@ func (s *Tagging) refuses(privilege, action string) (forbidden, refused bool) {
 	return s.denied[privilege], refused
 }
 
-// privilegeOf returns what a call to the tagging service takes; "" for reading.
+// privilegeOf returns the privilege that a call to the tagging service requires; "" for reading.
 func privilegeOf(r *http.Request) string {
 	action := r.URL.Query().Get("~action")
 	verb := map[string]string{http.MethodPost: "Create", http.MethodPatch: "Edit", http.MethodDelete: "Delete"}[r.Method]
@@ -128,7 +127,7 @@ func (s *Tagging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.watched(spec.reference(), func() { s.next.ServeHTTP(w, r) })
 }
 
-// attachment is what a client has attached, or taken off.
+// attachment is a request to attach or detach tags.
 type attachment struct {
 	Object struct{ Type, ID string } `json:"object_id"`
 	Tags   []string                  `json:"tag_ids"`
@@ -138,7 +137,7 @@ func (a attachment) reference() types.ManagedObjectReference {
 	return types.ManagedObjectReference{Type: a.Object.Type, Value: a.Object.ID}
 }
 
-// violated refuses an attachment against the rules of the tag's category.
+// violated rejects an attachment that violates the rules of the tag's category.
 func (s *Tagging) violated(w http.ResponseWriter, r *http.Request, body []byte, action string) bool {
 	var spec attachment
 	if json.Unmarshal(body, &spec) != nil {
@@ -163,13 +162,14 @@ func (s *Tagging) violated(w http.ResponseWriter, r *http.Request, body []byte, 
 	return true
 }
 
-// surplus returns a tag that cannot be attached, and why: it is the second of its category on the object, or not for such objects.
+// surplus returns a tag that cannot be attached, and why: it is the second of its category on the object, or its category does
+// not apply to the type of the object.
 func (s *Tagging) surplus(object types.ManagedObjectReference, wanted []string) (id, why string) {
 	tagIn := map[string]string{} // by category
 	for _, id := range append(s.operator.AttachedTags(object), wanted...) {
 		var tag tagModel
 		if s.operator.REST("GET", tagPath+"/id:"+id, nil, &tag) != nil {
-			continue // there is none: vcsim says so
+			continue // it does not exist: vcsim reports that
 		}
 		category, err := s.category(tag.Category)
 		if err != nil {

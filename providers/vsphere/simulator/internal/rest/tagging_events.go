@@ -16,10 +16,10 @@ const (
 	detachedEvent = "com.vmware.cis.tagging.detach"
 )
 
-// Silence has vCenter write no events of tags.
+// Silence disables the events of tags.
 func (s *Tagging) Silence() { s.silent = true }
 
-// watched runs what may change the tags of an object, and has vCenter write an event of each that was attached or taken off.
+// watched calls change, which may change the tags of an object, and posts an event for each tag that was attached or detached.
 func (s *Tagging) watched(object types.ManagedObjectReference, change func()) {
 	before := s.operator.AttachedTags(object)
 	change()
@@ -36,7 +36,7 @@ func (s *Tagging) watched(object types.ManagedObjectReference, change func()) {
 	}
 }
 
-// post writes an event as vCenter does: it names the tag and the object, but says of neither which one of the name it is.
+// post posts an event as vCenter does: it contains the names of the tag and the object, but not their identifiers.
 func (s *Tagging) post(kind, id string, object types.ManagedObjectReference) {
 	var tag tagModel
 	if s.silent || s.operator.REST("GET", tagPath+"/id:"+id, nil, &tag) != nil {
@@ -46,7 +46,7 @@ func (s *Tagging) post(kind, id string, object types.ManagedObjectReference) {
 	if e, ok := s.inventory.Registry.Get(object).(mo.Entity); ok {
 		name = path.Base(s.inventory.PathOf(e))
 	}
-	root := s.operator.Client.ServiceContent.RootFolder // vcsim insists on an object; vCenter gives none
+	root := s.operator.Client.ServiceContent.RootFolder // vcsim requires an object; vCenter sends none
 	s.operator.PostEvent(&types.EventEx{
 		EventTypeId: kind, Severity: "info", ObjectType: root.Type, ObjectId: root.Value,
 		Arguments: []types.KeyAnyValue{{Key: "Tag", Value: tag.Name}, {Key: "Object", Value: name}, {Key: "User", Value: "somebody"}},

@@ -12,14 +12,14 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Category is a tag category as vCenter has it.
+// Category is a tag category.
 type Category struct {
 	Name, Cardinality, Description string
-	// Types of objects that its tags are for; none means all.
+	// Types are the object types that its tags apply to; empty means all.
 	Types []string
 }
 
-// Categories returns all tag categories in the order of their names.
+// Categories returns all tag categories, sorted by name.
 func (s *Tagging) Categories() ([]Category, error) {
 	var ids []string
 	if err := s.operator.REST("GET", categoryPath, nil, &ids); err != nil {
@@ -40,11 +40,11 @@ func (s *Tagging) Categories() ([]Category, error) {
 // Tag is a tag and the objects that it is attached to.
 type Tag struct {
 	Category, Name string
-	// On holds inventory paths, such as "/dc/host/cluster".
+	// On lists inventory paths, such as "/dc/host/cluster".
 	On []string
 }
 
-// Tags returns all tags with the inventory paths of the objects that they are attached to, in the order of their names.
+// Tags returns all tags, sorted by name, with the inventory paths of the objects that they are attached to.
 func (s *Tagging) Tags() ([]Tag, error) {
 	var ids []string
 	if err := s.operator.REST("GET", tagPath, nil, &ids); err != nil {
@@ -73,7 +73,7 @@ func (s *Tagging) Tags() ([]Tag, error) {
 	return out, nil
 }
 
-// Add makes a tag, and its category if there is none, as somebody else would.
+// Add creates a tag, and its category if necessary, as another client would.
 func (s *Tagging) Add(tag Tag) error {
 	categories, err := s.Categories()
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Tagging) Add(tag Tag) error {
 	return nil
 }
 
-// AllowSeveral has a category allow several of its tags on an object, which vCenter lets nobody take back.
+// AllowSeveral makes a category allow several of its tags on an object, which cannot be reverted in vCenter.
 func (s *Tagging) AllowSeveral(category string) error {
 	var ids []string
 	if err := s.operator.REST("GET", categoryPath, nil, &ids); err != nil {
@@ -117,7 +117,7 @@ func (s *Tagging) AllowSeveral(category string) error {
 	return fmt.Errorf("there is no tag category %q", category)
 }
 
-// Delete deletes a tag, "category/name" or a name that is unique, and its attachments.
+// Delete deletes a tag, given as "category/name" or a unique name, and its attachments.
 func (s *Tagging) Delete(tag string) error {
 	id, err := s.ID(tag)
 	if err != nil {
@@ -126,8 +126,7 @@ func (s *Tagging) Delete(tag string) error {
 	return s.operator.REST("DELETE", tagPath+"/id:"+id, nil, nil)
 }
 
-// ID returns the identifier (urn:vmomi:InventoryServiceTag:...) of a tag,
-// "category/name" or a name that is unique.
+// ID returns the identifier (urn:vmomi:InventoryServiceTag:...) of a tag, given as "category/name" or a unique name.
 func (s *Tagging) ID(tag string) (string, error) {
 	category, name, qualified := strings.Cut(tag, "/")
 	if !qualified {
@@ -160,7 +159,7 @@ func (s *Tagging) categoryName(id string) string {
 	return category.Name
 }
 
-// Make makes tags, each with its category, and attaches them.
+// Make creates tags, each with its category, and attaches them.
 func (s *Tagging) Make(tags []Tag) error {
 	categories := map[string]string{}
 	for _, tag := range tags {
@@ -206,7 +205,7 @@ func (s *Tagging) associate(action, tagID, path string) error {
 	return err
 }
 
-// Change attaches or detaches a tag, given as for ID, to or from the object at an inventory path.
+// Change attaches a tag, given as for ID, to the object at an inventory path, or detaches it.
 func (s *Tagging) Change(action, tag, path string) error {
 	id, err := s.ID(tag)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Cloning makes the virtual machines of a vCenter.
+// Cloning creates the virtual machines of a vCenter.
 type Cloning struct {
 	inventory  *Inventory
 	drs        *DRS
@@ -26,26 +26,24 @@ type Cloning struct {
 	storage    storageRecord
 
 	mu   sync.Mutex
-	macs uint32 // addresses ever given to cards
+	macs uint32 // addresses allocated to cards so far
 }
 
-// NewCloning has made no machine.
+// NewCloning returns a Cloning that has not created any machine.
 func NewCloning(i *Inventory, d *DRS, policies *Policies, keys *Keys, v *Visibility) *Cloning {
 	return &Cloning{inventory: i, drs: d, policies: policies, keys: keys, visibility: v}
 }
 
-// clonePlan is what a clone asks for that vCenter keeps or works out, and vcsim not.
+// clonePlan holds the parts of a clone request that vCenter stores or computes and vcsim does not.
 type clonePlan struct {
-	// sizes are those of disks in KiB, by device key.
+	// sizes are the disk sizes in KiB, by device key.
 	sizes map[int32]int64
-	// kept is what is asked for of its storage.
+	// kept holds the requested storage.
 	kept KeptStorage
 }
 
-// Clone fills in what vCenter works out for itself, ahead of vcsim, which
-// would put the clone on the template's host whatever pool is asked for, and give
-// it UUIDs that follow from its name. What is wrong fails the task, not the call,
-// unless the reference leads nowhere.
+// Clone fills in what vCenter chooses itself before vcsim runs, which would place the clone on the template's host regardless of
+// the pool and derive its UUIDs from its name. Errors fail the task, not the call, except for references to missing objects.
 func (c *Cloning) Clone(req *types.CloneVM_Task) (TaskWork, types.BaseMethodFault) {
 	spec := &req.Spec
 	for _, ref := range []*types.ManagedObjectReference{&req.This, &req.Folder, spec.Location.Pool, spec.Location.Datastore, spec.Location.Host} {
@@ -78,8 +76,7 @@ func (c *Cloning) Clone(req *types.CloneVM_Task) (TaskWork, types.BaseMethodFaul
 	}, nil
 }
 
-// checkClone refuses, when the task runs, what vcsim would do or stumble over. The
-// template is locked.
+// checkClone rejects, when the task runs, requests that vcsim would execute incorrectly. The template is locked.
 func (c *Cloning) checkClone(ctx *simulator.Context, p *clonePlan, req *types.CloneVM_Task) types.BaseMethodFault {
 	if fault := c.checkName(ctx, req.Folder, req.Name); fault != nil {
 		return fault
@@ -103,8 +100,7 @@ func (c *Cloning) checkClone(ctx *simulator.Context, p *clonePlan, req *types.Cl
 	return c.checkCards(ctx, template, req)
 }
 
-// completeClone applies what vcsim leaves out. The template is locked, and the
-// clone too, which nobody has seen yet.
+// completeClone applies what vcsim omits. The template and the clone, which is not visible to clients yet, are locked.
 func (c *Cloning) completeClone(ctx *simulator.Context, p *clonePlan, req *types.CloneVM_Task, ref types.ManagedObjectReference) types.BaseMethodFault {
 	vm, ok := Get[*simulator.VirtualMachine](c.inventory, &ref)
 	if !ok {
@@ -136,8 +132,7 @@ func (c *Cloning) completeClone(ctx *simulator.Context, p *clonePlan, req *types
 	return nil
 }
 
-// Create chooses a host where the client leaves it open: vcsim's own choice
-// damages the cluster's list of hosts.
+// Create chooses a host if the client does not: vcsim's own choice corrupts the cluster's list of hosts.
 func (c *Cloning) Create(req *types.CreateVM_Task) (TaskWork, types.BaseMethodFault) {
 	work := TaskWork{Before: func(ctx *simulator.Context) types.BaseMethodFault {
 		return c.checkName(ctx, req.This, req.Config.Name)
@@ -148,7 +143,7 @@ func (c *Cloning) Create(req *types.CreateVM_Task) (TaskWork, types.BaseMethodFa
 	}
 	var file object.DatastorePath
 	if req.Config.Files == nil || !file.FromString(req.Config.Files.VmPathName) {
-		return work, nil // vcsim says what is wrong
+		return work, nil // vcsim reports the error
 	}
 	host, ok := c.drs.Choose(c.drs.Hosts(cluster), func(h HostView) bool {
 		_, mounted := child(c.inventory.Call(), h.Datastores, file.Datastore)
@@ -162,7 +157,7 @@ func (c *Cloning) Create(req *types.CreateVM_Task) (TaskWork, types.BaseMethodFa
 	return work, nil
 }
 
-// checkName refuses a second object of a name in a folder.
+// checkName rejects a duplicate name in a folder.
 func (c *Cloning) checkName(ctx *simulator.Context, folder types.ManagedObjectReference, name string) types.BaseMethodFault {
 	f, ok := Get[*simulator.Folder](c.inventory, &folder)
 	if !ok {
@@ -217,8 +212,7 @@ func linked(spec *types.VirtualMachineCloneSpec) bool {
 	return spec.Location.DiskMoveType == string(types.VirtualMachineRelocateDiskMoveOptionsCreateNewChildDiskBacking)
 }
 
-// instanceUUIDTaken is asked because vCenter never has one twice: it gives the
-// newcomer another.
+// instanceUUIDTaken reports whether a VM has the UUID. vCenter never has duplicates: it gives the new VM another one.
 func (c *Cloning) instanceUUIDTaken(id string) bool {
 	for _, e := range c.inventory.Registry.All("VirtualMachine") {
 		vm, taken := e.(*simulator.VirtualMachine), false
@@ -230,8 +224,8 @@ func (c *Cloning) instanceUUIDTaken(id string) bool {
 	return false
 }
 
-// takeDiskEdits takes disk sizes out of the spec: vcsim would look for the
-// template's file under the clone's host. They are applied when the clone exists.
+// takeDiskEdits removes disk sizes from the spec: vcsim would look for the template's file on the clone's host. They are applied
+// once the clone exists.
 func takeDiskEdits(spec *types.VirtualMachineCloneSpec) map[int32]int64 {
 	sizes := map[int32]int64{}
 	rest := func(changes []types.BaseVirtualDeviceConfigSpec) []types.BaseVirtualDeviceConfigSpec {
@@ -250,8 +244,8 @@ func takeDiskEdits(spec *types.VirtualMachineCloneSpec) map[int32]int64 {
 	return sizes
 }
 
-// checkSockets refuses processors that do not fill their sockets. With 0 cores per
-// socket, which vSphere has from 8 on, it chooses itself.
+// checkSockets rejects a number of CPUs that is not a multiple of the cores per socket. With 0 cores per socket, supported by
+// vSphere 8 and later, vSphere chooses it.
 func checkSockets(template *simulator.VirtualMachine, config *types.VirtualMachineConfigSpec) types.BaseMethodFault {
 	hardware := template.Config.Hardware
 	cores := cmp.Or(config.NumCoresPerSocket, hardware.NumCoresPerSocket)
@@ -275,8 +269,7 @@ func (c *Cloning) checkSnapshot(req *types.CloneVM_Task) types.BaseMethodFault {
 	return nil
 }
 
-// checkDisks refuses to shrink a disk, and to change the size of one that builds
-// upon another.
+// checkDisks rejects shrinking a disk, and resizing a linked disk.
 func checkDisks(template *simulator.VirtualMachine, p *clonePlan, linked bool) types.BaseMethodFault {
 	disks := object.VirtualDeviceList(template.Config.Hardware.Device).SelectByType((*types.VirtualDisk)(nil))
 	for _, device := range disks {
@@ -288,8 +281,8 @@ func checkDisks(template *simulator.VirtualMachine, p *clonePlan, linked bool) t
 	return nil
 }
 
-// checkCards refuses network cards on networks that the host does not reach. vcsim
-// does not mind, or panics when the name is unknown.
+// checkCards rejects network cards on networks that the host is not connected to. vcsim accepts them, or panics if the name is
+// unknown.
 func (c *Cloning) checkCards(ctx *simulator.Context, template *simulator.VirtualMachine, req *types.CloneVM_Task) types.BaseMethodFault {
 	host, ok := Get[*simulator.HostSystem](c.inventory, req.Spec.Location.Host)
 	if !ok {
@@ -334,8 +327,7 @@ func completeDisks(vm, template *simulator.VirtualMachine, p *clonePlan, linked 
 	}
 }
 
-// nextMAC returns an address of vCenter's range that no card has. vcsim lets
-// clones keep the addresses of their template.
+// nextMAC returns an unused address of vCenter's range. vcsim lets clones keep the addresses of their template.
 func (c *Cloning) nextMAC() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,12 +12,11 @@ import (
 	"github.com/vmware/govmomi/vim25/xml"
 )
 
-// OwnDevices gives a VM that is being made controllers of its own. vcsim gives the
-// same ones to all VMs of the process, and adds the keys of each VM's devices to
-// them. The VM is locked by its maker.
+// OwnDevices gives a new VM its own controllers. vcsim shares them between all VMs of the process, and adds the keys of each VM's
+// devices to them. The VM is locked by the task that creates it.
 func OwnDevices(vm *simulator.VirtualMachine) {
 	if vm.Runtime.Host != nil || vm.Config == nil {
-		return // it exists already, and is being moved
+		return // it exists and is being moved
 	}
 	shared := types.ArrayOfVirtualDevice{VirtualDevice: vm.Config.Hardware.Device}
 	var own types.ArrayOfVirtualDevice

@@ -13,28 +13,28 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// KeptStorage is what a clone asked for that vCenter keeps with its storage, and vcsim not.
+// KeptStorage holds the storage settings of a clone that vCenter stores and vcsim does not.
 type KeptStorage struct {
-	// Home is the name of the storage policy of its files, "" for the default.
+	// Home is the name of the storage policy of its files; "" for the default.
 	Home  string
-	disks map[string]AskedDisk // by place
+	disks map[string]AskedDisk // by controller and unit
 }
 
-// AskedDisk is what a disk was asked to be: Thin, Thick or EagerlyZeroed, and by which storage policy.
+// AskedDisk holds the requested mode of a disk, Thin, Thick or EagerlyZeroed, and its storage policy.
 type AskedDisk struct{ Mode, Policy string }
 
-// Disk returns what was asked for of a disk.
+// Disk returns the requested settings of a disk.
 func (k KeptStorage) Disk(disk *types.VirtualDisk) AskedDisk {
 	return k.disks[placeOf(&disk.VirtualDevice)]
 }
 
-// Kept returns what a machine's storage was asked to be.
+// Kept returns the requested storage of a machine.
 func (c *Cloning) Kept(vm types.ManagedObjectReference) KeptStorage { return c.storage.get(vm) }
 
-// Forget is for a machine that has gone.
+// Forget removes the state of a deleted machine.
 func (c *Cloning) Forget(vm types.ManagedObjectReference) { c.storage.forget(vm) }
 
-// storageRecord remembers it.
+// storageRecord stores the requested storage of machines.
 type storageRecord struct {
 	mu   sync.Mutex
 	kept map[types.ManagedObjectReference]KeptStorage
@@ -61,8 +61,7 @@ func (s *storageRecord) forget(vm types.ManagedObjectReference) {
 	delete(s.kept, vm)
 }
 
-// checkStorage refuses, when the task runs, policies that there are not, disks that
-// have no place, resources that cannot be given, and keys that nobody has.
+// checkStorage rejects, when the task runs, missing policies, disks without a free unit, unavailable resources, and missing keys.
 func (c *Cloning) checkStorage(template *simulator.VirtualMachine, p *clonePlan, req *types.CloneVM_Task) types.BaseMethodFault {
 	kept, fault := c.keptBy(template, req)
 	if fault != nil {
@@ -85,8 +84,7 @@ func (c *Cloning) checkStorage(template *simulator.VirtualMachine, p *clonePlan,
 	return c.checkCrypto(req.Spec.Config)
 }
 
-// checkCrypto wants a key that a provider has made. A policy that encrypts wants a
-// default provider.
+// checkCrypto requires a key that a provider has generated. An encryption policy requires a default provider.
 func (c *Cloning) checkCrypto(config *types.VirtualMachineConfigSpec) types.BaseMethodFault {
 	invalid := &types.InvalidArgument{InvalidProperty: "spec.config.crypto"}
 	if c.keys.None() && slices.ContainsFunc(config.VmProfile, c.encrypts) {
@@ -98,7 +96,7 @@ func (c *Cloning) checkCrypto(config *types.VirtualMachineConfigSpec) types.Base
 	return nil
 }
 
-// completeStorage applies what vcsim leaves out. The clone is locked.
+// completeStorage applies what vcsim omits. The clone is locked.
 func (c *Cloning) completeStorage(vm *simulator.VirtualMachine, p *clonePlan, config *types.VirtualMachineConfigSpec) {
 	c.storage.set(vm.Self, p.kept)
 	if config.CpuAllocation != nil {
@@ -119,7 +117,7 @@ func (c *Cloning) completeStorage(vm *simulator.VirtualMachine, p *clonePlan, co
 	}
 }
 
-// placeOf names where a disk is attached.
+// placeOf returns the controller and unit of a disk.
 func placeOf(device *types.VirtualDevice) string {
 	if device.UnitNumber == nil {
 		return fmt.Sprint(device.ControllerKey)
@@ -127,7 +125,7 @@ func placeOf(device *types.VirtualDevice) string {
 	return fmt.Sprintf("%d:%d", device.ControllerKey, *device.UnitNumber)
 }
 
-// keptBy gathers which policy is for what.
+// keptBy collects the policies of the home and the disks.
 func (c *Cloning) keptBy(template *simulator.VirtualMachine, req *types.CloneVM_Task) (KeptStorage, types.BaseMethodFault) {
 	kept := KeptStorage{disks: map[string]AskedDisk{}}
 	home := req.Spec.Location.Profile
@@ -179,7 +177,7 @@ func modeOf(disk *types.VirtualDisk) string {
 	return "Thick"
 }
 
-// checkAdded refuses disks that have no size, or no place of their own at a controller.
+// checkAdded rejects disks without a size, or without a free unit at a controller.
 func checkAdded(template *simulator.VirtualMachine, config *types.VirtualMachineConfigSpec) types.BaseMethodFault {
 	devices := object.VirtualDeviceList(template.Config.Hardware.Device)
 	taken := map[string]bool{}
@@ -204,8 +202,7 @@ func checkAdded(template *simulator.VirtualMachine, config *types.VirtualMachine
 	return nil
 }
 
-// hasUnit reports whether a controller has a place for a disk. SCSI controllers are at
-// one themselves.
+// hasUnit reports whether a controller has this unit for a disk. SCSI controllers occupy one themselves.
 func hasUnit(controller types.BaseVirtualDevice, unit int32) bool {
 	if scsi, ok := controller.(types.BaseVirtualSCSIController); ok && unit == max(scsi.GetVirtualSCSIController().ScsiCtlrUnitNumber, 7) {
 		return false
@@ -225,7 +222,7 @@ func hasUnit(controller types.BaseVirtualDevice, unit int32) bool {
 	return false
 }
 
-// checkAllocation refuses to reserve more than there may be.
+// checkAllocation rejects a reservation above the limit or the configured amount.
 func checkAllocation(of string, info *types.ResourceAllocationInfo, most int64) types.BaseMethodFault {
 	if info == nil || info.Reservation == nil {
 		return nil

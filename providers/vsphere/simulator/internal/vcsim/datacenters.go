@@ -3,19 +3,18 @@
 
 package vcsim
 
-// Datacenter is one datacenter with all that it holds.
+// Datacenter is a datacenter with all its objects.
 type Datacenter struct {
 	Name     string
 	Clusters []Cluster
-	// Folders are VM folders below the datacenter's own, such as "a/b".
-	// Parents are made as needed.
+	// Folders are VM folders below the datacenter's own, such as "a/b". Parents are created as needed.
 	Folders    []string
 	Datastores []Datastore
 	Networks   []Network
 	Templates  []Template
 }
 
-// Cluster is one compute cluster. DRS is on and fully automated.
+// Cluster is a compute cluster. DRS is enabled and fully automated.
 type Cluster struct {
 	Name string
 	// Hosts are the names of its hosts. They should be unique in the layout.
@@ -24,7 +23,7 @@ type Cluster struct {
 	Pools []string
 	// HostGroups maps a DRS host group to the names of its hosts.
 	HostGroups map[string][]string
-	// VMGroups maps a DRS VM group to the names of the templates in it; usually none.
+	// VMGroups maps a DRS VM group to the names of its templates; usually none.
 	VMGroups map[string][]string
 	Rules    []Rule
 }
@@ -32,14 +31,13 @@ type Cluster struct {
 // Datastore is mounted by every host of its clusters.
 type Datastore struct {
 	Name     string
-	Clusters []string // empty: all of the datacenter
+	Clusters []string // empty means all of the datacenter
 }
 
 // Network is reachable from every host of its clusters.
 type Network struct {
 	Name     string
 	Clusters []string // empty: all of the datacenter
-	// Distributed makes it a port group of a distributed switch of its own,
-	// else it is a standard network.
+	// Distributed makes it a port group of its own distributed switch instead of a standard network.
 	Distributed bool
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// DatacenterBuilder makes datacenters through vCenter's own API, out of these parts.
+// DatacenterBuilder creates datacenters with vCenter's own API and these parts.
 type DatacenterBuilder struct {
 	Operator   *Operator
 	Inventory  *Inventory
@@ -23,7 +23,7 @@ type DatacenterBuilder struct {
 	DRS        *DRS
 }
 
-// datacenterSite is a datacenter while it is being built.
+// datacenterSite is a datacenter that is being created.
 type datacenterSite struct {
 	DatacenterBuilder
 	spec     Datacenter
@@ -31,7 +31,7 @@ type datacenterSite struct {
 	clusters []*simulator.ClusterComputeResource // as in the spec
 }
 
-// Add makes a datacenter. An error says which part of it cannot be made.
+// Add creates a datacenter. An error names the part that cannot be created.
 func (b DatacenterBuilder) Add(spec Datacenter) error {
 	made, err := methods.CreateDatacenter(context.Background(), b.Operator.Client, &types.CreateDatacenter{
 		This: b.Operator.Client.ServiceContent.RootFolder, Name: spec.Name,
@@ -89,7 +89,7 @@ func (s *datacenterSite) computeClusters() error {
 	return nil
 }
 
-// selected returns the clusters of those names, or all.
+// selected returns the clusters with these names, or all.
 func (s *datacenterSite) selected(names []string) ([]*simulator.ClusterComputeResource, error) {
 	var out []*simulator.ClusterComputeResource
 	for _, cluster := range s.clusters {
@@ -145,7 +145,7 @@ func (s *datacenterSite) templates() error {
 	return nil
 }
 
-// groups makes DRS groups and rules, and switches DRS on.
+// groups creates DRS groups and rules, and enables DRS.
 func (s *datacenterSite) groups() error {
 	for i, spec := range s.spec.Clusters {
 		setup := DRSSetup{HostGroups: spec.HostGroups, VMGroups: spec.VMGroups, Rules: spec.Rules}

@@ -14,7 +14,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Datastores knows those that have been taken away, by inventory path.
+// Datastores holds the removed datastores, by inventory path.
 type Datastores struct {
 	inventory *Inventory
 	turns     *Turns
@@ -45,13 +45,13 @@ type removedDatastore struct {
 	users     []mo.Entity // datacenter, hosts and clusters
 }
 
-// NewDatastores has all datastores. Taking one away takes a turn.
+// NewDatastores returns Datastores without removed ones. Removing a datastore takes a turn.
 func NewDatastores(i *Inventory, turns *Turns) *Datastores {
 	return &Datastores{inventory: i, turns: turns}
 }
 
-// Remove takes a datastore out of the inventory, as when its last host
-// has unmounted it. VMs on it run on and can be deleted, but not powered on.
+// Remove removes a datastore from the inventory, as when its last host has unmounted it. VMs on it keep running and can be
+// deleted, but not powered on.
 func (d *Datastores) Remove(datacenter, name string) error {
 	at := path.Join("/", datacenter, "datastore", name)
 	ds, err := find[*simulator.Datastore](d.inventory, at)
@@ -74,12 +74,12 @@ func (d *Datastores) Remove(datacenter, name string) error {
 	folder, _ := Get[*simulator.Folder](d.inventory, ds.Parent)
 	d.inventory.Registry.RemoveReference(ctx, folder, &folder.ChildEntity, ds.Self)
 	d.inventory.Registry.Remove(ctx, ds.Self)
-	d.inventory.Registry.Put(ds) // out of everybody's sight: vcsim still needs it for the VMs on it
+	d.inventory.Registry.Put(ds) // not visible to clients: vcsim still needs it for the VMs on it
 	d.put(at, taken)
 	return nil
 }
 
-// Restore undoes Remove.
+// Restore reverts Remove.
 func (d *Datastores) Restore(datacenter, name string) error {
 	at := path.Join("/", datacenter, "datastore", name)
 	taken, ok := d.take(at)
@@ -99,7 +99,7 @@ func (d *Datastores) Restore(datacenter, name string) error {
 	return nil
 }
 
-// SetFreeSpace says how much room there is on a datastore.
+// SetFreeSpace sets the free space of a datastore.
 func (d *Datastores) SetFreeSpace(datacenter, name string, gib int64) error {
 	datastore, err := find[*simulator.Datastore](d.inventory, path.Join("/", datacenter, "datastore", name))
 	if err != nil {
@@ -127,7 +127,7 @@ func datastoreField(e mo.Entity) *[]types.ManagedObjectReference {
 	return &[]types.ManagedObjectReference{}
 }
 
-// setDatastores changes the list of an object and tells of it.
+// setDatastores changes the datastore list of an object and notifies clients.
 func (d *Datastores) setDatastores(ctx *simulator.Context, e mo.Entity, edit func([]types.ManagedObjectReference) []types.ManagedObjectReference) {
 	ctx.WithLock(e, func() {
 		refs := edit(slices.Clone(*datastoreField(e)))
@@ -140,8 +140,8 @@ func (d *Datastores) setDatastores(ctx *simulator.Context, e mo.Entity, edit fun
 	})
 }
 
-// WithoutFiles returns how to destroy a VM whose datastore is away: vcsim would look
-// for the files. It answers nil for others. The VM is locked.
+// WithoutFiles returns a task body that destroys a VM whose datastore is removed, because vcsim would look for its files. It
+// returns nil for other VMs. The VM is locked.
 func (d *Datastores) WithoutFiles(ctx *simulator.Context, ref types.ManagedObjectReference) TaskBody {
 	vm, ok := Get[*simulator.VirtualMachine](d.inventory, &ref)
 	if !ok {

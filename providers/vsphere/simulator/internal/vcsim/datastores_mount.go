@@ -13,7 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Mount makes a datastore that hosts mount.
+// Mount creates a datastore that the hosts mount.
 func (d *Datastores) Mount(o *Operator, name string, hosts []*simulator.HostSystem) error {
 	dir, err := os.MkdirTemp(d.home(), "datastore-")
 	if err != nil {
@@ -30,7 +30,7 @@ func (d *Datastores) Mount(o *Operator, name string, hosts []*simulator.HostSyst
 	return nil
 }
 
-// home is the folder of the server's files; Close removes it.
+// home returns the folder of the server's files, which Close deletes.
 func (d *Datastores) home() string {
 	for _, option := range d.inventory.Registry.OptionManager().Setting {
 		if value := option.GetOptionValue(); value.Key == "vcsim.home" {

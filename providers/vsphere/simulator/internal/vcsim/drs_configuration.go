@@ -11,8 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// DropGone takes VMs out of groups that went while the groups were written. The
-// cluster is locked.
+// DropGone removes VMs from groups that were deleted while the groups were written. The cluster is locked.
 func (d *DRS) DropGone(ref types.ManagedObjectReference) {
 	cluster, ok := Get[*simulator.ClusterComputeResource](d.inventory, &ref)
 	if !ok {
@@ -25,8 +24,7 @@ func (d *DRS) DropGone(ref types.ManagedObjectReference) {
 	}
 }
 
-// Check refuses groups with members that vCenter would refuse. It looks at
-// VMs, so it must not run while the cluster is locked.
+// Check rejects groups with members that vCenter would reject. It locks VMs, so the cluster must not be locked.
 func (d *DRS) Check(req *types.ReconfigureComputeResource_Task) types.BaseMethodFault {
 	spec, ok := req.Spec.(*types.ClusterConfigSpecEx)
 	if !ok {
@@ -53,8 +51,7 @@ func (d *DRS) Check(req *types.ReconfigureComputeResource_Task) types.BaseMethod
 	return nil
 }
 
-// Publish tells of the changes of a cluster, which vcsim makes in silence.
-// The cluster is locked.
+// Publish notifies clients of changes of a cluster, which vcsim does not. The cluster is locked.
 func (d *DRS) Publish(ctx *simulator.Context, ref types.ManagedObjectReference) {
 	cluster, ok := Get[*simulator.ClusterComputeResource](d.inventory, &ref)
 	if !ok {
@@ -65,7 +62,7 @@ func (d *DRS) Publish(ctx *simulator.Context, ref types.ManagedObjectReference) 
 	ctx.Update(cluster, []types.PropertyChange{{Name: "configurationEx", Val: &config}})
 }
 
-// errUnchanged says that there was nothing to edit.
+// errUnchanged is returned if there is nothing to change.
 var errUnchanged = errors.New("unchanged")
 
 // Edit changes groups or rules outside of a task.
@@ -80,7 +77,7 @@ func (d *DRS) Edit(cluster *simulator.ClusterComputeResource, edit func(*types.C
 	return err
 }
 
-// groupsOfVMs returns the names of the groups that each VM of a cluster is in.
+// groupsOfVMs returns the names of the groups of each VM of a cluster.
 func groupsOfVMs(config *types.ClusterConfigInfoEx) map[types.ManagedObjectReference][]string {
 	groups := map[types.ManagedObjectReference][]string{}
 	for _, info := range config.Group {
@@ -93,7 +90,7 @@ func groupsOfVMs(config *types.ClusterConfigInfoEx) map[types.ManagedObjectRefer
 	return groups
 }
 
-// Leave takes a VM that has gone out of all groups, as vCenter does.
+// Leave removes a deleted VM from all groups, as vCenter does.
 func (d *DRS) Leave(ref types.ManagedObjectReference) {
 	for _, cluster := range d.inventory.Clusters() {
 		_ = d.Edit(cluster, func(config *types.ClusterConfigInfoEx) error {
@@ -112,10 +109,10 @@ func (d *DRS) Leave(ref types.ManagedObjectReference) {
 	}
 }
 
-// maxConfigurationName is how long vCenter lets the name of a group or rule be.
+// maxConfigurationName is vCenter's maximum length of the name of a group or rule.
 const maxConfigurationName = 80
 
-// configuration is a copy of a compute cluster's groups and rules.
+// configuration returns a copy of a compute cluster's groups and rules.
 func (d *DRS) configuration(cluster string) (types.ClusterConfigInfoEx, error) {
 	c, err := d.inventory.Cluster(cluster)
 	if err != nil {
@@ -133,9 +130,8 @@ func (d *DRS) configurationOf(c *simulator.ClusterComputeResource) types.Cluster
 	return config
 }
 
-// checkConfiguration refuses what vCenter refuses of groups and rules, and vcsim does not or with another fault: names that are
-// taken or too long, hosts of other clusters, and rules between groups that do not exist. It must not run while the cluster is
-// locked.
+// checkConfiguration rejects groups and rules that vCenter rejects and vcsim accepts or rejects with another fault: duplicate or
+// too long names, hosts of other clusters, and rules between missing groups. The cluster must not be locked.
 func (d *DRS) checkConfiguration(req *types.ReconfigureComputeResource_Task, spec *types.ClusterConfigSpecEx) types.BaseMethodFault {
 	cluster, ok := Get[*simulator.ClusterComputeResource](d.inventory, &req.This)
 	if !ok {
@@ -155,7 +151,7 @@ func (d *DRS) checkConfiguration(req *types.ReconfigureComputeResource_Task, spe
 	return nil
 }
 
-// checkGroup notes the groups that are fit to be made in the configuration: rules of the same request may name them.
+// checkGroup adds valid groups to the configuration, because rules of the same request may refer to them.
 func checkGroup(cluster *simulator.ClusterComputeResource, config *types.ClusterConfigInfoEx, change types.ClusterGroupSpec) types.BaseMethodFault {
 	if change.Operation == types.ArrayUpdateOperationRemove {
 		return nil

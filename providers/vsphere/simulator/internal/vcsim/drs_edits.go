@@ -10,16 +10,16 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// DRSOff is the mode in which DRS of a cluster is switched off. Others are
-// vCenter's: "manual", "partiallyAutomated" and "fullyAutomated".
+// DRSOff is the mode in which DRS of a cluster is disabled. The other modes are vCenter's: "manual", "partiallyAutomated" and
+// "fullyAutomated".
 const DRSOff = "off"
 
-// Rule is a DRS rule that the VMs of a group run on hosts of a group.
+// Rule is a DRS rule that runs the VMs of a group on the hosts of a group.
 type Rule struct {
 	Name, VMGroup, HostGroup string
-	// Mandatory says "must run on", else "should run on"; nil means true.
+	// Mandatory selects "must run on" instead of "should run on"; nil means true.
 	Mandatory *bool
-	// Enabled: nil means true.
+	// Enabled is true if nil.
 	Enabled *bool
 }
 
@@ -42,7 +42,7 @@ func (d *DRS) HostGroups(cluster string) (map[string][]string, error) {
 	return out, nil
 }
 
-// Rules returns the DRS rules of a compute cluster between VM groups and host groups, in the order in which they were made.
+// Rules returns the DRS rules of a compute cluster between VM groups and host groups, in the order of their creation.
 func (d *DRS) Rules(cluster string) ([]Rule, error) {
 	config, err := d.configuration(cluster)
 	if err != nil {
@@ -59,7 +59,7 @@ func (d *DRS) Rules(cluster string) ([]Rule, error) {
 	return out, nil
 }
 
-// SetRuleGroups has a DRS rule run another VM group on another host group.
+// SetRuleGroups changes the VM group and host group of a DRS rule.
 func (d *DRS) SetRuleGroups(cluster, rule, vmGroup, hostGroup string) error {
 	return d.editRule(cluster, rule, func(rule *types.ClusterVmHostRuleInfo) {
 		rule.VmGroupName, rule.AffineHostGroupName = vmGroup, hostGroup
@@ -78,7 +78,8 @@ func (d *DRS) RemoveRule(cluster, rule string) error {
 	})
 }
 
-// SetHostGroup makes hosts of the cluster, given by name, the only members of a host group, which is made if there is none.
+// SetHostGroup makes hosts of the cluster, given by name, the only members of a host group, which is created if it does not
+// exist.
 func (d *DRS) SetHostGroup(cluster, group string, hosts ...string) error {
 	c, err := d.inventory.Cluster(cluster)
 	if err != nil {
@@ -105,7 +106,7 @@ func (d *DRS) SetHostGroup(cluster, group string, hosts ...string) error {
 	})
 }
 
-// RemoveGroup deletes a host group or VM group. Rules that name it stay.
+// RemoveGroup deletes a host group or VM group. Rules that refer to it are kept.
 func (d *DRS) RemoveGroup(cluster, group string) error {
 	return d.editRules(cluster, func(config *types.ClusterConfigInfoEx) error {
 		before := len(config.Group)
@@ -119,7 +120,7 @@ func (d *DRS) RemoveGroup(cluster, group string) error {
 	})
 }
 
-// AddVMGroup makes an empty VM group.
+// AddVMGroup creates an empty VM group.
 func (d *DRS) AddVMGroup(cluster, group string) error {
 	return d.editRules(cluster, func(config *types.ClusterConfigInfoEx) error {
 		config.Group = append(slices.Clone(config.Group), &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: group}})
@@ -127,8 +128,8 @@ func (d *DRS) AddVMGroup(cluster, group string) error {
 	})
 }
 
-// OverwriteGroup makes the VMs, given by name, the only members of a VM group, as
-// another client of the vCenter would that has read the group some time ago.
+// OverwriteGroup makes the VMs, given by name, the only members of a VM group, as another vCenter client would that writes back a
+// stale group.
 func (d *DRS) OverwriteGroup(cluster, group string, vms ...string) error {
 	members := []types.ManagedObjectReference{}
 	for _, name := range vms {
@@ -151,8 +152,8 @@ func (d *DRS) OverwriteGroup(cluster, group string, vms ...string) error {
 	})
 }
 
-// GroupMembers returns the references of the VMs in each DRS VM group of a compute
-// cluster, given by name or inventory path; also of VMs that have gone.
+// GroupMembers returns the references of the VMs in each DRS VM group of a compute cluster, given by name or inventory path. It
+// includes deleted VMs.
 func (d *DRS) GroupMembers(cluster string) (map[string][]string, error) {
 	c, err := d.inventory.Cluster(cluster)
 	if err != nil {
@@ -172,8 +173,7 @@ func (d *DRS) GroupMembers(cluster string) (map[string][]string, error) {
 	return out, nil
 }
 
-// SetMode sets the mode of a cluster's DRS. Unless it is fully automated a VM starts
-// on the host that it is registered on.
+// SetMode sets the mode of a cluster's DRS. Unless it is fully automated, a VM starts on the host that it is registered on.
 func (d *DRS) SetMode(cluster, mode string) error {
 	return d.editRules(cluster, func(config *types.ClusterConfigInfoEx) error {
 		config.DrsConfig.Enabled = types.NewBool(mode != DRSOff)
@@ -184,12 +184,12 @@ func (d *DRS) SetMode(cluster, mode string) error {
 	})
 }
 
-// SetMandatory makes a DRS rule one that VMs must, or should, keep to.
+// SetMandatory makes a DRS rule mandatory ("must") or preferred ("should").
 func (d *DRS) SetMandatory(cluster, rule string, mandatory bool) error {
 	return d.editRule(cluster, rule, func(rule *types.ClusterVmHostRuleInfo) { rule.Mandatory = types.NewBool(mandatory) })
 }
 
-// DisableRule switches a DRS rule off, or on again.
+// DisableRule disables or enables a DRS rule.
 func (d *DRS) DisableRule(cluster, rule string, disabled bool) error {
 	return d.editRule(cluster, rule, func(rule *types.ClusterVmHostRuleInfo) { rule.Enabled = types.NewBool(!disabled) })
 }

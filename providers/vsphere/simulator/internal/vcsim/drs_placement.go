@@ -12,23 +12,23 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// DRS is the one of all compute clusters of a vCenter.
+// DRS simulates DRS of all compute clusters of a vCenter.
 type DRS struct {
 	inventory *Inventory
 	pci       *PCIDevices
 
 	mu     sync.Mutex
-	placed map[types.ManagedObjectReference]int // VMs ever put on a host
+	placed map[types.ManagedObjectReference]int // number of VMs ever placed on a host
 
-	full sync.Map // hosts on which DRS may start no VM
+	full sync.Map // hosts on which DRS must not start VMs
 }
 
-// NewDRS is without VMs.
+// NewDRS returns a DRS that has not placed any VM.
 func NewDRS(i *Inventory, pci *PCIDevices) *DRS {
 	return &DRS{inventory: i, pci: pci, placed: map[types.ManagedObjectReference]int{}}
 }
 
-// HostView is a host as placement sees it.
+// HostView holds the properties of a host that matter for placement.
 type HostView struct {
 	Ref        types.ManagedObjectReference
 	Name       string
@@ -57,9 +57,8 @@ func (d *DRS) Hosts(cluster *simulator.ClusterComputeResource) []HostView {
 	return views
 }
 
-// Choose returns the usable host that fits and has been chosen least, by name
-// among equals. It counts choices, not VMs, so that clones which start together
-// spread.
+// Choose returns the usable, fitting host that has been chosen least often, the first by name if several have. It counts choices,
+// not VMs, so that simultaneous clones are spread.
 func (d *DRS) Choose(hosts []HostView, fits func(HostView) bool) (HostView, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -79,7 +78,7 @@ func (d *DRS) Choose(hosts []HostView, fits func(HostView) bool) (HostView, bool
 	return chosen, true
 }
 
-// SetFull notes whether DRS may start VMs on a host.
+// SetFull sets whether DRS must not start VMs on a host.
 func (d *DRS) SetFull(host types.ManagedObjectReference, full bool) {
 	if full {
 		d.full.Store(host, nil)
@@ -93,10 +92,9 @@ func (d *DRS) isFull(host types.ManagedObjectReference) bool {
 	return full
 }
 
-// Place moves a VM, as DRS does at power on, to a host that its rules
-// allow and that can run it. It fails when a mandatory rule leaves none; a rule that
-// is not mandatory gives way. Where DRS is off or only gives advice the VM starts on
-// the host that it is registered on, whatever the rules say. The VM is locked by ctx.
+// Place moves a VM, as DRS does at power on, to a host that its rules allow and that can run it. It fails if a mandatory rule
+// leaves no host; a preferred rule is ignored in that case. If DRS is off or only gives recommendations, the VM starts on the
+// host that it is registered on, regardless of rules. The VM is locked by ctx.
 func (d *DRS) Place(ctx *simulator.Context, ref types.ManagedObjectReference) types.BaseMethodFault {
 	vm, ok := Get[*simulator.VirtualMachine](d.inventory, &ref)
 	if !ok {
@@ -129,7 +127,7 @@ func (d *DRS) Place(ctx *simulator.Context, ref types.ManagedObjectReference) ty
 	return &types.NoCompatibleHost{}
 }
 
-// ableToRun tells the hosts that can start the locked VM, whatever its rules say.
+// ableToRun returns a filter for hosts that can start the locked VM, regardless of its rules.
 func (d *DRS) ableToRun(vm *simulator.VirtualMachine, devices []string) func(HostView) bool {
 	return func(host HostView) bool {
 		return !d.isFull(host.Ref) && d.pci.Fits(host.Ref, devices) && !slices.ContainsFunc(vm.Datastore, func(ref types.ManagedObjectReference) bool {
@@ -138,7 +136,7 @@ func (d *DRS) ableToRun(vm *simulator.VirtualMachine, devices []string) func(Hos
 	}
 }
 
-// automated reports whether DRS chooses hosts by itself.
+// automated reports whether DRS chooses hosts automatically.
 func automated(config *types.ClusterConfigInfoEx) bool {
 	return isTrue(config.DrsConfig.Enabled) && config.DrsConfig.DefaultVmBehavior == types.DrsBehaviorFullyAutomated
 }
@@ -152,8 +150,7 @@ func hostNamed(hosts []HostView, ref types.ManagedObjectReference) HostView {
 	return HostView{}
 }
 
-// affinity returns which hosts the enabled rules of a VM insist on, and which they
-// prefer.
+// affinity returns the hosts that the enabled rules of a VM require and prefer.
 func affinity(config *types.ClusterConfigInfoEx, vm types.ManagedObjectReference) (must, should func(types.ManagedObjectReference) bool) {
 	groups := groupsOfVMs(config)[vm]
 	var musts, shoulds [][]types.ManagedObjectReference

@@ -14,13 +14,13 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// DRSSetup is what a compute cluster has of groups and rules.
+// DRSSetup holds the groups and rules of a compute cluster.
 type DRSSetup struct {
 	HostGroups, VMGroups map[string][]string // names by group
 	Rules                []Rule
 }
 
-// SetUp switches DRS of a compute cluster on, fully automated, and makes groups and rules.
+// SetUp enables DRS of a compute cluster, fully automated, and creates groups and rules.
 func (d *DRS) SetUp(o *Operator, cluster *simulator.ClusterComputeResource, wanted DRSSetup) error {
 	if err := d.Edit(cluster, func(config *types.ClusterConfigInfoEx) error {
 		config.DrsConfig = types.ClusterDrsConfigInfo{Enabled: types.NewBool(true), DefaultVmBehavior: types.DrsBehaviorFullyAutomated}

@@ -8,7 +8,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Effects are those on the parts of a vCenter.
+// Effects holds the parts of a vCenter that calls affect.
 type Effects struct {
 	Inventory  *Inventory
 	Hosts      *Hosts
@@ -18,7 +18,7 @@ type Effects struct {
 	Machines   *Machines
 }
 
-// Of is what vCenter does around the task that a call starts, and vcsim does not. It may refuse the call.
+// Of returns the work that vCenter does around the task of a call and vcsim does not. It may reject the call.
 func (e Effects) Of(method *simulator.Method) (TaskWork, types.BaseMethodFault) {
 	switch body := method.Body.(type) {
 	case *types.CloneVM_Task:
@@ -51,12 +51,12 @@ func (e Effects) Of(method *simulator.Method) (TaskWork, types.BaseMethodFault) 
 	return TaskWork{}, nil
 }
 
-// taskBefore is what needs no context.
+// taskBefore returns work for a check that needs no context.
 func taskBefore(refuse func() types.BaseMethodFault) TaskWork {
 	return TaskWork{Before: func(*simulator.Context) types.BaseMethodFault { return refuse() }}
 }
 
-// taskAfter is what cannot fail.
+// taskAfter adapts a function that cannot fail.
 func taskAfter(do func(*simulator.Context)) func(*simulator.Context, types.AnyType) types.BaseMethodFault {
 	return func(ctx *simulator.Context, _ types.AnyType) types.BaseMethodFault {
 		do(ctx)
@@ -64,7 +64,7 @@ func taskAfter(do func(*simulator.Context)) func(*simulator.Context, types.AnyTy
 	}
 }
 
-// startable finds a host for the locked VM, or refuses to power it on.
+// startable chooses a host for the locked VM, or rejects its power on.
 func (e Effects) startable(ctx *simulator.Context, vm types.ManagedObjectReference) types.BaseMethodFault {
 	if fault := e.Hosts.Connected(vm); fault != nil {
 		return fault

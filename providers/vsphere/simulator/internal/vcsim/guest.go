@@ -15,8 +15,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// GuestNetwork boots guests: some time after power on their tools run and report
-// the host name and the addresses of each card.
+// GuestNetwork simulates guests: after the boot time, their tools run and report the host name and the addresses of each card.
 type GuestNetwork struct {
 	inventory *Inventory
 	leases    leases
@@ -24,26 +23,26 @@ type GuestNetwork struct {
 	mu     sync.Mutex
 	delay  time.Duration
 	boots  map[types.ManagedObjectReference]*time.Timer
-	others map[types.ManagedObjectReference][]nic // interfaces of guests that are no cards
+	others map[types.ManagedObjectReference][]nic // interfaces of guests without a card
 	closed bool
 	done   sync.WaitGroup
 }
 
-// NewGuestNetwork is one whose guests take so long to boot; a negative time means that they never do.
+// NewGuestNetwork returns a GuestNetwork with this boot time; with a negative time guests never finish booting.
 func NewGuestNetwork(i *Inventory, delay time.Duration) *GuestNetwork {
 	return &GuestNetwork{
 		inventory: i, delay: delay, boots: map[types.ManagedObjectReference]*time.Timer{}, others: map[types.ManagedObjectReference][]nic{},
 	}
 }
 
-// SetDelay sets how long guests that power on from now on take to boot.
+// SetDelay sets the boot time of guests that are powered on from now on.
 func (g *GuestNetwork) SetDelay(d time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.delay = d
 }
 
-// Close stops the boots that have not happened and waits for the others.
+// Close cancels pending boots and waits for running ones.
 func (g *GuestNetwork) Close() {
 	g.mu.Lock()
 	g.closed = true
@@ -54,7 +53,7 @@ func (g *GuestNetwork) Close() {
 	g.done.Wait()
 }
 
-// schedule boots the guest after its delay.
+// schedule boots the guest after its boot time.
 func (g *GuestNetwork) schedule(ref types.ManagedObjectReference, boot func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -75,7 +74,7 @@ func (g *GuestNetwork) cancel(ref types.ManagedObjectReference) {
 	g.stop(ref)
 }
 
-// Forget is for a VM that has gone.
+// Forget removes the state of a deleted VM.
 func (g *GuestNetwork) Forget(ref types.ManagedObjectReference) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,7 +89,7 @@ func (g *GuestNetwork) stop(ref types.ManagedObjectReference) {
 	delete(g.boots, ref)
 }
 
-// PowerChanged is told while the VM is locked.
+// PowerChanged is called while the VM is locked.
 func (g *GuestNetwork) PowerChanged(vm *mo.VirtualMachine) {
 	if vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn {
 		g.schedule(vm.Self, func() { g.boot(vm.Self) })
@@ -100,7 +99,7 @@ func (g *GuestNetwork) PowerChanged(vm *mo.VirtualMachine) {
 	g.inventory.Registry.Update(g.inventory.Call(), vm, guestState(&guestReport{cards: nics(vm)}))
 }
 
-// boot makes the guest report itself, if it is still on.
+// boot makes the guest report its state, if it is still on.
 func (g *GuestNetwork) boot(ref types.ManagedObjectReference) {
 	vm, ok := Get[*simulator.VirtualMachine](g.inventory, &ref)
 	if !ok {
@@ -114,7 +113,7 @@ func (g *GuestNetwork) boot(ref types.ManagedObjectReference) {
 		config := extraConfig(&vm.VirtualMachine)
 		meta, err := parseMetadata(config["guestinfo.metadata"], config["guestinfo.metadata.encoding"])
 		if err != nil {
-			log.Printf("simulator: guest of %s: %v", vm.Name, err) // it boots without, as cloud-init does
+			log.Printf("simulator: guest of %s: %v", vm.Name, err) // it boots without metadata, as cloud-init does
 		}
 		r := &guestReport{running: true, hostname: cmp.Or(meta.Hostname, vm.Name), cards: nics(&vm.VirtualMachine)}
 		for i := range r.cards {
@@ -127,7 +126,7 @@ func (g *GuestNetwork) boot(ref types.ManagedObjectReference) {
 	})
 }
 
-// addresses follows the configuration of the card.
+// addresses returns the addresses of the card according to its configuration.
 func (g *GuestNetwork) addresses(config ethernet, card *nic) []netip.Prefix {
 	out := config.static()
 	if config.DHCP4 {
@@ -142,7 +141,7 @@ func (g *GuestNetwork) addresses(config ethernet, card *nic) []netip.Prefix {
 	return out
 }
 
-// extraConfig is the part of a VM's configuration that its guest can read. The VM is locked.
+// extraConfig returns the part of a VM's configuration that its guest can read. The VM is locked.
 func extraConfig(vm *mo.VirtualMachine) map[string]string {
 	out := map[string]string{}
 	if vm.Config == nil {
@@ -156,8 +155,7 @@ func extraConfig(vm *mo.VirtualMachine) map[string]string {
 	return out
 }
 
-// Reachable refuses to shut down a guest whose tools do not run; vcsim would
-// just switch it off.
+// Reachable rejects the shutdown of a guest whose tools do not run; vcsim would power it off.
 func (g *GuestNetwork) Reachable(ref types.ManagedObjectReference) types.BaseMethodFault {
 	vm, ok := Get[*simulator.VirtualMachine](g.inventory, &ref)
 	if !ok {
@@ -173,7 +171,7 @@ func (g *GuestNetwork) Reachable(ref types.ManagedObjectReference) types.BaseMet
 	return fault
 }
 
-// nics are the cards of a VM that is locked.
+// nics returns the cards of a locked VM.
 func nics(vm *mo.VirtualMachine) []nic {
 	var out []nic
 	for _, card := range cardsOf(vm) {

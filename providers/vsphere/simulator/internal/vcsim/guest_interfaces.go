@@ -12,10 +12,10 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// notACard is what vCenter reports for an interface that no virtual device stands behind.
+// notACard is the key that vCenter reports for an interface without a virtual device.
 const notACard = -1
 
-// macOf gives an interface an address of those that everybody may use.
+// macOf returns a locally administered address for an interface.
 func macOf(name string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
@@ -23,8 +23,8 @@ func macOf(name string) string {
 	return fmt.Sprintf("02:00:%02x:%02x:%02x:%02x", byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum))
 }
 
-// SetInterface makes a running guest report an interface that is none of its cards, ahead of them. It stays over restarts, and another
-// call with its name replaces the addresses.
+// SetInterface makes a running guest report an interface without a network card, before its cards. It is kept over restarts, and
+// another call with its name replaces the addresses.
 func (g *GuestNetwork) SetInterface(vm types.ManagedObjectReference, name string, addresses []netip.Prefix) {
 	g.setInterface(vm, nic{Card: Card{Key: notACard, MAC: macOf(name)}, addresses: addresses})
 	g.boot(vm)

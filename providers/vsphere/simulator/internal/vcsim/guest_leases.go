@@ -12,9 +12,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// leases hands out addresses as a DHCP server on each network would: network n has
-// 10.n.0.0/16 and fd00:n::/64, in the order in which networks are first used. An
-// address is never given twice, and a card keeps its own.
+// leases simulates a DHCP server on each network: network n has 10.n.0.0/16 and fd00:n::/64, in the order in which networks are
+// first used. Addresses are never reused, and a card keeps its own.
 type leases struct {
 	mu       sync.Mutex
 	networks map[types.ManagedObjectReference]*leaseRange
@@ -26,7 +25,7 @@ type leaseRange struct {
 	byMAC  map[string]uint16
 }
 
-// firstLease leaves room for gateways and load balancers.
+// firstLease leaves addresses for gateways and load balancers.
 const firstLease = 100
 
 func (l *leases) lease(network types.ManagedObjectReference, mac string) (number uint8, host uint16) {
@@ -59,7 +58,7 @@ func (l *leases) dhcp6(network types.ManagedObjectReference, mac string) netip.P
 	return netip.PrefixFrom(netip.AddrFrom16(address), 64)
 }
 
-// linkLocal is the address that a card has without being told.
+// linkLocal returns the address that a card configures itself.
 func linkLocal(mac string) (netip.Prefix, bool) {
 	hw, err := net.ParseMAC(mac)
 	if err != nil || len(hw) != 6 {

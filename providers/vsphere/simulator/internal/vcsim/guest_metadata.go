@@ -15,8 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// guestMetadata is the part of cloud-init's instance data that gives a guest its name
-// and addresses.
+// guestMetadata is the part of cloud-init's instance data with the host name and addresses of a guest.
 type guestMetadata struct {
 	Hostname string `json:"local-hostname"`
 	Network  struct {
@@ -33,7 +32,7 @@ type ethernet struct {
 	DHCP6     bool     `json:"dhcp6"`
 }
 
-// parseMetadata reads guestinfo.metadata in one of cloud-init's encodings.
+// parseMetadata parses guestinfo.metadata in one of cloud-init's encodings.
 func parseMetadata(text, encoding string) (guestMetadata, error) {
 	var m guestMetadata
 	data, err := decodeMetadata(text, encoding)
@@ -66,8 +65,7 @@ func decodeMetadata(text, encoding string) ([]byte, error) {
 	return nil, fmt.Errorf("unknown encoding %q", encoding)
 }
 
-// card returns the configuration of the card with that MAC address. A card that
-// the metadata does not name asks DHCP.
+// card returns the configuration of the card with this MAC address. A card without configuration uses DHCP.
 func (m guestMetadata) card(mac string) ethernet {
 	for _, e := range m.Network.Ethernets {
 		if strings.EqualFold(e.Match.MAC, mac) {
@@ -77,7 +75,7 @@ func (m guestMetadata) card(mac string) ethernet {
 	return ethernet{DHCP4: true}
 }
 
-// static returns the addresses that are written down.
+// static returns the static addresses.
 func (e ethernet) static() []netip.Prefix {
 	var out []netip.Prefix
 	for _, text := range e.Addresses {

@@ -9,21 +9,21 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// guestReport is what the tools report.
+// guestReport is the report of the guest's tools.
 type guestReport struct {
 	running  bool
 	hostname string
 	cards    []nic
 }
 
-// nic is an interface of a guest, and the card behind it if there is one.
+// nic is an interface of a guest, with its card if it has one.
 type nic struct {
 	Card
 	network   string
 	addresses []netip.Prefix
 }
 
-// guestState turns a report into the changes of the VM's properties.
+// guestState converts a report to changes of the VM's properties.
 func guestState(r *guestReport) []types.PropertyChange {
 	status, running := types.VirtualMachineToolsStatusToolsNotRunning, types.VirtualMachineToolsRunningStatusGuestToolsNotRunning
 	guestState := types.VirtualMachineGuestStateNotRunning
@@ -46,7 +46,7 @@ func guestState(r *guestReport) []types.PropertyChange {
 	}
 }
 
-// primary is the address that vCenter shows for the whole VM.
+// primary returns the address that vCenter shows for the whole VM.
 func (r *guestReport) primary() string {
 	for _, card := range r.cards {
 		for _, p := range card.addresses {

@@ -12,29 +12,28 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Hosts are those of a vCenter.
+// Hosts manages the hosts of a vCenter.
 type Hosts struct{ inventory *Inventory }
 
-// NewHosts has lost no host.
+// NewHosts returns the hosts of an inventory, all connected.
 func NewHosts(i *Inventory) *Hosts { return &Hosts{inventory: i} }
 
-// Disconnect makes vCenter lose the hosts of a compute cluster, given by name
-// or inventory path; all of them when none is named. Their VMs are disconnected:
-// they run on, but cannot be powered, changed or deleted, only cloned.
+// Disconnect makes vCenter lose the connection to hosts of a compute cluster, given by name or inventory path; to all of them if
+// none is named. Their VMs are disconnected: they keep running, but cannot be powered, changed or deleted, only cloned.
 func (h *Hosts) Disconnect(cluster string, hosts ...string) error {
 	return h.Each(cluster, hosts, func(ctx *simulator.Context, host *simulator.HostSystem) {
 		h.connection(ctx, host, types.HostSystemConnectionStateDisconnected)
 	})
 }
 
-// Reconnect undoes Disconnect.
+// Reconnect reverts Disconnect.
 func (h *Hosts) Reconnect(cluster string, hosts ...string) error {
 	return h.Each(cluster, hosts, func(ctx *simulator.Context, host *simulator.HostSystem) {
 		h.connection(ctx, host, types.HostSystemConnectionStateConnected)
 	})
 }
 
-// SetMaintenance puts hosts into maintenance mode, or takes them out of it. VMs stay.
+// SetMaintenance puts hosts into maintenance mode, or takes them out of it. Their VMs are not moved.
 func (h *Hosts) SetMaintenance(cluster string, on bool, hosts ...string) error {
 	return h.Each(cluster, hosts, func(ctx *simulator.Context, host *simulator.HostSystem) { h.maintenance(ctx, host, on) })
 }
@@ -48,7 +47,7 @@ func (h *Hosts) maintenance(ctx *simulator.Context, host *simulator.HostSystem, 
 	})
 }
 
-// Each does something to hosts of a compute cluster, given by name; to all of them when none is named.
+// Each calls do for hosts of a compute cluster, given by name; for all of them if none is named.
 func (h *Hosts) Each(cluster string, names []string, do func(*simulator.Context, *simulator.HostSystem)) error {
 	c, err := h.inventory.Cluster(cluster)
 	if err != nil {
@@ -95,8 +94,7 @@ func (h *Hosts) connection(ctx *simulator.Context, host *simulator.HostSystem, s
 	}
 }
 
-// Connected refuses what vCenter cannot do while it has lost the VM's host. The VM
-// is locked.
+// Connected rejects operations that vCenter cannot execute while the VM's host is disconnected. The VM is locked.
 func (h *Hosts) Connected(ref types.ManagedObjectReference) types.BaseMethodFault {
 	vm, ok := Get[*simulator.VirtualMachine](h.inventory, &ref)
 	if !ok || vm.Runtime.ConnectionState == types.VirtualMachineConnectionStateConnected {
@@ -108,8 +106,7 @@ func (h *Hosts) Connected(ref types.ManagedObjectReference) types.BaseMethodFaul
 	return &types.InvalidState{}
 }
 
-// Stoppable refuses to switch off a VM that no host has. Files that cannot be read
-// keep none from being ended. The VM is locked.
+// Stoppable rejects powering off a VM without a host. VMs with inaccessible files can be powered off. The VM is locked.
 func (h *Hosts) Stoppable(ref types.ManagedObjectReference) types.BaseMethodFault {
 	vm, ok := Get[*simulator.VirtualMachine](h.inventory, &ref)
 	if ok && (vm.Runtime.ConnectionState == types.VirtualMachineConnectionStateInaccessible ||
@@ -119,7 +116,7 @@ func (h *Hosts) Stoppable(ref types.ManagedObjectReference) types.BaseMethodFaul
 	return h.Connected(ref)
 }
 
-// Removable refuses to unregister a VM of a host that vCenter has lost.
+// Removable rejects unregistering a VM of a disconnected host.
 func (h *Hosts) Removable(ref types.ManagedObjectReference) types.BaseMethodFault {
 	vm, ok := Get[*simulator.VirtualMachine](h.inventory, &ref)
 	if !ok {
@@ -134,7 +131,7 @@ func (h *Hosts) Removable(ref types.ManagedObjectReference) types.BaseMethodFaul
 	return fault
 }
 
-// Publish tells clients of what vcsim has changed of a host without a word.
+// Publish notifies clients of changes of a host that vcsim makes without notification.
 func (h *Hosts) Publish(ctx *simulator.Context, ref types.ManagedObjectReference) {
 	host, ok := Get[*simulator.HostSystem](h.inventory, &ref)
 	if !ok {

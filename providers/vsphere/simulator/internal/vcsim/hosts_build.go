@@ -12,13 +12,13 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// LightenHosts takes out of vcsim's model of a host what nothing reads and half the time of making one goes into: vcsim
-// copies the model by way of XML.
+// LightenHosts removes unused parts of vcsim's host model that take half of the time of creating a host: vcsim copies the model
+// through XML.
 func LightenHosts() {
 	esx.HostSystem.Config.Certificate, esx.HostSystem.Config.Firewall = nil, nil
 }
 
-// AddCluster makes a compute cluster without hosts in a folder.
+// AddCluster creates a compute cluster without hosts in a folder.
 func (h *Hosts) AddCluster(o *Operator, folder types.ManagedObjectReference, name string) (*simulator.ClusterComputeResource, error) {
 	made, err := methods.CreateClusterEx(context.Background(), o.Client, &types.CreateClusterEx{This: folder, Name: name})
 	if err != nil {
@@ -29,7 +29,7 @@ func (h *Hosts) AddCluster(o *Operator, folder types.ManagedObjectReference, nam
 	return cluster, nil
 }
 
-// addHost makes a host of a cluster.
+// addHost creates a host of a cluster.
 func addHost(o *Operator, cluster *simulator.ClusterComputeResource, name string) error {
 	started, err := methods.AddHost_Task(context.Background(), o.Client, &types.AddHost_Task{
 		This: cluster.Self, Spec: types.HostConnectSpec{HostName: name}, AsConnected: true,
@@ -41,8 +41,7 @@ func addHost(o *Operator, cluster *simulator.ClusterComputeResource, name string
 	return err
 }
 
-// ownSummary gives a pool a summary of its own. vcsim lets all pools of the process
-// share one.
+// ownSummary gives a pool its own summary. vcsim shares one between all pools of the process.
 func (h *Hosts) ownSummary(ref types.ManagedObjectReference) {
 	pool, _ := Get[*simulator.ResourcePool](h.inventory, &ref)
 	summary := *pool.Summary.GetResourcePoolSummary()
@@ -50,7 +49,7 @@ func (h *Hosts) ownSummary(ref types.ManagedObjectReference) {
 	pool.Summary = &summary
 }
 
-// AddPool makes the resource pools on a path below another, such as "a/b", for as much as there are none.
+// AddPool creates the missing resource pools on a path below another, such as "a/b".
 func (h *Hosts) AddPool(o *Operator, parent types.ManagedObjectReference, path string) error {
 	return h.inventory.MakePath(parent, path, func(parent types.ManagedObjectReference, name string) (types.ManagedObjectReference, error) {
 		made, err := methods.CreateResourcePool(context.Background(), o.Client, &types.CreateResourcePool{

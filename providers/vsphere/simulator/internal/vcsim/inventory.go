@@ -14,18 +14,18 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Inventory is what a vCenter has.
+// Inventory is the inventory of a vCenter.
 type Inventory struct {
 	Registry *simulator.Registry
 	root     types.ManagedObjectReference // folder
 }
 
-// NewInventory is the inventory below a root folder.
+// NewInventory returns the inventory below a root folder.
 func NewInventory(registry *simulator.Registry, root types.ManagedObjectReference) *Inventory {
 	return &Inventory{Registry: registry, root: root}
 }
 
-// Get returns the object of that reference and type.
+// Get returns the object with this reference and type.
 func Get[T mo.Reference](i *Inventory, ref *types.ManagedObjectReference) (T, bool) {
 	var none T
 	if ref == nil {
@@ -35,8 +35,8 @@ func Get[T mo.Reference](i *Inventory, ref *types.ManagedObjectReference) (T, bo
 	return obj, ok
 }
 
-// Call is a vcsim context of its own. vcsim's locks belong to contexts: two
-// goroutines that shared one would not keep each other out.
+// Call returns a separate vcsim context. vcsim's locks belong to contexts: goroutines that shared one would not exclude each
+// other.
 func (i *Inventory) Call() *simulator.Context {
 	return &simulator.Context{
 		Context: context.Background(),
@@ -49,12 +49,12 @@ func (i *Inventory) Call() *simulator.Context {
 	}
 }
 
-// Locked runs f while nobody else uses the object.
+// Locked calls f while the object is locked.
 func (i *Inventory) Locked(obj mo.Reference, f func()) {
 	i.Registry.WithLock(i.Call(), obj, f)
 }
 
-// children returns the objects that the references lead to.
+// children returns the objects with these references.
 func children(ctx *simulator.Context, refs []types.ManagedObjectReference) []mo.Entity {
 	var out []mo.Entity
 	for _, ref := range refs {
@@ -65,7 +65,7 @@ func children(ctx *simulator.Context, refs []types.ManagedObjectReference) []mo.
 	return out
 }
 
-// child returns the one of that name.
+// child returns the object with this name.
 func child(ctx *simulator.Context, refs []types.ManagedObjectReference, name string) (mo.Entity, bool) {
 	for _, e := range children(ctx, refs) {
 		if entityName(ctx, e) == name {
@@ -75,8 +75,8 @@ func child(ctx *simulator.Context, refs []types.ManagedObjectReference, name str
 	return nil, false
 }
 
-// entityName returns an object's name. Networks have a second one, which is the one
-// that a rename changes. The object may be locked by ctx, but by no other.
+// entityName returns an object's name. Networks have a second one, which is the one that a rename changes. The object may be
+// locked by ctx, but by no other context.
 func entityName(ctx *simulator.Context, e mo.Entity) string {
 	var name string
 	ctx.WithLock(e, func() {
@@ -92,7 +92,7 @@ func entityName(ctx *simulator.Context, e mo.Entity) string {
 	return name
 }
 
-// childRefs returns what is below an object on inventory paths.
+// childRefs returns the children of an object on inventory paths.
 func childRefs(ctx *simulator.Context, e mo.Entity) []types.ManagedObjectReference {
 	var refs []types.ManagedObjectReference
 	ctx.WithLock(e, func() {
@@ -138,7 +138,7 @@ func find[T mo.Entity](i *Inventory, path string) (T, error) {
 	return typed, nil
 }
 
-// Clusters returns all compute clusters, in the order of their names.
+// Clusters returns all compute clusters, sorted by name.
 func (i *Inventory) Clusters() []*simulator.ClusterComputeResource {
 	var out []*simulator.ClusterComputeResource
 	for _, e := range i.Registry.All("ClusterComputeResource") {
@@ -148,8 +148,7 @@ func (i *Inventory) Clusters() []*simulator.ClusterComputeResource {
 	return out
 }
 
-// Cluster returns the compute cluster of that name or inventory path. A name has
-// to be unique.
+// Cluster returns the compute cluster with this name or inventory path. A name must be unique.
 func (i *Inventory) Cluster(name string) (*simulator.ClusterComputeResource, error) {
 	if strings.HasPrefix(name, "/") {
 		return find[*simulator.ClusterComputeResource](i, name)
@@ -166,7 +165,7 @@ func (i *Inventory) Cluster(name string) (*simulator.ClusterComputeResource, err
 	return found[0], nil
 }
 
-// DatacenterOf returns the datacenter that an object lies in.
+// DatacenterOf returns the datacenter of an object.
 func (i *Inventory) DatacenterOf(e mo.Entity) *simulator.Datacenter {
 	for e != nil {
 		if dc, ok := e.(*simulator.Datacenter); ok {
@@ -205,14 +204,14 @@ func (i *Inventory) HostRefs(cluster *simulator.ClusterComputeResource) []types.
 	return refs
 }
 
-// ClusterOf returns the compute cluster that a VM runs in.
+// ClusterOf returns the compute cluster of a VM.
 func (i *Inventory) ClusterOf(vm *simulator.VirtualMachine) (*simulator.ClusterComputeResource, bool) {
 	var host *types.ManagedObjectReference
 	i.Locked(vm, func() { host = vm.Runtime.Host })
 	return i.ClusterOfHost(host)
 }
 
-// ClusterOfHost returns the compute cluster that a host is in.
+// ClusterOfHost returns the compute cluster of a host.
 func (i *Inventory) ClusterOfHost(ref *types.ManagedObjectReference) (*simulator.ClusterComputeResource, bool) {
 	host, ok := Get[*simulator.HostSystem](i, ref)
 	if !ok {
@@ -221,7 +220,7 @@ func (i *Inventory) ClusterOfHost(ref *types.ManagedObjectReference) (*simulator
 	return Get[*simulator.ClusterComputeResource](i, host.Parent)
 }
 
-// ClusterOfPool returns the compute cluster that a resource pool belongs to.
+// ClusterOfPool returns the compute cluster of a resource pool.
 func (i *Inventory) ClusterOfPool(ref *types.ManagedObjectReference) (*simulator.ClusterComputeResource, bool) {
 	pool, ok := Get[*simulator.ResourcePool](i, ref)
 	if !ok {
@@ -230,7 +229,7 @@ func (i *Inventory) ClusterOfPool(ref *types.ManagedObjectReference) (*simulator
 	return Get[*simulator.ClusterComputeResource](i, &pool.Owner)
 }
 
-// Move puts a VM on another host of its cluster. The VM is locked by ctx.
+// Move moves a VM to another host of its cluster. The VM is locked by ctx.
 func (i *Inventory) Move(ctx *simulator.Context, vm *simulator.VirtualMachine, to types.ManagedObjectReference) {
 	from := *vm.Runtime.Host
 	if from == to {
@@ -248,7 +247,7 @@ func (i *Inventory) Move(ctx *simulator.Context, vm *simulator.VirtualMachine, t
 	})
 }
 
-// VM returns the VM of that name, reference or inventory path.
+// VM returns the VM with this name, reference or inventory path.
 func (i *Inventory) VM(vm string) (*simulator.VirtualMachine, error) {
 	if strings.HasPrefix(vm, "/") {
 		return find[*simulator.VirtualMachine](i, vm)
@@ -265,7 +264,7 @@ func (i *Inventory) VM(vm string) (*simulator.VirtualMachine, error) {
 	return found[0], nil
 }
 
-// NameAt returns the name of the object of that reference, "" if there is none.
+// NameAt returns the name of the object with this reference, or "".
 func (i *Inventory) NameAt(ref *types.ManagedObjectReference) string {
 	if e, ok := Get[mo.Entity](i, ref); ok {
 		return entityName(i.Call(), e)
@@ -273,7 +272,7 @@ func (i *Inventory) NameAt(ref *types.ManagedObjectReference) string {
 	return ""
 }
 
-// Label is the name of the object of that reference, or the reference if there is none. The object may be locked by ctx.
+// Label returns the name of the object with this reference, or the reference if there is none. The object may be locked by ctx.
 func (i *Inventory) Label(ctx *simulator.Context, ref types.ManagedObjectReference) string {
 	if e, ok := i.Registry.Get(ref).(mo.Entity); ok {
 		return entityName(ctx, e)
@@ -281,7 +280,7 @@ func (i *Inventory) Label(ctx *simulator.Context, ref types.ManagedObjectReferen
 	return ref.Value
 }
 
-// PublishConfig tells of a VM's configuration, parts of which vcsim changes in silence.
+// PublishConfig notifies clients of a VM's configuration, parts of which vcsim changes without notification.
 func (i *Inventory) PublishConfig(ctx *simulator.Context, ref types.ManagedObjectReference) {
 	vm, ok := Get[*simulator.VirtualMachine](i, &ref)
 	if !ok {
@@ -321,7 +320,7 @@ func (i *Inventory) HostsOf(clusters []*simulator.ClusterComputeResource) []*sim
 	return out
 }
 
-// MakePath makes what there is not on a path of folders or resource pools below another.
+// MakePath creates the missing objects on a path of folders or resource pools below another.
 func (i *Inventory) MakePath(parent types.ManagedObjectReference, path string, add func(parent types.ManagedObjectReference, name string) (types.ManagedObjectReference, error)) error {
 	for _, name := range splitPath(path) {
 		e, _ := Get[mo.Entity](i, &parent)
@@ -338,7 +337,7 @@ func (i *Inventory) MakePath(parent types.ManagedObjectReference, path string, a
 	return nil
 }
 
-// Host returns the host of that name in a cluster.
+// Host returns the host with this name in a cluster.
 func (i *Inventory) Host(cluster *simulator.ClusterComputeResource, name string) (types.ManagedObjectReference, error) {
 	host, ok := child(i.Call(), i.HostRefs(cluster), name)
 	if !ok {
@@ -347,7 +346,7 @@ func (i *Inventory) Host(cluster *simulator.ClusterComputeResource, name string)
 	return host.Reference(), nil
 }
 
-// Rename gives the object at an inventory path another name.
+// Rename renames the object at an inventory path.
 func (i *Inventory) Rename(path, name string) (mo.Entity, error) {
 	e, err := i.At(path)
 	if err != nil {
@@ -355,7 +354,7 @@ func (i *Inventory) Rename(path, name string) (mo.Entity, error) {
 	}
 	ctx := i.Call()
 	ctx.WithLock(e, func() {
-		e.Entity().Name = name // of networks, the update reaches only their second name
+		e.Entity().Name = name // for networks, the update changes only the second name
 		ctx.Update(e, []types.PropertyChange{{Name: "name", Val: name}})
 	})
 	return e, nil

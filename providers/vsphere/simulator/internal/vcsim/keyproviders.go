@@ -13,17 +13,16 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Keys are those that encrypt virtual machines.
+// Keys manages the keys that encrypt virtual machines.
 type Keys struct {
 	inventory *Inventory
 	operator  *Operator
 }
 
-// NewKeys has those that vcsim has.
+// NewKeys returns the Keys of vcsim's key providers.
 func NewKeys(i *Inventory, o *Operator) *Keys { return &Keys{inventory: i, operator: o} }
 
-// AddProvider registers a key provider, the first one as the default. A native one
-// makes its keys itself.
+// AddProvider registers a key provider, the first one as the default. A native provider generates its keys itself.
 func (k *Keys) AddProvider(name string, native bool) error {
 	kind := types.KmipClusterInfoKmsManagementTypeUnknown
 	if native {
@@ -38,7 +37,7 @@ func (k *Keys) AddProvider(name string, native bool) error {
 	return nil
 }
 
-// Of returns the keys that a key provider has made, sorted.
+// Of returns the keys that a key provider has generated, sorted.
 func (k *Keys) Of(provider string) []string {
 	res, err := methods.ListKeys(context.Background(), k.operator.Client, &types.ListKeys{This: k.inventory.Registry.CryptoManager().Self})
 	if err != nil {
@@ -56,7 +55,7 @@ func (k *Keys) Of(provider string) []string {
 // None reports whether there is no key provider.
 func (k *Keys) None() bool { return len(k.providers()) == 0 }
 
-// Has reports whether a provider has made a key, or makes it by itself.
+// Has reports whether a provider has generated the key, or generates it on demand.
 func (k *Keys) Has(key types.CryptoKeyId) bool {
 	if key.ProviderId == nil {
 		return false

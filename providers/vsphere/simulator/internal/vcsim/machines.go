@@ -14,61 +14,60 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Machines are those of a vCenter.
+// Machines manages the virtual machines of a vCenter.
 type Machines struct {
 	inventory *Inventory
 	operator  *Operator
 	cloning   *Cloning
 }
 
-// NewMachines are the machines in an inventory, most of which have been cloned.
+// NewMachines returns the machines of an inventory.
 func NewMachines(i *Inventory, o *Operator, c *Cloning) *Machines {
 	return &Machines{inventory: i, operator: o, cloning: c}
 }
 
-// VM is a virtual machine as vCenter has it.
+// VM is the state of a virtual machine in vCenter.
 type VM struct {
 	Ref, Name, InstanceUUID, UUID string
-	// Datacenter, Cluster, Host and Datastore are names; Pool and Folder are
-	// inventory paths. Templates have no pool.
+	// Datacenter, Cluster, Host and Datastore are names; Pool and Folder are inventory paths. Templates have no pool.
 	Datacenter, Cluster, Host, Pool, Folder, Datastore string
-	// Networks has the name of each card's network, in the order of the cards.
+	// Networks lists the name of each card's network, in the order of the cards.
 	Networks []string
-	// MACs has the address of each card.
+	// MACs lists the address of each card.
 	MACs []string
-	// IPs is what the guest reports, without link-local addresses.
+	// IPs are the addresses reported by the guest, without link-local ones.
 	IPs []string
-	// Groups are the DRS VM groups that it is in, sorted.
+	// Groups are its DRS VM groups, sorted.
 	Groups []string
 	// Power is poweredOn, poweredOff or suspended.
 	Power       string
 	Annotation  string
 	ExtraConfig map[string]string
-	// TagIDs are the tags attached, sorted.
+	// TagIDs are the identifiers of its tags, sorted.
 	TagIDs         []string
 	CPUs           int
 	CoresPerSocket int
 	MemoryMiB      int
 	DiskGiB        int // of the first disk
-	// Disks are all of them.
+	// Disks are all its disks.
 	Disks []Disk
-	// HomePolicy is the name of the storage policy of its files, "" for the default.
+	// HomePolicy is the name of the storage policy of its files; "" for the default.
 	HomePolicy string
-	// CPU and Memory are what is reserved of them, limited and weighed.
+	// CPU and Memory are the resource allocations.
 	CPU, Memory Resources
-	// FTEncryption and MigrateEncryption are modes of traffic.
+	// FTEncryption and MigrateEncryption are the encryption modes of fault tolerance and migration traffic.
 	FTEncryption, MigrateEncryption string
-	// KeyProvider and Key are what its files are encrypted with.
+	// KeyProvider and Key are the key with which its files are encrypted.
 	KeyProvider, Key string
-	// HardwareVersion is that of the virtual hardware, such as vmx-13.
+	// HardwareVersion is the version of the virtual hardware, such as vmx-13.
 	HardwareVersion string
-	// NestedHV says that the guest may run virtual machines; nil leaves it to vCenter.
+	// NestedHV reports whether the guest may run virtual machines; nil leaves it to vCenter.
 	NestedHV *bool
-	// MemoryLocked says that all memory is reserved, whatever its size.
+	// MemoryLocked reports whether all memory is reserved, whatever its size.
 	MemoryLocked bool
-	// PCI are its host devices, as PCIDevice names them.
+	// PCI lists its host devices, named by PCIDevice.
 	PCI []string
-	// Linked says that the first disk builds upon another VM's.
+	// Linked reports whether the first disk is linked to that of another VM.
 	Linked   bool
 	Template bool
 }
@@ -76,17 +75,15 @@ type VM struct {
 // Disk is a disk of a virtual machine.
 type Disk struct {
 	GiB int
-	// Unit is its place at its controller.
+	// Unit is its unit number at its controller.
 	Unit int
-	// Mode is Thin, Thick or EagerlyZeroed of a disk that a clone was given, as it
-	// was asked for.
+	// Mode is the requested mode of a clone's disk: Thin, Thick or EagerlyZeroed.
 	Mode string
-	// Policy is the name of its storage policy, "" for vCenter's default.
+	// Policy is the name of its storage policy; "" for vCenter's default.
 	Policy string
 }
 
-// Resources are what a virtual machine was given of processors in MHz or of memory in
-// MiB. Zeros were not asked for.
+// Resources are the CPU resources in MHz or the memory resources in MiB of a virtual machine. Zero means not set.
 type Resources struct {
 	Reservation, Limit int64
 	Shares             int
@@ -109,7 +106,7 @@ func resourcesOf(info *types.ResourceAllocationInfo) Resources {
 	return r
 }
 
-// List returns all virtual machines that are marked as templates, or those that are not, in the order of their paths.
+// List returns all virtual machines that are marked as templates, or those that are not, sorted by path.
 func (m *Machines) List(templates bool) []VM {
 	groups := map[types.ManagedObjectReference][]string{}
 	for _, cluster := range m.inventory.Clusters() {
@@ -134,7 +131,7 @@ func (m *Machines) List(templates bool) []VM {
 	return out
 }
 
-// inspect looks at one VM. Its neighbours are looked up after it is unlocked.
+// inspect reads one VM. Related objects are read after it is unlocked.
 func (m *Machines) inspect(vm *simulator.VirtualMachine) VM {
 	var view VM
 	var host, pool, folder *types.ManagedObjectReference
@@ -171,7 +168,7 @@ func (m *Machines) inspect(vm *simulator.VirtualMachine) VM {
 	return view
 }
 
-// machineProperties returns what the locked VM says about itself.
+// machineProperties returns the properties of the locked VM itself.
 func machineProperties(vm *mo.VirtualMachine) VM {
 	view := VM{
 		Ref: vm.Self.Value, Name: vm.Name, Power: string(vm.Runtime.PowerState), ExtraConfig: extraConfig(vm),
@@ -204,7 +201,7 @@ func machineProperties(vm *mo.VirtualMachine) VM {
 	return view
 }
 
-// describe adds the disks, resources and keys of a locked VM to what is told of it.
+// describe adds the disks, resources and keys of a locked VM to view.
 func (m *Machines) describe(view *VM, vm *mo.VirtualMachine) {
 	kept := m.cloning.Kept(vm.Self)
 	view.HomePolicy = kept.Home

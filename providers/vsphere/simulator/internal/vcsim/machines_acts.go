@@ -13,12 +13,10 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// What can befall a virtual machine behind the back of every client. VMs are given by a name that is unique, reference or
-// inventory path.
+// Changes of a virtual machine made outside of the client under test. VMs are given by unique name, reference or inventory path.
 
-// RegisterCopy registers a copy of a VM under another name in the same folder, as
-// one of a storage snapshot or a backup: switched off, with the BIOS UUID, the
-// notes and the settings of the original, and an instance UUID of its own.
+// RegisterCopy registers a copy of a VM under another name in the same folder, like a copy from a storage snapshot or a backup:
+// powered off, with the BIOS UUID, the annotation and the settings of the original, and its own instance UUID.
 func (m *Machines) RegisterCopy(vm, name string) error {
 	original, err := m.inventory.VM(vm)
 	if err != nil {
@@ -41,7 +39,7 @@ func (m *Machines) RegisterCopy(vm, name string) error {
 	return nil
 }
 
-// SetNotes replaces the notes of a VM.
+// SetNotes replaces the annotation of a VM.
 func (m *Machines) SetNotes(vm, notes string) error {
 	return m.inventory.EditVM(vm, func(ctx *simulator.Context, machine *simulator.VirtualMachine) {
 		ctx.Update(machine, []types.PropertyChange{
@@ -50,11 +48,9 @@ func (m *Machines) SetNotes(vm, notes string) error {
 	})
 }
 
-// SetConnectionState makes vCenter unable to manage a VM, whatever its host does:
-// orphaned, inaccessible or invalid. It can neither be switched on, changed nor
-// deleted, but unregistered when it is off. An orphaned one is off for all that
-// vCenter knows, and cannot be switched off. Of one whose files it cannot read
-// vCenter does not know the UUIDs.
+// SetConnectionState makes vCenter unable to manage a VM, whatever the state of its host: orphaned, inaccessible or invalid. The
+// VM cannot be powered on, changed or deleted; it can be unregistered while it is off. An orphaned VM counts as off and cannot be
+// powered off. If its files cannot be read, vCenter does not report its UUIDs.
 func (m *Machines) SetConnectionState(vm string, state types.VirtualMachineConnectionState) error {
 	readable := state != types.VirtualMachineConnectionStateInaccessible && state != types.VirtualMachineConnectionStateInvalid
 	return m.inventory.EditVM(vm, func(ctx *simulator.Context, machine *simulator.VirtualMachine) {
@@ -71,8 +67,7 @@ func (m *Machines) SetConnectionState(vm string, state types.VirtualMachineConne
 	})
 }
 
-// PowerOff switches a VM off, behind the back of every client. The VM is given
-// by its name if that is unique, its reference or its inventory path.
+// PowerOff powers a VM off, as another client would. The VM is given by its unique name, its reference or its inventory path.
 func (m *Machines) PowerOff(vm string) error {
 	found, err := m.inventory.VM(vm)
 	if err != nil {
@@ -88,8 +83,7 @@ func (m *Machines) PowerOff(vm string) error {
 	return nil
 }
 
-// Destroy deletes a VM or template, switched on or not, behind the back of every
-// client. The VM is given as for PowerOff.
+// Destroy deletes a VM or template, powered on or off, as another client would. The VM is given as for PowerOff.
 func (m *Machines) Destroy(vm string) error {
 	found, err := m.inventory.VM(vm)
 	if err != nil {
@@ -112,8 +106,7 @@ func (m *Machines) Destroy(vm string) error {
 	return nil
 }
 
-// MoveToHost moves a VM, given as for PowerOff, to another host of its cluster,
-// whatever the rules say.
+// MoveToHost moves a VM, given as for PowerOff, to another host of its cluster, regardless of rules.
 func (m *Machines) MoveToHost(vm, host string) error {
 	found, err := m.inventory.VM(vm)
 	if err != nil {
@@ -132,8 +125,8 @@ func (m *Machines) MoveToHost(vm, host string) error {
 	return nil
 }
 
-// PowerOnFolder powers on the VMs directly in a folder, given by inventory path, and
-// answers their references. Their guests boot as all do.
+// PowerOnFolder powers on the VMs directly in a folder, given by inventory path, and returns their references. Their guests boot
+// as usual.
 func (m *Machines) PowerOnFolder(path string) ([]string, error) {
 	folder, err := find[*simulator.Folder](m.inventory, path)
 	if err != nil {
@@ -156,9 +149,8 @@ func (m *Machines) PowerOnFolder(path string) ([]string, error) {
 	return refs, nil
 }
 
-// NoteOn has another client of the vCenter change the notes of a VM, given by
-// reference, as backup programs do around their work. It returns when the task has
-// ended.
+// NoteOn changes the annotation of a VM, given by reference, as another vCenter client, for example a backup program, would. It
+// waits for the task to end.
 func (m *Machines) NoteOn(ref, note string) error {
 	started, err := methods.ReconfigVM_Task(context.Background(), m.operator.Client, &types.ReconfigVM_Task{
 		This: types.ManagedObjectReference{Type: "VirtualMachine", Value: ref},
@@ -173,7 +165,7 @@ func (m *Machines) NoteOn(ref, note string) error {
 	return nil
 }
 
-// RemovePCIDevices takes all devices of its host from a VM, behind the back of every client. The VM is given as for PowerOff.
+// RemovePCIDevices removes all host devices from a VM, as another client would. The VM is given as for PowerOff.
 func (m *Machines) RemovePCIDevices(vm string) error {
 	return m.inventory.EditVM(vm, func(ctx *simulator.Context, machine *simulator.VirtualMachine) {
 		left := slices.DeleteFunc(slices.Clone(machine.Config.Hardware.Device), func(device types.BaseVirtualDevice) bool {
@@ -186,8 +178,8 @@ func (m *Machines) RemovePCIDevices(vm string) error {
 	})
 }
 
-// CheckReconfig refuses what vCenter refuses of a changed configuration, and vcsim does not: one that is not what the client has
-// seen, and devices of hosts for a VM that runs. The VM is locked.
+// CheckReconfig rejects changes of the configuration that vCenter rejects and vcsim accepts: based on a stale changeVersion, or
+// adding host devices to a running VM. The VM is locked.
 func (m *Machines) CheckReconfig(req *types.ReconfigVM_Task) types.BaseMethodFault {
 	vm, ok := Get[*simulator.VirtualMachine](m.inventory, &req.This)
 	if !ok {

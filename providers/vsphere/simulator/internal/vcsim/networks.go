@@ -20,7 +20,7 @@ type Card struct {
 	Backing types.BaseVirtualDeviceBackingInfo
 }
 
-// cardsOf returns the network cards of a VM that is locked.
+// cardsOf returns the network cards of a locked VM.
 func cardsOf(vm *mo.VirtualMachine) []Card {
 	var out []Card
 	if vm.Config == nil {
@@ -35,7 +35,7 @@ func cardsOf(vm *mo.VirtualMachine) []Card {
 	return out
 }
 
-// Network is the one that the card is on.
+// Network returns the network of the card.
 func (c Card) Network() types.ManagedObjectReference {
 	switch backing := c.Backing.(type) {
 	case *types.VirtualEthernetCardNetworkBackingInfo:
@@ -48,7 +48,7 @@ func (c Card) Network() types.ManagedObjectReference {
 	return types.ManagedObjectReference{}
 }
 
-// networkName returns the name of a network, "" where there is none.
+// networkName returns the name of a network, or "".
 func networkName(ctx *simulator.Context, network types.ManagedObjectReference) string {
 	if network, ok := ctx.Map.Get(network).(mo.Entity); ok {
 		return entityName(ctx, network)
@@ -69,8 +69,8 @@ func reachesNetwork(ctx *simulator.Context, networks []mo.Entity, card types.Bas
 	})
 }
 
-// HideSwitch takes from the accounts the right to read the switch that a
-// distributed port group belongs to: vCenter does not say any more which it is.
+// HideSwitch removes the accounts' permission to read the switch of a distributed port group, so that vCenter no longer reports
+// it.
 func HideSwitch(i *Inventory, datacenter, portgroup string) error {
 	group, err := find[*simulator.DistributedVirtualPortgroup](i, path.Join("/", datacenter, "network", portgroup))
 	if err != nil {
@@ -85,7 +85,7 @@ func HideSwitch(i *Inventory, datacenter, portgroup string) error {
 	return nil
 }
 
-// FollowNetwork renames the backing of standard cards, which goes by name.
+// FollowNetwork updates the backing of standard cards after a rename, because it refers to the network by name.
 func FollowNetwork(i *Inventory, ref types.ManagedObjectReference, name string) {
 	for _, e := range i.Registry.All("VirtualMachine") {
 		vm, ctx := e.(*simulator.VirtualMachine), i.Call()

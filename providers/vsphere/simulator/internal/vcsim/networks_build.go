@@ -14,19 +14,19 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// networkBuilder makes the networks of a datacenter.
+// networkBuilder creates the networks of a datacenter.
 type networkBuilder struct {
 	inventory  *Inventory
 	operator   *Operator
 	datacenter *simulator.Datacenter
 }
 
-// buildNetworks is for a datacenter.
+// buildNetworks returns a networkBuilder for a datacenter.
 func buildNetworks(i *Inventory, o *Operator, datacenter *simulator.Datacenter) *networkBuilder {
 	return &networkBuilder{inventory: i, operator: o, datacenter: datacenter}
 }
 
-// Drop takes vcsim's own "VM Network" away, which every cluster has.
+// Drop removes vcsim's own "VM Network", which every cluster has.
 func (b *networkBuilder) Drop(clusters []*simulator.ClusterComputeResource) {
 	folder, _ := Get[*simulator.Folder](b.inventory, &b.datacenter.NetworkFolder)
 	for _, ref := range slices.Clone(folder.ChildEntity) {
@@ -42,8 +42,7 @@ func (b *networkBuilder) Drop(clusters []*simulator.ClusterComputeResource) {
 	}
 }
 
-// Add makes a standard network. vcsim's AddPortGroup makes one for a single
-// host and does not tell the host.
+// Add creates a standard network. vcsim's AddPortGroup creates one for a single host and does not update the host.
 func (b *networkBuilder) Add(name string, clusters []*simulator.ClusterComputeResource) error {
 	folder, _ := Get[*simulator.Folder](b.inventory, &b.datacenter.NetworkFolder)
 	if _, exists := child(b.inventory.Call(), folder.ChildEntity, name); exists {
@@ -66,7 +65,7 @@ func (b *networkBuilder) Add(name string, clusters []*simulator.ClusterComputeRe
 	return nil
 }
 
-// AddPortgroup makes a distributed switch of these clusters' hosts with one port group.
+// AddPortgroup creates a distributed switch for the hosts of these clusters, with one port group.
 func (b *networkBuilder) AddPortgroup(name string, clusters []*simulator.ClusterComputeResource) error {
 	spec := &types.VMwareDVSConfigSpec{}
 	spec.Name = name + "-switch"

@@ -20,12 +20,12 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Account is a name and its password.
+// Account is a user name with its password.
 type Account struct{ Username, Password string }
 
-// Operator is logged in with an account of its own.
+// Operator calls vCenter with its own account.
 type Operator struct {
-	// Client is for SOAP calls.
+	// Client makes SOAP calls.
 	Client   *vim25.Client
 	registry *simulator.Registry
 	handler  http.Handler
@@ -34,14 +34,14 @@ type Operator struct {
 	results  *taskResults
 }
 
-// tagStore is what vcsim's REST part offers inside the process.
+// tagStore is the in-process interface of vcsim's REST service.
 type tagStore interface {
 	sync.Locker
 	AttachedTags(types.ManagedObjectReference) ([]string, types.BaseMethodFault)
 	DetachTag(types.ManagedObjectReference, string) types.BaseMethodFault
 }
 
-// NewOperator connects to the SOAP and the REST part of vCenter.
+// NewOperator connects to the SOAP and REST services of vCenter.
 func NewOperator(service *simulator.Service, rest http.Handler, account Account) (*Operator, error) {
 	client, err := vim25.NewClient(context.Background(), service)
 	if err != nil {
@@ -61,8 +61,7 @@ func NewOperator(service *simulator.Service, rest http.Handler, account Account)
 	}, nil
 }
 
-// Await returns the result of a task that has been started. It is told by the
-// registry: a property collector would take 20 ms to notice.
+// Await waits for a task and returns its result. The registry notifies it: a property collector would take 20 ms.
 func (o *Operator) Await(ref types.ManagedObjectReference) (types.AnyType, error) {
 	info := o.results.wait(ref, func() (types.TaskInfo, bool) {
 		t, ok := o.registry.Get(ref).(*simulator.Task)
@@ -79,7 +78,7 @@ func (o *Operator) Await(ref types.ManagedObjectReference) (types.AnyType, error
 	return info.Result, nil
 }
 
-// AwaitRef is Await for tasks that make an object.
+// AwaitRef is Await for tasks that create an object.
 func (o *Operator) AwaitRef(ref types.ManagedObjectReference) (types.ManagedObjectReference, error) {
 	result, err := o.Await(ref)
 	if err != nil {
@@ -92,13 +91,12 @@ func (o *Operator) AwaitRef(ref types.ManagedObjectReference) (types.ManagedObje
 	return made, nil
 }
 
-// PostEvent has vCenter write an event.
+// PostEvent posts an event in vCenter.
 func (o *Operator) PostEvent(event types.BaseEvent) {
 	_, _ = methods.PostEvent(context.Background(), o.Client, &types.PostEvent{This: *o.Client.ServiceContent.EventManager, EventToPost: event})
 }
 
-// REST calls the REST API. Each call logs in anew, so that expired sessions do
-// not concern it.
+// REST calls the REST API. Each call logs in, so that it is not affected by expired sessions.
 func (o *Operator) REST(method, path string, in, out any) error {
 	var session string
 	if err := o.exchange(http.MethodPost, "/com/vmware/cis/session", "", nil, &session); err != nil {
@@ -129,10 +127,10 @@ func (o *Operator) exchange(method, path, session string, in, out any) error {
 	return json.Unmarshal(answer.Body.Bytes(), &struct{ Value any }{out})
 }
 
-// Note is told of every change of a task, while the task is locked.
+// Note is called for every change of a task, while the task is locked.
 func (o *Operator) Note(t *mo.Task) { o.results.update(t) }
 
-// taskResults wakes those who wait for a task.
+// taskResults notifies waiters of tasks.
 type taskResults struct {
 	mu      sync.Mutex
 	waiting map[types.ManagedObjectReference][]chan types.TaskInfo
@@ -142,7 +140,7 @@ func newTaskResults() *taskResults {
 	return &taskResults{waiting: map[types.ManagedObjectReference][]chan types.TaskInfo{}}
 }
 
-// wait returns the final state of the task; now looks whether it is over already.
+// wait returns the final state of the task; now reports whether it has already ended.
 func (r *taskResults) wait(ref types.ManagedObjectReference, now func() (types.TaskInfo, bool)) types.TaskInfo {
 	done := make(chan types.TaskInfo, 1)
 	r.mu.Lock()
@@ -154,7 +152,7 @@ func (r *taskResults) wait(ref types.ManagedObjectReference, now func() (types.T
 	return <-done
 }
 
-// update is told of every change of a task, while the task is locked.
+// update is called for every change of a task, while the task is locked.
 func (r *taskResults) update(t *mo.Task) {
 	if !taskFinished(t.Info) {
 		return
@@ -167,7 +165,7 @@ func (r *taskResults) update(t *mo.Task) {
 	delete(r.waiting, t.Self)
 }
 
-// taskFinished reports whether a task is over.
+// taskFinished reports whether a task has ended.
 func taskFinished(info types.TaskInfo) bool {
 	return info.State == types.TaskInfoStateSuccess || info.State == types.TaskInfoStateError
 }

@@ -22,7 +22,7 @@ func (o *Operator) AttachedTags(ref types.ManagedObjectReference) []string {
 	return ids
 }
 
-// DetachAll takes an object off all tags.
+// DetachAll detaches all tags from an object.
 func (o *Operator) DetachAll(ref types.ManagedObjectReference) {
 	o.tags.Lock()
 	defer o.tags.Unlock()
@@ -39,7 +39,7 @@ func (o *Operator) Expire() {
 	clear(o.restSessions())
 }
 
-// LoggedIn reports whether there is such a session of the REST API.
+// LoggedIn reports whether the REST session exists.
 func (o *Operator) LoggedIn(session string) bool {
 	o.tags.Lock()
 	defer o.tags.Unlock()
@@ -47,12 +47,13 @@ func (o *Operator) LoggedIn(session string) bool {
 	return ok
 }
 
-// restSessions are those of the REST part, which is locked. vcsim has no way in but the exported field of its unexported handler.
+// restSessions returns the sessions of the REST service, which must be locked. They are only accessible through the exported
+// field of vcsim's unexported handler.
 func (o *Operator) restSessions() map[string]*rest.Session {
 	return reflect.ValueOf(o.tags).Elem().FieldByName("Session").Interface().(map[string]*rest.Session)
 }
 
-// AnswerJSON answers a call of the REST API.
+// AnswerJSON writes the response to a REST call.
 func AnswerJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -12,8 +12,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// PCIDeviceName names a device of a host that can be passed through, as in VM.PCI: vendor, kind and label, such as "10de:1eb8 gpu".
-// A share of a graphics card goes by its profile.
+// PCIDeviceName returns the name of a host device for passthrough, as in VM.PCI: vendor, device and label, such as "10de:1eb8
+// gpu". A shared graphics card is named by its profile.
 func PCIDeviceName(vendor, device int32, label string) string {
 	name := fmt.Sprintf("%04x:%04x", vendor, device)
 	if label != "" {
@@ -22,7 +22,7 @@ func PCIDeviceName(vendor, device int32, label string) string {
 	return name
 }
 
-// pciDevicesOf names the devices of hosts among those of a VM. One without label is any of its kind.
+// pciDevicesOf returns the names of the host devices of a VM. A device without a label matches any of its kind.
 func pciDevicesOf(devices []types.BaseVirtualDevice) []string {
 	var names []string
 	for _, device := range devices {
@@ -42,7 +42,7 @@ func pciDevicesOf(devices []types.BaseVirtualDevice) []string {
 	return names
 }
 
-// PCIDevices knows the devices of hosts, and which VMs have them. Its zero value has none.
+// PCIDevices holds the devices of hosts, and the VMs that use them. The zero value is empty.
 type PCIDevices struct {
 	mu    sync.Mutex
 	hosts map[types.ManagedObjectReference][]string
@@ -54,7 +54,7 @@ type pciClaim struct {
 	devices []string
 }
 
-// Set says which devices, each once, a host has for its VMs.
+// Set sets the devices, each listed once, that a host provides to its VMs.
 func (p *PCIDevices) Set(host types.ManagedObjectReference, devices []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +64,7 @@ func (p *PCIDevices) Set(host types.ManagedObjectReference, devices []string) {
 	p.hosts[host] = slices.Clone(devices)
 }
 
-// Fits reports whether the host has all the devices free.
+// Fits reports whether all the devices are free on the host.
 func (p *PCIDevices) Fits(host types.ManagedObjectReference, devices []string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,7 @@ func (p *PCIDevices) free(host types.ManagedObjectReference, devices []string) b
 	return true
 }
 
-// Claim takes the devices of a host for a VM that is powered on there, or answers why it does not start.
+// Claim allocates host devices to a VM that is powered on, or returns why it cannot start.
 func (p *PCIDevices) Claim(vm, host types.ManagedObjectReference, devices []string) types.BaseMethodFault {
 	if len(devices) == 0 {
 		return nil
@@ -104,14 +104,14 @@ func (p *PCIDevices) Claim(vm, host types.ManagedObjectReference, devices []stri
 	return nil
 }
 
-// Release takes the devices of hosts from a VM.
+// Release releases the host devices of a VM.
 func (p *PCIDevices) Release(vm types.ManagedObjectReference) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.used, vm)
 }
 
-// memoryLocked refuses to power on a VM with devices of its host that could be short of memory. The VM is locked.
+// memoryLocked rejects powering on a VM with host devices whose memory is not fully reserved. The VM is locked.
 func memoryLocked(i *Inventory, ref types.ManagedObjectReference) types.BaseMethodFault {
 	vm, ok := Get[*simulator.VirtualMachine](i, &ref)
 	if !ok || len(pciDevicesOf(vm.Config.Hardware.Device)) == 0 {

@@ -21,18 +21,17 @@ import (
 )
 
 const (
-	// gatherTime is how long changes are gathered into one answer.
+	// gatherTime is how long changes are collected for one response.
 	gatherTime = 20 * time.Millisecond
-	// maxObjects is vCenter's limit of object updates in one answer.
+	// maxObjects is vCenter's limit of object updates in one response.
 	maxObjects = 100
 )
 
-// Collector replaces vcsim's property collector, which reads the whole inventory
-// again for every single change, reads values that others are changing, waits on
-// for clients that have gone, and lets only one session at a time hear of changes
-// through the default collector.
+// Collector replaces vcsim's property collector, which reads the whole inventory again for every single change, reads values
+// while they are being changed, keeps waiting for disconnected clients, and delivers changes of the default collector to only one
+// session at a time.
 //
-// vcsim makes one for each session by its zero value.
+// vcsim creates one for each session from its zero value.
 type Collector struct {
 	simulator.PropertyCollector
 
@@ -40,34 +39,34 @@ type Collector struct {
 
 	mu      sync.Mutex
 	active  bool
-	wake    chan struct{}      // full when there are changes
-	cancel  context.CancelFunc // ends the wait under way
+	wake    chan struct{}      // filled if there are changes
+	cancel  context.CancelFunc // cancels the pending wait
 	changes changes
 	version int
-	sent    *types.UpdateSet // the answer of that version
+	sent    *types.UpdateSet // the response with that version
 	views   map[types.ManagedObjectReference]*filterView
 	pending []types.PropertyFilterUpdate
 }
 
-// NewCollector makes one of a reference.
+// NewCollector returns a collector with this reference.
 func NewCollector(ref types.ManagedObjectReference) *Collector {
 	c := &Collector{}
 	c.Self = ref
 	return c
 }
 
-// changes is what happened since the last look.
+// changes holds the changes since the last update.
 type changes struct {
-	// order lists the changed objects, names what changed of each.
+	// order lists the changed objects; names lists the changed properties of each.
 	order []types.ManagedObjectReference
 	names map[types.ManagedObjectReference][]string
-	// added says that entities have come, or may be in sight that were not, removed which objects have gone.
+	// added is true if entities were created, or may have become visible; removed lists removed objects.
 	added   bool
 	removed []types.ManagedObjectReference
 }
 
-// changeFeed feeds a collector. It has an identity of its own because every session's
-// default collector has the same one, and the registry keeps one listener for each.
+// changeFeed feeds a collector. It has its own reference, because the default collectors of all sessions share one, and the
+// registry keeps one listener for each reference.
 type changeFeed struct {
 	self      types.ManagedObjectReference
 	collector *Collector
@@ -97,7 +96,7 @@ func (l *changeFeed) UpdateObject(_ *simulator.Context, obj mo.Reference, set []
 		}
 		for _, change := range set {
 			if change.Name == "childEntity" {
-				c.added = true // what comes into sight so may be found by other ways too
+				c.added = true // objects that become visible may also be found on other paths
 			}
 			if !slices.Contains(c.names[ref], change.Name) {
 				c.names[ref] = append(c.names[ref], change.Name)
@@ -134,7 +133,7 @@ func (c *Collector) activate(ctx *simulator.Context) {
 	world.Listen(ctx, &changeFeed{self: self, collector: c, silent: world.Silent()})
 }
 
-// CreatePropertyCollector makes another one of this kind for the session.
+// CreatePropertyCollector creates another collector of this type for the session.
 func (c *Collector) CreatePropertyCollector(ctx *simulator.Context, _ *types.CreatePropertyCollector) soap.HasFault {
 	made := NewCollector(types.ManagedObjectReference{Type: "PropertyCollector"})
 	return &methods.CreatePropertyCollectorBody{
@@ -142,7 +141,7 @@ func (c *Collector) CreatePropertyCollector(ctx *simulator.Context, _ *types.Cre
 	}
 }
 
-// CreateFilter wakes a wait under way, which reports the filter's objects.
+// CreateFilter interrupts a pending wait, which then reports the filter's objects.
 func (c *Collector) CreateFilter(ctx *simulator.Context, req *types.CreateFilter) soap.HasFault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,13 +152,13 @@ func (c *Collector) CreateFilter(ctx *simulator.Context, req *types.CreateFilter
 	return c.PropertyCollector.CreateFilter(ctx, req)
 }
 
-// DestroyPropertyCollector ends the wait under way too.
+// DestroyPropertyCollector also cancels the pending wait.
 func (c *Collector) DestroyPropertyCollector(ctx *simulator.Context, req *types.DestroyPropertyCollector) soap.HasFault {
 	c.CancelWaitForUpdates(nil)
 	return c.PropertyCollector.DestroyPropertyCollector(ctx, req)
 }
 
-// CancelWaitForUpdates makes the wait under way fail with RequestCanceled.
+// CancelWaitForUpdates makes the pending wait fail with RequestCanceled.
 func (c *Collector) CancelWaitForUpdates(*types.CancelWaitForUpdates) soap.HasFault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,7 +168,7 @@ func (c *Collector) CancelWaitForUpdates(*types.CancelWaitForUpdates) soap.HasFa
 	return &methods.CancelWaitForUpdatesBody{Res: &types.CancelWaitForUpdatesResponse{}}
 }
 
-// WaitForUpdates is the old form, without options.
+// WaitForUpdates is the deprecated form without options.
 func (c *Collector) WaitForUpdates(ctx *simulator.Context, req *types.WaitForUpdates) soap.HasFault {
 	body := &methods.WaitForUpdatesBody{}
 	answer := c.WaitForUpdatesEx(ctx, &types.WaitForUpdatesEx{This: req.This, Version: req.Version})
@@ -181,8 +180,7 @@ func (c *Collector) WaitForUpdates(ctx *simulator.Context, req *types.WaitForUpd
 	return body
 }
 
-// WaitForUpdatesEx returns what has changed since the version; without one it
-// answers all objects of the filters.
+// WaitForUpdatesEx returns the changes since the version; without a version it returns all objects of the filters.
 func (c *Collector) WaitForUpdatesEx(ctx *simulator.Context, req *types.WaitForUpdatesEx) soap.HasFault {
 	c.activate(ctx)
 	wait, cancel := c.bound(ctx, req)
@@ -212,7 +210,7 @@ func (c *Collector) WaitForUpdatesEx(ctx *simulator.Context, req *types.WaitForU
 	}
 }
 
-// unheard returns the last answer again to a client that has not received it.
+// unheard returns the last response again for a client that has not received it.
 func (c *Collector) unheard(version string) *types.UpdateSet {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,8 +220,8 @@ func (c *Collector) unheard(version string) *types.UpdateSet {
 	return nil
 }
 
-// bound limits the wait by the client's connection, by cancellation and by the end
-// of the session. It ends the wait before it, if that is still under way.
+// bound limits the wait to the lifetime of the client's connection, cancellation and session. It cancels a previous wait that is
+// still pending.
 func (c *Collector) bound(ctx *simulator.Context, req *types.WaitForUpdatesEx) (context.Context, context.CancelFunc) {
 	wait, cancel := context.WithCancel(worldOf(ctx).Bound(ctx, req.This))
 	c.mu.Lock()
@@ -235,7 +233,7 @@ func (c *Collector) bound(ctx *simulator.Context, req *types.WaitForUpdatesEx) (
 	return wait, cancel
 }
 
-// idle returns true when there is nothing to wait for any more.
+// idle waits for changes and returns true with the response if the wait ends without any.
 func (c *Collector) idle(wait context.Context, req *types.WaitForUpdatesEx) (soap.HasFault, bool) {
 	var timeout <-chan time.Time
 	if req.Options != nil && req.Options.MaxWaitSeconds != nil {
@@ -266,7 +264,7 @@ func waitFault(fault types.BaseMethodFault) soap.HasFault {
 	return &methods.WaitForUpdatesExBody{Fault_: simulator.Fault(faultMessage(fault), fault)}
 }
 
-// answer gives the set a new version, or an empty set when there is none.
+// answer assigns a new version to the set; nil is replaced by an empty set.
 func (c *Collector) answer(set *types.UpdateSet) soap.HasFault {
 	c.mu.Lock()
 	defer c.mu.Unlock()

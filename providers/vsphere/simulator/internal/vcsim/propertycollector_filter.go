@@ -13,24 +13,24 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// filterView is what a client has been told through one filter.
+// filterView holds what a client has been sent through one filter.
 type filterView struct {
 	known map[types.ManagedObjectReference]bool
-	// paths are the properties that lead from object to object.
+	// paths are the properties that the filter traverses.
 	paths []string
-	// silent are objects that a silent property leads to. Who was there at first stays.
+	// silent are objects reached through a silent property. Objects that were there initially are kept.
 	silent []types.ObjectSpec
 	told   []types.ObjectSpec // the others
 }
 
-// restart forgets what the client has been told.
+// restart clears what the client has been sent.
 func (c *Collector) restart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.views, c.pending, c.sent, c.changes = nil, nil, nil, changes{}
 }
 
-// update returns what is new, at most limit objects of it; nil when nothing is.
+// update returns at most limit changed objects, or nil if there are none.
 func (c *Collector) update(ctx *simulator.Context, limit int) (*types.UpdateSet, types.BaseMethodFault) {
 	c.mu.Lock()
 	pending, news := c.pending, c.changes
@@ -60,7 +60,7 @@ func (c *Collector) update(ctx *simulator.Context, limit int) (*types.UpdateSet,
 	return &types.UpdateSet{FilterSet: now, Truncated: types.NewBool(later != nil)}, nil
 }
 
-// page cuts the updates after so many objects.
+// page splits the updates after limit objects.
 func page(all []types.PropertyFilterUpdate, limit int) (now, later []types.PropertyFilterUpdate) {
 	for i, set := range all {
 		if len(set.ObjectSet) <= limit {
@@ -77,7 +77,7 @@ func page(all []types.PropertyFilterUpdate, limit int) (now, later []types.Prope
 	return all, nil
 }
 
-// look compares what the client knows of a filter with what is there.
+// look compares the client's view of a filter with the current state.
 func (c *Collector) look(ctx *simulator.Context, ref types.ManagedObjectReference, news changes) ([]types.ObjectUpdate, types.BaseMethodFault) {
 	filter, ok := ctx.Session.Get(ref).(*simulator.PropertyFilter)
 	if !ok {
@@ -146,7 +146,7 @@ func traversed(set []types.BaseSelectionSpec) []string {
 	return paths
 }
 
-// moved says whether other objects may belong to the filter now.
+// moved reports whether the set of objects of the filter may have changed.
 func (v *filterView) moved(news changes) bool {
 	if len(v.paths) == 0 {
 		return false
@@ -164,7 +164,7 @@ func (v *filterView) moved(news changes) bool {
 	return false
 }
 
-// compare returns who came and who left, and takes note.
+// compare returns the objects that entered and left the filter, and updates the view.
 func (v *filterView) compare(refs []types.ManagedObjectReference) (entered []types.ManagedObjectReference, left []types.ObjectUpdate) {
 	now := make(map[types.ManagedObjectReference]bool, len(refs))
 	for _, ref := range refs {
@@ -185,7 +185,7 @@ func (v *filterView) compare(refs []types.ManagedObjectReference) (entered []typ
 	return entered, left
 }
 
-// members returns the objects of a filter that clients may see, without properties.
+// members returns the visible objects of a filter, without properties.
 func (c *Collector) members(ctx *simulator.Context, spec types.PropertyFilterSpec, forgive bool) ([]types.ManagedObjectReference, types.BaseMethodFault) {
 	bare := types.PropertyFilterSpec{ObjectSet: spec.ObjectSet, ReportMissingObjectsInResults: spec.ReportMissingObjectsInResults}
 	if forgive {
@@ -194,7 +194,7 @@ func (c *Collector) members(ctx *simulator.Context, spec types.PropertyFilterSpe
 	for _, p := range spec.PropSet {
 		bare.PropSet = append(bare.PropSet, types.PropertySpec{Type: p.Type})
 	}
-	// vcsim walks from parent to child without a lock: an object that is removed meanwhile would hide its neighbour.
+	// vcsim traverses children without a lock: an object that is removed at the same time would hide its sibling.
 	leave := worldOf(ctx).Still()
 	contents, fault := c.retrieve(ctx, bare)
 	leave()
@@ -221,8 +221,7 @@ func (c *Collector) enter(ctx *simulator.Context, spec types.PropertyFilterSpec,
 	return updates
 }
 
-// modify returns the present values of what the filter shows of the changes. A
-// value that has gone is assigned as none.
+// modify returns the current values of the changed properties that the filter selects. A missing value is assigned as nil.
 func (c *Collector) modify(ctx *simulator.Context, spec types.PropertyFilterSpec, ref types.ManagedObjectReference, names []string) []types.ObjectUpdate {
 	var concerned []types.PropertySpec
 	var paths []string
@@ -238,7 +237,7 @@ func (c *Collector) modify(ctx *simulator.Context, spec types.PropertyFilterSpec
 	}
 	contents, _ := c.retrieve(ctx, only(concerned, ref))
 	if len(contents) == 0 {
-		return nil // of another type, or gone
+		return nil // of another type, or removed
 	}
 	values := map[string]types.AnyType{}
 	for _, p := range contents[0].PropSet {
@@ -258,7 +257,7 @@ func (c *Collector) modify(ctx *simulator.Context, spec types.PropertyFilterSpec
 	return []types.ObjectUpdate{update}
 }
 
-// isA says whether the object is of the type or inherits from it.
+// isA reports whether the object has the type or inherits from it.
 func isA(ctx *simulator.Context, ref types.ManagedObjectReference, kind string) bool {
 	if ref.Type == kind {
 		return true
@@ -271,7 +270,7 @@ func isA(ctx *simulator.Context, ref types.ManagedObjectReference, kind string) 
 	return ok && field.Anonymous
 }
 
-// affected returns the paths of the spec that show a part, or the whole, of what changed.
+// affected returns the paths of the spec that contain, or are part of, a changed property.
 func affected(p types.PropertySpec, names []string) []string {
 	var paths []string
 	if p.All != nil && *p.All {
@@ -290,7 +289,7 @@ func affected(p types.PropertySpec, names []string) []string {
 	return paths
 }
 
-// within says whether the property inner is outer or a part of it.
+// within reports whether the property inner is outer or a part of it.
 func within(inner, outer string) bool {
 	rest, ok := strings.CutPrefix(inner, outer)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
@@ -300,7 +299,7 @@ func assign(name string, value types.AnyType) types.PropertyChange {
 	return types.PropertyChange{Name: name, Op: types.PropertyChangeOpAssign, Val: value}
 }
 
-// only selects these objects and no others.
+// only returns a filter for exactly these objects.
 func only(set []types.PropertySpec, refs ...types.ManagedObjectReference) types.PropertyFilterSpec {
 	spec := types.PropertyFilterSpec{PropSet: set, ReportMissingObjectsInResults: types.NewBool(true)}
 	for _, ref := range refs {

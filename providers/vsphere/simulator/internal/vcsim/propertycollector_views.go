@@ -9,10 +9,10 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// ViewManager makes views in place of vcsim's manager, which walks from parent to child without a lock while others change who is whose child.
+// ViewManager creates views in place of vcsim's manager, which traverses children without a lock while they are being changed.
 type ViewManager struct{ *simulator.ViewManager }
 
-// CreateContainerView makes one for the session.
+// CreateContainerView creates a view for the session.
 func (v *ViewManager) CreateContainerView(ctx *simulator.Context, req *types.CreateContainerView) soap.HasFault {
 	leave := worldOf(ctx).Still()
 	defer leave()

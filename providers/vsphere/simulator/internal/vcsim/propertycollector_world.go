@@ -11,26 +11,27 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// ErrExpired is why the waits of a session end that expires.
+// ErrExpired is the cause with which the waits of an expired session are canceled.
 var ErrExpired = errors.New("session expired")
 
-// CollectorWorld is what collectors need of the vCenter that they are of.
+// CollectorWorld is the interface of collectors to their vCenter.
 type CollectorWorld interface {
-	// Listen registers an object that is told of changes as long as the session of the call lasts.
+	// Listen registers a listener for changes for the duration of the call's session.
 	Listen(ctx *simulator.Context, l simulator.RegisterObject)
-	// Silent are the properties whose changes clients are not told of.
+	// Silent returns the properties whose changes are not reported to clients.
 	Silent() []string
-	// Bound ends with what a wait of a collector is for: the client's connection and its session.
+	// Bound returns a context that ends with the client's connection and its session.
 	Bound(ctx *simulator.Context, collector types.ManagedObjectReference) context.Context
-	// Still keeps the structure of the inventory as it is until the returned function is called.
+	// Still locks the structure of the inventory until leave is called.
 	Still() (leave func())
-	// Visible leaves out what clients may not see.
+	// Visible returns the references that clients may see.
 	Visible(refs []types.ManagedObjectReference) []types.ManagedObjectReference
 }
 
 type worldKey struct{}
 
-// WithWorld puts the world into the context of a call. vcsim makes collectors by their zero value, so they can be given nothing before.
+// WithWorld adds the world to the context of a call. vcsim creates collectors from their zero value, so they cannot be given one
+// earlier.
 func WithWorld(ctx context.Context, world CollectorWorld) context.Context {
 	return context.WithValue(ctx, worldKey{}, world)
 }

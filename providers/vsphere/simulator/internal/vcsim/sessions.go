@@ -11,7 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Sessions knows the sessions and what each has registered.
+// Sessions tracks sessions and the objects that each has registered.
 type Sessions struct {
 	mu        sync.Mutex
 	expired   map[string]bool
@@ -19,7 +19,7 @@ type Sessions struct {
 	listeners map[string][]simulator.RegisterObject
 }
 
-// NewSessions is one without sessions.
+// NewSessions returns an empty Sessions.
 func NewSessions() *Sessions {
 	return &Sessions{
 		expired:   map[string]bool{},
@@ -28,9 +28,8 @@ func NewSessions() *Sessions {
 	}
 }
 
-// Admit refuses what vCenter refuses without a session. vcsim would answer
-// property reads without one, with the values left out, and a call that is under
-// way while its session expires would bring the session back.
+// Admit rejects calls that vCenter rejects without a session. vcsim would respond to property reads without values, and a call
+// during the expiration of its session would restore the session.
 func (t *Sessions) Admit(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
 	if ctx.Session == nil {
 		switch method.Name {
@@ -59,7 +58,7 @@ func (t *Sessions) Admit(ctx *simulator.Context, method *simulator.Method) types
 	return nil
 }
 
-// Listen registers an object that is told of changes as long as the session lasts.
+// Listen registers a listener for changes for the duration of the session.
 func (t *Sessions) Listen(ctx *simulator.Context, l simulator.RegisterObject) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,7 +73,7 @@ func (t *Sessions) Expire(key string) {
 	t.expired[key] = true
 }
 
-// Drop takes the views, filters and collectors of expired sessions out of service.
+// Drop removes the views, filters and collectors of expired sessions.
 func (t *Sessions) Drop(registry *simulator.Registry, manager *simulator.SessionManager) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,15 +94,15 @@ func (t *Sessions) Drop(registry *simulator.Registry, manager *simulator.Session
 	}
 }
 
-// namedListener is a listener that is asked for its name alone: vcsim's own method copies all of the object, of which a call that is under way
-// may be writing another part.
+// namedListener wraps a listener so that only its reference is read: vcsim's own method copies the whole object while a
+// concurrent call may be writing it.
 type namedListener struct{ simulator.RegisterObject }
 
 func (n namedListener) Reference() types.ManagedObjectReference {
 	return reflect.ValueOf(n.RegisterObject).Elem().FieldByName("Self").Interface().(types.ManagedObjectReference)
 }
 
-// IsOperator tells calls from inside the process, whose session has no user.
+// IsOperator reports whether a call comes from within the process, whose session has no user.
 func IsOperator(ctx *simulator.Context) bool {
 	return ctx.Session != nil && ctx.Session.UserName == ""
 }

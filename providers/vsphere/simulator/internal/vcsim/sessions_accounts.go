@@ -11,8 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Accounts are the tests' account, and the operator's, which is the server's own
-// and outlives every SetPassword.
+// Accounts holds the account for tests, and the operator's, which belongs to the server and is not affected by SetPassword.
 type Accounts struct {
 	Username string
 	Operator Account
@@ -21,7 +20,7 @@ type Accounts struct {
 	secret string
 }
 
-// NewAccounts are those of a vCenter with one account.
+// NewAccounts returns the accounts of a vCenter with one account for tests.
 func NewAccounts(username, password string) *Accounts {
 	return &Accounts{
 		Username: username,
@@ -30,21 +29,21 @@ func NewAccounts(username, password string) *Accounts {
 	}
 }
 
-// Password is the one that is valid now.
+// Password returns the current password.
 func (a *Accounts) Password() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.secret
 }
 
-// SetPassword makes this the only password that logs in.
+// SetPassword replaces the password. Existing sessions continue.
 func (a *Accounts) SetPassword(password string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.secret = password
 }
 
-// Valid reports whether somebody may log in.
+// Valid reports whether the login is valid.
 func (a *Accounts) Valid(login *types.Login) bool {
 	given := Account{Username: login.UserName, Password: login.Password}
 	return given == a.Operator || given == Account{Username: a.Username, Password: a.Password()}

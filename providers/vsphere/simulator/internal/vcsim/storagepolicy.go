@@ -21,17 +21,16 @@ import (
 // Policy is a storage policy for virtual machines.
 type Policy struct {
 	Name string
-	// Datastores are the names of those that it is compatible with, in every
-	// datacenter.
+	// Datastores are the names of compatible datastores, in every datacenter.
 	Datastores []string
-	// Encrypts says that what is kept by it is encrypted.
+	// Encrypts is true for an encryption policy.
 	Encrypts bool
 }
 
-// Policies are the storage policies, and what is wrong with the service.
+// Policies holds the storage policies, and the faults of the service.
 type Policies struct {
 	inventory *Inventory
-	stock     bool // the service is vcsim's, and so are the policies
+	stock     bool // use vcsim's service and policies
 
 	mu     sync.Mutex
 	all    []storagePolicy
@@ -43,13 +42,12 @@ type storagePolicy struct {
 	id string
 }
 
-// NewPolicies are those of a vCenter; stock ones are vcsim's own, whatever is asked for.
+// NewPolicies returns the policies of a vCenter; with stock, vcsim's own policies are used, whatever is added.
 func NewPolicies(i *Inventory, stock bool) *Policies {
 	return &Policies{inventory: i, stock: stock}
 }
 
-// Add makes a storage policy, or one of that name another one: it gets another
-// identifier.
+// Add creates or replaces a storage policy with this name: it gets a new identifier.
 func (p *Policies) Add(added Policy) {
 	p.Remove(added.Name)
 	p.mu.Lock()
@@ -57,22 +55,21 @@ func (p *Policies) Add(added Policy) {
 	p.all = append(p.all, storagePolicy{added, uuid.NewString()})
 }
 
-// Remove deletes the storage policy of that name.
+// Remove deletes the storage policy with this name.
 func (p *Policies) Remove(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all = slices.DeleteFunc(p.all, func(known storagePolicy) bool { return known.Name == name })
 }
 
-// SetAccess takes the privilege StorageProfile.View from the account, or gives it
-// back.
+// SetAccess grants or revokes the account's privilege StorageProfile.View.
 func (p *Policies) SetAccess(allowed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.denied = !allowed
 }
 
-// Named returns the policy of that identifier.
+// Named returns the policy with this identifier.
 func (p *Policies) Named(id string) (Policy, bool) {
 	found, ok := p.byID(id)
 	return found.Policy, ok
@@ -97,7 +94,7 @@ func (p *Policies) list() []storagePolicy {
 	return slices.Clone(p.all)
 }
 
-// refusal is what an account without the privilege is told.
+// refusal returns the fault for an account without the privilege.
 func (p *Policies) refusal() *soap.Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +104,7 @@ func (p *Policies) refusal() *soap.Fault {
 	return simulator.Fault("Permission to perform this operation was denied.", &pbmtypes.PbmFaultNoPermission{})
 }
 
-// policyContent names the parts of the service that are there.
+// policyContent lists the implemented parts of the service.
 func policyContent() pbmtypes.PbmServiceInstanceContent {
 	part := func(kind, name string) types.ManagedObjectReference {
 		return types.ManagedObjectReference{Type: kind, Value: name}
@@ -122,9 +119,9 @@ func policyContent() pbmtypes.PbmServiceInstanceContent {
 	}
 }
 
-// Service serves the part of the storage policy API that finds policies and
-// their datastores. vcsim's own has every policy fit every datastore, also those that
-// were not asked about, and keeps its policies in package variables.
+// Service serves the part of the storage policy API that finds policies and their datastores. In vcsim's own service every policy
+// is compatible with every datastore, including datastores that are not in the request, and policies are stored in package
+// variables.
 func (p *Policies) Service() *simulator.Registry {
 	r := simulator.NewRegistry()
 	r.Namespace, r.Path, r.Cookie = pbm.Namespace, pbm.Path, simulator.SOAPCookie
@@ -161,8 +158,7 @@ func (m *policyManager) PbmQueryProfile(*pbmtypes.PbmQueryProfile) soap.HasFault
 	return &methods.PbmQueryProfileBody{Res: res}
 }
 
-// PbmRetrieveContent implements a method of the API, which wants to be asked for
-// something, and for what there is.
+// PbmRetrieveContent implements a method of the API, which rejects an empty list and missing policies.
 func (m *policyManager) PbmRetrieveContent(req *pbmtypes.PbmRetrieveContent) soap.HasFault {
 	if fault := m.policies.refusal(); fault != nil {
 		return &methods.PbmRetrieveContentBody{Fault_: fault}
@@ -191,8 +187,7 @@ type policySolver struct {
 	policies *Policies
 }
 
-// PbmCheckRequirements implements a method of the API: it answers for the datastores
-// that are asked about, or for all.
+// PbmCheckRequirements implements a method of the API: it returns the compatible ones of the given datastores, or of all.
 func (m *policySolver) PbmCheckRequirements(req *pbmtypes.PbmCheckRequirements) soap.HasFault {
 	if fault := m.policies.refusal(); fault != nil {
 		return &methods.PbmCheckRequirementsBody{Fault_: fault}

@@ -10,7 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Tasks are those of a vCenter.
+// Tasks manages the tasks of a vCenter.
 type Tasks struct {
 	Turns
 	*taskFaults
@@ -19,12 +19,12 @@ type Tasks struct {
 	manager   *types.ManagedObjectReference
 }
 
-// NewTasks is without tasks. The manager is vcsim's.
+// NewTasks returns Tasks without tasks. The manager is vcsim's.
 func NewTasks(i *Inventory, manager *types.ManagedObjectReference) *Tasks {
 	return &Tasks{taskFaults: newTaskFaults(), inventory: i, manager: manager}
 }
 
-// Running returns the tasks that have not ended, as "CloneVM_Task task-12".
+// Running returns the tasks that have not ended, such as "CloneVM_Task task-12".
 func (t *Tasks) Running() []string {
 	var out []string
 	for _, obj := range t.inventory.Registry.AllReference("Task") {
@@ -38,8 +38,7 @@ func (t *Tasks) Running() []string {
 	return slices.Sorted(slices.Values(out))
 }
 
-// Forget makes vCenter forget the tasks that have ended, as it does after some
-// time: they leave the list of recent tasks, and asking for one answers
+// Forget removes ended tasks, as vCenter does after some time: they leave the list of recent tasks, and reading one returns
 // ManagedObjectNotFound.
 func (t *Tasks) Forget() {
 	ctx := t.inventory.Call()

@@ -13,9 +13,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Adopt makes a task that a client started run under the server's rules: it can
-// be held, delayed and failed, and it ends with the message that vCenter has for a
-// fault. It is called between the task's creation and its start.
+// Adopt makes a client's task subject to the server's faults: it can be held, delayed and failed, and its faults have vCenter's
+// messages. It is called between the task's creation and its start.
 func (t *Tasks) Adopt(task *simulator.Task) {
 	ctx := contextOf(task)
 	r := requestOf(ctx)
@@ -27,21 +26,20 @@ func (t *Tasks) Adopt(task *simulator.Task) {
 		task.Execute = guardedBody(r, task.Execute)
 		return
 	}
-	name := t.inventory.Label(ctx, *task.Info.Entity) // vcsim's history keeps the reference
+	name := t.inventory.Label(ctx, *task.Info.Entity) // vcsim's history uses the reference
 	t.inventory.Locked(task, func() { task.Info.Name, task.Info.EntityName = r.Method.Name, name })
 	a := &adoptedTask{tasks: t, ctx: ctx, request: r, task: task, run: task.Execute, entity: *task.Info.Entity}
 	task.Execute = a.execute
 }
 
-// contextOf returns the context that a task runs in. It owns the lock of the
-// task's object, which has to be given back while the task is held; vcsim keeps it
-// in an unexported field.
+// contextOf returns the context of a task. It owns the lock of the task's object, which must be released while the task is held;
+// vcsim keeps it in an unexported field.
 func contextOf(task *simulator.Task) *simulator.Context {
 	field := reflect.ValueOf(task).Elem().FieldByName("ctx")
 	return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Interface().(*simulator.Context)
 }
 
-// adoptedTask is one task of a client.
+// adoptedTask is a task of a client.
 type adoptedTask struct {
 	tasks   *Tasks
 	ctx     *simulator.Context
@@ -76,25 +74,24 @@ func (a *adoptedTask) execute(task *simulator.Task) (types.AnyType, types.BaseMe
 		unlock()
 		a.fail(fault)
 	}
-	return result, nil // the task gives the lock back
+	return result, nil // the task releases the lock
 }
 
-// handBack unlocks the object, which vcsim locks when it makes the task. Nobody
-// could look at it as long as the task is held.
+// handBack unlocks the object, which vcsim locks when it creates the task. Otherwise the object could not be read while the task
+// is held.
 func (a *adoptedTask) handBack() {
 	unlock := a.tasks.inventory.Registry.AcquireLock(a.ctx, a.entity)
-	unlock() // what this function took
-	unlock() // what the task was given
+	unlock() // acquired by this function
+	unlock() // acquired for the task
 }
 
-// perform turns a panic of vcsim, its way to say that an object is missing, into
-// a failed task.
+// perform converts a panic of vcsim, which it raises for missing objects, to a failed task.
 func (a *adoptedTask) perform(task *simulator.Task) (result types.AnyType, fault types.BaseMethodFault) {
 	return guardedBody(a.request, a.carryOut)(task)
 }
 
-// guardedBody is a task's body whose panics are faults. What a task starts itself needs it too: the files of a server that
-// closes go while a machine is being made.
+// guardedBody converts panics of a task's body to faults. Subtasks need it, too: the files of a closing server are deleted while
+// a machine is being created.
 func guardedBody(r *Request, run TaskBody) TaskBody {
 	return func(task *simulator.Task) (result types.AnyType, fault types.BaseMethodFault) {
 		defer func() {
@@ -106,7 +103,7 @@ func guardedBody(r *Request, run TaskBody) TaskBody {
 	}
 }
 
-// carryOut has vcsim do what the task is for, with what vCenter does before and after it.
+// carryOut executes the task in vcsim, with the work that vCenter does before and after it.
 func (a *adoptedTask) carryOut(task *simulator.Task) (types.AnyType, types.BaseMethodFault) {
 	work := a.request.Work
 	if work.Before != nil {
@@ -127,8 +124,7 @@ func (a *adoptedTask) carryOut(task *simulator.Task) (types.AnyType, types.BaseM
 	return result, work.After(a.ctx, result)
 }
 
-// fail ends the task and its goroutine. Were it to return the fault, vcsim would
-// report the name of a Go type as the message.
+// fail ends the task and its goroutine. If it returned the fault, vcsim would report the name of a Go type as the message.
 func (a *adoptedTask) fail(fault types.BaseMethodFault) {
 	i := a.tasks.inventory
 	i.Registry.AtomicUpdate(i.Call(), a.task, []types.PropertyChange{

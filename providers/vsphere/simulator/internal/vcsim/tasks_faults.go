@@ -10,10 +10,10 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// AllTasks stands for the method of every task.
+// AllTasks matches the methods of all tasks.
 const AllTasks = "*"
 
-// taskFaults is what stands between a task and its effect.
+// taskFaults holds the faults to inject into tasks.
 type taskFaults struct {
 	mu       sync.Mutex
 	held     map[string]chan struct{} // closed when released
@@ -36,10 +36,10 @@ func newTaskFaults() *taskFaults {
 	}
 }
 
-// Close fails the tasks that are held.
+// Close fails all held tasks.
 func (g *taskFaults) Close() { close(g.closed) }
 
-// Hold keeps tasks of the method running, without effect, until Release.
+// Hold keeps tasks of the method running without effect, until Release.
 func (g *taskFaults) Hold(method string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -48,7 +48,7 @@ func (g *taskFaults) Hold(method string) {
 	}
 }
 
-// Release lets go the tasks of the method that are held and those to come.
+// Release releases the held tasks of the method and stops holding new ones.
 func (g *taskFaults) Release(method string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -58,21 +58,21 @@ func (g *taskFaults) Release(method string) {
 	}
 }
 
-// Delay makes tasks of the method take so long.
+// Delay delays tasks of the method.
 func (g *taskFaults) Delay(method string, d time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.delays[method] = d
 }
 
-// Fail makes the next n tasks of the method end in a fault; n below zero means all.
+// Fail makes the next n tasks of the method fail; n below zero means all.
 func (g *taskFaults) Fail(method string, n int, fault types.BaseMethodFault) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.failures[method] = &taskFailure{left: n, fault: fault}
 }
 
-// pass returns when the task may go on, with the fault that it has to end in.
+// pass waits until the task may run, and returns the fault to inject.
 func (g *taskFaults) pass(r *Request) types.BaseMethodFault {
 	if r.Operator {
 		return nil
@@ -119,10 +119,10 @@ func (g *taskFaults) takeFailure(method string) types.BaseMethodFault {
 	return f.fault
 }
 
-// refusedCall tells the calls among the failures from the tasks.
+// refusedCall is the prefix of calls, as opposed to tasks, in failures.
 const refusedCall = "call of "
 
-// Refusal returns the fault that the call is to be refused with.
+// Refusal returns the fault with which the call is rejected, or nil.
 func (g *taskFaults) Refusal(r *Request) types.BaseMethodFault {
 	if r.Operator {
 		return nil
@@ -132,7 +132,7 @@ func (g *taskFaults) Refusal(r *Request) types.BaseMethodFault {
 	return g.takeFailure(refusedCall + r.Method.Name)
 }
 
-// Refuse makes the next n calls of the method end in a fault before any task; n below zero means all.
+// Refuse makes the next n calls of the method fail before a task is created; n below zero means all.
 func (g *taskFaults) Refuse(method string, n int, fault types.BaseMethodFault) {
 	g.Fail(refusedCall+method, n, fault)
 }

@@ -15,28 +15,27 @@ import (
 )
 
 const (
-	// historyPage and maxHistoryPage are how many tasks vCenter shows of its history at once.
+	// historyPage and maxHistoryPage are vCenter's default and maximum number of tasks in a page of the history.
 	historyPage, maxHistoryPage = 10, 1000
-	// maxHistories is how many collectors of the history vCenter lets a client have.
+	// maxHistories is vCenter's maximum number of history collectors for a client.
 	maxHistories = 32
 )
 
-// History makes the collectors of the tasks' history, in the place of the task
-// manager. Those of vcsim read tasks that others are changing.
+// History creates task history collectors in place of the task manager. Those of vcsim read tasks while they are being changed.
 type History struct {
-	mo.TaskManager // vcsim looks into all that is registered
+	mo.TaskManager // vcsim inspects all registered objects
 
 	inventory *Inventory
 }
 
-// NewHistory is of the tasks in an inventory.
+// NewHistory returns the history of the tasks in an inventory.
 func NewHistory(i *Inventory) *History {
 	h := &History{inventory: i}
 	h.Self = types.ManagedObjectReference{Type: "Simulator", Value: "history"}
 	return h
 }
 
-// CreateCollectorForTasks makes a collector for the session. Tasks can be chosen by their state and by nothing else.
+// CreateCollectorForTasks creates a collector for the session. Tasks can only be filtered by state.
 func (h *History) CreateCollectorForTasks(ctx *simulator.Context, req *types.CreateCollectorForTasks) soap.HasFault {
 	if !reflect.DeepEqual(req.Filter, types.TaskFilterSpec{State: req.Filter.State}) {
 		return historyFault(&types.NotSupported{})
@@ -56,17 +55,16 @@ func historyFault(fault types.BaseMethodFault) soap.HasFault {
 	return &methods.CreateCollectorForTasksBody{Fault_: simulator.Fault(faultMessage(fault), fault)}
 }
 
-// historyCollector shows the tasks that are in certain states when it is read. It
-// tells of no changes.
+// historyCollector returns the tasks in certain states at the time it is read. It reports no changes.
 type historyCollector struct {
 	mo.TaskHistoryCollector
 
 	inventory *Inventory
-	states    []types.TaskInfoState // none stands for all
+	states    []types.TaskInfoState // empty means all
 	size      int
 }
 
-// SetCollectorPageSize sets how many tasks are shown; 0 stands for vCenter's default.
+// SetCollectorPageSize sets the number of returned tasks; 0 means vCenter's default.
 func (c *historyCollector) SetCollectorPageSize(_ *simulator.Context, req *types.SetCollectorPageSize) soap.HasFault {
 	if req.MaxCount < 0 || req.MaxCount > maxHistoryPage {
 		fault := &types.InvalidArgument{InvalidProperty: "maxCount"}
@@ -78,13 +76,13 @@ func (c *historyCollector) SetCollectorPageSize(_ *simulator.Context, req *types
 	return &methods.SetCollectorPageSizeBody{Res: &types.SetCollectorPageSizeResponse{}}
 }
 
-// DestroyCollector takes it out of the session.
+// DestroyCollector removes the collector from the session.
 func (c *historyCollector) DestroyCollector(ctx *simulator.Context, req *types.DestroyCollector) soap.HasFault {
 	ctx.Session.Remove(ctx, req.This)
 	return &methods.DestroyCollectorBody{Res: &types.DestroyCollectorResponse{}}
 }
 
-// Get is what vcsim reads the properties from: a copy with the latest tasks, newest first.
+// Get returns the object from which vcsim reads the properties: a copy with the latest tasks, newest first.
 func (c *historyCollector) Get() mo.Reference {
 	shown := c.TaskHistoryCollector
 	for _, obj := range c.inventory.Registry.AllReference("Task") {

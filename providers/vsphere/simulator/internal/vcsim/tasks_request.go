@@ -12,52 +12,50 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Request is a SOAP call under way. It travels in the vcsim context, which the
-// method hands to the task that it starts.
+// Request is a pending SOAP call. It is stored in the vcsim context, which the method passes to the task that it starts.
 type Request struct {
 	Method *simulator.Method
-	// Operator says that the call is the server's own.
+	// Operator is true for the server's own calls.
 	Operator bool
-	// Work is what its task does beyond vcsim.
+	// Work is the work of its task in addition to vcsim's.
 	Work TaskWork
-	// claimed is set by the first task; what that task starts itself is part of it.
+	// claimed is set by the first task; tasks started by that task are part of it.
 	claimed atomic.Bool
 
 	mu    sync.Mutex
 	parts []*simulator.Task
 }
 
-// TaskWork is what vCenter does around a task, and vcsim does not. None of it is needed.
+// TaskWork is the work that vCenter does around a task and vcsim does not. All fields are optional.
 type TaskWork struct {
-	// Fault is why the task has to fail.
+	// Fault is the fault with which the task must fail.
 	Fault types.BaseMethodFault
-	// Ahead may refuse the task while nothing is locked.
+	// Ahead may reject the task while nothing is locked.
 	Ahead func() types.BaseMethodFault
-	// Before comes ahead of the task, whose object is locked.
+	// Before runs before the task, whose object is locked.
 	Before func(ctx *simulator.Context) types.BaseMethodFault
-	// Instead returns what is done in place of what vcsim does, or nil.
+	// Instead returns a replacement for vcsim's task body, or nil.
 	Instead func(ctx *simulator.Context) TaskBody
-	// After comes after a task that succeeded, whose object is still locked.
+	// After runs after a successful task, whose object is still locked.
 	After func(ctx *simulator.Context, result types.AnyType) types.BaseMethodFault
 }
 
-// TaskBody is what a task does.
+// TaskBody is the function that a task executes.
 type TaskBody = func(*simulator.Task) (types.AnyType, types.BaseMethodFault)
 
-// WithRequest puts a request into the context of its call.
+// WithRequest adds a request to the context of its call.
 func WithRequest(ctx context.Context, r *Request) context.Context {
 	return context.WithValue(ctx, requestKey{}, r)
 }
 
-// part notes a task that the request's task has started.
+// part records a task that the request's task has started.
 func (r *Request) part(task *simulator.Task) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.parts = append(r.parts, task)
 }
 
-// wait returns when all parts have ended. vcsim leaves the removal of a VM's files to itself, which reads what the next
-// removal writes.
+// wait waits for all parts to end. vcsim deletes a VM's files in a background task, which reads what the next deletion writes.
 func (r *Request) wait() {
 	r.mu.Lock()
 	parts := r.parts
@@ -70,7 +68,7 @@ func (r *Request) wait() {
 
 type requestKey struct{}
 
-// requestOf returns nil for contexts that did not come through the hook.
+// requestOf returns nil for contexts that did not pass the hook.
 func requestOf(ctx *simulator.Context) *Request {
 	if ctx == nil || ctx.Context == nil {
 		return nil

@@ -9,18 +9,18 @@ import (
 	"github.com/vmware/govmomi/simulator"
 )
 
-// Turns let one task at a time change the structure of the inventory. vcsim
-// walks and changes its lists of children under different locks, and shows a new
-// VM to everybody before it has a host or devices.
+// Turns serializes tasks that change the structure of the inventory. vcsim reads and changes its lists of children under
+// different locks, and makes a new VM visible before it has a host or devices.
 type Turns struct {
 	turn sync.Mutex
 
 	mu      sync.Mutex
-	maker   *simulator.Context // the task that makes VMs now
+	maker   *simulator.Context // the task that currently creates VMs
 	unlocks []func()
 }
 
-// structural tasks make, remove or move objects, or write names, which vcsim reads without a lock to look objects up.
+// structural reports whether a task creates, removes or moves objects, or writes names, which vcsim reads without a lock to find
+// objects.
 func structural(method string) bool {
 	switch method {
 	case "CloneVM_Task", "CreateVM_Task", "RegisterVM_Task", "Destroy_Task", "RelocateVM_Task",
@@ -30,7 +30,7 @@ func structural(method string) bool {
 	return false
 }
 
-// enter waits for the turn of the task and answers how it ends.
+// enter waits for the turn of the task and returns a function that ends it.
 func (t *Turns) enter(ctx *simulator.Context, r *Request) (leave func()) {
 	if !structural(r.Method.Name) {
 		return func() {}
@@ -51,14 +51,14 @@ func (t *Turns) enter(ctx *simulator.Context, r *Request) (leave func()) {
 	}
 }
 
-// Own takes a turn for a change that is no task.
+// Own takes a turn for a change outside of a task.
 func (t *Turns) Own() (leave func()) {
 	t.turn.Lock()
 	return t.turn.Unlock
 }
 
-// Keep keeps a VM that is being made locked, on behalf of its maker, until it is
-// complete. The maker holds the lock already when it is put.
+// Keep keeps a new VM locked for the task that creates it, until it is complete. The task already holds the lock when the VM is
+// registered.
 func (t *Turns) Keep(vm *simulator.VirtualMachine) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

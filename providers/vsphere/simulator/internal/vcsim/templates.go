@@ -22,32 +22,29 @@ import (
 // Template is a powered-off VM marked as template.
 type Template struct {
 	Name string
-	// Folder is a VM folder; empty is the datacenter's own.
+	// Folder is a VM folder. Defaults to the datacenter's own.
 	Folder string
-	// GuestID is the guest operating system; empty is "ubuntu64Guest".
+	// GuestID is the guest operating system. Defaults to "ubuntu64Guest".
 	GuestID string
-	// CPUs, MemoryMiB and DiskGiB are 2, 2048 and 20 when zero.
+	// CPUs, MemoryMiB and DiskGiB default to 2, 2048 and 20.
 	CPUs, MemoryMiB, DiskGiB int
-	// FurtherGiB are the sizes of disks after the first one.
+	// FurtherGiB are the sizes of additional disks.
 	FurtherGiB []int
-	// CoresPerSocket is 1 when zero.
+	// CoresPerSocket defaults to 1.
 	CoresPerSocket int
-	// HardwareVersion is that of the virtual hardware, such as vmx-10; empty is
-	// the latest that the hosts support.
+	// HardwareVersion is the version of the virtual hardware, such as vmx-10. Defaults to the latest that the hosts support.
 	HardwareVersion string
-	// Snapshots are taken one upon the other; the last is the current one.
+	// Snapshots form a chain; the last one is the current snapshot.
 	Snapshots []string
-	// Networks names the network of each network card. Empty: one card on the
-	// first network that the template's cluster reaches.
+	// Networks names the network of each network card. Defaults to one card on the first network of the template's cluster.
 	Networks []string
-	// Cluster and Datastore say where it lies. Empty: the first cluster, and
-	// the first datastore which that cluster mounts.
+	// Cluster and Datastore are the location. Default to the first cluster and the first datastore that it mounts.
 	Cluster, Datastore string
-	// VirtualMachine leaves it an ordinary VM that is not marked as template.
+	// VirtualMachine creates an ordinary VM that is not marked as template.
 	VirtualMachine bool
 }
 
-// templateBuilder makes the templates of a datacenter.
+// templateBuilder creates the templates of a datacenter.
 type templateBuilder struct {
 	inventory  *Inventory
 	operator   *Operator
@@ -55,12 +52,12 @@ type templateBuilder struct {
 	clusters   []*simulator.ClusterComputeResource
 }
 
-// buildTemplates is for a datacenter, given by name, with its compute clusters.
+// buildTemplates returns a templateBuilder for a datacenter, given by name, with its compute clusters.
 func buildTemplates(i *Inventory, o *Operator, datacenter string, clusters []*simulator.ClusterComputeResource) *templateBuilder {
 	return &templateBuilder{inventory: i, operator: o, datacenter: datacenter, clusters: clusters}
 }
 
-// Add makes a template.
+// Add creates a template.
 func (b *templateBuilder) Add(spec Template) error {
 	if len(b.clusters) == 0 {
 		return fmt.Errorf("the datacenter has no cluster to hold it")
@@ -112,8 +109,8 @@ func (b *templateBuilder) takeSnapshot(vm types.ManagedObjectReference, name str
 	return err
 }
 
-// templateConfig says what the template is. Its UUIDs are random: vcsim derives
-// them from the file name, which is the same in every datacenter.
+// templateConfig returns the configuration of the template. Its UUIDs are random: vcsim derives them from the file name, which is
+// the same in every datacenter.
 func (b *templateBuilder) templateConfig(spec Template, cluster *simulator.ClusterComputeResource) (*types.VirtualMachineConfigSpec, error) {
 	datastore := spec.Datastore
 	if datastore == "" && len(cluster.Datastore) > 0 {

@@ -1,9 +1,10 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vcsim is govmomi's vcsim for one server alone, and what vCenter has and does beyond it: the inventory by reference, name and path,
-// sessions, tasks with their turns, faults and history, changes as clients are told of them, how virtual machines are made, what they run
-// on and what befalls that, groups and rules, guests, storage policies and key providers. Each file is one of these.
+// Package vcsim runs govmomi's vcsim in isolation for one server, and adds what vCenter has and does beyond it: the inventory by
+// reference, name and path; sessions; tasks with their serialization, faults and history; change notification; creation of
+// virtual machines, the resources that they run on and changes by other actors; DRS groups and rules; guests; storage policies;
+// and key providers. Each has its own files.
 package vcsim
 
 import (
@@ -18,16 +19,16 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// VCSim is a vCenter without anything in it.
+// VCSim is an empty vCenter.
 type VCSim struct {
 	Model *simulator.Model
-	// REST is what it has beside SOAP.
+	// REST handles the REST API.
 	REST http.Handler
 }
 
-// New makes one that clients find at host:port. A version of "" is vcsim's own; valid says who may log in. simulator.Service
-// would do most of it, but takes its REST and PBM parts from package variables and serves them on a listener that cannot be
-// cut.
+// New returns a vCenter that clients reach at host:port. A version of "" is vcsim's own; valid checks logins. simulator.Service
+// would do most of it, but takes its REST and PBM services from package variables and serves them on a listener that cannot be
+// interrupted.
 func New(host, version string, valid func(*types.Login) bool) (*VCSim, error) {
 	v := &VCSim{Model: simulator.VPX()}
 	v.Model.Datacenter = 0
@@ -41,7 +42,7 @@ func New(host, version string, valid func(*types.Login) bool) (*VCSim, error) {
 	service, registry := v.Model.Service, v.Model.Map()
 	service.Listen = &url.URL{
 		Scheme: "https", Host: host, Path: vim25.Path,
-		// Any account set here makes vcsim ask ValidLogin; it is never valid itself.
+		// Any account set here makes vcsim call ValidLogin; it is never valid itself.
 		User: url.UserPassword("", ""),
 	}
 	registry.SessionManager().ValidLogin = valid
@@ -55,7 +56,7 @@ func New(host, version string, valid func(*types.Login) bool) (*VCSim, error) {
 	}
 	v.REST = rest
 
-	registry.EventManager().MaxCollector = math.MaxInt32 // vcsim counts those of sessions that are over
+	registry.EventManager().MaxCollector = math.MaxInt32 // vcsim also counts those of ended sessions
 	return v, nil
 }
 

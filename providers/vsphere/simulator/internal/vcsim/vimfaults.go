@@ -11,12 +11,12 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// SystemFault is a fault of vCenter's own, with its reason.
+// SystemFault returns vCenter's generic fault with a reason.
 func SystemFault(reason string) *types.SystemError {
 	return &types.SystemError{Reason: reason}
 }
 
-// faultOf returns the fault that a SOAP fault carries.
+// faultOf returns the fault in a SOAP fault.
 func faultOf(f *soap.Fault) types.BaseMethodFault {
 	if fault, ok := f.VimFault().(types.BaseMethodFault); ok {
 		return fault
@@ -24,12 +24,12 @@ func faultOf(f *soap.Fault) types.BaseMethodFault {
 	return SystemFault(f.String)
 }
 
-// notAuthenticated refuses a call of an object without a session.
+// notAuthenticated returns the fault for a call without a session.
 func notAuthenticated(ref types.ManagedObjectReference) *types.NotAuthenticated {
 	return &types.NotAuthenticated{NoPermission: types.NoPermission{Object: &ref, PrivilegeId: "System.View"}}
 }
 
-// faultMessage is what vCenter shows for a fault.
+// faultMessage returns vCenter's message for a fault.
 func faultMessage(fault types.BaseMethodFault) string {
 	switch f := fault.(type) {
 	case *types.SystemError:
@@ -52,7 +52,7 @@ func faultMessage(fault types.BaseMethodFault) string {
 	return fixedMessage(fault)
 }
 
-// fixedMessage is Message for faults that say no more than their name.
+// fixedMessage returns the message of faults whose message is constant.
 func fixedMessage(fault types.BaseMethodFault) string {
 	switch fault.(type) {
 	case *types.NoCompatibleHost:

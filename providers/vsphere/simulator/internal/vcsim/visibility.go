@@ -12,7 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Visibility says how new VMs come into sight, and which are out of it.
+// Visibility controls how new VMs become visible, and which VMs are hidden.
 type Visibility struct {
 	inventory *Inventory
 	turns     *Turns
@@ -22,18 +22,18 @@ type Visibility struct {
 	unseen           map[types.ManagedObjectReference]bool
 }
 
-// NewVisibility shows all VMs. Taking one out of its folder takes a turn.
+// NewVisibility returns a Visibility that shows all VMs. Removing a VM from its folder takes a turn.
 func NewVisibility(i *Inventory, turns *Turns) *Visibility {
 	return &Visibility{inventory: i, turns: turns}
 }
 
-// Hide takes a VM out of its folder and of what property collectors find by any other way, although it exists, as when
-// an account loses its permission on it. vcsim's own collector still finds it by way of its pool, its host or a container view.
+// Hide hides an existing VM in its folder and from property collectors, as when an account loses its permission on it. vcsim's
+// own collector still finds it through its pool, its host or a container view.
 func (v *Visibility) Hide(vm string) error {
 	return v.inFolder(vm, v.takeOut)
 }
 
-// Show undoes Hide.
+// Show reverts Hide.
 func (v *Visibility) Show(vm string) error {
 	return v.inFolder(vm, func(ctx *simulator.Context, folder *simulator.Folder, ref types.ManagedObjectReference) {
 		v.hide(ref, false)
@@ -42,24 +42,24 @@ func (v *Visibility) Show(vm string) error {
 	})
 }
 
-// HideClones makes clones that end from now on appear in no folder, as for an
-// account that has no permission on what it makes. Show undoes it for one.
+// HideClones makes clones that complete from now on appear in no folder, as for an account without permission on the VMs that it
+// creates. Show reverts it for one VM.
 func (v *Visibility) HideClones(hidden bool) {
 	v.set(func(v *Visibility) { v.hidden = hidden })
 }
 
-// WithholdUUIDs makes clones that end from now on appear without their UUIDs, as a
-// VM does that vCenter has not finished. RevealUUIDs shows those of one.
+// WithholdUUIDs makes clones that complete from now on appear without their UUIDs, like a VM that vCenter is still creating.
+// RevealUUIDs shows those of one VM.
 func (v *Visibility) WithholdUUIDs(withheld bool) {
 	v.set(func(v *Visibility) { v.nameless = withheld })
 }
 
-// RevealUUIDs undoes WithholdUUIDs for a VM.
+// RevealUUIDs reverts WithholdUUIDs for a VM.
 func (v *Visibility) RevealUUIDs(vm string) error {
 	return v.inventory.EditVM(vm, func(ctx *simulator.Context, machine *simulator.VirtualMachine) { showUUIDs(ctx, machine, true) })
 }
 
-// Present brings a clone that is complete into sight. The clone is locked.
+// Present makes a completed clone visible. The clone is locked.
 func (v *Visibility) Present(ctx *simulator.Context, vm *simulator.VirtualMachine) {
 	v.mu.Lock()
 	hidden, nameless := v.hidden, v.nameless
@@ -73,14 +73,14 @@ func (v *Visibility) Present(ctx *simulator.Context, vm *simulator.VirtualMachin
 	}
 }
 
-// Visible leaves out what clients may not see.
+// Visible returns the references that clients may see.
 func (v *Visibility) Visible(refs []types.ManagedObjectReference) []types.ManagedObjectReference {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.DeleteFunc(refs, func(ref types.ManagedObjectReference) bool { return v.unseen[ref] })
 }
 
-// Forget is for a VM that has gone.
+// Forget removes the state of a deleted VM.
 func (v *Visibility) Forget(ref types.ManagedObjectReference) { v.hide(ref, false) }
 
 func (v *Visibility) inFolder(vm string, do func(*simulator.Context, *simulator.Folder, types.ManagedObjectReference)) error {
@@ -98,7 +98,7 @@ func (v *Visibility) inFolder(vm string, do func(*simulator.Context, *simulator.
 	return nil
 }
 
-// showUUIDs shows or hides the UUIDs of the locked VM in its summary, which is what clients follow.
+// showUUIDs shows or hides the UUIDs in the summary of the locked VM, which clients watch.
 func showUUIDs(ctx *simulator.Context, vm *simulator.VirtualMachine, shown bool) {
 	var instance, bios string
 	if shown {
@@ -115,7 +115,7 @@ func (v *Visibility) set(change func(*Visibility)) {
 	change(v)
 }
 
-// hide notes whether clients may see an object.
+// hide sets whether clients may see an object.
 func (v *Visibility) hide(ref types.ManagedObjectReference, hidden bool) {
 	v.set(func(v *Visibility) {
 		if v.unseen == nil {
@@ -129,8 +129,8 @@ func (v *Visibility) hide(ref types.ManagedObjectReference, hidden bool) {
 	})
 }
 
-// takeOut takes a VM out of the locked folder, but not out of vCenter. Its pool, its
-// host and container views lead to it still, so it is noted too.
+// takeOut removes a VM from the locked folder, but not from vCenter. It can still be reached through its pool, its host and
+// container views, so it is also marked as hidden.
 func (v *Visibility) takeOut(ctx *simulator.Context, folder *simulator.Folder, ref types.ManagedObjectReference) {
 	v.hide(ref, true)
 	v.inventory.Registry.RemoveReference(ctx, folder, &folder.ChildEntity, ref)
