@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// newDataTemplate makes a template that needs an address from a metal3 pool and one from a pool of Cluster API's kind.
+// newDataTemplate creates a template that needs an address from a metal3 pool and one from a Cluster API pool.
 func newDataTemplate(t *testing.T, c client.Client) {
 	t.Helper()
 	g := NewWithT(t)
@@ -42,7 +42,7 @@ func newDataTemplate(t *testing.T, c client.Client) {
 	g.Expect(c.Create(t.Context(), template)).To(Succeed())
 }
 
-// giveAddresses does what the two IP address managers do with the claims of the first machine.
+// giveAddresses fulfils the claims of the first machine, as the two IP address managers do.
 func giveAddresses(t *testing.T, c client.Client) {
 	t.Helper()
 	u, g, ctx := testworld.NewUser(t, c, patience), NewWithT(t), t.Context()
@@ -71,7 +71,7 @@ func giveAddresses(t *testing.T, c client.Client) {
 	testworld.Update(u, six, testworld.Status, func(six *ipamclusterv1.IPAddressClaim) { six.Status.AddressRef.Name = "six" })
 }
 
-// addressesGone waits until no claim for an address is left.
+// addressesGone waits until all address claims are deleted.
 func addressesGone(t *testing.T, c client.Client) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()

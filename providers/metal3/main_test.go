@@ -29,14 +29,14 @@ import (
 
 const (
 	namespace = metav1.NamespaceDefault
-	// patience is for a machine that does other things too; it is only waited out by a test that fails.
+	// patience is a timeout for busy machines; only a failing test waits that long.
 	patience = 2 * time.Minute
 )
 
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
-// TestManager runs the manager as it is installed: with its flags, its webhooks and no more rights than config/rbac gives
-// it. A machine that comes and goes needs every one of them.
+// TestManager runs the manager as installed: with its flags, its webhooks and only the permissions in config/rbac. Creating and
+// deleting a machine requires all of them.
 func TestManager(t *testing.T) {
 	audit := runsAsInstalled(t, testenv.RunManager)
 	NewWithT(t).Expect(usedElsewhere()).To(ContainElements(audit.Unused(t)), "a right that nothing needs")
@@ -98,7 +98,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	return audit
 }
 
-// TestVariablesOfUpstreamsComponentsReachTheManager fills in what clusterctl fills in.
+// TestVariablesOfUpstreamsComponentsReachTheManager substitutes the variables that clusterctl substitutes.
 func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
 	for name, tc := range map[string]struct {
 		variables map[string]string
@@ -129,24 +129,24 @@ func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
 	}
 }
 
-// usedElsewhere are the rights that the manager needs for what TestManager leaves out, or does on a slow machine only.
+// usedElsewhere returns the permissions that the manager needs for what TestManager does not cover, or only on a slow machine.
 func usedElsewhere() []string {
 	return []string{
 		"delete cluster.x-k8s.io/machines",                                        // workers move to another domain
-		"patch apiextensions.k8s.io/customresourcedefinitions/status",             // objects of an earlier version are migrated
+		"patch apiextensions.k8s.io/customresourcedefinitions/status",             // migration of objects of an earlier version
 		"patch cluster.x-k8s.io/clusters",                                         // a move of control-plane machines
 		"patch cluster.x-k8s.io/machines",                                         // a move
 		"patch controlplane.cluster.x-k8s.io/kubeadmcontrolplanes",                // a move of control-plane machines
-		"patch events.k8s.io/events",                                              // an event that comes again
-		"patch infrastructure.cluster.x-k8s.io/metal3clustertemplates",            // objects of an earlier version are migrated
+		"patch events.k8s.io/events",                                              // a repeated event
+		"patch infrastructure.cluster.x-k8s.io/metal3clustertemplates",            // migration of objects of an earlier version
 		"patch infrastructure.cluster.x-k8s.io/metal3machinetemplates",            // as above
 		"patch infrastructure.cluster.x-k8s.io/metal3remediationtemplates",        // as above
 		"patch infrastructure.cluster.x-k8s.io/metal3remediationtemplates/status", // as above
-		"patch secrets", // credentials of a host are labelled for clusterctl move
+		"patch secrets", // host credentials are labelled for clusterctl move
 	}
 }
 
-// startAPIServer starts an API server with all CRDs and the configurations of our webhooks. The client may do anything.
+// startAPIServer starts an API server with all CRDs and webhook configurations. The client has all permissions.
 func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envtest.Environment, client.Client) {
 	t.Helper()
 	g := NewWithT(t)
@@ -162,7 +162,7 @@ func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envte
 	return env, c
 }
 
-// newCluster makes a Cluster and its Metal3Cluster. Its Nodes are in the same API server.
+// newCluster creates a Cluster and its Metal3Cluster. Its Nodes are in the same API server.
 func newCluster(t *testing.T, env *envtest.Environment, c client.Client) *infrav1.Metal3Cluster {
 	t.Helper()
 	u := testworld.NewUser(t, c, patience)
@@ -178,7 +178,7 @@ func newCluster(t *testing.T, env *envtest.Environment, c client.Client) *infrav
 	return infra
 }
 
-// newMachine makes a Machine with bootstrap data and its Metal3Machine.
+// newMachine creates a Machine with bootstrap data and its Metal3Machine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.Metal3Machine {
 	t.Helper()
 	u := testworld.NewUser(t, c, patience)

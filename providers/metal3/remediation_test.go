@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// rebootInVain has the machine rebooted once, which does not help, so that it is left to its owner.
+// rebootInVain has the machine rebooted once without success, so that its owner is asked to replace it.
 func rebootInVain(t *testing.T, c client.Client, metal3 *infrav1.Metal3Machine) {
 	t.Helper()
 	u, g, ctx := testworld.NewUser(t, c, patience), NewWithT(t), t.Context()

@@ -30,7 +30,7 @@ func TestEveryFlagOfUpstreamIsAccepted(t *testing.T) {
 	NewWithT(t).Expect(parsed(t, strings.Fields(upstreamArgs)).NameClaimsByHost).To(BeTrue(), "under its older name, too")
 }
 
-// parsed returns what the manager makes of arguments.
+// parsed returns the options that the manager parses from arguments.
 func parsed(t *testing.T, args []string) *setup.Options {
 	t.Helper()
 	fs, opts, controllers := pflag.NewFlagSet("manager", pflag.ContinueOnError), &manager.Options{}, &setup.Options{}
@@ -41,12 +41,12 @@ func parsed(t *testing.T, args []string) *setup.Options {
 	return controllers
 }
 
-// What clusterctl needs of metadata.yaml to offer an upgrade from a release is its series, with the contract that it was made for.
+// To offer an upgrade from a release, clusterctl needs its release series in metadata.yaml, with the contract of that series.
 func TestMetadataHasEveryReleaseSeriesOfUpstream(t *testing.T) {
 	testenv.CheckMetadata(t, testenv.Series{Major: 1, First: 1, Minors: 14, V1Beta2: 13})
 }
 
-// TestDeploymentCanBeAppliedOverUpstreams compares what the API server lets nobody change.
+// TestDeploymentCanBeAppliedOverUpstreams compares the immutable fields.
 func TestDeploymentCanBeAppliedOverUpstreams(t *testing.T) {
 	g := NewWithT(t)
 	components, err := testenv.Render(t.Context(), "config", nil)
@@ -61,7 +61,8 @@ func TestDeploymentCanBeAppliedOverUpstreams(t *testing.T) {
 	}
 }
 
-// Upstream's manager asks for no lease as its Deployment has it: what keeps it from claiming hosts beside ours is that its pod ends first.
+// Upstream's Deployment does not enable leader election: its manager does not claim hosts next to ours only because its Pod ends
+// first.
 func TestAPodOfUpstreamsEndsBeforeOneOfOursStarts(t *testing.T) {
 	g := NewWithT(t)
 	components, err := testenv.Render(t.Context(), "config", nil)

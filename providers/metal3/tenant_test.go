@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// tenancy is a management cluster whose API server calls no webhooks, so that the manager alone keeps tenants apart.
+// tenancy is a management cluster whose API server calls no webhooks, so that only the manager isolates tenants.
 type tenancy struct {
 	*WithT
 	t      *testing.T
@@ -32,8 +32,8 @@ type tenancy struct {
 	tenant testenv.Tenant
 }
 
-// TestRightsInOneNamespaceReachNothingOfOthers has a tenant try what uses the rights of the manager, which runs as it is installed, but for its
-// webhooks, and those of the bare-metal operator.
+// TestRightsInOneNamespaceReachNothingOfOthers makes a tenant try to misuse the permissions of the manager, which runs as
+// installed except for its webhooks, and those of the bare-metal operator.
 func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 	g := NewWithT(t)
 	components, err := testenv.Render(t.Context(), "config", nil)
@@ -74,7 +74,7 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 	}
 }
 
-// machine makes a cluster and a machine.
+// machine creates a cluster and a machine.
 func (w *tenancy) machine(change func(*infrav1.Metal3Machine)) *infrav1.Metal3Machine {
 	w.t.Helper()
 	u := testworld.NewUser(w.t, w.tenant.Client, patience)
@@ -134,7 +134,7 @@ func (w *tenancy) rendersTheTemplate() {
 	w.Expect(claim.Spec.Template.Namespace).To(Equal(w.tenant.Namespace))
 }
 
-// drawsTheToken has the manager read a kubeconfig that names a file of the manager's.
+// drawsTheToken makes the manager read a kubeconfig that refers to a file of the manager.
 func (w *tenancy) drawsTheToken() {
 	thief, u := testenv.NewThief(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
 	for _, name := range []string{"first", "second"} {
@@ -151,7 +151,7 @@ func (w *tenancy) drawsTheToken() {
 	thief.IsRefused(w.t, w.tenant.Client, client.ObjectKey{Namespace: w.tenant.Namespace, Name: "first"})
 }
 
-// floods has the manager connect with a workload cluster whose answers are longer than it may read.
+// floods makes the manager connect to a workload cluster whose responses exceed the limit.
 func (w *tenancy) floods() {
 	flood, u := testenv.NewFlood(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
 	u.Kubeconfig(w.tenant.Namespace, "flood", flood.Kubeconfig())

@@ -20,8 +20,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// TestManagerInPlaceOfUpstreams is kubectl apply of the components over upstream's: its pod still runs while this one starts, and
-// objects of every kind are stored in v1beta1.
+// TestManagerInPlaceOfUpstreams simulates kubectl apply of the components over upstream's: upstream's Pod still runs while ours
+// starts, and objects of every kind are stored in v1beta1.
 func TestManagerInPlaceOfUpstreams(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	g.SetDefaultEventuallyTimeout(patience)

@@ -34,7 +34,7 @@ func (s *site) balancer(name, pool string) *lbv1.LoadBalancer {
 	return lb
 }
 
-// pool makes one that goes with the test.
+// pool creates an IP pool that is deleted with the test.
 func (s *site) pool(first, last string) string {
 	s.t.Helper()
 	pool := simulator.Pool(s.namespace, "172.17.1.0/24", first, last)

@@ -16,13 +16,13 @@ import (
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 )
 
-// templates are the PVCs that Harvester makes for a virtual machine.
+// templates sets the annotation with the PVCs that Harvester creates for a virtual machine.
 func templates(change func(*corev1.PersistentVolumeClaim)) func(*kubevirtv1.VirtualMachine) {
 	return func(vm *kubevirtv1.VirtualMachine) {
 		const annotation = "harvesterhci.io/volumeClaimTemplates"
 		var all []corev1.PersistentVolumeClaim
 		if err := json.Unmarshal([]byte(vm.Annotations[annotation]), &all); err != nil {
-			panic(err) // it is made of such
+			panic(err) // never fails
 		}
 		for i := range all {
 			change(&all[i])

@@ -200,7 +200,7 @@ func (s *Simulator) SetFault(ctx context.Context, name string, on bool, args ...
 	return fault.Make(ctx, s, on, args...)
 }
 
-// now returns the storm of a brief fault without targets, which affects everything that exists at the time.
+// now returns the Storm of a brief fault without targets, which affects everything that exists at the time.
 func now() *Storm {
 	return &Storm{Targets: func(Host) [][]string { return [][]string{{}} }, AtOnce: []int{1}, Brief: true}
 }

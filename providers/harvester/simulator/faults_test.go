@@ -28,7 +28,7 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// user is a client with a kubeconfig of the simulator.
+// user returns a client with a kubeconfig of the simulator.
 func (s *site) user(kubeconfig []byte) client.WithWatch {
 	s.t.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
@@ -39,7 +39,7 @@ func (s *site) user(kubeconfig []byte) client.WithWatch {
 	return c
 }
 
-// fault makes a fault until the test ends, or until the returned function is called.
+// fault sets a fault until the test ends, or until end is called.
 func (s *site) fault(name string, args ...string) (end func()) {
 	s.t.Helper()
 	end = func() {
@@ -200,7 +200,7 @@ func TestVirtualMachineWithoutASchedulerHasNoHost(t *testing.T) {
 	s := newSite(t)
 	end := s.fault("no-scheduler")
 	s.create("vm")
-	// Its instance keeps saying what it waited for first, if that was a volume.
+	// The instance keeps its first reason, which may be that of a volume.
 	s.Eventually(func() kubevirtv1.VirtualMachinePrintableStatus { return s.vm("vm").Status.PrintableStatus }).
 		Should(Or(Equal(kubevirtv1.VirtualMachineStatusStarting), Equal(kubevirtv1.VirtualMachineStatusUnschedulable)))
 	s.Eventually(func() kubevirtv1.VirtualMachineInstancePhase { return s.instance("vm").Status.Phase }).Should(Equal(kubevirtv1.Scheduling))
@@ -415,7 +415,7 @@ func TestVirtualMachineThatWasStoppedKeepsTheConditionsOfItsLastInstanceUntilItS
 	s.Eventually(conditions).ShouldNot(agent)
 }
 
-// is has a virtual machine run or not.
+// is sets the run strategy of a virtual machine.
 func (s *site) is(name string, strategy kubevirtv1.VirtualMachineRunStrategy) {
 	s.t.Helper()
 	vm := s.vm(name)

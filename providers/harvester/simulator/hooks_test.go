@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// told is what hooks have heard of the virtual machines of a namespace.
+// told records the hook calls for the virtual machines of a namespace.
 type told struct {
 	mu     sync.Mutex
 	events map[string][]string
@@ -39,7 +39,7 @@ func (o *told) times(namespace string) int {
 func (o *told) of(namespace string) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Compact(slices.Clone(o.events[namespace])) // They may be told again.
+	return slices.Compact(slices.Clone(o.events[namespace])) // hooks may be called more than once
 }
 
 var heard = &told{events: map[string][]string{}}

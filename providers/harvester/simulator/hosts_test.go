@@ -24,7 +24,7 @@ func onlyOn(host string) func(*kubevirtv1.VirtualMachine) {
 	}
 }
 
-// after undoes what is done to a host.
+// after calls undo for a host when the test ends.
 func (s *site) after(undo func(context.Context, string) error, host string) {
 	s.t.Cleanup(func() { s.Expect(undo(context.WithoutCancel(s.t.Context()), host)).To(Succeed()) })
 }
@@ -35,7 +35,7 @@ func (s *site) runs(name string) *kubevirtv1.VirtualMachineInstance {
 	return s.instance(name)
 }
 
-// answers waits for a virtual machine to run and for its guest to tell its addresses.
+// answers waits for a virtual machine to run and for its guest to report its addresses.
 func (s *site) answers(name string) *kubevirtv1.VirtualMachineInstance {
 	s.t.Helper()
 	s.runs(name)
@@ -58,8 +58,8 @@ func TestNothingStartsOnACordonedHost(t *testing.T) {
 	s.Expect(s.runs("vm").Status.NodeName).To(Equal("zone-1-host-1"))
 }
 
-// loses takes the power from the host of a virtual machine until the test ends, and waits until that is to be seen. It returns the instance
-// as it was before.
+// loses cuts the power of the host of a virtual machine until the test ends, and waits until that is visible. It returns the
+// instance as it was before.
 func (s *site) loses(name string) *kubevirtv1.VirtualMachineInstance {
 	s.t.Helper()
 	before := s.runs(name)
@@ -101,7 +101,7 @@ func TestVirtualMachineOfAHostThatHasItsPowerBackStartsThereAgain(t *testing.T) 
 	s.Expect(s.runs("vm").Status.NodeName).To(Equal(before.Status.NodeName))
 }
 
-// instanceUID is "" without an instance.
+// instanceUID returns the UID of the instance; "" if it does not exist.
 func (s *site) instanceUID(name string) types.UID {
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	if err := s.client.Get(s.t.Context(), s.key(name), vmi); err != nil {
@@ -221,7 +221,7 @@ func TestDrainLeavesWhatFitsNowhereElseRunningWhereItIs(t *testing.T) {
 	ran := map[string]*kubevirtv1.VirtualMachineInstance{"a": s.runs("a"), "b": s.runs("b")}
 	s.Expect(sim.Drain(t.Context(), host)).To(Succeed())
 	for name, before := range ran {
-		s.reaches(name, kubevirtv1.VirtualMachineStatusRunning) // it was Migrating meanwhile
+		s.reaches(name, kubevirtv1.VirtualMachineStatusRunning) // it is Migrating in between
 		after := s.instance(name)
 		s.Expect(after.UID).To(Equal(before.UID))
 		s.Expect(after.Status.NodeName).To(Equal(before.Status.NodeName))

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// inZone requires a zone.
+// inZone requires one of the zones.
 func inZone(zones ...string) func(*kubevirtv1.VirtualMachine) {
 	return func(vm *kubevirtv1.VirtualMachine) {
 		vm.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
@@ -29,7 +29,7 @@ func inZone(zones ...string) func(*kubevirtv1.VirtualMachine) {
 	}
 }
 
-// apart requires other virtual machines of the app to be in other zones.
+// apart requires the virtual machines of the app to be in different zones.
 func apart(vm *kubevirtv1.VirtualMachine) {
 	vm.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{

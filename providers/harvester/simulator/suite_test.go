@@ -21,18 +21,18 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// patience is for a machine that is busy with other things.
+// patience is a timeout for busy machines.
 const patience = 2 * time.Minute
 
-// The Harvester cluster is shared by all tests; every test has its own namespace. It has the hosts of Zones(3, 2), and the real KubeVirt if the
-// environment names one.
+// sim is shared by all tests; every test has its own namespace. It has the hosts of Zones(3, 2), and the real KubeVirt if it is
+// set in the environment.
 var sim *simulator.Simulator
 
 func TestMain(m *testing.M) {
 	simulator.Main(m, &sim, append(simulator.KubeVirtOf(os.Getenv), simulator.WithHooks(listeners()))...)
 }
 
-// site is a namespace of the Harvester cluster.
+// site is a test with its own namespace of the Harvester cluster.
 type site struct {
 	*WithT
 	t         *testing.T
@@ -61,7 +61,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// virtualMachine is one with a disk and an interface.
+// virtualMachine returns a virtual machine with a disk and an interface.
 func (s *site) virtualMachine(name string) *kubevirtv1.VirtualMachine {
 	disk := name + "-disk-0"
 	templates, err := json.Marshal([]corev1.PersistentVolumeClaim{{
@@ -97,7 +97,7 @@ func (s *site) virtualMachine(name string) *kubevirtv1.VirtualMachine {
 	return vm
 }
 
-// create makes a virtual machine, which the functions adjust.
+// create creates a virtual machine after applying the changes.
 func (s *site) create(name string, change ...func(*kubevirtv1.VirtualMachine)) *kubevirtv1.VirtualMachine {
 	s.t.Helper()
 	vm := s.virtualMachine(name)
@@ -114,7 +114,7 @@ func (s *site) vm(name string) *kubevirtv1.VirtualMachine {
 	return vm
 }
 
-// reaches waits for a virtual machine to be in a state.
+// reaches waits for a virtual machine to have a status.
 func (s *site) reaches(name string, status kubevirtv1.VirtualMachinePrintableStatus) *kubevirtv1.VirtualMachine {
 	s.t.Helper()
 	s.Eventually(func() kubevirtv1.VirtualMachinePrintableStatus { return s.vm(name).Status.PrintableStatus }).Should(Equal(status), name)
@@ -130,7 +130,8 @@ func (s *site) unschedulable(name string) *kubevirtv1.VirtualMachine {
 	return s.reaches(name, kubevirtv1.VirtualMachineStatusUnschedulable)
 }
 
-// podConditions are those of the Pod of a virtual machine: it has the latest reason of kube-scheduler, the instance keeps the first.
+// podConditions returns the conditions of a virtual machine's Pod, which has the latest reason of kube-scheduler, unlike the
+// instance, which keeps the first.
 func (s *site) podConditions(name string) func(Gomega) []corev1.PodCondition {
 	return func(g Gomega) []corev1.PodCondition {
 		pods := &corev1.PodList{}
@@ -140,7 +141,7 @@ func (s *site) podConditions(name string) func(Gomega) []corev1.PodCondition {
 	}
 }
 
-// instance is that of a virtual machine.
+// instance returns the instance of a virtual machine.
 func (s *site) instance(name string) *kubevirtv1.VirtualMachineInstance {
 	s.t.Helper()
 	vmi := &kubevirtv1.VirtualMachineInstance{}
@@ -148,7 +149,7 @@ func (s *site) instance(name string) *kubevirtv1.VirtualMachineInstance {
 	return vmi
 }
 
-// zone is that of the host that a virtual machine runs on.
+// zone returns the zone of a virtual machine's host.
 func (s *site) zone(name string) string {
 	s.t.Helper()
 	node := &corev1.Node{}

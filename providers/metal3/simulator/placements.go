@@ -19,7 +19,7 @@ import (
 // Placement describes a host and its consumer.
 type Placement struct {
 	Host, Domain string
-	// Consumer is the name of the host's consumer, "" if there is none; Kind is its kind.
+	// Consumer is the name of the host's consumer, or ""; Kind is its kind.
 	Consumer, Kind string
 	State          bmov1alpha1.ProvisioningState
 	// PoweredOn is the power state last read by the operator; NoPower is true if the operator can no longer control the power.

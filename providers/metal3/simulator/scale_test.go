@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// Three hundred are more than a byte of an address has room for. The benchmark has a thousand.
+// Three hundred is more than one byte of an address can count. The benchmark has a thousand.
 func TestHundredsOfHostsInOneProcess(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -202,7 +202,7 @@ func TestTheOperatorNoticesALossOfPowerWhenItPolls(t *testing.T) {
 	s.Expect(time.Since(start)).To(BeNumerically(">=", time.Second))
 }
 
-// What works for a host that has lost its power, and what does not.
+// Which operations work for a host that has lost its power, and which do not.
 func TestAHostWithoutPowerGoesOnlyWhenItIsDetachedByForce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -393,7 +393,7 @@ func TestTheSecretOfABMC(t *testing.T) {
 	s.Expect(s.host(first).Status.GoodCredentials.Version).To(Equal(secret.ResourceVersion))
 }
 
-// What clusterctl move does: pause, save the status, delete, create elsewhere with the annotation, unpause.
+// The steps of clusterctl move: pause, save the status, delete, create in another cluster with the annotation, unpause.
 func TestAHostIsMoved(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -452,7 +452,7 @@ func TestPlacements(t *testing.T) {
 	s.Expect(s.host("a-host-001").Labels).To(HaveKeyWithValue("size", "large"))
 }
 
-// TestAHostThatIsTakenWhileItIsCreatedBootsAsOthersDo is about a simulator, and somebody who waits for a host, that are faster than Create.
+// TestAHostThatIsTakenWhileItIsCreatedBootsAsOthersDo covers a simulator and a consumer that are faster than Create.
 func TestAHostThatIsTakenWhileItIsCreatedBootsAsOthersDo(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -26,7 +26,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// patience is for a machine that is busy with other things.
+// patience is a timeout for busy machines.
 const patience = 2 * time.Minute
 
 // The API server is real and shared by all tests; every test has its own namespace and simulator.
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// site is a namespace of the API server.
+// site is a test with its own namespace of the API server.
 type site struct {
 	*WithT
 	t         *testing.T
@@ -95,7 +95,7 @@ func (s *site) change(name string, change func(*bmov1alpha1.BareMetalHost)) {
 	s.Expect(s.client.Patch(s.t.Context(), host, client.MergeFrom(before))).To(Succeed())
 }
 
-// reaches waits for a host to be in a state, on or off as its spec wants it, without an error.
+// reaches waits for a host to be in a state, on or off according to its spec, without an error.
 func (s *site) reaches(name string, state bmov1alpha1.ProvisioningState) {
 	s.t.Helper()
 	s.eventually(name, func(host *bmov1alpha1.BareMetalHost) bool {
@@ -103,7 +103,7 @@ func (s *site) reaches(name string, state bmov1alpha1.ProvisioningState) {
 	}, string(state))
 }
 
-// prepared waits for a host to be ready again for another image.
+// prepared waits for a host to be prepared for another image.
 func (s *site) prepared(name string) {
 	s.t.Helper()
 	s.eventually(name, func(host *bmov1alpha1.BareMetalHost) bool {
@@ -124,7 +124,7 @@ func (s *site) all(state bmov1alpha1.ProvisioningState) func() int {
 	}
 }
 
-// events are the reasons of the namespace's events.
+// events returns the reasons of the namespace's events.
 func (s *site) events() []string {
 	list := &corev1.EventList{}
 	s.Expect(s.client.List(s.t.Context(), list, client.InNamespace(s.namespace))).To(Succeed())
@@ -135,7 +135,7 @@ func (s *site) events() []string {
 	return reasons
 }
 
-// history is the order of a host's states as a watch shows them.
+// history records the order of a host's states from a watch.
 type history struct {
 	mu     sync.Mutex
 	states []bmov1alpha1.ProvisioningState

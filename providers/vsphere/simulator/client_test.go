@@ -20,8 +20,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// client is a plain govmomi client, logged in, with a finder that knows the
-// default objects of a datacenter.
+// client is a plain govmomi client, logged in, with a finder for the default objects of a datacenter.
 type client struct {
 	*govmomi.Client
 	t      *testing.T
@@ -56,7 +55,7 @@ func userinfo(s *simulator.Server) *url.Userinfo {
 	return url.UserPassword(s.Username(), s.Password())
 }
 
-// must is for calls that the test takes for granted.
+// must returns the value of a call that must succeed.
 func must[T any](value T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -69,7 +68,7 @@ func must[T any](value T, err error) func(*testing.T) T {
 
 type cloneOption func(*types.VirtualMachineCloneSpec)
 
-// cloneSpec asks for a clone in a pool and on a datastore.
+// cloneSpec returns the spec of a clone in a pool and on a datastore.
 func (c *client) cloneSpec(pool, datastore string, opts ...cloneOption) types.VirtualMachineCloneSpec {
 	c.t.Helper()
 	poolRef := must(c.finder.ResourcePool(c.t.Context(), pool))(c.t).Reference()

@@ -74,7 +74,7 @@ func TestClonesDifferInIdentity(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeDatacenters())
 	seen := map[string]bool{}
-	id := uuid.NewString() // asked for by all: only the first gets it
+	id := uuid.NewString() // requested by all: only the first gets it
 	for _, dc := range []string{"dc-a", "dc-b"} {
 		c := connect(t, s, dc)
 		c.clone("vm", c.cloneSpec("/"+dc+"/host/cluster-1/Resources", "shared", func(spec *types.VirtualMachineCloneSpec) {
@@ -135,7 +135,7 @@ func TestLinkedClone(t *testing.T) {
 	}
 }
 
-// None of these may make a VM, and each fails its task.
+// None of these creates a VM, and each fails its task.
 func TestRefusedClones(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
@@ -177,7 +177,7 @@ func TestRefusedClones(t *testing.T) {
 	}
 }
 
-// A message is what vCenter shows, not the name of a Go type.
+// The message must be vCenter's, not the name of a Go type.
 func TestMessageOfDuplicateName(t *testing.T) {
 	t.Parallel()
 	c := connect(t, simulator.Start(t, simulator.ThreeZones()), "dc-1")
@@ -192,7 +192,7 @@ func TestMessageOfDuplicateName(t *testing.T) {
 	}
 }
 
-// A controller lists the devices of its own VM and of no other.
+// A controller lists only the devices of its own VM.
 func TestControllersAreNotShared(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeDatacenters())

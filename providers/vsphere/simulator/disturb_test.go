@@ -106,7 +106,7 @@ func TestDisconnectedHosts(t *testing.T) {
 	}
 }
 
-// One host is left: everything lands there.
+// One host is left: all VMs are placed there.
 func TestMaintenanceLeavesOtherHosts(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
@@ -156,7 +156,7 @@ func TestRenamedNetwork(t *testing.T) {
 	}
 }
 
-// What happens behind a client's back happens in spite of held and failing tasks.
+// Changes by other actors are not affected by held and failing tasks.
 func TestOutOfBand(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
@@ -184,7 +184,7 @@ func TestOutOfBand(t *testing.T) {
 	}
 }
 
-// The tags of a VM go with it.
+// The tags of a VM are detached when it is destroyed.
 func TestTagsOfDestroyedVM(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
@@ -207,7 +207,7 @@ func TestTagsOfDestroyedVM(t *testing.T) {
 	}
 }
 
-// A client that puts a host into maintenance mode, as an administrator does, must be noticed by all the others.
+// Other clients must observe that a client has put a host into maintenance mode.
 func TestMaintenanceModeThatAClientAsksForIsReported(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())

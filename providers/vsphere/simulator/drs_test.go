@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// reconfigure makes the group consist of these VMs.
+// reconfigure sets the VMs of the group.
 func (c *client) reconfigure(cluster *object.ClusterComputeResource, group string, vms ...types.ManagedObjectReference) error {
 	spec := &types.ClusterConfigSpecEx{GroupSpec: []types.ClusterGroupSpec{{
 		ArrayUpdateSpec: types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationEdit},
@@ -49,7 +49,7 @@ func TestPowerOnFollowsRule(t *testing.T) {
 	}
 }
 
-// group returns the members that a group has.
+// group returns the members of a group.
 func (c *client) group(cluster *object.ClusterComputeResource, name string) []types.ManagedObjectReference {
 	c.t.Helper()
 	config := must(cluster.Configuration(c.t.Context()))(c.t)

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// arguments are those of faults that storms do not make, on the VM "vm" of ThreeZones.
+// arguments returns the arguments of faults that have no Storm, for the VM "vm" of ThreeZones.
 func arguments(f simulator.Fault) []string {
 	return map[string][]string{
 		"lost-datastores": {"dc-1", "datastore-b"}, "held": {"CloneVM_Task"}, "overloaded": {"Login"}, "hanging": {"Login"}, "full-hosts": {"zone-a"},

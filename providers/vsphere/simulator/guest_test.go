@@ -42,7 +42,7 @@ func TestGuestsGetDistinctAddresses(t *testing.T) {
 	eventually(t, "it has its address again", func() bool { vm, _ := s.VM("vm-0"); return slices.Equal(vm.IPs, first.IPs) })
 }
 
-// The guest configures itself as its metadata says.
+// The guest configures itself according to its metadata.
 func TestGuestFollowsMetadata(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -74,7 +74,7 @@ func TestGuestFollowsMetadata(t *testing.T) {
 			if view, _ = s.VM("vm"); !slices.Equal(view.IPs, tc.want) {
 				t.Errorf("addresses are %q, want %q", view.IPs, tc.want)
 			}
-			if n := len(guest.Net[0].IpAddress); n != len(tc.want)+1 { // and a link-local one
+			if n := len(guest.Net[0].IpAddress); n != len(tc.want)+1 { // plus a link-local address
 				t.Errorf("the guest reports %q", guest.Net[0].IpAddress)
 			}
 		})

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// history reads the tasks that are shown of those in the states.
+// history returns the tasks in the states from the task history.
 func (c *client) history(page int32, states ...types.TaskInfoState) []types.TaskInfo {
 	c.t.Helper()
 	collector := must(task.NewManager(c.Client.Client).CreateCollectorForTasks(c.t.Context(), types.TaskFilterSpec{State: states}))(c.t)
@@ -61,7 +61,7 @@ func TestHistoryShowsTheTasksUnderWay(t *testing.T) {
 	}
 }
 
-// A client that does not close its collectors has no more of them after some time.
+// A client that does not destroy its collectors reaches the limit.
 func TestHistoryWithoutEnd(t *testing.T) {
 	t.Parallel()
 	c := connect(t, simulator.Start(t, simulator.ThreeZones()), "dc-1")
@@ -80,7 +80,7 @@ func TestHistoryWithoutEnd(t *testing.T) {
 	}
 }
 
-// Clients look at the history while others start tasks and tasks end.
+// Clients read the history while other clients start tasks and tasks end.
 func TestHistoryIsReadWhileTasksComeAndGo(t *testing.T) {
 	t.Parallel()
 	const vms = 15

@@ -50,7 +50,7 @@ func TestReadyMadeLayouts(t *testing.T) {
 	}
 }
 
-// What a client reads of a cluster is what the layout restricts to it.
+// A client sees only those of a cluster's datastores and networks that the layout assigns to it.
 func TestDatastoresAndNetworksOfCluster(t *testing.T) {
 	t.Parallel()
 	layout := simulator.ThreeZones()
@@ -72,8 +72,7 @@ func TestDatastoresAndNetworksOfCluster(t *testing.T) {
 	}
 }
 
-// reachable returns the names of the datastores and networks of a cluster or host,
-// but for the uplinks of switches.
+// reachable returns the names of the datastores and networks of a cluster or host, except for the uplinks of switches.
 func (c *client) reachable(ref types.ManagedObjectReference) []string {
 	c.t.Helper()
 	pc := property.DefaultCollector(c.Client.Client)
@@ -123,7 +122,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// UUIDs tell templates apart that are alike in all else.
+// UUIDs distinguish templates that are otherwise identical.
 func TestUUIDsDifferAcrossDatacenters(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestMain lets eight tests run at a time, unless the command line says otherwise: they wait more than they compute.
+// TestMain runs eight tests in parallel, unless the command line sets another number: they wait more than they compute.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)

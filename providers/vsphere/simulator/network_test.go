@@ -71,7 +71,7 @@ func TestPassword(t *testing.T) {
 	if err := login("joe", s.Password()); err != nil {
 		t.Errorf("the new password: error is %v", err)
 	}
-	must(methods.GetCurrentTime(t.Context(), c.Client.Client))(t) // the session lives on
+	must(methods.GetCurrentTime(t.Context(), c.Client.Client))(t) // the session continues
 }
 
 func connectOnly(t *testing.T, s *simulator.Server) *vim25.Client {
@@ -90,7 +90,7 @@ func isSOAPFault[T any](err error) bool {
 	return false
 }
 
-// A session may end while calls of it are under way.
+// A session may end during its calls.
 func TestSessionsExpireWhileStreamsAreMade(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
@@ -119,7 +119,7 @@ func TestSessionsExpireWhileStreamsAreMade(t *testing.T) {
 	}
 }
 
-// A client that comes back after a session has ended looks at everything while tasks go on.
+// A client that logs in again after its session has expired reads everything while tasks run.
 func TestViewsAreMadeWhileTasksComeAndGo(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
@@ -212,7 +212,7 @@ func TestDelayOfAnswers(t *testing.T) {
 		t.Errorf("the slow server answers in %s", took)
 	}
 
-	// Calls do not queue up, not even those of REST: all are in before one is answered.
+	// Calls do not block each other, not even REST calls: all arrive before the first response.
 	slow.SetDelay(time.Hour)
 	const list = "REST GET /rest/com/vmware/cis/tagging/tag"
 	lists, answers := slow.Calls()[list], make(chan error, 8)
@@ -268,7 +268,7 @@ func TestDown(t *testing.T) {
 	must(0, task.Wait(t.Context()))(t) // same session, same task
 }
 
-// A call whose answer gets lost has its effect.
+// A call whose response is lost has its effect.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
@@ -284,7 +284,7 @@ func TestLostAnswers(t *testing.T) {
 	})
 	eventually(t, "its task ends", func() bool { return len(s.RunningTasks()) == 0 })
 	must(0, must(vm.PowerOff(t.Context()))(t).Wait(t.Context()))(t)
-	must(0, must(vm.PowerOn(t.Context()))(t).Wait(t.Context()))(t) // one answer was to be lost
+	must(0, must(vm.PowerOn(t.Context()))(t).Wait(t.Context()))(t) // only one response is lost
 
 	s.LoseAnswers("CurrentTime", -1)
 	for range 3 {
@@ -315,7 +315,7 @@ func TestCallsAreCountedOnce(t *testing.T) {
 	must(0, manager.AttachMultipleTagsToObject(t.Context(), ids[:1], root))(t)
 	must(methods.GetCurrentTime(t.Context(), c.Client.Client))(t)
 	must(methods.GetCurrentTime(t.Context(), c.Client.Client))(t)
-	must(0, s.DetachTag("region-1", "/dc-1"))(t) // the server's own calls do not count
+	must(0, s.DetachTag("region-1", "/dc-1"))(t) // the server's own calls are not counted
 	want := map[string]int{
 		"REST GET /rest/com/vmware/cis/tagging/tag":                                                     1,
 		"REST GET /rest/com/vmware/cis/tagging/tag/{id}":                                                4,

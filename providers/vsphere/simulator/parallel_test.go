@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// Two servers of one process share nothing, and each stands many clients at once.
+// Two servers of a process are independent, and each can serve many clients.
 func TestServersSideBySide(t *testing.T) {
 	t.Parallel()
 	const vms = 20
@@ -53,7 +53,7 @@ func TestServersSideBySide(t *testing.T) {
 	connect(t, servers[1], "dc-1")
 }
 
-// bringUp waits for the clone and powers it on. It may run on any goroutine.
+// bringUp waits for the clone and powers it on. It can be called on any goroutine.
 func (c *client) bringUp(clone *object.Task) error {
 	info, err := clone.WaitForResult(c.t.Context())
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *client) bringUp(clone *object.Task) error {
 	return on.Wait(c.t.Context())
 }
 
-// Of many clones with one name exactly one succeeds.
+// Of many clones with the same name exactly one succeeds.
 func TestOneNameOneVM(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())

@@ -17,8 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// stream follows the inventory as a client does: one collector, one long poll after
-// the other.
+// stream watches the inventory as a client does: one collector, one long poll after the other.
 type stream struct {
 	mu    sync.Mutex
 	state map[types.ManagedObjectReference]map[string]types.AnyType
@@ -75,7 +74,7 @@ func (s *stream) get(ref types.ManagedObjectReference) map[string]types.AnyType 
 	return maps.Clone(s.state[ref])
 }
 
-// ever reports whether an object was in sight, now or before.
+// ever reports whether an object is or was visible.
 func (s *stream) ever(ref types.ManagedObjectReference) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,13 +163,13 @@ func TestStreamSeesGroupsAndRules(t *testing.T) {
 	eventually(t, "the group is gone", func() bool { return members() == -1 })
 }
 
-// followTasks follows the tasks that a property of an object lists.
+// followTasks watches the tasks in a property of an object.
 func (c *client) followTasks(list types.ManagedObjectReference, path string) *stream {
 	c.t.Helper()
 	return c.followListed(list, path, types.PropertySpec{Type: "Task", PathSet: []string{"info"}})
 }
 
-// followListed follows what a property of an object lists.
+// followListed watches the objects in a property of an object.
 func (c *client) followListed(list types.ManagedObjectReference, path string, show types.PropertySpec) *stream {
 	c.t.Helper()
 	pc := must(property.DefaultCollector(c.Client.Client).Create(c.t.Context()))(c.t)
@@ -203,7 +202,7 @@ func (s *stream) taskState(ref types.ManagedObjectReference) types.TaskInfoState
 	return info.State
 }
 
-// The task list is the other thing that clients follow.
+// Clients also watch the task list.
 func TestStreamSeesTasks(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
@@ -227,7 +226,7 @@ func TestStreamSeesTasks(t *testing.T) {
 	}
 }
 
-// More objects than fit in one answer come in several.
+// More objects than fit in one response are delivered in several.
 func TestStreamInPages(t *testing.T) {
 	t.Parallel()
 	layout := simulator.ThreeZones()
@@ -243,7 +242,7 @@ func TestStreamInPages(t *testing.T) {
 	}
 }
 
-// A client that trusts the list of recent tasks hears of none; one with a list of its own hears of all in it.
+// A client that relies on the list of recent tasks receives none; a client with its own list receives all in it.
 func TestRecentTasksMayBeSilent(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones(), simulator.WithSilentRecentTasks())
@@ -266,7 +265,7 @@ func TestRecentTasksMayBeSilent(t *testing.T) {
 	}
 }
 
-// vcsim's own collector can be had too. It does not outlive its client's connection here.
+// vcsim's own collector can be used, too. It does not outlive its client's connection.
 func TestStockCollectorEndsWithItsConnection(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones(), simulator.WithStockCollector())
@@ -276,10 +275,10 @@ func TestStockCollectorEndsWithItsConnection(t *testing.T) {
 	template := c.template().Reference()
 	must(0, s.Rename("/dc-1/vm/templates/ubuntu-2404", "renamed"))(t)
 	eventually(t, "the change arrives", func() bool { return st.get(template)["name"] == "renamed" })
-	s.Close() // waits for the calls under way
+	s.Close() // waits for pending calls
 }
 
-// An idle stream is one call that stays open.
+// An idle stream is a single pending call.
 func TestIdleStreamCostsNothing(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
@@ -287,7 +286,7 @@ func TestIdleStreamCostsNothing(t *testing.T) {
 	st := c.follow(map[string][]string{"VirtualMachine": {"name"}})
 	eventually(t, "the template is listed", func() bool { return st.count("VirtualMachine") == 1 })
 	eventually(t, "the stream waits", func() bool { return s.Calls()["WaitForUpdatesEx"] == 2 })
-	must(0, s.SetMaintenance("zone-a", true))(t) // of no interest to the stream
+	must(0, s.SetMaintenance("zone-a", true))(t) // not selected by the stream
 	must(0, s.Rename("/dc-1/vm/templates/ubuntu-2404", "renamed"))(t)
 	eventually(t, "the change arrives", func() bool {
 		st.mu.Lock()
@@ -302,8 +301,7 @@ func TestIdleStreamCostsNothing(t *testing.T) {
 	eventually(t, "the stream waits again", func() bool { return s.Calls()["WaitForUpdatesEx"] == 3 })
 }
 
-// A client that cuts its wait short does not leave the server waiting, and loses
-// no update when it asks again.
+// A client that aborts its wait leaves no pending wait in the server, and loses no update in its next call.
 func TestWaitIsBoundToItsConnection(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())

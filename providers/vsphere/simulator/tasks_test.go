@@ -29,8 +29,7 @@ func (c *client) taskInfo(task *object.Task) types.TaskInfo {
 	return t.Info
 }
 
-// A held task runs without effect, and the objects that it works on can be read
-// and used by others meanwhile.
+// A held task has no effect, and its objects can be read and used by others in the meantime.
 func TestHeldTask(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
@@ -75,7 +74,7 @@ func TestHeldTask(t *testing.T) {
 	}
 }
 
-// The object of a held task may go meanwhile.
+// The object of a held task may be deleted in the meantime.
 func TestHeldTaskWhoseObjectGoes(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
@@ -155,7 +154,7 @@ func TestDestroyOfPoweredOnVM(t *testing.T) {
 	}
 }
 
-// A session that ends does not end the tasks that it started.
+// Tasks continue after the session that started them has ended.
 func TestTaskOutlivesItsSession(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())

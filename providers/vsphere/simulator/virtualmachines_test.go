@@ -82,7 +82,7 @@ func TestCloneWhoseUUIDsComeLate(t *testing.T) {
 	must(0, s.RevealUUIDs("nameless"))(t)
 }
 
-// A hidden VM is in no folder, and neither a container view nor its pool or host leads to it.
+// A hidden VM is in no folder, and cannot be found through a container view, its pool or its host.
 func TestClonesThatComeIntoSightLate(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())

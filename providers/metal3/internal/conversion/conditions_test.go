@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// TestV1Beta1ShowsUpstreamsConditions is for those who wait for conditions of v1beta1.
+// TestV1Beta1ShowsUpstreamsConditions protects clients that wait for v1beta1 conditions.
 func TestV1Beta1ShowsUpstreamsConditions(t *testing.T) {
 	g := NewWithT(t)
 	machine := &infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{

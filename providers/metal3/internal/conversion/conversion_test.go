@@ -14,8 +14,8 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// TestNothingIsLostBetweenVersions makes thousands of random objects of each
-// kind and converts them there and back, both ways.
+// TestNothingIsLostBetweenVersions generates thousands of random objects of each kind and converts them in both directions and
+// back.
 func TestNothingIsLostBetweenVersions(t *testing.T) {
 	scheme := runtime.NewScheme()
 	g := NewWithT(t)

@@ -50,8 +50,7 @@ func TestV1Beta1SaysTheSameInItsOwnWords(t *testing.T) {
 	g.Expect(remediation.Spec.Strategy.TimeoutSeconds).To(Equal(int32(300)))
 }
 
-// TestWhatAClientOfV1Beta1WritesCounts changes single fields as v1beta1, and
-// wants nothing else to change.
+// TestWhatAClientOfV1Beta1WritesCounts changes single fields as v1beta1, and expects no other changes.
 func TestWhatAClientOfV1Beta1WritesCounts(t *testing.T) {
 	stored := func() *infrav1.Metal3Cluster {
 		return &infrav1.Metal3Cluster{
@@ -102,8 +101,7 @@ func TestWhatAClientOfV1Beta1WritesCounts(t *testing.T) {
 	}
 }
 
-// TestWhatAControllerOfV1Beta2WritesCounts does the same with what only v1beta1
-// can say.
+// TestWhatAControllerOfV1Beta2WritesCounts does the same with fields that only v1beta1 has.
 func TestWhatAControllerOfV1Beta2WritesCounts(t *testing.T) {
 	g := NewWithT(t)
 	from, to := conversion.Lossless(KeptAnnotation, machineFromHub, machineToHub)

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 )
 
-// BenchmarkAsk is one choice among n free hosts in five domains. It is not to grow with n.
+// BenchmarkAsk measures one choice among n free hosts in five domains. The time must not grow with n.
 func BenchmarkAsk(b *testing.B) {
 	for _, n := range []int{200, 1000, 10000} {
 		for _, domain := range []string{"rack-1", ""} {

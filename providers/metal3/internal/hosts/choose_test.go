@@ -193,7 +193,7 @@ func anyWants() *rapid.Generator[hosts.Wants] {
 	})
 }
 
-// The inventory does not look at every host, and yet reserves the first.
+// The inventory does not visit every host, and still reserves the one that Choose returns first.
 func TestInventoryPromisesWhatWouldBeChosen(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -24,7 +24,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 )
 
-// stable has the hosts 1 and 2. Claims of host 1 end with the error that claimError has; nil is none.
+// stable is a set of hosts 1 and 2. Claims of host 1 fail with claimError unless it is nil.
 type stable struct {
 	*WithT
 	*hosts.Hosts
@@ -55,7 +55,7 @@ func newStable(t *testing.T) *stable {
 	return s
 }
 
-// claims lets a machine ask for a host and claim it.
+// claims makes a machine ask for a host and claim it.
 func (s *stable) claims(t *testing.T, name string) (string, error) {
 	t.Helper()
 	chosen, _, _ := s.Ask(wants(name, ""))

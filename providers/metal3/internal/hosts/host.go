@@ -41,7 +41,7 @@ type Host struct {
 	Failed time.Time
 	// Obstacle is why no machine can claim the host now; "" if one can.
 	Obstacle Obstacle
-	// Consumer is the Metal3Machine that uses the host; its Name is "" if there is none.
+	// Consumer is the Metal3Machine that uses the host; its Name is "" if the host is not in use.
 	Consumer types.NamespacedName
 }
 

@@ -165,6 +165,6 @@ func TestVacant(t *testing.T) {
 	g.Expect(hosts.Vacant(external)).To(BeTrue())
 	external.Status.PoweredOn = true
 	g.Expect(hosts.Vacant(external)).To(BeFalse())
-	external.Spec.Online = true // it must not be switched off
+	external.Spec.Online = true // it must not be powered off
 	g.Expect(hosts.Vacant(external)).To(BeTrue())
 }

@@ -29,7 +29,8 @@ func NewInventory(wake func(machine types.NamespacedName)) *Inventory {
 }
 
 // Ask returns the host that the machine should claim. The host stays reserved for the machine until it is claimed, is no longer
-// free, or the machine asks again or is forgotten. If there is none, wake is called for the machine once a host is available.
+// free, or the machine asks again or is forgotten. Without a suitable host, wake is called for the machine as soon as one is
+// available.
 func (inv *Inventory) Ask(wants Wants) (Host, Reasons, bool) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()

@@ -34,7 +34,7 @@ func takenBy(name string) func(*hosts.Host) {
 	return func(host *hosts.Host) { host.Obstacle, host.Consumer = hosts.InUse, machine(name) }
 }
 
-// desk is an inventory, and what it called.
+// desk is an inventory with the machines that it has called wake for.
 type desk struct {
 	*WithT
 	*hosts.Inventory
@@ -51,7 +51,7 @@ func newDesk(t *testing.T, all ...hosts.Host) *desk {
 	return d
 }
 
-// gets is the host that a machine gets, "" for none.
+// gets returns the host that a machine gets, or "".
 func (d *desk) gets(w hosts.Wants) string {
 	host, _, ok := d.Ask(w)
 	d.Expect(ok).To(Equal(host.Name != ""))
@@ -210,7 +210,7 @@ func TestEventsOfAKeptHostDoNotListAllHostsForEachMachineThatWaits(t *testing.T)
 	d.Expect(allocations).To(BeNumerically("<", machines), "not even one for each machine")
 }
 
-// history is an inventory with what its users know: hosts as they were put, reservations as they were last answered.
+// history is an inventory with the view of its callers: hosts as last put, reservations as last returned.
 type history struct {
 	inventory *hosts.Inventory
 	woken     []types.NamespacedName
@@ -235,7 +235,7 @@ func (h *history) put(host hosts.Host) {
 	delete(h.reserved, host.Consumer)
 	for key, name := range h.reserved {
 		if order, _ := hosts.Choose([]hosts.Host{host}, h.waiting[key]); name == host.Name && len(order) == 0 {
-			delete(h.reserved, key) // the API server would refuse the claim
+			delete(h.reserved, key) // the API server would reject the claim
 		}
 	}
 }
@@ -258,7 +258,7 @@ func (h *history) ask(t *rapid.T, w hosts.Wants) {
 	h.reserved[w.Machine] = host.Name
 }
 
-// claim lets one of the machines take what it is reserved.
+// claim makes one of the machines claim its reserved host.
 func (h *history) claim(*rapid.T) {
 	for key, name := range h.reserved {
 		if host := h.known[name]; host.Obstacle == "" {
@@ -283,7 +283,7 @@ func (h *history) forget(t *rapid.T) {
 	delete(h.reserved, key)
 }
 
-// check lets machines that were called ask again; one that was not called must have nothing to gain.
+// check makes machines that were enqueued ask again; asking must not help any other machine.
 func (h *history) check(t *rapid.T) {
 	for len(h.woken) > 0 {
 		key := h.woken[0]
@@ -295,7 +295,7 @@ func (h *history) check(t *rapid.T) {
 	checkNothingLeft(t, h.known, h.reserved, h.waiting)
 }
 
-// Whatever happens, in whatever order: no host is reserved twice, and no host is free for a machine that waits.
+// Whatever happens, in whatever order: no host is reserved twice, and no host stays free that a waiting machine could use.
 func TestInventoryProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -32,7 +32,7 @@ type namespace struct {
 // waiter is a machine that has asked for a host.
 type waiter struct {
 	wants Wants
-	// host is the host reserved for the machine; "" if there is none.
+	// host is the host reserved for the machine, or "".
 	host string
 }
 
@@ -96,7 +96,7 @@ func (s *namespace) remove(host *Host) {
 	}
 }
 
-// reserve chooses a host for the waiter and replaces its reservation; it returns "" if there is none.
+// reserve chooses a host for the waiter and replaces its reservation; it returns "" without a suitable host.
 func (s *namespace) reserve(w *waiter) string {
 	if w.host != "" {
 		delete(s.reserved, w.host)

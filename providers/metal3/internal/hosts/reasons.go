@@ -20,7 +20,7 @@ type Reasons struct {
 	Elsewhere int
 	// Returning lists the hosts kept for the machine's owner that become available again.
 	Returning []string
-	// Refusal is the API server's message for the first host whose claim it rejected; "" if there is none.
+	// Refusal is the API server's message for the first host whose claim it rejected, or "".
 	Refusal string
 }
 

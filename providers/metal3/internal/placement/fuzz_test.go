@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Every prefix of the annotation is accepted or refused, and what is accepted can begin the name of a label.
+// Every prefix of the annotation is accepted or refused, and an accepted one is a valid prefix of a label name.
 func FuzzPrefixes(f *testing.F) {
 	f.Add("example.com, topology.kubernetes.io,kubernetes.io")
 	f.Add(",,a..b, A.example.com")

@@ -76,7 +76,7 @@ func within(prefix, domain string) bool {
 	return prefix == domain || strings.HasSuffix(prefix, "."+domain)
 }
 
-// PrefixOf returns the part before the slash; "" if there is none.
+// PrefixOf returns the part before the slash, or "".
 func PrefixOf(key string) string {
 	prefix, _, found := strings.Cut(key, "/")
 	if !found {

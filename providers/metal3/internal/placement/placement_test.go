@@ -123,7 +123,7 @@ func TestMayReceive(t *testing.T) {
 	}
 }
 
-// A reason that is forgotten is not counted in the machines that wait, and does not wake the cluster.
+// With a reason that WaitsFor misses, a machine does not count as waiting and does not enqueue the cluster.
 func TestEveryReasonForWhichAMachineHasNoPlaceIsAWait(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -11,8 +11,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 )
 
-// errorCases are templates by what is wrong with them. What a user reads must name the field, what is wrong with it, and
-// what there is instead.
+// errorCases maps errors to templates. A message must name the field, the error, and the available alternatives.
 type errorCases map[string]struct{ template, want string }
 
 func (cases errorCases) check(t *testing.T) {

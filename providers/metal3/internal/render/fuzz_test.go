@@ -16,7 +16,8 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 )
 
-// FuzzTemplate renders a Metal3DataTemplate with an address that a pool of others gives. The API server checks the one in part, the other not at all.
+// FuzzTemplate renders a Metal3DataTemplate with an address from another provider's pool. The API server validates the former in
+// part, the latter not at all.
 func FuzzTemplate(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*"+templateSuffix))
 	if err != nil || len(files) == 0 {
@@ -40,7 +41,7 @@ func FuzzTemplate(f *testing.F) {
 		in.Addresses["rack-4"] = render.Address{Address: address, Prefix: prefix, Gateway: gateway, DNSServers: []string{server}}
 		pools, err := render.Pools(spec, in)
 		if err == nil {
-			// These are all that rendering needs.
+			// Rendering needs no other addresses.
 			all := in.Addresses
 			in.Addresses = map[string]render.Address{}
 			for _, pool := range pools {
@@ -56,7 +57,7 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// metaData renders metaData whose pools are known, or are not.
+// metaData renders metaData with known or unknown pools.
 func metaData(t *testing.T, spec *infrav1.MetaData, in *render.Input, known bool) {
 	t.Helper()
 	data, err := render.MetaData(spec, in)

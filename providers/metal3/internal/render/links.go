@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// macAddress matches a MAC address of six bytes, the only form by which cloud-init finds interfaces.
+// macAddress matches a MAC address of six bytes, the only form that cloud-init supports to find interfaces.
 var macAddress = regexp.MustCompile(`^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$`)
 
 // renderLinks renders the template's links: bonds, ethernets, bridges, VLANs.

@@ -49,7 +49,7 @@ networkData: {networks: {ipv4: [{id: a, link: b, fromPoolRef: {name: p, kind: In
 		"IPPool p of ipam.metal3.io cannot be used by one template: rename one of the pools"))
 }
 
-// A gateway that is given needs no address of a pool.
+// A gateway that is given as an address needs no pool.
 func TestPoolsOfAGatewayThatIsGiven(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

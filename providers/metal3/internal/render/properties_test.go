@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 )
 
-// drawText draws what users may put into strings, with what YAML has a meaning for.
+// drawText draws strings that users may set, including strings with a meaning in YAML.
 func drawText(t *rapid.T, label string) string {
 	return rapid.OneOf(
 		rapid.SampledFrom([]string{"", "yes", "0x1F", "1e3", "null", "- a", "a: b", "#", "|", "line\nline", "ü", "'", `"`, "{{ .Name }}"}),
@@ -25,7 +25,7 @@ func drawText(t *rapid.T, label string) string {
 	).Draw(t, label)
 }
 
-// Whatever is in the strings comes out as the strings they were, with the keys in order and the provider ID last to be set.
+// All strings are preserved, keys are sorted, and the provider ID is set last.
 func TestMetaDataIsAMapOfStrings(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -54,7 +54,7 @@ func TestMetaDataIsAMapOfStrings(t *testing.T) {
 	})
 }
 
-// drawNetworkData draws templates that can be rendered.
+// drawNetworkData draws valid templates.
 func drawNetworkData(t *rapid.T) *infrav1.NetworkData {
 	mac := &infrav1.NetworkLinkEthernetMac{FromHostInterface: ptr.To("eno1")}
 	pool := func() *string {
@@ -78,7 +78,7 @@ func drawNetworkData(t *rapid.T) *infrav1.NetworkData {
 	return spec
 }
 
-// OpenStack's three lists are always there, with one entry for each of the template's, and the same every time.
+// OpenStack's three lists always exist, with one entry for each of the template's, in a stable order.
 func TestNetworkDataIsStable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -100,7 +100,7 @@ func TestNetworkDataIsStable(t *testing.T) {
 	})
 }
 
-// Every pool that is rendered from was listed before, so that nothing is missing once all claims have an address.
+// Pools lists every pool that rendering uses, so that nothing is missing once all claims have an address.
 func TestPoolsAreAllThatRenderingNeeds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

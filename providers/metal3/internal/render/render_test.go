@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 const templateSuffix = ".template.yaml"
 
-// input is the machine that all the golden files are of.
+// input is the machine of all golden files.
 func input() *render.Input {
 	return &render.Input{
 		Namespace: "metal",
@@ -54,8 +54,8 @@ func template(t *testing.T, text []byte) *infrav1.Metal3DataTemplateSpec {
 	return spec
 }
 
-// The golden files are what cloud-init gets to see; review every change of them against its documentation, and against
-// what upstream renders.
+// The golden files are the input of cloud-init; check every change of them against its documentation, and against the output of
+// upstream.
 func TestGoldenFiles(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "*"+templateSuffix))

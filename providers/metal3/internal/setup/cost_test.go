@@ -20,8 +20,8 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// meter counts requests that name something: "PATCH baremetalhosts". Watches and what discovery and informers ask at the
-// start are left out by resetting it.
+// meter counts requests by verb and resource: "PATCH baremetalhosts". Call reset to exclude watches and the initial requests of
+// discovery and informers.
 type meter struct {
 	mu    sync.Mutex
 	calls map[string]int
@@ -64,7 +64,7 @@ func (m *meter) note(req *http.Request) {
 	m.calls[name]++
 }
 
-// reset forgets what was counted, and returns it.
+// reset returns the counts and clears them.
 func (m *meter) reset() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,12 +93,12 @@ func TestWhatAMachineCosts(t *testing.T) {
 	}
 	cost := m.reset()
 	t.Logf("%d machines: %v", n, cost)
-	// Six requests: the intention, the claim with all that the host is to run, an event, and the machine's status and provider
-	// ID in three. One more shows that the host runs, where the Node is not seen at the same time.
+	// Six requests: the intention, the claim with the complete configuration of the host, an event, and three for the machine's
+	// status and provider ID. One more reports that the host runs, if the Node is not observed at the same time.
 	total := 0
 	for request, count := range cost {
 		w.Expect(request).NotTo(HavePrefix("LIST "))
-		if !strings.Contains(request, "metal3clusters") && request != "PATCH events" { // of which there are more as a cluster grows
+		if !strings.Contains(request, "metal3clusters") && request != "PATCH events" { // their number grows with the cluster
 			total += count
 		}
 	}
@@ -106,9 +106,9 @@ func TestWhatAMachineCosts(t *testing.T) {
 	w.Expect(cost["PATCH metal3machines"]).To(Equal(2 * n))
 	w.Expect(cost["PATCH baremetalhosts"]).To(Equal(n))
 
-	// When all is done, nothing is asked or written any more, whatever happens to the objects. The counts of the cluster are
-	// published late on purpose: what was counted in no time at all says nothing.
-	// So are further events of one kind: the recorder makes a series of them, which it writes in its own time.
+	// When everything is done, nothing is read or written any more, whatever happens to the objects. The published counts of the
+	// cluster are excluded because they are delayed on purpose, and repeated events because the recorder writes them as a series
+	// at its own pace.
 	quiet := func(calls map[string]int) map[string]int {
 		delete(calls, "PATCH events")
 		return calls

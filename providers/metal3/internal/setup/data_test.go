@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// dataTemplate makes a template whose metadata say its name.
+// dataTemplate creates a template whose metadata contains its name.
 func (w *world) dataTemplate(name string) {
 	w.t.Helper()
 	w.create(&infrav1.Metal3DataTemplate{ObjectMeta: w.meta(name), Spec: infrav1.Metal3DataTemplateSpec{
@@ -111,7 +111,7 @@ func TestGivenSecretsNeedNoTemplate(t *testing.T) {
 	w.Expect(machine.Status.RenderedData).To(BeNil())
 }
 
-// The operator shows no error while it waits for a Secret.
+// The operator reports no error while it waits for a Secret.
 func TestMachineNamesTheSecretThatItsHostLacksAndGoesOnWhenThatIsCreated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// domain returns what the cluster publishes of a domain.
+// domain returns the published failure domain.
 func domain(infra *infrav1.Metal3Cluster, name string) clusterv1.FailureDomain {
 	for _, domain := range infra.Status.FailureDomains {
 		if domain.Name == name {
@@ -163,7 +163,7 @@ func TestClusterWhoseHostsHaveNoLabelSaysWhichToGiveThemAndIsProvisionedThen(t *
 	w.condition(infra, infrav1.Metal3ClusterFailureDomainsReadyCondition, infrav1.Metal3ClusterFailureDomainsNotActiveReason)
 }
 
-// Without any domain Cluster API would make control-plane machines that name none, and they would get hosts of any rack.
+// Without failure domains Cluster API would create control plane machines that name none, and they would get hosts of any rack.
 func TestLastDomainsStayPublishedWhenTheyAreRemoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(2, 2))

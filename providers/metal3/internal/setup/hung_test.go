@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// hungMachine is an unhealthyMachine whose operating system does not answer. Whoever asks it to shut down waits for longer than any test.
+// hungMachine returns an unhealthyMachine whose operating system ignores soft power off, for longer than any test lasts.
 func hungMachine(t *testing.T, change func(*bmov1alpha1.BareMetalHost)) *unhealthyMachine {
 	t.Helper()
 	w := stillWorld(t)

@@ -29,7 +29,7 @@ func (w *world) lose(name string) *bmov1alpha1.BareMetalHost {
 	return host
 }
 
-// consume makes a machine the consumer of a host, as somebody does who edits or restores it.
+// consume makes a machine the consumer of a host, as a user does who edits or restores it.
 func (w *world) consume(name, machine string) {
 	w.t.Helper()
 	update(w, w.host(name), func(host *bmov1alpha1.BareMetalHost) {
@@ -116,7 +116,7 @@ func TestMachineKeepsToOneOfTwoHostsThatNameItAndSaysSo(t *testing.T) {
 	w.consume(rack1, "cp-0")
 	w.Expect(w.condition(machine, infrav1.Metal3MachineSeveralHostsCondition, infrav1.Metal3MachineSeveralHostsReason)).To(And(
 		ContainSubstring("has BareMetalHost "+rack1Second), ContainSubstring("but "+rack1)))
-	for _, name := range []string{rack1, rack1Second, rack1} { // events of either
+	for _, name := range []string{rack1, rack1Second, rack1} { // either may trigger the event
 		update(w, w.host(name), func(host *bmov1alpha1.BareMetalHost) { host.Labels["event"] = host.ResourceVersion })
 	}
 	w.Consistently(func() string { return hostOf(w.get(machine).(*infrav1.Metal3Machine)) }).WithTimeout(time.Second).Should(Equal(rack1Second))

@@ -27,7 +27,7 @@ const (
 	rackLabel   = "example.com/rack"
 )
 
-// labels are those of the Node of the only machine.
+// labels returns the labels of the only machine's Node.
 func (p *unhealthyMachine) labels() map[string]string {
 	p.t.Helper()
 	return p.node().Labels

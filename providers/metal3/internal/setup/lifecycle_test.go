@@ -41,7 +41,7 @@ func TestReleasedHostIsAsItWas(t *testing.T) {
 	w.Expect(after.Spec).To(Equal(before.Spec), "all but the power")
 }
 
-// ownData is a layout whose hosts have metadata and network data of their own, as those have that get no address by DHCP.
+// ownData returns a layout whose hosts have their own metadata and network data, like hosts without DHCP.
 func ownData() simulator.Layout {
 	layout := simulator.Racks(1, 1)
 	layout.Change = func(host *bmov1alpha1.BareMetalHost) {
@@ -133,7 +133,7 @@ func TestDeleteIsAlwaysPossible(t *testing.T) {
 			update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { delete(host.Labels, infrav1.FailureDomainLabel) })
 			w.Eventually(func() string { return w.get(machine).(*infrav1.Metal3Machine).Status.FailureDomain }).Should(BeEmpty())
 		},
-		// And with it the domain, which could not have been taken out of it.
+		// This also removes the failure domain, which the webhook would reject.
 		"Metal3Cluster gone": func(w *world, infra *infrav1.Metal3Cluster, _ *infrav1.Metal3Machine) {
 			w.Expect(w.client.Delete(w.t.Context(), infra)).To(Succeed())
 			w.condition(infra, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterWaitingForMachinesReason)
@@ -157,8 +157,8 @@ func TestDeleteIsAlwaysPossible(t *testing.T) {
 	}
 }
 
-// Without its BMC's Secret a host cannot be cleaned, and is not given up while it may still run. What lets the machine go is
-// said, and does.
+// Without its BMC Secret a host cannot be cleaned, and is not released while it may still run. The message of the machine
+// describes how to release it, and that works.
 func TestDeleteWithoutTheBMCSecret(t *testing.T) {
 	t.Parallel()
 	for name, repair := range map[string]func(*world, *bmov1alpha1.BareMetalHost){
@@ -177,7 +177,7 @@ func TestDeleteWithoutTheBMCSecret(t *testing.T) {
 			host := w.provisioned(machine)
 			secret := &corev1.Secret{ObjectMeta: w.meta(host.Spec.BMC.CredentialsName)}
 			w.Expect(w.client.Delete(t.Context(), secret)).To(Succeed())
-			update(w, secret, func(secret *corev1.Secret) { secret.Finalizers = nil }) // the operator's
+			update(w, secret, func(secret *corev1.Secret) { secret.Finalizers = nil }) // the operator's finalizer
 			w.Eventually(func() string { return w.host(rack1).Status.ErrorMessage }).ShouldNot(BeEmpty())
 			w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 			w.Eventually(func(g Gomega) {
@@ -352,7 +352,7 @@ func TestHostThatAPersonPausedCanBeMovedAndStaysPaused(t *testing.T) {
 	})
 	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
 	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
-	// The first reconcile after the Cluster is paused may come before the cache shows that the host is.
+	// The first reconcile after the Cluster is paused may precede the update of the host in the cache.
 	w.Eventually(func() string { return w.condition(machine, clusterv1.PausedCondition, clusterv1.PausedReason) }).
 		Should(ContainSubstring(rack1 + " was paused by somebody else"))
 	host := w.host(rack1)

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// pooled makes a template of data with an address from a pool, whose provider the test plays.
+// pooled creates a data template with an address from a pool, whose provider the test simulates.
 func (w *world) pooled(template string) {
 	w.t.Helper()
 	w.create(&infrav1.Metal3DataTemplate{ObjectMeta: w.meta(template), Spec: infrav1.Metal3DataTemplateSpec{
@@ -28,7 +28,7 @@ func (w *world) pooled(template string) {
 	}})
 }
 
-// gives answers a claim of a machine's data.
+// gives fulfils a claim of a machine's data.
 func (w *world) gives(claim *ipamclusterv1.IPAddressClaim, address string) {
 	w.t.Helper()
 	w.Eventually(func() error { return w.client.Get(w.t.Context(), client.ObjectKeyFromObject(claim), claim) }).Should(Succeed())

@@ -40,7 +40,7 @@ func TestNodeThatJoinsLateWakesItsMachine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))
 	w.cluster("one", "rack-1")
-	w.create(w.node("cp-0")) // a kubelet that has not been given its labels yet
+	w.create(w.node("cp-0")) // a kubelet that has not set its labels yet
 	machine := w.machine("one", "cp-0", "rack-1")
 	w.Eventually(func() string {
 		return w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)
@@ -129,7 +129,7 @@ func TestNodeWhoseHostnameTwoHostsHaveIsNotGuessedAt(t *testing.T) {
 	}).WithTimeout(time.Second).Should(BeEmpty())
 }
 
-// hostname gives a host one that no other test's hosts have: the Nodes of all tests are in one cluster.
+// hostname sets a unique hostname of a host: the Nodes of all tests are in one cluster.
 func (w *world) hostname(host string) {
 	w.t.Helper()
 	w.Eventually(func() error {
@@ -146,7 +146,7 @@ func TestTwoNodesOfOneHostAreNotGuessedAt(t *testing.T) {
 	stray := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-stray", Labels: map[string]string{infrav1.NodeUUIDLabel: string(w.host(rack1).UID)}}}
 	w.create(stray)
 	machine := w.machine("one", "cp-0", "rack-1", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
-		// Until the machine's own Node is there, the other cannot be told from it.
+		// Until the machine's own Node exists, the other cannot be distinguished from it.
 		machine.Spec.Bootstrap.DataSecretName = nil
 	})
 	w.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-cp-0", Labels: stray.Labels}})

@@ -21,11 +21,11 @@ const (
 	ownAnnotation = "example.org/note"
 )
 
-// oldNodeMachine is an unhealthyMachine whose Node is of a Kubernetes that cannot take Nodes out of service, and that somebody has marked.
-// It comes back from reboots unless it is lost.
+// oldNodeMachine is an unhealthyMachine whose Node runs a Kubernetes version without the out-of-service taint and has labels set
+// by a user. The Node comes back from reboots unless it is lost.
 type oldNodeMachine struct {
 	*unhealthyMachine
-	boots atomic.Int32 // since there is a Node
+	boots atomic.Int32 // since the Node exists
 	lost  atomic.Bool
 }
 
@@ -49,13 +49,13 @@ func newOldNodeMachine(t *testing.T) *oldNodeMachine {
 	return p
 }
 
-// rebooted waits until the host was off, which may have been for a moment, and is on again.
+// rebooted waits until the host has been off, possibly only briefly, and is on again.
 func (p *oldNodeMachine) rebooted() {
 	p.t.Helper()
 	p.Eventually(p.boots.Load).Should(BeNumerically(">", 0))
 }
 
-// restored waits until a new Node is marked as the one before.
+// restored waits until a new Node has the labels and annotations of the former one.
 func (p *unhealthyMachine) restored(before *corev1.Node) {
 	p.t.Helper()
 	p.Eventually(func(g Gomega) {

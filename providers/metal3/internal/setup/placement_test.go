@@ -85,7 +85,7 @@ func TestMachinesAreServedInTheOrderTheyCame(t *testing.T) {
 		w.waits(machine, infrav1.FailureDomainWithoutHostsReason)
 		machines = append(machines, machine)
 	}
-	// Creation times have whole seconds, and then the name decides.
+	// Creation timestamps have a resolution of one second; for equal ones the name decides.
 	slowest := machines[0]
 	if machines[0].CreationTimestamp.Equal(&machines[1].CreationTimestamp) {
 		slowest = machines[1]
@@ -126,7 +126,8 @@ func TestMachineThatWaitsIsToldOnceWhatItWaitsFor(t *testing.T) {
 		metal3.Spec.HostSelector.MatchLabels = map[string]string{"size": "huge"}
 	})
 	w.Expect(w.waits(waiting, infrav1.NoCapacityReason)).To(ContainSubstring("3 not matching spec.hostSelector"))
-	// Its own first writes wake the machine once more. Their events are older than the next machine, which is done long after.
+	// The machine's own first writes enqueue it once more. Their events precede the next machine, which is provisioned long
+	// afterwards.
 	w.provisioned(w.machine("one", "a", "rack-1"))
 	w.get(waiting)
 	version := waiting.ResourceVersion

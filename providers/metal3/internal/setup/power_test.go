@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// losePower takes the power from a rack, and waits until the operator knows.
+// losePower cuts the power of a rack, and waits until the operator has detected it.
 func (w *world) losePower(rack string) {
 	w.t.Helper()
 	w.Expect(w.sim.LoseDomain(w.t.Context(), rack)).To(Succeed())
@@ -35,8 +35,8 @@ func TestMachineOnAHostWithoutPowerSaysSoUntilThePowerIsBack(t *testing.T) {
 	w.condition(machine, clusterv1.ReadyCondition, clusterv1.ReadyReason)
 }
 
-// An operator that cannot reach the power of a machine neither deprovisions its host nor reports an error. What the message of the machine
-// advises lets it go.
+// An operator that cannot control the power of a machine neither deprovisions its host nor reports an error. Following the
+// message of the machine releases it.
 func TestDeletedMachineWithoutPowerSaysWhatLetsItGoAndThatDoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))
@@ -76,7 +76,7 @@ func TestDeletedMachineGoesWhenThePowerIsBack(t *testing.T) {
 	w.gone(machine)
 }
 
-// The operator limits how many hosts it works on at a time, and leaves the others in the state that they have.
+// The operator limits the number of hosts that it works on, and leaves the state of others unchanged.
 func TestMachineSaysThatItsHostWaitsForOthers(t *testing.T) {
 	t.Parallel()
 	w := stillWorld(t)

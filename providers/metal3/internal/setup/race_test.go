@@ -25,7 +25,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// history writes down every owner that every host ever had, from the whole history of the API server's watch.
+// history records every consumer that every host has had, from a watch of the API server.
 type history struct {
 	mu     sync.Mutex
 	owners map[string][]string // by host, in order, "" for none
@@ -63,15 +63,15 @@ func (l *history) note(host *bmov1alpha1.BareMetalHost) {
 	}
 }
 
-// close ends the watch and returns the histories.
+// close ends the watch and returns the recorded consumers.
 func (l *history) close() map[string][]string {
 	l.watch.Stop()
 	<-l.done
 	return l.owners
 }
 
-// Two managers, each with machines of its own, want the same hosts at the same time. Each host goes from nobody to one
-// machine, and never from one to another; no machine ever has two.
+// Two managers, each with its own machines, compete for the same hosts. Each host changes from no consumer to one machine, and
+// never from one machine to another; no machine ever has two hosts.
 func TestTwoManagersNeverShareAHost(t *testing.T) {
 	t.Parallel()
 	const hosts = 80
@@ -84,7 +84,7 @@ func TestTwoManagersNeverShareAHost(t *testing.T) {
 	for _, filter := range managers {
 		cluster := "cluster-" + filter[len(filter)-1:]
 		w.clusterWith(cluster, func(infra *infrav1.Metal3Cluster) { infra.Labels[clusterv1.WatchLabel] = filter }, racks...)
-		for i := range hosts * 6 / 10 { // together they want more than there are
+		for i := range hosts * 6 / 10 { // together they need more hosts than exist
 			machines = append(machines, w.machine(cluster, fmt.Sprintf("%s-%03d", cluster, i), racks[i%5], func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
 				metal3.Labels[clusterv1.WatchLabel] = filter
 			}))
@@ -93,16 +93,17 @@ func TestTwoManagersNeverShareAHost(t *testing.T) {
 	for _, filter := range managers {
 		w.manage(filter)
 	}
-	// left lists the hosts that nobody has, as they are: a host that is not available is another fault than one that nobody asks for.
+	// left returns the hosts without a consumer, with their state: a host that is not available is a different failure than one
+	// that no machine asks for.
 	left := func() []simulator.Placement {
 		placements, err := simulator.Placements(t.Context(), w.client, w.name)
 		w.Expect(err).NotTo(HaveOccurred())
 		return slices.DeleteFunc(placements, func(p simulator.Placement) bool { return p.Consumer != "" })
 	}
-	// Two managers at odds over every host take long on two cores that other tests use too.
+	// Two managers that compete for every host are slow on two cores shared with other tests.
 	w.SetDefaultEventuallyTimeout(5 * time.Minute)
 	w.Eventually(left).Should(BeEmpty(), w.waiting("every host is taken"))
-	// Some go, so that hosts change hands under the two managers.
+	// Deletes some machines, so that hosts change their consumers under the two managers.
 	for _, machine := range machines {
 		w.get(machine)
 	}
@@ -120,7 +121,7 @@ func TestTwoManagersNeverShareAHost(t *testing.T) {
 	checkOwners(w, owners.close())
 }
 
-// waiting says, when an assertion fails, what the machines that have no host or are to go say that they wait for.
+// waiting returns, when an assertion fails, the messages of machines without a host and of machines being deleted.
 func (w *world) waiting(expected string) func() string {
 	return func() string {
 		list := &infrav1.Metal3MachineList{}

@@ -20,7 +20,7 @@ import (
 
 const notValid = "firmware cannot be used with the driver of this host"
 
-// refuses makes the API server refuse updates of a host, and returns what ends that.
+// refuses makes the API server reject updates of a host until accept is called.
 func (w *world) refuses(name string) (accept func()) {
 	w.t.Helper()
 	key := client.ObjectKeyFromObject(w.host(name))
@@ -55,7 +55,7 @@ func TestMachineSaysWhichHostRefusesItAndGetsItWhenThatIsRepaired(t *testing.T) 
 	w.Expect(w.provisioned(machine).Name).To(Equal(rack1))
 }
 
-// The webhook of hosts is served by the operator, and is away whenever that is started anew.
+// The operator serves the webhook of hosts, which is unavailable while it restarts.
 func TestMachineGetsItsHostSoonAfterTheOperatorsWebhookAnswersAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))
@@ -78,14 +78,14 @@ func TestPauseSaysThatTheOperatorsWebhookIsAwayAndGoesOnWhenItIsBack(t *testing.
 	w.get(cluster)
 	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
 	w.Eventually(func() string {
-		return w.waits(machine, infrav1.Metal3MachineHostPauseAnnotationSetFailedReason) // which a conflict may be first
+		return w.waits(machine, infrav1.Metal3MachineHostPauseAnnotationSetFailedReason) // which may be preceded by a conflict
 	}).Should(ContainSubstring("start what serves the webhook"))
 	w.Expect(w.host(rack1).Annotations).To(HaveKey(blockMove), "it cannot be moved yet")
 	w.Expect(w.sim.RestoreWebhook(t.Context(), w.name)).To(Succeed())
 	w.Eventually(func() map[string]string { return w.host(rack1).Annotations }).ShouldNot(HaveKey(blockMove))
 }
 
-// The webhook of hosts does not take the status of a host that is being serviced into the annotation that a move needs.
+// The webhook of hosts rejects the status annotation of a host in servicing, which a move needs.
 func TestPauseOfAHostThatIsBeingServicedIsRefusedAndPassesAfterwards(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))

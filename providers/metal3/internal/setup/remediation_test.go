@@ -23,20 +23,20 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// unhealthyMachine is a machine with a Node, whose host takes its time with the power when the test wants it to.
+// unhealthyMachine is a machine with a Node, whose host can delay changes of its power.
 type unhealthyMachine struct {
 	*world
 	machine *infrav1.Metal3Machine
 	key     client.ObjectKey // of the host
 }
 
-// newUnhealthyMachine makes a machine with a Node on the only host there is.
+// newUnhealthyMachine creates a machine with a Node on the only host.
 func newUnhealthyMachine(t *testing.T) *unhealthyMachine {
 	t.Helper()
 	return newWorld(t, simulator.Racks(1, 1)).unhealthyMachine()
 }
 
-// unhealthyMachine makes a cluster with one machine, which has its Node.
+// unhealthyMachine creates a cluster with one machine, which has its Node.
 func (w *world) unhealthyMachine() *unhealthyMachine {
 	w.t.Helper()
 	w.cluster("one", "rack-1")
@@ -64,7 +64,7 @@ func (p *unhealthyMachine) node() *corev1.Node {
 	return node
 }
 
-// remediate asks for a remediation as a MachineHealthCheck does.
+// remediate creates a remediation as a MachineHealthCheck does.
 func (p *unhealthyMachine) remediate(retries int32) *infrav1.Metal3Remediation {
 	p.t.Helper()
 	owner := p.owner()
@@ -88,7 +88,7 @@ func (p *unhealthyMachine) reaches(remediation *infrav1.Metal3Remediation, phase
 	}).Should(Equal(phase))
 }
 
-// timesOut makes the try look as if it had begun long ago.
+// timesOut backdates the start of the attempt.
 func (p *unhealthyMachine) timesOut(remediation *infrav1.Metal3Remediation) {
 	p.t.Helper()
 	p.Eventually(func() error {
@@ -106,7 +106,7 @@ func outOfService() types.GomegaMatcher {
 	return ContainElement(HaveField("Key", "node.kubernetes.io/out-of-service"))
 }
 
-// pod puts a Pod on the Node, which nobody runs or deletes.
+// pod creates a Pod on the Node. No kubelet runs or deletes it.
 func (p *unhealthyMachine) pod() *corev1.Pod {
 	p.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: p.meta("pod"), Spec: corev1.PodSpec{
@@ -236,7 +236,7 @@ func TestMachineWithoutAHostIsLeftToItsOwner(t *testing.T) {
 	p.Expect(conditions.IsFalse(p.owner(), clusterv1.MachineOwnerRemediatedCondition)).To(BeTrue())
 }
 
-// Wherever the manager stops, the next one goes on from there and nothing is left over.
+// Wherever a manager stops, the next one continues from there and cleans up everything.
 func TestRestartInEveryPhaseOfARemediation(t *testing.T) {
 	t.Parallel()
 	for name, reached := range map[string]func(*unhealthyMachine, *infrav1.Metal3Remediation) bool{
@@ -275,7 +275,7 @@ func TestRestartInEveryPhaseOfARemediation(t *testing.T) {
 	}
 }
 
-// A remediation that is deleted half way, because the Node got healthy or the Machine goes, leaves nothing behind.
+// A remediation that is deleted halfway, because the Node became healthy or the Machine is deleted, is cleaned up completely.
 func TestRemediationDeletedHalfWay(t *testing.T) {
 	t.Parallel()
 	t.Run("the Machine stays", func(t *testing.T) {

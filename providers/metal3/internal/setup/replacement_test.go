@@ -32,7 +32,7 @@ func TestReplacementPrefersAnotherHostThanTheOneWhoseNodeNeverJoined(t *testing.
 	w.remove(first)
 	w.Expect(w.host(rack1).Annotations).To(HaveKey(infrav1.MachineFailedAnnotation))
 	w.stop()
-	w.start() // another manager remembers too
+	w.start() // another manager has its own records
 	w.Expect(w.provisioned(w.machine("one", "second", "rack-1")).Name).To(Equal(rack1Second))
 	third := w.provisioned(w.machine("one", "third", "rack-1"))
 	w.Expect(third.Name).To(Equal(rack1), "it is better than none")

@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// owners counts the hosts that name the machine.
+// owners returns the number of hosts that name the machine as consumer.
 func (w *world) owners(machine string) int {
 	w.t.Helper()
 	placements, err := simulator.Placements(w.t.Context(), w.client, w.name)
@@ -77,7 +77,8 @@ func TestRestartAfterTheClaim(t *testing.T) {
 	w.Expect(w.owners("cp-0")).To(Equal(1))
 }
 
-// upstreamOwns has the machine own the host beside others, and its cluster the Secret of the host's BMC, as upstream leaves them.
+// upstreamOwns makes the machine an owner of the host, in addition to others, and labels the host's BMC Secret with the cluster,
+// as upstream does.
 func (w *world) upstreamOwns(machine *infrav1.Metal3Machine, others ...metav1.OwnerReference) *corev1.Secret {
 	w.t.Helper()
 	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
@@ -124,7 +125,7 @@ func TestHostOfAMachineThatIsDeletedWhenUpstreamIsTakenOverIsReleasedAsOthersAre
 	w.Expect(w.get(secret).GetLabels()).NotTo(HaveKey(clusterv1.ClusterNameLabel))
 }
 
-// A host that upstream was keeping for the next machine of its owner, spec.nodeReuse, when it was replaced.
+// A host that upstream kept for the next machine of its owner (spec.nodeReuse) when it was replaced.
 func TestHostThatUpstreamWasKeepingGoesToTheNextMachineOfItsOwner(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*bmov1alpha1.BareMetalHost){
@@ -189,7 +190,7 @@ func TestDeleteAfterAClaimThatWasNeverRecorded(t *testing.T) {
 	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
 }
 
-// An API server is not even asked for such a host.
+// The API server is not called for such a name.
 func TestAMachineWhoseHostAnnotationIsNoNameGetsAHostAndCanBeDeleted(t *testing.T) {
 	t.Parallel()
 	for name, annotated := range map[string]string{"a path": "..", "a name that does not fit into a URL": "50%"} {
@@ -209,7 +210,7 @@ func TestAMachineWhoseHostAnnotationIsNoNameGetsAHostAndCanBeDeleted(t *testing.
 	}
 }
 
-// A manager that stops at any state of the host goes on from there.
+// A manager that stops in any state of the host continues from there.
 func TestRestartInEveryStateOfTheHost(t *testing.T) {
 	t.Parallel()
 	for _, state := range []bmov1alpha1.ProvisioningState{bmov1alpha1.StateAvailable, bmov1alpha1.StateProvisioning} {
@@ -264,7 +265,7 @@ func TestRestartWhileMachinesWait(t *testing.T) {
 	w.provisioned(second)
 }
 
-// clusterctl makes the objects anew in another management cluster: the UIDs of owners change, and hosts come without status.
+// clusterctl creates the objects again in another management cluster: the UIDs of owners change, and hosts have no status.
 func TestMovedMachineKeepsItsHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 2))

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// controlPlane makes the owner of reusable machines, whose current template has that name.
+// controlPlane creates the owner of reusable machines, with this current template.
 func (w *world) controlPlane(template string) {
 	w.t.Helper()
 	kcp := &unstructured.Unstructured{Object: map[string]any{
@@ -30,7 +30,7 @@ func (w *world) controlPlane(template string) {
 	w.create(kcp)
 }
 
-// machineTemplate makes one that keeps hosts for reuse, or gives machines in rack-1 a data template.
+// machineTemplate creates a template that keeps hosts for reuse, or sets a data template for machines in rack-1.
 func (w *world) machineTemplate(name string, reuse bool, dataTemplate string) *infrav1.Metal3MachineTemplate {
 	w.t.Helper()
 	template := &infrav1.Metal3MachineTemplate{ObjectMeta: w.meta(name), Spec: infrav1.Metal3MachineTemplateSpec{

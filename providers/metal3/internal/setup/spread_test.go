@@ -23,7 +23,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// workers makes machines of the MachineDeployment md, which name no rack.
+// workers creates machines of the MachineDeployment md, which name no rack.
 func (w *world) workers(from, to int) []*infrav1.Metal3Machine {
 	w.t.Helper()
 	var machines []*infrav1.Metal3Machine
@@ -40,7 +40,7 @@ func (w *world) machineDeployment(replicas int32) {
 	w.user().MachineDeployment("one", replicas, &infrav1.Metal3Machine{ObjectMeta: w.meta("md")})
 }
 
-// perRack provisions machines and counts them by the rack of the hosts that they have.
+// perRack provisions machines and counts them by the rack of their hosts.
 func (w *world) perRack(machines []*infrav1.Metal3Machine) map[string]int {
 	w.t.Helper()
 	counts := map[string]int{}
@@ -158,6 +158,6 @@ func TestNoWorkerIsDeletedWhereNoHostSuitsTheNext(t *testing.T) {
 
 	host := w.host("rack-2-host-001")
 	update(w, host, func(host *bmov1alpha1.BareMetalHost) { host.Labels["size"] = "large" })
-	update(w, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.HoldPeriodSeconds = ptr.To[int32](1) }) // it would be looked at again in a minute
+	update(w, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.HoldPeriodSeconds = ptr.To[int32](1) }) // to requeue soon
 	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonMoving)
 }

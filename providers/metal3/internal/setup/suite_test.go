@@ -28,12 +28,12 @@ import (
 )
 
 // The API server is real and shared by all tests, with our CRDs and webhooks; every test has its own namespace, manager and
-// simulated hosts. It also plays the workload cluster of every test: the Nodes of its machines are there.
+// simulated hosts. It also serves as the workload cluster of every test: the Nodes of its machines are there.
 var (
 	apiServer  *rest.Config
 	kubeconfig []byte
 	scheme     = runtime.NewScheme()
-	user       client.WithWatch // plays everybody but the managers
+	user       client.WithWatch // used for everything except the managers
 )
 
 func TestMain(m *testing.M) {

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// template makes a Metal3MachineTemplate, and a change that makes a machine one of its own.
+// template creates a Metal3MachineTemplate, and returns a change that makes a machine one of its machines.
 func (w *world) template(name string) (*infrav1.Metal3MachineTemplate, func(*clusterv1.Machine, *infrav1.Metal3Machine)) {
 	w.t.Helper()
 	template := &infrav1.Metal3MachineTemplate{ObjectMeta: w.meta(name), Spec: infrav1.Metal3MachineTemplateSpec{

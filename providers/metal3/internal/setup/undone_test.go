@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// kept waits until nothing of the object is told to be removed.
+// kept waits until the removal of an annotation or finalizer is no longer reported.
 func (w *world) kept(machine *infrav1.Metal3Machine) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -32,7 +32,7 @@ func (w *world) kept(machine *infrav1.Metal3Machine) {
 }
 
 func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNothing(t *testing.T) {
-	// Not beside other tests, whose objects wake its controller.
+	// Not parallel to other tests, whose objects enqueue its controller.
 	w := idleWorld(t)
 	machine := w.machine("c", "m", "")
 	keep := w.user().Strip(machine, infrav1.MachineFinalizer)
@@ -51,7 +51,7 @@ func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndG
 }
 
 func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
-	// Not beside other tests, whose objects wake its controller.
+	// Not parallel to other tests, whose objects enqueue its controller.
 	w := idleWorld(t)
 	machine := w.machine("c", "m", "")
 	writes, config := w.user().Writes(w.config)
@@ -72,9 +72,9 @@ func idleWorld(t *testing.T) *world {
 	return w
 }
 
-// Of each kind of object that the manager writes.
+// For each kind of object that the manager writes.
 func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *testing.T) {
-	// Not beside other tests, whose objects wake its controllers.
+	// Not parallel to other tests, whose objects enqueue its controllers.
 	w := emptyWorld(t)
 	w.hosts(simulator.Racks(1, 2))
 	quarrel, config := w.user().Quarrel(w.config, "")
@@ -85,7 +85,7 @@ func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLes
 	machine := w.machine("one", "given", "rack-1", usesData("addressed"))
 	w.gives(&ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta("addressed-0-p")}, "10.0.0.5")
 	host := w.provisioned(machine)
-	waiting := w.machine("one", "waiting", "rack-1", usesData("addressed")) // nobody gives it an address
+	waiting := w.machine("one", "waiting", "rack-1", usesData("addressed")) // its address claim is never fulfilled
 	w.condition(waiting, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineWaitingForMetal3DataReason)
 	data := &infrav1.Metal3Data{ObjectMeta: w.meta("addressed-1")}
 	w.Eventually(func() error { return w.client.Get(t.Context(), client.ObjectKeyFromObject(data), data) }).Should(Succeed())

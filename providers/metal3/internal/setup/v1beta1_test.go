@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// Who reads v1beta1, or status.deprecated, sees what is so today and nothing that upstream's manager has left behind.
+// Clients of v1beta1, or of status.deprecated, see current conditions and none that upstream's manager has left.
 func TestConditionsOfV1Beta1AreShownAndUpstreamsAreCleared(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))

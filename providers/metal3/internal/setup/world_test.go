@@ -29,14 +29,13 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// patience is for a machine that does other things too; it is only waited out by a test that fails.
+// patience is a timeout for busy machines; only a failing test waits that long.
 const patience = 2 * time.Minute
 
-// glance is how often a test looks whether something has come. Each look is a request, which on a busy machine takes the time
-// of what is waited for.
+// glance is the interval at which a test polls. Each poll is a request, which on a busy machine slows down the awaited work.
 const glance = 50 * time.Millisecond
 
-// world is one test's share of the API server: a namespace with hosts, their simulator, and a manager that sees nothing else.
+// world is a test with its own namespace of the API server, with hosts, their simulator, and a manager for it.
 type world struct {
 	*WithT
 	t       *testing.T
@@ -46,10 +45,10 @@ type world struct {
 	metrics *prometheus.Registry
 	config  *rest.Config // of managers
 	stop    func()
-	joins   func(*corev1.Node) bool // whether a host that boots joins its cluster as the Node; nil for always
+	joins   func(*corev1.Node) bool // reports whether a host that boots joins its cluster as the Node; nil means always
 }
 
-// newWorld makes hosts as in the layout, available at once, and starts a manager.
+// newWorld creates the hosts of the layout, available at once, and starts a manager.
 func newWorld(t *testing.T, layout simulator.Layout) *world {
 	t.Helper()
 	w := emptyWorld(t)
@@ -66,7 +65,7 @@ func emptyWorld(t *testing.T) *world {
 	return w
 }
 
-// stillWorld is an empty one where hosts stay as they are: nothing simulates them.
+// stillWorld is an empty world without a simulator: hosts do not change.
 func stillWorld(t *testing.T) *world {
 	t.Helper()
 	g := NewWithT(t)
@@ -79,7 +78,7 @@ func stillWorld(t *testing.T) *world {
 	return w
 }
 
-// boot plays what runs on a host: a kubelet that joins its cluster, with the label that bootstrap data would give it.
+// boot simulates the operating system of a host: a kubelet that joins its cluster, with the label that bootstrap data would set.
 func (w *world) boot(ctx context.Context, boot simulator.Boot) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: w.name + "-" + boot.Host.Spec.ConsumerRef.Name, Labels: map[string]string{infrav1.NodeUUIDLabel: string(boot.Host.UID)},
@@ -102,7 +101,7 @@ func (w *world) start() {
 	w.stop = w.manage("")
 }
 
-// manage runs a manager for the objects with the value of the watch label, and returns what stops it.
+// manage runs a manager for the objects with this value of the watch label, and returns a function that stops it.
 func (w *world) manage(watchFilter string) func() {
 	w.t.Helper()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
@@ -139,7 +138,7 @@ func (w *world) host(name string) *bmov1alpha1.BareMetalHost {
 	return host
 }
 
-// update changes an object until no conflict is in the way.
+// update applies change to the latest object, retrying on conflict.
 func update[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
 	testworld.Update(w.user(), o, testworld.Whole, change)
@@ -151,7 +150,7 @@ func updateStatus[T client.Object](w *world, o T, change func(T)) {
 	testworld.Update(w.user(), o, testworld.Status, change)
 }
 
-// cluster makes a Cluster with its Metal3Cluster and a kubeconfig. The domains are for control planes too.
+// cluster creates a Cluster with its Metal3Cluster and a kubeconfig. The failure domains are also for control planes.
 func (w *world) cluster(name string, domains ...string) *infrav1.Metal3Cluster {
 	w.t.Helper()
 	return w.clusterWith(name, func(*infrav1.Metal3Cluster) {}, domains...)
@@ -171,7 +170,7 @@ func (w *world) clusterWith(name string, change func(*infrav1.Metal3Cluster), do
 	return infra
 }
 
-// machine makes a Machine with bootstrap data and its Metal3Machine.
+// machine creates a Machine with bootstrap data and its Metal3Machine.
 func (w *world) machine(cluster, name, domain string, changes ...func(*clusterv1.Machine, *infrav1.Metal3Machine)) *infrav1.Metal3Machine {
 	w.t.Helper()
 	metal3 := &infrav1.Metal3Machine{ObjectMeta: w.meta(name), Spec: infrav1.Metal3MachineSpec{
@@ -185,7 +184,7 @@ func (w *world) machine(cluster, name, domain string, changes ...func(*clusterv1
 	return metal3
 }
 
-// provisioned waits until the Metal3Machine reports that its host runs, and returns the host.
+// provisioned waits until the Metal3Machine reports that its host is provisioned, and returns the host.
 func (w *world) provisioned(machine *infrav1.Metal3Machine) *bmov1alpha1.BareMetalHost {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -195,13 +194,13 @@ func (w *world) provisioned(machine *infrav1.Metal3Machine) *bmov1alpha1.BareMet
 	return w.host(hostOf(machine))
 }
 
-// hostOf is the host that a machine says it has.
+// hostOf returns the host that a machine reports.
 func hostOf(machine *infrav1.Metal3Machine) string {
 	_, name, _ := strings.Cut(machine.Annotations[infrav1.HostAnnotation], "/")
 	return name
 }
 
-// waits waits until the machine shows that it has no host for the reason, and returns the message.
+// waits waits until the machine reports the reason why it has no host, and returns the message.
 func (w *world) waits(machine *infrav1.Metal3Machine, reason string) string {
 	w.t.Helper()
 	return w.condition(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition, reason)
@@ -213,12 +212,12 @@ func (w *world) condition(o testworld.Conditioned, conditionType, reason string)
 	return w.user().Condition(o, conditionType, reason)
 }
 
-// user is who changes objects in the management cluster.
+// user returns the user that changes objects in the management cluster.
 func (w *world) user() testworld.User {
 	return testworld.User{T: w.t, G: w.WithT, Client: w.client}
 }
 
-// remove deletes a Metal3Machine with its Machine, as Cluster API would, and waits until both are gone.
+// remove deletes a Metal3Machine with its Machine, as Cluster API would, and waits for their deletion.
 func (w *world) remove(machine *infrav1.Metal3Machine) {
 	w.t.Helper()
 	w.user().Remove(machine)
@@ -229,7 +228,7 @@ func (w *world) gone(o client.Object) {
 	w.user().Gone(o)
 }
 
-// intends writes on a machine, while no manager runs, which host it is about to claim.
+// intends stores on a machine, while no manager runs, the host that it is about to claim.
 func (w *world) intends(machine *infrav1.Metal3Machine, host string) {
 	w.t.Helper()
 	update(w, machine, func(machine *infrav1.Metal3Machine) {

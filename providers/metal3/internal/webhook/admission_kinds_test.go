@@ -50,8 +50,8 @@ func testClusterAdmission(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Warnings()).To(ContainElement(HavePrefix("spec.distribution.failureDomains[0].name: ")))
 }
 
-// testDomainInUse removes a failure domain in which a machine is, one in which
-// a machine is to be, and one that only machines of others name.
+// testDomainInUse removes a failure domain with a machine, one that a machine is assigned to, and one that only machines of other
+// clusters name.
 func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()

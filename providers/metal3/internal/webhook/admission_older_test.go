@@ -13,8 +13,8 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// testOlderObjects stores objects that the rules would refuse, as they are when
-// they were written before the rules were, and wants them to be alive still.
+// testOlderObjects stores objects from before the validation existed, which would be rejected now, and checks that they can still
+// be updated and deleted.
 func testOlderObjects(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()

@@ -25,7 +25,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// pools is a template with a pool in every place that can have one, none with its kind.
+// pools is a template with a pool in every possible field, without its kind.
 const pools = `
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: Metal3DataTemplate
@@ -47,8 +47,8 @@ spec:
       ipv6SLAAC: [{id: e, link: lan, routes: [{network: "fd00::", gateway: {fromPoolRef: {name: pool}}}]}]
 `
 
-// testReappliedAfterUpstream applies the manifest that an object was made from to what upstream has stored of it: its CRD
-// completes every reference to a pool.
+// testReappliedAfterUpstream applies the manifest of an object to the object that upstream has stored: its CRD defaults every
+// pool reference.
 func testReappliedAfterUpstream(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g := NewWithT(t)
@@ -61,8 +61,8 @@ func testReappliedAfterUpstream(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(missing("spec", stored.Object["spec"], got.Object["spec"])).To(BeEmpty())
 }
 
-// testUpstreamManifests wants every manifest of upstream's end-to-end tests, examples and documentation to be accepted, kept, and
-// accepted again, in both versions.
+// testUpstreamManifests checks that every manifest of upstream's end-to-end tests, examples and documentation is accepted,
+// preserved, and accepted again, in both versions.
 func testUpstreamManifests(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "..", "shared", "upstream", "metal3", "v1beta*", "*.yaml"))
@@ -91,8 +91,8 @@ func testUpstreamManifests(t *testing.T, api *rulestest.APIServer) {
 	}
 }
 
-// refusals are manifests that are refused, and why. Only what could not work anywhere is here: in the documentation,
-// addresses XX:XX:XX:XX:XX:XX, and an object in one namespace whose parts are in another.
+// refusals lists the manifests that are rejected, and why. It contains only manifests that cannot work anywhere: in the
+// documentation, addresses XX:XX:XX:XX:XX:XX, and an object in one namespace whose parts are in another.
 var refusals = map[string][]string{
 	"nodepool-1": {
 		"spec.networkData.links.bonds[0].macAddress.string: Invalid value", "spec.networkData.links.vlans[0].macAddress.string: Invalid value",
@@ -117,7 +117,8 @@ func testManifest(t *testing.T, api *rulestest.APIServer, manifest *unstructured
 	g.Expect(api.Delete(t.Context(), manifest.DeepCopy())).To(Succeed())
 }
 
-// reapply applies a manifest as kubectl does, which sends lists whole, and then on the server; neither changes anything.
+// reapply applies a manifest as kubectl does, which sends complete lists, and then by server-side apply; neither changes
+// anything.
 func reapply(t *testing.T, api *rulestest.APIServer, manifest *unstructured.Unstructured) {
 	t.Helper()
 	g, what := NewWithT(t), manifest.GetKind()+" "+manifest.GetName()
@@ -148,7 +149,7 @@ func read(t *testing.T, api *rulestest.APIServer, manifest *unstructured.Unstruc
 	return got
 }
 
-// missing returns the paths of what is wanted and is not there, or is something else. There may be more.
+// missing returns the paths of wanted values that are missing or different. Additional values are ignored.
 func missing(path string, want, got any) []string {
 	switch want := want.(type) {
 	case map[string]any:

@@ -16,8 +16,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// TestAdmission proves that the API server sends every kind through its
-// webhooks. The rules have tests of their own.
+// TestAdmission verifies that the API server sends every kind through its webhooks. The rules have their own tests.
 func TestAdmission(t *testing.T) {
 	api := startAPIServer(t)
 	t.Run("Metal3Cluster", func(t *testing.T) { testClusterAdmission(t, api) })
@@ -39,7 +38,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("objects that are older than a rule", func(t *testing.T) { testOlderObjects(t, api) })
 }
 
-// wire is the folder of the objects that have every field.
+// wire is the folder of objects with all fields set.
 var wire = filepath.Join("..", "..", "api", "v1beta2", "testdata")
 
 func startAPIServer(t *testing.T) *rulestest.APIServer {

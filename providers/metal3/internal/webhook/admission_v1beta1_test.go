@@ -25,8 +25,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// testOlderVersion proves that the API server has every kind converted, and what becomes of an object that clients of both
-// versions write.
+// testOlderVersion verifies that the API server converts every kind, and the result of writes by clients of both versions.
 func testOlderVersion(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	t.Run("created in v1beta1, written in v1beta2 and read back", func(t *testing.T) { testReadInBoth(t, api) })
@@ -38,8 +37,8 @@ func testOlderVersion(t *testing.T, api *rulestest.APIServer) {
 	t.Run("CRDs of today are installed over those that store v1beta1", func(t *testing.T) { testStoredVersions(t, api) })
 }
 
-// testReadInBoth stores an object of each kind with every field that v1beta1 has, changes it as v1beta2 in a way that v1beta1
-// does not see, and wants the same back.
+// testReadInBoth stores an object of each kind with every field of v1beta1, changes a v1beta2 field that v1beta1 does not have,
+// and expects the same v1beta1 object.
 func testReadInBoth(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -118,7 +117,7 @@ func testOlderStatus(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Delete(ctx, machine)).To(Succeed())
 }
 
-// testApplierGoesOn is what a ClusterClass controller, Flux or Argo CD does when its manifests are raised to v1beta2.
+// testApplierGoesOn simulates a ClusterClass controller, Flux or Argo CD whose manifests are upgraded to v1beta2.
 func testApplierGoesOn(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -192,8 +191,8 @@ func testEditedAnnotation(t *testing.T, api *rulestest.APIServer) {
 	}
 }
 
-// testStoredVersions is kubectl apply of CRDs where objects of v1beta1 may be stored still. The API server refuses CRDs without a
-// version that is among those.
+// testStoredVersions simulates kubectl apply of CRDs while objects of v1beta1 may still be stored. The API server rejects CRDs
+// without a stored version.
 func testStoredVersions(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()

@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// validDataTemplate has every renderer.
+// validDataTemplate uses every renderer.
 func validDataTemplate(t *testing.T) infrav1.Metal3DataTemplateSpec {
 	t.Helper()
 	g := NewWithT(t)

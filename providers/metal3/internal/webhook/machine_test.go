@@ -21,7 +21,7 @@ import (
 
 const namespace = metav1.NamespaceDefault
 
-// validMachine is a machine with everything that can be wrong.
+// validMachine returns a machine with all fields that are validated.
 func validMachine() infrav1.Metal3MachineSpec {
 	return infrav1.Metal3MachineSpec{
 		ProviderID: "metal3://default/host-1/m",

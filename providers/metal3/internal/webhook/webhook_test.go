@@ -11,14 +11,14 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// ruleCase is one object and the errors that are expected of it.
+// ruleCase is one object and its expected errors.
 type ruleCase[T any] struct {
 	name   string
 	change func(*T)
 	want   []string
 }
 
-// testRules applies each change to a spec that is valid, and compares the errors.
+// testRules applies each change to a valid spec, and compares the errors.
 func testRules[T any](t *testing.T, valid func() T, validate func(T, *field.Path) field.ErrorList, cases []ruleCase[T]) {
 	t.Helper()
 	var all []rulestest.Case[T]

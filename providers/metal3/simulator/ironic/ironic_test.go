@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator/ironic"
 )
 
-// operator is the client of the tests: it asks as the bare-metal operator does.
+// operator is the client of the tests: it sends the requests of the bare-metal operator.
 type operator struct {
 	*WithT
 	server *ironic.Server
@@ -33,7 +33,7 @@ func slow() ironic.Delays {
 	}
 }
 
-// story runs in a bubble of time of its own, with a node that was enrolled and a server that polls.
+// story runs a test with its own time (synctest), with an enrolled node and a polling server.
 func story(t *testing.T, run func(*operator)) {
 	t.Helper()
 	t.Parallel()
@@ -67,7 +67,7 @@ func (o *operator) get() map[string]any {
 	return o.ask(http.MethodGet, "/v1/nodes/"+o.node, "", http.StatusOK)
 }
 
-// provision asks for a state, and waits for another.
+// provision requests a provision state, and waits for another.
 func (o *operator) provision(body, state string) {
 	o.ask(http.MethodPut, "/v1/nodes/"+o.node+"/states/provision", body, http.StatusAccepted)
 	time.Sleep(5 * time.Minute) //nolint:forbidigo // The clock of the test.
@@ -85,7 +85,7 @@ func (o *operator) fault(name string, on bool, args ...string) {
 
 const deployment = `{"target":"active","configdrive":{"user_data":"#cloud-config","meta_data":{"name":"m-1"}}}`
 
-// deployed brings the node to where a machine runs on it.
+// deployed moves the node to the state in which a machine runs on it.
 func (o *operator) deployed() {
 	o.provision(`{"target":"manage"}`, "manageable")
 	o.provision(`{"target":"inspect"}`, "manageable")

@@ -22,7 +22,7 @@ type document map[string]any
 type node struct {
 	fields  document
 	machine *machine
-	// step is the change of the provision state in progress, power that of the power state; nil if there is none.
+	// step is the change of the provision state in progress, power that of the power state; nil if no change is in progress.
 	step, power *time.Timer
 	// unanswered is the number of consecutive polls without a response of the BMC.
 	unanswered int

@@ -119,7 +119,7 @@ func take(pool *lbv1.IPPool, owner string) (lbv1.AllocatedAddress, error) {
 	return give(pool, *from, address, owner), nil
 }
 
-// formerly returns a free address that the owner had before, with its range; nil if there is none.
+// formerly returns a free address that the owner had before, with its range, or nil.
 func formerly(pool *lbv1.IPPool, spans []span, owner string) (*span, netip.Addr) {
 	for _, text := range slices.Sorted(maps.Keys(pool.Status.AllocatedHistory)) {
 		address, err := netip.ParseAddr(text)
@@ -133,8 +133,7 @@ func formerly(pool *lbv1.IPPool, spans []span, owner string) (*span, netip.Addr)
 	return nil, netip.Addr{}
 }
 
-// nextFree returns the next free address after the last allocated one, with its range, wrapping around at the end; nil if there
-// is none.
+// nextFree returns the next free address after the last allocated one, with its range, wrapping around at the end, or nil.
 func nextFree(pool *lbv1.IPPool, spans []span) (*span, netip.Addr) {
 	if len(spans) == 0 {
 		return nil, netip.Addr{}

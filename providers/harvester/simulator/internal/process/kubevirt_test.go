@@ -25,7 +25,7 @@ func TestAProgramOfKubeVirtThatIsMissingIsNamed(t *testing.T) {
 	g.Expect(err).To(MatchError(And(ContainSubstring("program virt-controller of KubeVirt is not there"), ContainSubstring(folder))))
 }
 
-// manifests are packed as virt-operator does.
+// manifests packs manifests as virt-operator does.
 func manifests(g *WithT, text string) string {
 	packed := &bytes.Buffer{}
 	writer := gzip.NewWriter(packed)

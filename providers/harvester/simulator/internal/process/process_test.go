@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// shell runs a script.
+// shell returns a process that runs a script.
 func shell(t *testing.T, g *WithT, script string) *Process {
 	t.Helper()
 	p, err := Start(t.Context(), Command{Name: "program", Path: "/bin/sh", Args: []string{"-c", script}, Log: filepath.Join(t.TempDir(), "log")})

@@ -43,7 +43,7 @@ func claimed[T client.Object](w *world, claim T) T {
 	return claim
 }
 
-// answer is what metal3's IP address manager does with a claim.
+// answer fulfils a claim as metal3's IP address manager does.
 func (w *world) answer(claim, address string) {
 	w.t.Helper()
 	c := claimed(w, &ipamv1.IPClaim{ObjectMeta: w.meta(claim)})
@@ -63,7 +63,7 @@ func (w *world) pool() *ipamv1.IPPool {
 	return pool
 }
 
-// machineWithData is a machine on h-1 whose data is made from the template.
+// machineWithData creates a machine on h-1 whose data is rendered from the template.
 func (w *world) machineWithData(template string) *infrav1.Metal3Data {
 	w.t.Helper()
 	w.template(template)
@@ -150,7 +150,7 @@ func TestPoolThatGivesNothing(t *testing.T) {
 	w.ready(data)
 }
 
-// The pool is that of the rack in which the machine's host is.
+// The pool is named by an annotation of the rack's host.
 func TestPoolOfTheHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -164,7 +164,7 @@ func TestPoolOfTheHost(t *testing.T) {
 	w.ready(data)
 }
 
-// With the flag a host keeps its addresses from machine to machine, and can have them set aside.
+// With the flag, a host keeps its addresses for the next machine, and they can be preallocated.
 func TestClaimsNamedByHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -178,7 +178,7 @@ func TestClaimsNamedByHost(t *testing.T) {
 		clusterv1.ClusterNameLabel: "c", "infrastructure.cluster.x-k8s.io/data-name": "t-4", "infrastructure.cluster.x-k8s.io/pool-name": "p",
 	}))
 
-	// The host's next machine comes before all of the last one is gone.
+	// The next machine claims the host before the objects of the last one are deleted.
 	w.machine("m-2", "h-1")
 	next := w.data("t-5", "m-2")
 	w.problem(next, "IPClaim h-1-p belongs to Metal3Data t-4: it must go first")
@@ -194,7 +194,7 @@ func TestClaimsNamedByHost(t *testing.T) {
 	w.ready(next)
 }
 
-// A claim of data that went without releasing it would block its name for ever.
+// A claim that was not released with its data would block its name forever.
 func TestClaimLeftBehind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -259,8 +259,8 @@ func TestClaimDeletedByHandStaysWhileTheHostHasItsAddress(t *testing.T) {
 	w.ready(data)
 	claim := claimed(w, &ipamv1.IPClaim{ObjectMeta: w.meta("t-4-p")})
 	w.remove(claim)
-	// The loss of the Secret makes the data look for its addresses. It is rendered again as long as the manager has not seen
-	// what became of the claim.
+	// The deletion of the Secret makes the data look for its addresses. It is rendered again until the manager observes the
+	// deletion of the claim.
 	w.Eventually(func(g Gomega) {
 		g.Expect(client.IgnoreNotFound(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta("m-1-metadata")}))).To(Succeed())
 		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(data), data)).To(Succeed())
@@ -274,7 +274,8 @@ func TestClaimDeletedByHandStaysWhileTheHostHasItsAddress(t *testing.T) {
 	w.gone(data)
 }
 
-// The data of a machine that runs is needed, whoever deletes it; then everything goes, however little is left.
+// The data of a running machine is kept, no matter who deletes it; afterwards everything is deleted, whatever objects are
+// missing.
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -298,7 +299,7 @@ func TestDeletion(t *testing.T) {
 	w.gone(data)
 }
 
-// Whoever deletes everything in a namespace deletes the claim, too.
+// Deleting all objects of a namespace also deletes the claim.
 func TestTheAddressesOfAMachineThatRunsStayItsOwnWhoeverDeletesTheClaimForItsData(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -320,7 +321,7 @@ func TestTheAddressesOfAMachineThatRunsStayItsOwnWhoeverDeletesTheClaimForItsDat
 	w.gone(data)
 }
 
-// hiding is an API server without metal3's IP address manager.
+// hiding simulates an API server without metal3's IP address manager.
 type hiding struct{ meta.RESTMapper }
 
 func (h hiding) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {

@@ -18,7 +18,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// policy objects to every new object of a resource of Cluster API's IPAM in the namespace.
+// policy rejects every new object of a resource of Cluster API's IPAM in the namespace.
 func (w *world) policy(resources string, probe client.Object) func() {
 	w.t.Helper()
 	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
@@ -50,7 +50,7 @@ func (w *world) policy(resources string, probe client.Object) func() {
 	}
 }
 
-// refused waits until the data says in its condition that the API server refuses something, and returns the message.
+// refused waits until the condition of the data reports that the API server rejects an object, and returns the message.
 func (w *world) refused(data *infrav1.Metal3Data, reason string) string {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -63,7 +63,7 @@ func (w *world) refused(data *infrav1.Metal3Data, reason string) string {
 	return message
 }
 
-// wake makes the data look again, as the time that passes does.
+// wake triggers a reconcile of the data, as its requeue after a time does.
 func (w *world) wake(data *infrav1.Metal3Data) {
 	w.t.Helper()
 	update(w, data, func(data *infrav1.Metal3Data) { metav1.SetMetaDataAnnotation(&data.ObjectMeta, "test/again", "1") })

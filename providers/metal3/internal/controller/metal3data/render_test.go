@@ -53,7 +53,7 @@ func TestDataIsRendered(t *testing.T) {
 	w.Expect(metav1.IsControlledBy(secret, data)).To(BeTrue())
 }
 
-// From the claim on, with the controller that makes the data of it.
+// Starts with the claim, and runs the controller that creates its data.
 func TestClaimEndsInSecrets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -73,7 +73,7 @@ func TestClaimEndsInSecrets(t *testing.T) {
 	w.gone(claim)
 }
 
-// Each thing that is waited for ends the wait by its event.
+// The event of each awaited object ends the wait.
 func TestDataWaitsForAHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -151,7 +151,7 @@ func TestAnnotationThatIsMissing(t *testing.T) {
 	w.Expect(data.Spec.MetaData).To(BeNil(), "the template has none")
 }
 
-// What a host was provisioned with is what it is provisioned with again.
+// A host must be reprovisioned with the data that it was provisioned with.
 func TestSecretsAreNotRenderedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -165,7 +165,7 @@ func TestSecretsAreNotRenderedAgain(t *testing.T) {
 	w.Expect(w.content("m-1-networkdata", "networkData")).NotTo(BeEmpty())
 }
 
-// After a move there is neither status nor, at first, a host to render from.
+// After a move, the data has no status and, at first, no host to render from.
 func TestMovedDataIsReadyAsItIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -196,7 +196,7 @@ func TestSecretThatIsLost(t *testing.T) {
 	w.Expect(string(secret.Data["metaData"])).To(Equal(before))
 }
 
-// A machine that is made again under its name must not boot with the addresses of the first.
+// A machine that is created again with the same name must not boot with the addresses of the first.
 func TestSecretOfEarlierData(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

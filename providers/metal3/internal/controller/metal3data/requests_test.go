@@ -24,8 +24,8 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3datatemplate"
 )
 
-// counter counts a client's requests by verb and resource, those that were refused apart: what a cache did not show yet is tried
-// again, and more often the busier the machine is.
+// counter counts a client's requests by verb and resource, and rejected ones separately: requests based on a stale cache are
+// retried, more often on a busy machine.
 type counter struct {
 	http.RoundTripper
 	mu     sync.Mutex
@@ -51,7 +51,7 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// A machine costs the requests that make its objects, and few more; nothing is read but through the cache.
+// A machine costs little more than the requests that create its objects; all reads use the cache.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	const machines = 40
@@ -94,7 +94,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A platform team that changes the provider under a running cluster must see nothing move.
+// Replacing the provider under a running cluster must not change anything.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -27,10 +27,10 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// patience is for a machine that does other things too; it is only waited out by a test that fails.
+// patience is a timeout for busy machines; only a failing test waits that long.
 const patience = 2 * time.Minute
 
-// world is one test's namespace with a manager that sees nothing else.
+// world is a test with its own namespace and a manager for it.
 type world struct {
 	*WithT
 	t      *testing.T
@@ -114,19 +114,19 @@ func (w *world) gone(o client.Object) {
 
 func (w *world) user() testworld.User { return testworld.User{T: w.t, G: w.WithT, Client: w.client} }
 
-// update changes an object until no conflict is in the way.
+// update applies change to the latest object, retrying on conflict.
 func update[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
 	testworld.Update(w.user(), o, testworld.Whole, change)
 }
 
-// updateStatus is update for what is behind the subresource.
+// updateStatus is update for the status.
 func updateStatus[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
 	testworld.Update(w.user(), o, testworld.Status, change)
 }
 
-// template makes a template named t.
+// template creates a template named t.
 func (w *world) template(spec string) *infrav1.Metal3DataTemplate {
 	w.t.Helper()
 	template := &infrav1.Metal3DataTemplate{ObjectMeta: w.meta("t")}
@@ -135,7 +135,7 @@ func (w *world) template(spec string) *infrav1.Metal3DataTemplate {
 	return template
 }
 
-// host makes an inspected host with the interface eno1.
+// host creates an inspected host with the interface eno1.
 func (w *world) host(name string, changes ...func(*bmov1alpha1.BareMetalHost)) *bmov1alpha1.BareMetalHost {
 	w.t.Helper()
 	host := &bmov1alpha1.BareMetalHost{ObjectMeta: w.meta(name), Spec: bmov1alpha1.BareMetalHostSpec{BootMACAddress: "00:00:00:00:00:b0"}}
@@ -150,7 +150,7 @@ func (w *world) host(name string, changes ...func(*bmov1alpha1.BareMetalHost)) *
 	return host
 }
 
-// machine makes the Machine, Metal3Machine and Metal3DataClaim of a name. Without a host it waits for one.
+// machine creates a Machine, Metal3Machine and Metal3DataClaim of the same name. If host is "", it waits for one.
 func (w *world) machine(name, host string) *infrav1.Metal3Machine {
 	w.t.Helper()
 	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
@@ -174,7 +174,7 @@ func (w *world) machine(name, host string) *infrav1.Metal3Machine {
 	return metal3
 }
 
-// associate gives the machine a host, as the machine controller does.
+// associate assigns a host to the machine, as the machine controller does.
 func (w *world) associate(machine *infrav1.Metal3Machine, name string) {
 	w.t.Helper()
 	update(w, &bmov1alpha1.BareMetalHost{ObjectMeta: w.meta(name)}, func(host *bmov1alpha1.BareMetalHost) {
@@ -187,7 +187,7 @@ func (w *world) associate(machine *infrav1.Metal3Machine, name string) {
 	})
 }
 
-// data makes the data of a machine.
+// data creates the data of a machine.
 func (w *world) data(name, machine string) *infrav1.Metal3Data {
 	w.t.Helper()
 	data := &infrav1.Metal3Data{ObjectMeta: w.meta(name), Spec: infrav1.Metal3DataSpec{
@@ -207,7 +207,7 @@ func (w *world) ready(data *infrav1.Metal3Data) {
 	w.Expect(data.Status.ErrorMessage).To(BeNil())
 }
 
-// problem waits until the data says what is in the way.
+// problem waits until the data reports the error message.
 func (w *world) problem(data *infrav1.Metal3Data, message string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -216,7 +216,7 @@ func (w *world) problem(data *infrav1.Metal3Data, message string) {
 	}).Should(Succeed())
 }
 
-// idle checks that the data is neither rendered nor in trouble.
+// idle checks that the data is not rendered and reports no error.
 func (w *world) idle(data *infrav1.Metal3Data) {
 	w.t.Helper()
 	w.Consistently(func(g Gomega) {
@@ -225,7 +225,7 @@ func (w *world) idle(data *infrav1.Metal3Data) {
 	}).Should(Succeed())
 }
 
-// content reads one key of a Secret.
+// content returns the value of one key of a Secret.
 func (w *world) content(name, key string) string {
 	w.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: w.meta(name)}

@@ -29,7 +29,7 @@ func dataOf(claim string, index int32) infrav1.Metal3Data {
 	return data
 }
 
-// give is what the controller does with the assignments, without the API server.
+// given returns the indexes that the controller would assign, without the API server.
 func given(claims []infrav1.Metal3DataClaim, datas []infrav1.Metal3Data) map[string]int32 {
 	assignments, _, indexes := match("t", claims, datas)
 	got := map[string]int32{}
@@ -108,7 +108,7 @@ func TestEntriesAreWhatExists(t *testing.T) {
 		infrav1.IndexEntry{Name: "a", Index: 0}, infrav1.IndexEntry{Name: "b", Index: 1}, infrav1.IndexEntry{Name: "z", Index: 7}))
 }
 
-// No index is given twice, none is changed, and those that are given are the smallest.
+// Indexes are unique, never change, and are the smallest possible.
 func TestIndexesAreUniqueStableAndDense(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -120,13 +120,13 @@ func TestIndexesAreUniqueStableAndDense(t *testing.T) {
 		for i, name := range names {
 			rendered := ""
 			switch rapid.IntRange(0, 3).Draw(t, "state") {
-			case 0: // has data and says so
+			case 0: // has data and a recorded status
 				rendered = dataName("t", free[i])
 				fallthrough
 			case 1: // has data
 				had[name] = free[i]
 				datas = append(datas, dataOf(name, free[i]))
-			case 2: // was promised data
+			case 2: // has only a promised index
 				had[name], rendered = free[i], dataName("t", free[i])
 			}
 			claims = append(claims, claimOf(name, rapid.IntRange(0, 3).Draw(t, "age"), rendered))
@@ -160,7 +160,7 @@ func indexesUpTo(n int32) []int32 {
 	return list
 }
 
-// The cost must not grow with the square of the machines.
+// The cost must not grow quadratically with the number of machines.
 func TestManyClaims(t *testing.T) {
 	t.Parallel()
 	const n = 20000

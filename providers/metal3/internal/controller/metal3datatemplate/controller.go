@@ -194,7 +194,7 @@ func (r *Reconciler) leftAlone(o client.Object, pausedClusters map[string]bool) 
 	return pausedClusters[o.GetLabels()[clusterv1.ClusterNameLabel]] || annotations.HasPaused(o) || !r.filter.Passes(o)
 }
 
-// due returns the pending work of a claim. There is none until the cache contains this process's own writes.
+// due returns the pending work of a claim. Nothing is due until the cache contains this process's own writes.
 func (r *Reconciler) due(s *scope, a *assignment) []func(context.Context) error {
 	switch {
 	case r.claims.Behind(a.claim) || a.data == nil && a.promised && r.isCreated(s.key, a.index):

@@ -49,7 +49,7 @@ func TestClaimGetsData(t *testing.T) {
 	}).Should(Succeed())
 }
 
-// Many claims at once, with more to come while the first are served.
+// Many claims at once, with more created while the first are processed.
 func TestManyClaimsGetDifferentIndexes(t *testing.T) {
 	t.Parallel()
 	const n = 60
@@ -99,7 +99,7 @@ func TestIndexIsFreeWhenTheDataIsGone(t *testing.T) {
 	w.Expect(w.given(w.claim("t", "m-4")).Spec.Index).To(Equal(data.Spec.Index))
 }
 
-// A user who deletes the claim of a running machine takes nothing away from it.
+// Deleting the claim of a running machine must not delete its data.
 func TestDataStaysAsLongAsTheMachineNeedsIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -112,7 +112,7 @@ func TestDataStaysAsLongAsTheMachineNeedsIt(t *testing.T) {
 		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(data), data)).To(Succeed())
 		g.Expect(data.DeletionTimestamp).To(BeNil())
 	}).Should(Succeed())
-	// The machine is removed without its controller: nobody takes its finalizer off.
+	// Without the machine controller, its finalizer stays on the claim.
 	w.remove(&infrav1.Metal3Machine{ObjectMeta: w.meta("m-1")})
 	w.finish(data)
 	w.gone(claim)
@@ -163,7 +163,7 @@ func TestClaimOfNoMachine(t *testing.T) {
 	w.Expect(w.refused(claim)).To(HavePrefix("no Metal3Machine owns the claim"))
 }
 
-// A cluster that is being moved is paused: its claims are without their status until the pause ends, and have data.
+// A cluster is paused while it is moved: its claims have data, but no status until the pause ends.
 func TestClaimsOfAPausedClusterAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -187,7 +187,7 @@ func TestClaimsOfAPausedClusterAreLeftAlone(t *testing.T) {
 	w.Expect(w.given(claim).Name).To(Equal("t-5"))
 }
 
-// Data whose claim is gone would keep its index and its addresses for ever.
+// Data without a claim would hold its index and its addresses forever.
 func TestOrphanedDataGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -200,7 +200,7 @@ func TestOrphanedDataGoes(t *testing.T) {
 	w.gone(orphan)
 }
 
-// The name is taken by something that the cache does not know as the template's.
+// The name is taken by an object that the cache does not list for the template.
 func TestNameThatIsTaken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -213,7 +213,7 @@ func TestNameThatIsTaken(t *testing.T) {
 	w.Expect(w.given(w.claim("t", "m-1")).Name).To(Equal("t-1"))
 }
 
-// A manager that stops after any of its requests leaves no claim with two data, and the next one goes on.
+// If a manager stops after any of its requests, no claim gets two data, and the next manager continues.
 func TestRestartAfterEveryRequest(t *testing.T) {
 	t.Parallel()
 	for stopAfter := range int32(8) {
@@ -239,7 +239,7 @@ func TestRestartAfterEveryRequest(t *testing.T) {
 	}
 }
 
-// failAfter lets n writes through and then none.
+// failAfter passes n writes and rejects all others.
 func failAfter(n int32) interceptor.Funcs {
 	var writes atomic.Int32
 	down := func() error {
@@ -270,7 +270,7 @@ func failAfter(n int32) interceptor.Funcs {
 	}
 }
 
-// While leadership changes hands two managers may be at work, each with its own view of what there is.
+// During a change of leadership two managers may be active, each with its own cache.
 func TestTwoManagers(t *testing.T) {
 	t.Parallel()
 	const n = 40
@@ -296,7 +296,7 @@ func TestTwoManagers(t *testing.T) {
 	}
 }
 
-// A quota is told to the user, and data is made when there is room.
+// A quota is reported to the user, and data is created once it is raised.
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

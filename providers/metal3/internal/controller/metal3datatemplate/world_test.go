@@ -27,10 +27,10 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// patience is for a machine that does other things too; it is only waited out by a test that fails.
+// patience is a timeout for busy machines; only a failing test waits that long.
 const patience = 2 * time.Minute
 
-// world is one test's namespace with a manager that sees nothing else.
+// world is a test with its own namespace and a manager for it.
 type world struct {
 	*WithT
 	t      *testing.T
@@ -54,7 +54,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// start runs a manager until the test ends or the returned function is called. Its client can be disturbed.
+// start runs a manager until the test ends or stop is called. Its client can be intercepted.
 func (w *world) start(disturb ...interceptor.Funcs) (stop func()) {
 	w.t.Helper()
 	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
@@ -104,7 +104,7 @@ func (w *world) template(name string) *infrav1.Metal3DataTemplate {
 	return template
 }
 
-// claim makes a claim as the machine controller does, with its machine.
+// claim creates a claim as the machine controller does, with its machine.
 func (w *world) claim(template, name string) *infrav1.Metal3DataClaim {
 	w.t.Helper()
 	machine := &infrav1.Metal3Machine{ObjectMeta: w.meta(name)}
@@ -121,7 +121,7 @@ func (w *world) claim(template, name string) *infrav1.Metal3DataClaim {
 	return claim
 }
 
-// given waits until the claim says which data it has, and returns it.
+// given waits until the claim names its data, and returns the data.
 func (w *world) given(claim *infrav1.Metal3DataClaim) *infrav1.Metal3Data {
 	w.t.Helper()
 	data := &infrav1.Metal3Data{}
@@ -134,7 +134,7 @@ func (w *world) given(claim *infrav1.Metal3DataClaim) *infrav1.Metal3Data {
 	return data
 }
 
-// refused waits until the claim says that it cannot have data, and returns why.
+// refused waits until the claim has an error message, and returns it.
 func (w *world) refused(claim *infrav1.Metal3DataClaim) string {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -144,13 +144,13 @@ func (w *world) refused(claim *infrav1.Metal3DataClaim) string {
 	return *claim.Status.ErrorMessage
 }
 
-// update changes an object until no conflict is in the way.
+// update applies change to the latest object, retrying on conflict.
 func update[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
 	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, testworld.Whole, change)
 }
 
-// finish does what the data controller does in the end: it lets data go that is being deleted.
+// finish removes the finalizers of data that is being deleted, as the data controller does in the end.
 func (w *world) finish(data *infrav1.Metal3Data) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -172,7 +172,7 @@ func (w *world) remove(o client.Object) {
 	w.Expect(w.client.Delete(w.t.Context(), o)).To(Succeed())
 }
 
-// letGo takes the machine's finalizer off its claim, as the machine controller does when the host is off.
+// letGo removes the machine's finalizer from its claim, as the machine controller does when the host is off.
 func (w *world) letGo(claim *infrav1.Metal3DataClaim) {
 	w.t.Helper()
 	update(w, claim, func(claim *infrav1.Metal3DataClaim) {

@@ -141,7 +141,7 @@ func (r *Reconciler) awaitData(ctx context.Context, s *scope) (reconcile.Progres
 	return reconcile.Proceed, nil
 }
 
-// waitForData reports the error of the claim or the data, either of which may be nil.
+// waitForData reports the error of the claim or the data. Both may be nil.
 func waitForData(s *scope, claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) {
 	reason, message := infrav1.Metal3MachineWaitingForMetal3DataReason, "Waiting for Metal3DataClaim "+s.metal3.Name+" to get its Metal3Data"
 	if data != nil {

@@ -15,7 +15,7 @@ import (
 
 const limitOfTime = 10 * time.Minute
 
-// at is a first try of two that began a minute ago, with a host that runs.
+// at returns the first of two attempts, which began a minute ago, with a running host.
 func at(phase infrav1.RemediationPhase, changes ...func(*situation)) situation {
 	s := situation{
 		phase: phase, tries: 1, limit: 2, elapsed: time.Minute, timeout: limitOfTime, unfinished: true,
@@ -102,10 +102,10 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// world answers steps as hosts, Nodes and time may.
+// world simulates the reaction of hosts, Nodes and time to steps.
 type world struct {
 	situation
-	crashed bool // of the last step only what it did is known, not where it led
+	crashed bool // the last step was executed, but its phase was not written
 	fenced  bool
 }
 
@@ -160,8 +160,8 @@ func (w *world) move(t *rapid.T, after time.Duration) {
 	}
 }
 
-// Whatever happens, and wherever it is interrupted, a remediation that nobody ends comes to its end after as many tries as
-// are allowed, and keeps no host off then.
+// Whatever happens, and wherever it is interrupted, a remediation that is not deleted ends after the allowed number of attempts,
+// and then keeps no host off.
 func TestEveryRemediationEnds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -23,7 +23,7 @@ var (
 	other    = bmov1alpha1.Image{URL: "http://images/other.qcow2", Checksum: "abc", ChecksumType: bmov1alpha1.MD5}
 )
 
-// The states, as they read best in tables.
+// The states, with short names for tables.
 const (
 	registering    = bmov1alpha1.StateRegistering
 	inspecting     = bmov1alpha1.StateInspecting
@@ -40,7 +40,7 @@ const (
 
 type change func(*View)
 
-// in is a host that has reached a state without trouble.
+// in returns a host that has reached a state without faults.
 func in(state bmov1alpha1.ProvisioningState, changes ...change) View {
 	host := bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: "rack-1-host-001", UID: "d9f1", Finalizers: []string{bmov1alpha1.BareMetalHostFinalizer},
@@ -79,7 +79,7 @@ func annotated(key, value string) change {
 	return with(func(host *bmov1alpha1.BareMetalHost) { host.Annotations = map[string]string{key: value} })
 }
 
-// wanting asks for an image; running is what has been provisioned.
+// wanting requests an image; running has one provisioned.
 func wanting(image bmov1alpha1.Image) change {
 	return with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.Online, host.Spec.Image = true, &image })
 }
@@ -106,7 +106,7 @@ func stuck(v *View) { v.Fault.Stuck = true }
 
 func early(v *View) { v.Due = false }
 
-// failed is a host that has recorded an error, so and so many times.
+// failed sets an error with this count.
 func failed(kind bmov1alpha1.ErrorType, count int) change {
 	return with(func(host *bmov1alpha1.BareMetalHost) {
 		host.Status.OperationalStatus, host.Status.ErrorType = bmov1alpha1.OperationalStatusError, kind
@@ -114,12 +114,12 @@ func failed(kind bmov1alpha1.ErrorType, count int) change {
 	})
 }
 
-// nothingToDo and waiting are steps that write nothing.
+// nothingToDo and waiting match steps that write nothing.
 func nothingToDo() types.GomegaMatcher { return Equal(Step{}) }
 
 func waiting() types.GomegaMatcher { return Equal(Step{Wait: true}) }
 
-// becomes matches a step whose status is what the host's was with these changes. The conditions follow from the rest.
+// becomes matches a step whose status is that of the host with these changes. The conditions are derived.
 func becomes(v View, state bmov1alpha1.ProvisioningState, change func(*status)) types.GomegaMatcher {
 	want := v.Host.Status.DeepCopy()
 	want.LastUpdated, want.Provisioning.State = &testTime, state

@@ -15,7 +15,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// annotate is annotated for a host with other annotations.
+// annotate is annotated for a host that already has annotations.
 func annotate(key string) change {
 	return func(v *View) { v.Host.Annotations[key] = "" }
 }
@@ -24,7 +24,7 @@ func external(wanted bool) change {
 	return with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.ExternallyProvisioned = wanted })
 }
 
-// disturbances are what users, consumers and the hardware do to a host.
+// disturbances are changes of a host by users, consumers and the hardware.
 var disturbances = map[string]change{
 	"claim": with(func(host *bmov1alpha1.BareMetalHost) {
 		host.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Name: "machine"}
@@ -63,7 +63,7 @@ var disturbances = map[string]change{
 	"deletion":             deleted,
 }
 
-// apply carries out a step as the reconciler does, on a copy of the host.
+// apply executes a step as the reconciler does, on a copy of the host.
 func apply(v View, s Step) View {
 	v.Host = v.Host.DeepCopy()
 	if s.Machine != "" {
@@ -82,7 +82,7 @@ func apply(v View, s Step) View {
 	return v
 }
 
-// settle applies steps until nothing is left to do, and fails when there is no end to it.
+// settle applies steps until nothing is left to do, and fails if they do not end.
 func settle(rt *rapid.T, v View, check func(before, after View)) View {
 	const enough = 60
 	for range enough {
@@ -93,7 +93,7 @@ func settle(rt *rapid.T, v View, check func(before, after View)) View {
 		after := apply(v, s)
 		check(v, after)
 		if v.Fault.Message != "" || after.Host.Status.ErrorCount > v.Host.Status.ErrorCount {
-			after.Due = false // The next try is later.
+			after.Due = false // the next attempt is later
 		}
 		v = after
 	}
@@ -107,7 +107,7 @@ func newView() View {
 	return v
 }
 
-// What the consumers of hosts rely on, whatever happens to a host.
+// The guarantees that the consumers of hosts rely on, whatever happens to a host.
 func TestConsumersCanRelyOnTheOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -141,8 +141,8 @@ func checkOrder(rt *rapid.T, before, after View) {
 	}
 }
 
-// However it came to where it is, a host that is no longer paused, stuck or waiting for somebody can be deleted, broken or
-// not. One without power has to be detached.
+// Whatever its history, a host that is not paused, stuck or waiting for a client can be deleted, broken or not. A host without
+// power must be detached.
 func TestEveryHostCanBeDeleted(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

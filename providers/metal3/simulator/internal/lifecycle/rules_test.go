@@ -18,7 +18,7 @@ func TestTheFinalizerComesFirst(t *testing.T) {
 	NewWithT(t).Expect(Next(v)).To(Equal(Step{Finalize: true}))
 }
 
-// Moving a host leaves its status in an annotation, without the hardware, which comes with the HardwareData.
+// A move keeps the status in an annotation, without the hardware details, which are in the HardwareData.
 func TestAMovedHostIsRestored(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -170,7 +170,7 @@ func TestASystemThatHangsIsAskedOnceAndThenForced(t *testing.T) {
 	g.Expect(Next(restart).Machine).To(Equal(Booted))
 }
 
-// A machine without power keeps all that its status says, but for one condition.
+// The status of a machine without power does not change, except for one condition.
 func TestOnlyAConditionTellsThatAMachineHasNoPower(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -164,7 +164,7 @@ func imageProblem(host *bmov1alpha1.BareMetalHost) error {
 	return err
 }
 
-// ImageURL returns the URL of the desired image; "" if there is none.
+// ImageURL returns the URL of the desired image, or "".
 func ImageURL(host *bmov1alpha1.BareMetalHost) string {
 	if host.Spec.Image == nil {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
 )
 
-// in is a host that is to be off, and is.
+// in returns a host that should be off, and is.
 func in(state bmov1alpha1.ProvisioningState, changes ...func(*bmov1alpha1.BareMetalHost)) *bmov1alpha1.BareMetalHost {
 	host := &bmov1alpha1.BareMetalHost{}
 	host.Namespace, host.Name = "default", "rack-1-host-001"

@@ -272,7 +272,8 @@ func (i *Inventory) NameAt(ref *types.ManagedObjectReference) string {
 	return ""
 }
 
-// Label returns the name of the object with this reference, or the reference if there is none. The object may be locked by ctx.
+// Label returns the name of the object with this reference, or the reference itself if the object does not exist. The object may
+// be locked by ctx.
 func (i *Inventory) Label(ctx *simulator.Context, ref types.ManagedObjectReference) string {
 	if e, ok := i.Registry.Get(ref).(mo.Entity); ok {
 		return entityName(ctx, e)
@@ -280,7 +281,7 @@ func (i *Inventory) Label(ctx *simulator.Context, ref types.ManagedObjectReferen
 	return ref.Value
 }
 
-// PublishConfig notifies clients of a VM's configuration, parts of which vcsim changes without notification.
+// PublishConfig notifies clients of a VM's configuration, because vcsim changes parts of it without notification.
 func (i *Inventory) PublishConfig(ctx *simulator.Context, ref types.ManagedObjectReference) {
 	vm, ok := Get[*simulator.VirtualMachine](i, &ref)
 	if !ok {
