@@ -15,13 +15,13 @@ import (
 	shared "github.com/faultline-io/faultline/shared/provider"
 )
 
-// Capabilities count the hosts that suit a machine as the manager does, with a reader, which need not be a cache: each count is one request for the
-// hosts of a namespace.
+// Capabilities returns capabilities that count suitable hosts as the manager does. The reader need not be a cache: each count
+// lists the hosts of a namespace in a single request.
 func Capabilities(reader client.Reader) shared.Capabilities {
 	return placement.Metal3{Client: reader}.Capabilities()
 }
 
-// AddToScheme adds the kinds that are read.
+// AddToScheme adds the kinds that are read to the scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	return errors.Join(infrav1.AddToScheme(scheme), bmov1alpha1.AddToScheme(scheme))
 }

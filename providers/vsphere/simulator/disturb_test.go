@@ -145,7 +145,7 @@ func TestRenamedNetwork(t *testing.T) {
 	}
 	must(c.finder.Network(t.Context(), "LAN"))(t)
 	must(c.finder.Network(t.Context(), "other"))(t)
-	c.clone("after", spec) // the template's card has followed
+	c.clone("after", spec) // the template's card follows the rename
 	for _, vm := range s.VMs() {
 		if !slices.Equal(vm.Networks, []string{"LAN"}) {
 			t.Errorf("%s is on %q", vm.Name, vm.Networks)

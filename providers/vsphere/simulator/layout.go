@@ -32,7 +32,7 @@ type Rule = vcsim.Rule
 // Datastore is mounted by every host of its clusters.
 type Datastore = vcsim.Datastore
 
-// Network is reachable from every host of its clusters.
+// Network is connected to every host of its clusters.
 type Network = vcsim.Network
 
 // Template is a powered-off VM marked as template.

@@ -195,8 +195,7 @@ func (s *Server) Username() string { return s.accounts.Username }
 // Password returns the current password.
 func (s *Server) Password() string { return s.accounts.Password() }
 
-// Thumbprint returns the SHA-1 thumbprint of the server's certificate, as hex
-// pairs with colons.
+// Thumbprint returns the SHA-1 thumbprint of the server's certificate, as hex pairs separated by colons.
 func (s *Server) Thumbprint() string { return soap.ThumbprintSHA1(s.Certificate()) }
 
 // Certificate returns the server's self-signed certificate.

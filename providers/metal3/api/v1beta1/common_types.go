@@ -69,7 +69,7 @@ type CustomDeploy struct {
 
 // HostSelector selects BareMetalHosts by their labels. All requirements must match.
 type HostSelector struct {
-	// matchLabels are labels that the host must have.
+	// matchLabels are labels that the host must have, with these values.
 	// +optional
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
 
@@ -78,7 +78,7 @@ type HostSelector struct {
 	MatchExpressions []HostSelectorRequirement `json:"matchExpressions,omitempty"`
 }
 
-// HostSelectorRequirement is a requirement on one label.
+// HostSelectorRequirement is a requirement on a single label.
 type HostSelectorRequirement struct {
 	// key is the label key.
 	// +required

@@ -11,7 +11,7 @@ import (
 
 // Metal3MachineSpec defines the desired state of a Metal3Machine.
 type Metal3MachineSpec struct {
-	// providerID is metal3://namespace/host/name. It is set by the controller.
+	// providerID is metal3://namespace/host/name. The controller sets it.
 	// +optional
 	ProviderID *string `json:"providerID,omitempty"`
 
@@ -19,7 +19,7 @@ type Metal3MachineSpec struct {
 	// +optional
 	Image Image `json:"image,omitempty,omitzero"`
 
-	// customDeploy is a deploy procedure of a ramdisk that has one.
+	// customDeploy names a deploy procedure implemented by a custom ramdisk.
 	// +optional
 	CustomDeploy *CustomDeploy `json:"customDeploy,omitempty"`
 

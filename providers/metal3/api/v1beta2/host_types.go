@@ -5,7 +5,7 @@ package v1beta2
 
 // HostSelector selects BareMetalHosts by their labels. All requirements must match.
 type HostSelector struct {
-	// matchLabels are labels that the host must have.
+	// matchLabels are labels that the host must have, with these values.
 	// +optional
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
 
@@ -15,7 +15,7 @@ type HostSelector struct {
 	MatchExpressions []HostSelectorRequirement `json:"matchExpressions,omitempty"`
 }
 
-// HostSelectorRequirement is a requirement on one label.
+// HostSelectorRequirement is a requirement on a single label.
 type HostSelectorRequirement struct {
 	// key is the label key.
 	// +required

@@ -38,7 +38,7 @@ const (
 
 // Metal3MachineSpec defines the desired state of a Metal3Machine. Either image or customDeploy is required.
 type Metal3MachineSpec struct {
-	// providerID is metal3://namespace/host/name. It is set by the controller.
+	// providerID is metal3://namespace/host/name. The controller sets it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -48,7 +48,7 @@ type Metal3MachineSpec struct {
 	// +optional
 	Image Image `json:"image,omitempty,omitzero"`
 
-	// customDeploy is a deploy procedure of a ramdisk that has one.
+	// customDeploy names a deploy procedure implemented by a custom ramdisk.
 	// +optional
 	CustomDeploy CustomDeploy `json:"customDeploy,omitempty,omitzero"`
 
@@ -149,7 +149,7 @@ type Metal3MachineStatus struct {
 	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
 }
 
-// Metal3MachineInitializationStatus is how far the first provisioning is.
+// Metal3MachineInitializationStatus reports the progress of the first provisioning.
 // +kubebuilder:validation:MinProperties=1
 type Metal3MachineInitializationStatus struct {
 	// provisioned is true once the host is running and its Node has been found. It is part of the Cluster API contract and stays

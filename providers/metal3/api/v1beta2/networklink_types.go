@@ -152,7 +152,7 @@ type NetworkDataLinkVlan struct {
 	VlanLink string `json:"vlanLink"`
 }
 
-// NetworkLinkEthernetMac is a MAC address. One of the fields is set.
+// NetworkLinkEthernetMac is the source of a MAC address. One of the fields is set.
 type NetworkLinkEthernetMac struct {
 	// string is the address itself.
 	// +optional

@@ -27,7 +27,7 @@ func CacheOptions(options *cache.Options) {
 func strip(o any) (any, error) {
 	host, ok := o.(*bmov1alpha1.BareMetalHost)
 	if !ok {
-		return o, nil // a tombstone
+		return o, nil // a DeletedFinalStateUnknown
 	}
 	host.ManagedFields = nil
 	delete(host.Annotations, "kubectl.kubernetes.io/last-applied-configuration")

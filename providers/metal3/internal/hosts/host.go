@@ -19,7 +19,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// MachineKind is the kind of the consumers that this provider writes.
+// MachineKind is the kind of consumers written by this provider.
 const MachineKind = "Metal3Machine"
 
 // Host holds the properties of a BareMetalHost that matter for choosing it.

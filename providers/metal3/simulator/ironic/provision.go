@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Provision states, as Ironic spells them.
+// Ironic's provision states.
 const (
 	enroll        = "enroll"
 	verifying     = "verifying"

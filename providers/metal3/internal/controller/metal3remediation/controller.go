@@ -49,7 +49,7 @@ type scope struct {
 	// machine is nil if it was deleted; cluster is nil if it was deleted or is unknown.
 	machine *clusterv1.Machine
 	cluster *clusterv1.Cluster
-	// host is nil when the machine has none.
+	// host is nil if the machine has none.
 	host *bmov1alpha1.BareMetalHost
 	// node is nil until it has been read, or if it does not exist.
 	node *corev1.Node
@@ -74,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) remediate(ctx context.Context, s *scope) (ctrl.Result, error) {
 	after, err := r.proceed(ctx, s)
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
-		err = nil // the connection is an event
+		err = nil // the connection triggers an event
 	}
 	return ctrl.Result{RequeueAfter: after}, err
 }

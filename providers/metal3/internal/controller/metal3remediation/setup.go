@@ -73,7 +73,7 @@ func (r *Reconciler) watchNodes(ctx context.Context, s *scope) error {
 		Predicates: []predicate.TypedPredicate[client.Object]{predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}},
 	}))
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
-		return nil // the connection is an event
+		return nil // the connection triggers an event
 	}
 	return err
 }

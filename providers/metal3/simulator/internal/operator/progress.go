@@ -177,7 +177,7 @@ func (t *ProgressTable) SetMachine(key types.NamespacedName, m lifecycle.Machine
 	}
 }
 
-// Hurry ends the current phase's delay.
+// Hurry ends the delay of the current phase.
 func (t *ProgressTable) Hurry(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -34,10 +34,10 @@ type Datastore struct {
 	Clusters []string // empty means all of the datacenter
 }
 
-// Network is reachable from every host of its clusters.
+// Network is connected to every host of its clusters.
 type Network struct {
 	Name     string
-	Clusters []string // empty: all of the datacenter
+	Clusters []string // empty means all of the datacenter
 	// Distributed makes it a port group of its own distributed switch instead of a standard network.
 	Distributed bool
 }

@@ -192,7 +192,7 @@ func (i *Inventory) PathOf(e mo.Entity) string {
 	return "/" + strings.Join(names, "/")
 }
 
-// splitPath returns the names on an inventory path.
+// splitPath returns the names in an inventory path.
 func splitPath(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }

@@ -23,7 +23,7 @@ type taskFaults struct {
 }
 
 type taskFailure struct {
-	left  int // below zero: no end
+	left  int // below zero means all
 	fault types.BaseMethodFault
 }
 

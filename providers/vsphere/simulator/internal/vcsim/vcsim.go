@@ -60,7 +60,7 @@ func New(host, version string, valid func(*types.Login) bool) (*VCSim, error) {
 	return v, nil
 }
 
-// Remove removes its files.
+// Remove deletes its files.
 func (v *VCSim) Remove() {
 	if v.Model.Service != nil {
 		v.Model.Remove()
