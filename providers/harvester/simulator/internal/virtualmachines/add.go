@@ -43,8 +43,8 @@ func Add(set *controllers.Set, clock *controllers.Clock, delays controllers.Dela
 	)
 }
 
-// AddBeside adds the controllers that complement the real virt-controller: Harvester's, and virt-handler's, which write with the
-// permissions of virt-handler.
+// AddBeside adds the controllers that complement the real virt-controller: Harvester's, and that of virt-handler, which writes
+// with the permissions of virt-handler.
 func AddBeside(set *controllers.Set, clock *controllers.Clock, delays controllers.Delays, inside *Guests, as client.Client) error {
 	c := set.Client()
 	return errors.Join(

@@ -56,8 +56,8 @@ func (w *webhooks) clusterNetworks(ctx context.Context, namespace string, spec *
 	return found, nil
 }
 
-// requireNetworks restricts a virtual machine to hosts with the cluster networks. Existing requirements on cluster networks are
-// replaced.
+// requireNetworks restricts a virtual machine to hosts with the cluster networks. Existing requirements on cluster networks and
+// on the CPU manager are removed.
 func requireNetworks(spec *kubevirtv1.VirtualMachineInstanceSpec, networks []string) {
 	var terms []corev1.NodeSelectorTerm
 	if selector := cluster.RequiredNodes(spec.Affinity); selector != nil {
