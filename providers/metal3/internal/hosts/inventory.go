@@ -23,7 +23,8 @@ type Inventory struct {
 }
 
 // NewInventory returns an empty inventory. It calls wake with a waiting machine when a host has been reserved for it or when the
-// reason for waiting has changed. wake must neither block nor call the inventory.
+// reason for waiting has changed, and with a machine that several hosts name as their consumer when one of them changes. wake
+// must neither block nor call the inventory.
 func NewInventory(wake func(machine types.NamespacedName)) *Inventory {
 	return &Inventory{namespaces: map[string]*namespace{}, wake: wake}
 }
