@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// auditPolicy has the API server write down what ServiceAccounts do: managers run
-// as such, and nothing else in the management cluster does.
+// auditPolicy makes the API server log requests of ServiceAccounts. Managers run with ServiceAccounts; nothing else in the management
+// cluster does.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -23,7 +23,7 @@ rules:
   - level: None
 `
 
-// auditEvent is what matters of a line of the API server's audit log.
+// auditEvent holds the relevant fields of one line of the API server's audit log.
 type auditEvent struct {
 	Stage      string `json:"stage"`
 	Verb       string `json:"verb"`
@@ -38,8 +38,7 @@ type auditEvent struct {
 	} `json:"responseStatus"`
 }
 
-// counts tells whether the event stands for a request: a watch counts when it
-// starts, everything else when it is answered.
+// counts reports whether the event stands for a request. A watch counts when it starts, every other request when it is answered.
 func (e auditEvent) counts() bool {
 	if e.Verb == "watch" {
 		return e.Stage == "ResponseStarted"
@@ -47,7 +46,7 @@ func (e auditEvent) counts() bool {
 	return e.Stage == "ResponseComplete"
 }
 
-// name is the verb and the resource, or the path of what is no resource.
+// name returns the verb and the resource, or the path of a request without a resource.
 func (e auditEvent) name() string {
 	switch {
 	case e.ObjectRef == nil:
@@ -60,9 +59,8 @@ func (e auditEvent) name() string {
 	}
 }
 
-// countRequests reads an audit log and counts the requests of the clients whose
-// user agent starts with agent, and the failed ones among them. A last line that
-// is still being written is left out.
+// countRequests reads an audit log and counts the requests, and the failed requests, of clients whose user agent starts with agent. It
+// ignores an incomplete last line.
 func countRequests(log io.Reader, agent string) (requests, failed Counts, err error) {
 	requests, failed = Counts{}, Counts{}
 	lines := bufio.NewReader(log)

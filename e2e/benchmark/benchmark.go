@@ -1,11 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package benchmark measures what a provider's manager costs: calls to the
-// infrastructure, requests to the Kubernetes API, seconds, CPU and memory. It runs
-// the manager's real program with default flags against a real API server and a
-// simulated infrastructure. Cluster API's controllers do not run: the benchmark makes
-// the objects that they would make, so that the numbers are the provider's alone.
+// Package benchmark measures the cost of a provider's manager: calls to the infrastructure, requests to the Kubernetes API, seconds, CPU
+// and memory. It runs the real manager with default flags against a real API server and a simulated infrastructure. Cluster API's
+// controllers do not run: the benchmark creates their objects, so the numbers include only the provider.
 package benchmark
 
 import (
@@ -26,66 +24,64 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// ScenarioLimit bounds a scenario. The longest ones take a minute on two CPUs that
-// have nothing else to do.
+// ScenarioLimit bounds a scenario. The longest ones take a minute on two idle CPUs.
 const ScenarioLimit = 5 * time.Minute
 
-// Options select what is measured.
+// Options select what to measure.
 type Options struct {
-	// Provider is the one that is measured.
+	// Provider is the provider to measure.
 	Provider Provider
-	// Machines are the numbers of machines that are made at once, one scenario for
-	// each; none means those of the provider's aims.
+	// Machines lists the numbers of machines to create at once, with one scenario for each. Empty means the numbers of the provider's
+	// targets.
 	Machines []int
-	// Scale, unless empty, measures what is large, of that size, in place of everything else.
+	// Scale, unless empty, replaces all other scenarios with a large-scale one of this size.
 	Scale string
-	// Other, unless nil, is measured in the place of our manager.
+	// Other, unless nil, is measured instead of our manager.
 	Other *provider.OtherManager
 	// Out receives the table.
 	Out io.Writer
-	// Progress receives a line for each thing that takes time.
+	// Progress receives a line for each step that takes time.
 	Progress io.Writer
 }
 
-// Provider is one that can be measured.
+// Provider is a provider that can be measured.
 type Provider interface {
 	provider.Installed
 	Benchmark() Suite
 }
 
-// Suite is what is measured of a provider.
+// Suite holds a provider's measurements.
 type Suite struct {
-	// Machines are the numbers that the aims are about.
+	// Machines lists the numbers of machines that the targets apply to.
 	Machines []int
-	// Measure has scenarios for numbers of machines. Other is the name of the program that is measured in the place of our manager,
-	// which may need more of a cluster than ours does; "" is ours.
+	// Measure returns the scenarios for these numbers of machines. Other is the name of the program to measure instead of our manager,
+	// which may need more of a cluster than ours does; "" measures our manager.
 	Measure func(machines []int, other string) Plan
-	// Scale measures a large infrastructure or many clusters.
+	// Scale returns scenarios with a large infrastructure or many clusters.
 	Scale func(size, other string) (Plan, error)
 }
 
-// Plan is what one run measures, one scenario after the other.
+// Plan holds the scenarios of one run, in order.
 type Plan struct {
-	// Ours and Upstream are the headings of the columns.
+	// Ours and Upstream are the column headings.
 	Ours, Upstream string
 	Scenarios      []Scenario
 	Notes          string
 }
 
-// Scenario runs with a manager and an API server of its own, so that none finds another's memory or objects.
+// Scenario runs with its own manager and API server, so that it is not affected by the memory or objects of another scenario.
 type Scenario struct {
-	// Name is that of its folder, Title the heading of its part of the table.
+	// Name is the name of the scenario's folder, Title the heading of its section in the table.
 	Name, Title string
-	// Args are further arguments for the manager.
+	// Args are additional arguments for the manager.
 	Args []string
-	// Limit is ScenarioLimit unless set.
+	// Limit defaults to ScenarioLimit.
 	Limit time.Duration
 	Run   func(ctx context.Context, e *Environment) error
 }
 
-// Run measures everything and writes the table. Its error names the measurements
-// that could not be made; the others are in the table all the same. A missed aim is not
-// an error.
+// Run measures everything and writes the table. Its error names the measurements that failed; the table still has the others. A missed
+// target is not an error.
 func Run(ctx context.Context, options Options) error {
 	plan, err := options.plan()
 	if err != nil {
@@ -131,7 +127,7 @@ func (o Options) plan() (Plan, error) {
 	return suite.Measure(machines, other), nil
 }
 
-// runner is what all scenarios share.
+// runner holds the state that all scenarios share.
 type runner struct {
 	installation *provider.Installation
 	progress     io.Writer
@@ -155,8 +151,8 @@ func newRunner(ctx context.Context, options Options) (*runner, error) {
 	return &runner{installation: installation, progress: options.Progress, dir: dir, provider: options.Provider.Describe().Name}, nil
 }
 
-// scenario runs one in a new environment. It fails if that takes too long or a process of the management cluster ends; its part of the
-// report has no figures then.
+// scenario runs a scenario in a new environment. It fails if that takes too long or a process of the management cluster ends; its section
+// of the report then has no figures.
 func (b *runner) scenario(ctx context.Context, s Scenario, into *report) error {
 	e, err := b.start(ctx, s)
 	if err == nil {
@@ -197,8 +193,8 @@ func (e *Environment) run(ctx context.Context, s Scenario) error {
 	return s.Run(alive, e)
 }
 
-// load is how many programs wanted a CPU in the last minute, 0 where the system does not report it. Times of a run that began with more
-// than none mean little.
+// load returns the system's load average of the last minute, or 0 if the system does not report it. Times are unreliable in a run that
+// began with a load above 0.
 func load() float64 {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// Cost is what a manager did in some time.
+// Cost holds what a manager did in a period of time.
 type Cost struct {
-	// Calls to the infrastructure, by method.
+	// Calls counts calls to the infrastructure by method.
 	Calls Counts
-	// Requests to the Kubernetes API by verb and resource, as "patch pods/status".
+	// Requests counts requests to the Kubernetes API by verb and resource, for example "patch pods/status".
 	Requests Counts
-	// Failed are those of them that were answered with an error, as "get pods 404".
+	// Failed counts the requests that were answered with an error, for example "get pods 404".
 	Failed Counts
-	// Reconciles by controller.
+	// Reconciles counts reconciles by controller.
 	Reconciles Counts
-	// CPU is in seconds, of user and system time, ServerCPU that of the API server.
+	// CPU and ServerCPU are the user and system CPU time of the manager and of the API server in seconds.
 	CPU, ServerCPU float64
 }
 
-// Minus is what was done since.
+// Minus returns the difference to an earlier cost.
 func (c Cost) Minus(before Cost) Cost { return c.combine(before, -1) }
 
-// Plus adds up what was done in two spans of time.
+// Plus returns the sum of two costs.
 func (c Cost) Plus(other Cost) Cost { return c.combine(other, 1) }
 
 func (c Cost) combine(other Cost, sign int) Cost {
@@ -36,10 +36,10 @@ func (c Cost) combine(other Cost, sign int) Cost {
 	}
 }
 
-// Work counts requests to the Kubernetes API but those that are listed apart.
+// Work returns the number of requests to the Kubernetes API, without those that are listed separately.
 func (c Cost) Work() int { return c.Requests.Sum(Except(IsApart)) }
 
-// Counts has how often each of some things happened.
+// Counts maps names to numbers of occurrences.
 type Counts map[string]int
 
 func (c Counts) combine(other Counts, sign int) Counts {
@@ -52,7 +52,7 @@ func (c Counts) combine(other Counts, sign int) Counts {
 	return total
 }
 
-// Sum adds up what keep names.
+// Sum adds up the counts whose names keep selects.
 func (c Counts) Sum(keep func(name string) bool) int {
 	total := 0
 	for name, count := range c {
@@ -63,17 +63,16 @@ func (c Counts) Sum(keep func(name string) bool) int {
 	return total
 }
 
-// All keeps everything.
+// All selects every name.
 func All(string) bool { return true }
 
-// IsApart reports what is listed apart from requests: how many of them
-// there are depends on time and chance.
+// IsApart reports whether a request is listed separately, because the number of such requests depends on time and chance.
 func IsApart(name string) bool {
 	verb, resource, _ := strings.Cut(name, " ")
 	return resource == "events" || resource == "leases" || verb == "watch"
 }
 
-// Except turns a rule around.
+// Except negates a selection.
 func Except(is func(string) bool) func(string) bool {
 	return func(name string) bool { return !is(name) }
 }

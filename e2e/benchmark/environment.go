@@ -16,8 +16,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
 
-// Environment is what one scenario runs in: a management cluster with the provider's manager in it, and
-// what is started in it. Rows and details of the report are added to it.
+// Environment is the environment of one scenario: a management cluster with the provider's manager and everything that the scenario
+// starts. Rows and details of the report are added to it.
 type Environment struct {
 	report
 
@@ -27,7 +27,7 @@ type Environment struct {
 	runner *runner
 	name   string
 	audit  string
-	// closers end what was started in it.
+	// closers stop what the scenario started.
 	closers []func()
 }
 
@@ -65,18 +65,19 @@ func (e *Environment) stop() {
 	}
 }
 
-// OnStop has something ended with the scenario.
+// OnStop registers a function that runs when the scenario ends.
 func (e *Environment) OnStop(end func()) { e.closers = append(e.closers, end) }
 
-// Assets is the folder with the programs that a simulation runs.
+// Assets returns the folder with the programs that a simulation runs.
 func (e *Environment) Assets() string { return e.runner.installation.Assets }
 
-// Progressf reports how far the scenario is.
+// Progressf reports the progress of the scenario.
 func (e *Environment) Progressf(format string, args ...any) {
 	_, _ = fmt.Fprintf(e.runner.progress, "%s: "+format+"\n", append([]any{e.name}, args...)...)
 }
 
-// userAgent is what the manager calls itself to the API server. Another than ours is the only one that the audit log has anything of.
+// userAgent returns the manager's user agent prefix. A manager other than ours is the only client in the audit log, so any user agent
+// matches.
 func (e *Environment) userAgent() string {
 	if e.runner.installation.Other != nil {
 		return ""
@@ -84,8 +85,8 @@ func (e *Environment) userAgent() string {
 	return "faultline-" + e.runner.provider + "-manager"
 }
 
-// audited answers the benchmark's programs with an API server that keeps an audit log:
-// a script that runs the real one with a few arguments more.
+// audited returns the benchmark's programs with an API server that writes an audit log: a script that runs the real one with additional
+// arguments.
 func (b *runner) audited(dir, log string) (binaries.Paths, error) {
 	policy := filepath.Join(dir, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {

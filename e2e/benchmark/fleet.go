@@ -24,23 +24,23 @@ type Machine interface {
 	GetConditions() []metav1.Condition
 }
 
-// Fleet makes machines of a cluster, spread over failure domains.
+// Fleet creates machines of a cluster, spread over failure domains.
 type Fleet[M Machine] struct {
 	Client  client.WithWatch
 	Cluster *provider.Cluster
 	Domains []string
-	// New is an infrastructure machine with this metadata, List an empty list of them.
+	// New returns an infrastructure machine with this metadata, List is an empty list of such machines.
 	New  func(metav1.ObjectMeta) M
 	List client.ObjectList
-	// Provisioned reports whether one is.
+	// Provisioned reports whether a machine is provisioned.
 	Provisioned func(M) bool
-	// Check finds what is wrong with the places of all machines so far, whose failure domains are given by name.
+	// Check returns an error if a machine is misplaced. It gets the failure domain of each machine by name.
 	Check func(ctx context.Context, domains map[string]string) error
 
 	domains map[string]string
 }
 
-// Machines makes n Machines with bootstrap data and returns their infrastructure machines, which are still to be created.
+// Machines creates n Machines with bootstrap data and returns their infrastructure machines, which the caller must create.
 func (f *Fleet[M]) Machines(ctx context.Context, n int) ([]M, error) {
 	made, first := make([]M, n), len(f.domains)
 	if f.domains == nil {
@@ -60,8 +60,8 @@ func (f *Fleet[M]) Machines(ctx context.Context, n int) ([]M, error) {
 	return made, group.Wait()
 }
 
-// Create creates infrastructure machines, waits until each is done and checks their places. It returns after how many seconds from its
-// creation each was, sorted.
+// Create creates infrastructure machines, waits until each is done and checks their placement. It returns the seconds from creation until
+// each was done, sorted.
 func (f *Fleet[M]) Create(ctx context.Context, all []M, done func(M) bool) ([]float64, error) {
 	var seen map[string]time.Time
 	created := make([]time.Time, len(all))
@@ -72,7 +72,7 @@ func (f *Fleet[M]) Create(ctx context.Context, all []M, done func(M) bool) ([]fl
 		return err
 	})
 	for i, machine := range all {
-		// The watch decodes into objects of its own, so this one is not shared.
+		// The watch decodes into its own objects, so this one is not shared.
 		group.Go(func() error {
 			created[i] = time.Now()
 			return provider.Create(groupCtx, f.Client, machine)
@@ -98,7 +98,7 @@ func (f *Fleet[M]) Prepare(ctx context.Context, n int) (func(context.Context) er
 	}, err
 }
 
-// Await waits until each machine is done and returns when it was.
+// Await waits until each machine is done and returns the time when it was.
 func (f *Fleet[M]) Await(ctx context.Context, all []M, done func(M) bool) (map[string]time.Time, error) {
 	names := make([]string, 0, len(all))
 	for _, machine := range all {
@@ -107,19 +107,19 @@ func (f *Fleet[M]) Await(ctx context.Context, all []M, done func(M) bool) (map[s
 	return Await(ctx, Objects{f.Client, f.List, f.Cluster.Name}, names, done)
 }
 
-// Objects are those of a kind in a namespace, or in all.
+// Objects selects the objects of a kind in one namespace, or in all namespaces.
 type Objects struct {
 	Client    client.WithWatch
 	Kind      client.ObjectList
 	Namespace string
 }
 
-// Await watches objects until each of those with these names is done, and returns when it was.
+// Await watches objects until each of the named ones is done, and returns the times when they were.
 func Await[M Machine](ctx context.Context, of Objects, names []string, done func(M) bool) (map[string]time.Time, error) {
 	w := newWaiting(names, done)
 	for len(w.missing) > 0 {
-		// The API server ends watches that cannot keep up with a burst of changes. A
-		// new one begins with all objects as they are.
+		// The API server ends watches that cannot keep up with a burst of changes. A new watch begins with the current state of all
+		// objects.
 		changes, err := of.Client.Watch(ctx, of.Kind, client.InNamespace(of.Namespace))
 		if err == nil {
 			w.follow(ctx, changes)
@@ -134,7 +134,7 @@ func Await[M Machine](ctx context.Context, of Objects, names []string, done func
 	return w.seen, nil
 }
 
-// waiting are objects that are not done yet, with the conditions that they had, and when the others were.
+// waiting holds the objects that are not done yet with their last conditions, and the times when the others were done.
 type waiting[M Machine] struct {
 	done    func(M) bool
 	missing map[string][]metav1.Condition
@@ -149,7 +149,7 @@ func newWaiting[M Machine](names []string, done func(M) bool) *waiting[M] {
 	return w
 }
 
-// follow notes changes until nothing is missing or the watch has ended.
+// follow records changes until nothing is missing or the watch has ended.
 func (w *waiting[M]) follow(ctx context.Context, changes watch.Interface) {
 	defer changes.Stop()
 	for len(w.missing) > 0 {
@@ -179,28 +179,28 @@ func (w *waiting[M]) note(found M) {
 	w.seen[name] = time.Now()
 }
 
-// explain adds what is known of the first of the objects that are missing.
+// explain adds the conditions of the first missing object to the cause.
 func (w *waiting[M]) explain(cause error) error {
 	first := slices.Min(slices.Collect(maps.Keys(w.missing)))
 	return fmt.Errorf("waiting for machines: %w; %d are not ready, the first is %s%s",
 		cause, len(w.missing), first, provider.Explain(w.missing[first]))
 }
 
-// Batch is what it took to make a number of machines at once.
+// Batch holds the cost of creating a number of machines at once.
 type Batch struct {
 	Machines int
-	// Seconds passed until the last was ready.
+	// Seconds is the time until the last machine was ready.
 	Seconds float64
-	// Cost runs on until the manager has come to rest.
+	// Cost includes the work until the manager was idle again.
 	Cost
-	// RSS and Peak are the manager's memory in bytes at the end, and at its highest.
+	// RSS and Peak are the manager's final and highest memory in bytes.
 	RSS, Peak int64
 }
 
-// Per is a count for each machine.
+// Per returns a count per machine.
 func (b Batch) Per(count int) float64 { return float64(count) / float64(b.Machines) }
 
-// Batch makes machines at once.
+// Batch creates n machines at once and measures the cost.
 func (e *Environment) Batch(ctx context.Context, i Infrastructure, n int) (b Batch, err error) {
 	b.Machines = n
 	provision, err := i.Prepare(ctx, n)

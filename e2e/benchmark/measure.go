@@ -21,26 +21,25 @@ import (
 const (
 	// reconcileTotal is controller-runtime's counter of reconciles.
 	reconcileTotal = "controller_runtime_reconcile_total"
-	// heapInUse is what Go's heap takes of a process.
+	// heapInUse is the Go heap of a process in bytes.
 	heapInUse = "go_memstats_heap_inuse_bytes"
 
-	// restFor is how long nothing must happen for the manager to be at rest, and
-	// restLimit how long that is waited for.
+	// restFor is how long the manager must do nothing to count as idle, and restLimit bounds the wait for that.
 	restFor   = 1500 * time.Millisecond
 	restLimit = 3 * time.Minute
-	// restShare is what of a core a manager may use that is at rest.
+	// restShare is the share of a core that an idle manager may use.
 	restShare = 0.05
 )
 
-// Counted is what a manager works with.
+// Counted is an infrastructure whose calls can be counted.
 type Counted interface {
-	// Calls counts the calls to its API, if it has one of its own.
+	// Calls counts the calls to the infrastructure's API, if it has its own.
 	Calls() Counts
-	// IsWork distinguishes such calls from those that only wait for changes.
+	// IsWork distinguishes calls that do work from those that only wait for changes.
 	IsWork(call string) bool
 }
 
-// Sample reads everything that can be counted of the manager, since it started.
+// Sample returns everything that can be counted of the manager since it started.
 func (e *Environment) Sample(ctx context.Context, w Counted) (Cost, error) {
 	cost, err := e.counted(w)
 	if err != nil {
@@ -55,7 +54,7 @@ func (e *Environment) Sample(ctx context.Context, w Counted) (Cost, error) {
 	return cost, err
 }
 
-// counted is what others have counted of the managers so far, and what it took them: the manager need not run.
+// counted returns what the infrastructure, the API server and the system counted so far. The manager need not run.
 func (e *Environment) counted(w Counted) (cost Cost, err error) {
 	cost.Calls = w.Calls()
 	log, err := os.Open(e.audit)
@@ -71,7 +70,7 @@ func (e *Environment) counted(w Counted) (cost Cost, err error) {
 	return cost, err
 }
 
-// During returns what the manager did while something happened.
+// During returns what the manager did while happens ran.
 func (e *Environment) During(ctx context.Context, w Counted, happens func() error) (Cost, error) {
 	before, err := e.Sample(ctx, w)
 	if err != nil {
@@ -80,7 +79,7 @@ func (e *Environment) During(ctx context.Context, w Counted, happens func() erro
 	return e.since(ctx, w, before, happens)
 }
 
-// FromStart starts the manager, which has been killed, and returns what it did from its start until something had happened.
+// FromStart starts the manager, which has been killed, and returns what it did from its start until happens returned.
 func (e *Environment) FromStart(ctx context.Context, w Counted, happens func() error) (Cost, error) {
 	before, err := e.counted(w)
 	if err != nil {
@@ -107,7 +106,7 @@ func (e *Environment) since(ctx context.Context, w Counted, before Cost, happens
 	return after.Minus(before), err
 }
 
-// awaitMetrics waits until the manager, which is ready, counts what it does: its controllers start later.
+// awaitMetrics waits until the ready manager reports its reconcile metrics: its controllers start later than its endpoints.
 func (e *Environment) awaitMetrics(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
@@ -123,10 +122,10 @@ func (e *Environment) awaitMetrics(ctx context.Context) error {
 	return nil
 }
 
-// Kill ends the manager in the middle of whatever it does.
+// Kill kills the manager without warning.
 func (e *Environment) Kill() error { return e.Management.Kill(binaries.Provider(e.runner.provider)) }
 
-// manager finds the process that is measured.
+// manager returns the process that is measured.
 func (e *Environment) manager() (managementcluster.Process, error) {
 	process, err := e.Process(binaries.Provider(e.runner.provider))
 	if err == nil && process.Peak == 0 {
@@ -135,7 +134,7 @@ func (e *Environment) manager() (managementcluster.Process, error) {
 	return process, err
 }
 
-// Process is a program of the management cluster.
+// Process returns a process of the management cluster by name.
 func (e *Environment) Process(name string) (managementcluster.Process, error) {
 	for _, process := range e.Management.Processes() {
 		if process.Name == name {
@@ -145,13 +144,13 @@ func (e *Environment) Process(name string) (managementcluster.Process, error) {
 	return managementcluster.Process{}, fmt.Errorf("finding what is measured: there is no process %s", name)
 }
 
-// Memory is that of the manager, in bytes: now and at its highest.
+// Memory returns the manager's current and highest memory in bytes.
 func (e *Environment) Memory() (now, peak int64, err error) {
 	process, err := e.manager()
 	return process.Memory, process.Peak, err
 }
 
-// Heap is what the manager's heap takes of its memory, in bytes.
+// Heap returns the manager's heap in bytes.
 func (e *Environment) Heap(ctx context.Context) (int64, error) {
 	process, err := e.manager()
 	if err != nil {
@@ -161,9 +160,8 @@ func (e *Environment) Heap(ctx context.Context) (int64, error) {
 	return int64(bytes), err
 }
 
-// Rest waits until the manager has nothing to do any more: it called nothing but
-// the stream, sent no request and hardly computed for a while. Another manager than ours may ask all
-// the time, and is given that while only.
+// Rest waits until the manager is idle: for a while it made no call except the stream's, sent no request and used almost no CPU. A
+// manager other than ours may poll all the time, so Rest only waits for that while.
 func (e *Environment) Rest(ctx context.Context, w Counted) error {
 	if e.runner.installation.Other != nil {
 		return provider.Pause(ctx, restFor)
@@ -186,16 +184,16 @@ func (e *Environment) Rest(ctx context.Context, w Counted) error {
 	return nil
 }
 
-// stillness is since when a manager has been at rest.
+// stillness records since when a manager has been idle.
 type stillness struct {
 	activity int64
 	used     float64
 	since    time.Time
 }
 
-// after is for how long it has rested at that time. It has not where anybody counted something new, or where it has used more CPU-seconds
-// than one at rest does: an API server that lags behind in its own watches has it convert objects when all requests have
-// been answered for long.
+// after returns how long the manager has been idle at that time. It resets if a new call or request was counted, or if the manager used
+// more CPU-seconds than an idle one does: an API server whose watches lag has the manager convert objects long after all requests have
+// been answered.
 func (s *stillness) after(activity int64, used float64, at time.Time) time.Duration {
 	if activity != s.activity || used-s.used > restShare*restFor.Seconds() {
 		*s = stillness{activity, used, at}
@@ -203,7 +201,7 @@ func (s *stillness) after(activity int64, used float64, at time.Time) time.Durat
 	return at.Sub(s.since)
 }
 
-// countReconciles adds up the reconciles of each controller, whatever became of them.
+// countReconciles adds up the reconciles of each controller, regardless of their result.
 func countReconciles(family *dto.MetricFamily) Counts {
 	counts := Counts{}
 	for _, metric := range family.GetMetric() {

@@ -15,36 +15,36 @@ import (
 )
 
 const (
-	// neighbourDelay is how late every answer of a slow infrastructure is.
+	// neighbourDelay is the delay of every answer of a slow infrastructure.
 	neighbourDelay = 2 * time.Second
-	// neighbourMachines are made on each infrastructure, in so many rounds. The times are the medians: on a machine that does something else
-	// too, a single one says little.
+	// neighbourMachines are created on each infrastructure in each of several rounds. The times are medians, because a single time means
+	// little on a busy machine.
 	neighbourMachines, rounds = 20, 3
 
-	noEffect = 1.1 // a slow neighbour may cost a tenth
-	noise    = 0.5 // and so many seconds, by which runs differ anyway
+	noEffect = 1.1 // a slow neighbour may cost 10%
+	noise    = 0.5 // plus this many seconds, by which runs differ anyway
 
 	first, second = "first", "second"
 )
 
-// Infrastructure is what a manager drives, with a cluster on it.
+// Infrastructure is an infrastructure with a cluster on it that a manager drives.
 type Infrastructure interface {
 	Counted
-	// Prepare makes what n machines need, and returns what makes these and waits until they are ready.
+	// Prepare creates what n machines need, and returns a function that creates the machines and waits until they are ready.
 	Prepare(ctx context.Context, n int) (provision func(context.Context) error, err error)
 }
 
-// Neighbours are scenarios that compare an infrastructure alone and beside another.
+// Neighbours provides scenarios that compare an infrastructure alone with one next to another.
 type Neighbours struct {
-	// One is what an infrastructure is called, with its article.
+	// One is the name of such an infrastructure with its article.
 	One string
-	// Alone and Beside are upstream's seconds for one alone and beside a late one, "" where there are none.
+	// Alone and Beside are upstream's seconds for an infrastructure alone and next to a slow one, "" if unknown.
 	Alone, Beside string
-	// Start starts one that answers late by a delay, once the manager is connected to it.
+	// Start starts an infrastructure that delays its answers once the manager is connected to it.
 	Start func(ctx context.Context, e *Environment, name string, delay time.Duration) (Infrastructure, error)
 }
 
-// Scenarios has one for each comparison.
+// Scenarios returns one scenario for each comparison.
 func (n Neighbours) Scenarios() []Scenario {
 	var alone []float64
 	scenario := func(name string, delays map[string]time.Duration, figures func(*Environment, map[string][]float64)) Scenario {
@@ -74,19 +74,20 @@ func (n Neighbours) Scenarios() []Scenario {
 
 func seconds(name string, times []float64) Row { return Figure(name, "%.1f", median(times)) }
 
-// besideLate is compared with nothing where the scenario failed in which the infrastructure was alone.
+// besideLate returns the row of an infrastructure next to a slow one. It has no target if the scenario with the infrastructure alone
+// failed.
 func besideLate(alone, beside []float64) Row {
 	name := fmt.Sprintf("beside one that is %.0f s late", neighbourDelay.Seconds())
 	return seconds(name, beside).aim("no effect", len(alone) == 0 || median(beside) <= median(alone)*noEffect+noise)
 }
 
-// NoEffect words what is allowed for.
+// NoEffect explains the tolerance of the target "no effect".
 func NoEffect() string {
 	return fmt.Sprintf("\"No effect\" allows for %.0f%% and %.1f s, by which runs differ.\n", (noEffect-1)*100, noise)
 }
 
-// together makes machines on several infrastructures at the same time, some rounds of them, and answers for each the seconds until its
-// machines of a round were ready.
+// together creates machines on several infrastructures at the same time, in several rounds, and returns the seconds for each
+// infrastructure until its machines of each round were ready.
 func (n Neighbours) together(ctx context.Context, e *Environment, delays map[string]time.Duration) (map[string][]float64, error) {
 	all := map[string]Infrastructure{}
 	for name, delay := range delays {
@@ -105,7 +106,7 @@ func (n Neighbours) together(ctx context.Context, e *Environment, delays map[str
 	return times, nil
 }
 
-// round adds a time for each of the infrastructures.
+// round adds one time for each infrastructure.
 func (e *Environment) round(ctx context.Context, all map[string]Infrastructure, times map[string][]float64) error {
 	prepared := map[string]func(context.Context) error{}
 	for name, neighbour := range all {
@@ -134,10 +135,10 @@ func (e *Environment) round(ctx context.Context, all map[string]Infrastructure, 
 	return group.Wait()
 }
 
-// median returns 0 if there is none.
+// median returns 0 for no values.
 func median(values []float64) float64 { return Percentile(slices.Sorted(slices.Values(values)), 50) }
 
-// Percentile of sorted values.
+// Percentile returns a percentile of sorted values.
 func Percentile(sorted []float64, percent int) float64 {
 	if len(sorted) == 0 {
 		return 0

@@ -13,25 +13,25 @@ import (
 const (
 	none       = "-" // where there is nothing to compare with
 	unmeasured = "not measured"
-	// Missed marks a figure that has not reached its aim.
+	// Missed marks a figure that missed its target.
 	Missed = "MISSED"
-	// Mebibyte is in bytes.
+	// Mebibyte is the number of bytes in a MiB.
 	Mebibyte = 1 << 20
 )
 
-// Row is a line of the table. A row with a name only is a heading.
+// Row is a line of the table. A row with only a name is a heading.
 type Row struct {
 	Name, Ours, Upstream, Aim, Verdict string
 
 	value float64
 }
 
-// Figure is a row with a figure that has nothing to compare with and no aim.
+// Figure returns a row with a figure, without comparison and target.
 func Figure(name, format string, value float64) Row {
 	return Row{Name: name, Ours: fmt.Sprintf(format, value), Upstream: none, Aim: none, value: value}
 }
 
-// Beside is the row with another figure beside ours: upstream's, or ours without the feature that is measured. "" is none.
+// Beside adds a figure to compare with: upstream's, or ours without the measured feature. "" adds none.
 func (r Row) Beside(other string) Row {
 	if other != "" {
 		r.Upstream = other
@@ -39,22 +39,22 @@ func (r Row) Beside(other string) Row {
 	return r
 }
 
-// AtMost is the row with an aim.
+// AtMost adds an upper target.
 func (r Row) AtMost(aim float64) Row {
 	return r.aim(fmt.Sprintf("<= %v", aim), r.value <= aim)
 }
 
-// AtLeast is the row with an aim.
+// AtLeast adds a lower target.
 func (r Row) AtLeast(aim float64) Row {
 	return r.aim(fmt.Sprintf(">= %v", aim), r.value >= aim)
 }
 
-// Below is the row with an aim.
+// Below adds an exclusive upper target.
 func (r Row) Below(aim float64) Row {
 	return r.aim(fmt.Sprintf("< %v", aim), r.value < aim)
 }
 
-// Zero is the row with an aim.
+// Zero adds the target zero.
 func (r Row) Zero() Row { return r.aim("0", r.value == 0) }
 
 func (r Row) aim(words string, reached bool) Row {
@@ -65,20 +65,20 @@ func (r Row) aim(words string, reached bool) Row {
 	return r
 }
 
-// report is what has been measured so far.
+// report holds the results so far.
 type report struct {
 	rows    []Row
 	details []string
 	notes   string
 }
 
-// Section begins a part of the table.
+// Section begins a section of the table.
 func (r *report) Section(title string) { r.rows = append(r.rows, Row{Name: title}) }
 
 // Add adds rows to the table.
 func (r *report) Add(rows ...Row) { r.rows = append(r.rows, rows...) }
 
-// Detail lists below the table what a manager did, for each of n things.
+// Detail lists below the table what a manager did for each of n items.
 func (r *report) Detail(title string, n int, cost Cost) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s, each of %d\n", title, n)
@@ -108,7 +108,7 @@ func (r *report) text() string {
 	return strings.Join(append([]string{Table(r.rows), r.notes}, r.details...), "\n")
 }
 
-// Table sets rows as columns, names to the left and numbers to the right.
+// Table formats rows in columns, with names left-aligned and numbers right-aligned.
 func Table(rows []Row) string {
 	widths := make([]int, 4)
 	for _, r := range rows {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ReadScale reads "1" or "true", which change nothing, or what differs from the defaults of the quantities: "machines=300,watch=20s".
+// ReadScale parses "1" or "true", which keep the defaults, or quantities that differ from them: "machines=300,watch=20s".
 func ReadScale(text string, quantities *flag.FlagSet) error {
 	if text == "1" || text == "true" {
 		return nil

@@ -1,12 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package binaries provides the real programs that the demo and the
-// integration tests run: etcd, the Kubernetes control plane, the Cluster API
-// managers and the managers of our providers. It downloads what is published
-// where that can be reached, and builds the rest from Go modules, so that Go is
-// all a machine needs. Programs of others are made once for all clones of the
-// repository on a machine.
+// Package binaries provides the real programs that the demo and the integration tests run: etcd, the Kubernetes control plane, the
+// Cluster API managers and the managers of our providers. It downloads published programs where possible and builds the rest from Go
+// modules, so Go is the only prerequisite. Third-party programs are made once for all clones of the repository on a machine.
 package binaries
 
 import (
@@ -24,21 +21,21 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// AssetsVariable names a folder of ready etcd, kube-apiserver, kube-scheduler and
-// kubectl programs. What is found there is used and not built.
+// AssetsVariable names a folder with etcd, kube-apiserver, kube-scheduler and kubectl programs. Programs that are found there are used
+// instead of built.
 const AssetsVariable = "KUBEBUILDER_ASSETS"
 
-// CAPIVariable names the version of Cluster API to build instead of the one that the repository is made for, such as v1.13.6.
+// CAPIVariable names the version of Cluster API to build instead of the repository's version, such as v1.13.6.
 const CAPIVariable = "FAULTLINE_CAPI"
 
-// CAPVVariable names the release of upstream's provider for vSphere to build instead of the usual one: v1.16.1, which is for Cluster
-// API's contract v1beta2.
+// CAPVVariable names the release of upstream's vSphere provider to build instead of the default: v1.16.1, which is for Cluster API's
+// v1beta2 contract.
 const CAPVVariable = "FAULTLINE_CAPV"
 
-// CAPM3Variable names the folder of a checkout of upstream's provider for metal3, which is not to be had as a module.
+// CAPM3Variable names the folder of a checkout of upstream's metal3 provider, which is not available as a module.
 const CAPM3Variable = "FAULTLINE_CAPM3"
 
-// ReleaseVariable and CommitVariable have the managers, the load balancer and the cloud provider report what they are built from.
+// ReleaseVariable and CommitVariable set the release and commit that the managers, the load balancer and the cloud provider report.
 const (
 	ReleaseVariable = "FAULTLINE_RELEASE"
 	CommitVariable  = "FAULTLINE_COMMIT"
@@ -47,7 +44,7 @@ const (
 // versionPackage has the variables that the linker sets.
 const versionPackage = "github.com/faultline-io/faultline/shared/version"
 
-// Names of the programs that can be asked for, besides those of Provider and of package programs.
+// Names of programs, in addition to those of Provider and of package programs.
 const (
 	Etcd                    = programs.Etcd
 	APIServer               = programs.APIServer
@@ -59,16 +56,16 @@ const (
 	CAPIKubeadmBootstrap    = "capi-bootstrap-kubeadm"
 	CAPIKubeadmControlPlane = "capi-controlplane-kubeadm"
 	Clusterctl              = "clusterctl"
-	// MachineInit makes a container look like a virtual machine to what boots in it.
+	// MachineInit makes a container look like a virtual machine to the programs that boot in it.
 	MachineInit = "machine-init"
 	// LoadBalancer runs on Harvester, and CloudProvider in clusters on it.
 	LoadBalancer  = "harvester-load-balancer"
 	CloudProvider = "harvester-cloud-provider"
-	// UpstreamVSphere is the manager of Cluster API Provider vSphere, from which ours takes over.
+	// UpstreamVSphere is the manager of Cluster API Provider vSphere that ours takes over from.
 	UpstreamVSphere = "upstream-vsphere"
 	// UpstreamMetal3 is the manager of Cluster API Provider Metal3; Builder.UpstreamMetal3 provides it.
 	UpstreamMetal3 = "upstream-metal3"
-	// InClusterIPAM is the manager of Cluster API's IPAM provider whose pools are objects of the cluster.
+	// InClusterIPAM is the manager of Cluster API's in-cluster IPAM provider.
 	InClusterIPAM = "in-cluster-ipam"
 
 	providerPrefix        = "infrastructure-"
@@ -80,24 +77,22 @@ const (
 	inClusterIPAMFolder   = "e2e/build/ipam"
 )
 
-// KubernetesVersion is the version of Kubernetes that is run, and EtcdVersion that of etcd. What is built says the same.
+// KubernetesVersion and EtcdVersion are the versions that are run. Built programs report the same versions.
 const (
 	KubernetesVersion = "v1.36.3"
 	EtcdVersion       = "v3.6.14"
 )
 
-// Provider is the name of the manager program of the provider in
-// providers/<name>. It is its clusterctl name too.
+// Provider returns the name of the manager program of the provider in providers/<name>, which is also its clusterctl name.
 func Provider(name string) string { return providerPrefix + name }
 
-// Assets are the programs that controller-runtime's envtest needs, and the scheduler of the simulated Harvester.
+// Assets returns the programs that controller-runtime's envtest needs, and the scheduler of the simulated Harvester.
 func Assets() []string { return []string{Etcd, APIServer, Scheduler, Kubectl} }
 
-// DefaultProvider is the provider that a command is about which names none, as in the Makefile.
+// DefaultProvider is the provider of commands that name none, as in the Makefile.
 const DefaultProvider = "vsphere"
 
-// Demo are the programs that a management cluster with one provider needs,
-// kubectl included for the person who looks around in it.
+// Demo returns the programs that a management cluster with one provider needs, including kubectl for the user.
 func Demo(provider string) []string {
 	return []string{
 		Etcd, APIServer, ControllerManager, Kubectl,
@@ -105,38 +100,35 @@ func Demo(provider string) []string {
 	}
 }
 
-// Paths maps the name of a program to the file that runs it.
+// Paths maps the name of a program to its executable.
 type Paths map[string]string
 
-// Builder finds or builds programs. Several builders, also in several
-// processes, may work on one cache at a time.
+// Builder finds or builds programs. Several builders, including ones in other processes, may use one cache at the same time.
 type Builder struct {
 	// Root is the root folder of the repository.
 	Root string
-	// Assets is a folder of ready programs of Kubernetes and etcd that are preferred
-	// to built ones; "" means none.
+	// Assets is a folder of existing Kubernetes and etcd programs that are preferred to built ones; "" means none.
 	Assets string
-	// Cache is the folder for programs of others, which all clones share.
+	// Cache is the folder for third-party programs, shared by all clones.
 	Cache string
-	// Source says whether those are downloaded or built.
+	// Source selects whether third-party programs are downloaded or built.
 	Source tool.Source
-	// CAPI is the version of Cluster API whose managers are built; "" is the one that the repository is made for.
+	// CAPI is the version of Cluster API whose managers are built; "" means the repository's version.
 	CAPI string
-	// CAPV is the release of upstream's provider for vSphere; "" is the usual one.
+	// CAPV is the release of upstream's vSphere provider; "" means the default.
 	CAPV string
-	// CAPM3 is the folder of a checkout of upstream's provider for metal3; "" is none.
+	// CAPM3 is the folder of a checkout of upstream's metal3 provider; "" means none.
 	CAPM3 string
-	// Progress receives a line for each thing that takes time.
+	// Progress receives a line for each step that takes time.
 	Progress io.Writer
 
-	sites  *sites // other than the public ones
+	sites  *sites // set instead of the public ones
 	mutex  sync.Mutex
 	silent map[string]bool // the sites that did not answer
 }
 
-// New returns a builder for the repository that the working directory belongs
-// to. It honours KUBEBUILDER_ASSETS, FAULTLINE_CACHE, FAULTLINE_BINARIES, FAULTLINE_CAPI, FAULTLINE_CAPV and
-// FAULTLINE_CAPM3.
+// New returns a builder for the repository of the working directory. It honours KUBEBUILDER_ASSETS, FAULTLINE_CACHE, FAULTLINE_BINARIES,
+// FAULTLINE_CAPI, FAULTLINE_CAPV and FAULTLINE_CAPM3.
 func New(progress io.Writer) (*Builder, error) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -172,12 +164,11 @@ func findRoot(dir string) (string, error) {
 	}
 }
 
-// Dir is the clone's folder of programs: those built from its sources, and links to those that all clones share.
+// Dir returns the clone's folder of programs: those built from its sources, and links to the shared ones.
 func (b *Builder) Dir() string { return filepath.Join(b.Root, filepath.FromSlash(cacheFolder)) }
 
-// AssetsDir is the folder to give to envtest as KUBEBUILDER_ASSETS: the one
-// that was given to the builder if it is complete, else the cache, where Ensure
-// links what the former has: envtest's archives have no scheduler.
+// AssetsDir returns the folder to pass to envtest as KUBEBUILDER_ASSETS: the builder's Assets if complete, otherwise the cache, where
+// Ensure links the programs of Assets. The archives of envtest have no scheduler.
 func (b *Builder) AssetsDir() string {
 	for _, name := range Assets() {
 		if b.asset(name) == "" {
@@ -187,7 +178,7 @@ func (b *Builder) AssetsDir() string {
 	return b.Assets
 }
 
-// given is the path of a ready program, "" when there is none. One of a folder that lacks others is linked where those are made.
+// given returns the path of an existing program, or "". If its folder lacks other programs, it links the program into the cache folder.
 func (b *Builder) given(name string) (string, error) {
 	path := b.asset(name)
 	if path == "" || b.AssetsDir() == b.Assets {
@@ -196,9 +187,8 @@ func (b *Builder) given(name string) (string, error) {
 	return path, b.link(name, path)
 }
 
-// asset is the path of a ready program, "" when there is none. Only programs of
-// Kubernetes and etcd count: others in that folder may be those of last week. The
-// cache itself is no such folder, as it knows better what is up to date.
+// asset returns the path of an existing program in Assets, or "". Only programs of Kubernetes and etcd count: others in that folder may
+// be outdated. The cache itself does not count as Assets, because it tracks which programs are up to date.
 func (b *Builder) asset(name string) string {
 	if b.Assets == "" || filepath.Clean(b.Assets) == b.Dir() || !slices.Contains(append(Assets(), ControllerManager), name) {
 		return ""
@@ -210,8 +200,8 @@ func (b *Builder) asset(name string) string {
 	return path
 }
 
-// Ensure returns the path of every named program, after making those that are missing or belong to other sources or another Go
-// than now. A program that another process is making is waited for last.
+// Ensure returns the path of every named program. It first makes the programs that are missing or were made from other sources or by
+// another Go version. It waits last for programs that another process is making.
 func (b *Builder) Ensure(ctx context.Context, names ...string) (Paths, error) {
 	t, err := b.toolchain(ctx)
 	if err != nil {
@@ -240,7 +230,7 @@ func (b *Builder) Ensure(ctx context.Context, names ...string) (Paths, error) {
 	return paths, b.makeMissing(ctx, wanted, t)
 }
 
-// makeMissing makes the programs that are not ready, one after the other, as each build keeps all cores busy.
+// makeMissing makes the missing programs one after the other, because each build keeps all cores busy.
 func (b *Builder) makeMissing(ctx context.Context, wanted []program, t toolchain) error {
 	var busy []program
 	for _, p := range wanted {
@@ -272,8 +262,8 @@ func (b *Builder) makeMissing(ctx context.Context, wanted []program, t toolchain
 	return nil
 }
 
-// ClusterAPI is the source folder of the Cluster API version that the managers
-// are built from: its CRDs, RBAC rules and webhook manifests are there.
+// ClusterAPI returns the source folder of the Cluster API version that the managers are built from, with its CRDs, RBAC rules and webhook
+// manifests.
 func (b *Builder) ClusterAPI(ctx context.Context) (dir, version string, err error) {
 	if b.CAPI != "" {
 		return b.published(ctx, clusterAPIModule, b.CAPI)
@@ -281,7 +271,7 @@ func (b *Builder) ClusterAPI(ctx context.Context) (dir, version string, err erro
 	return b.source(ctx, clusterAPIBuildFolder, clusterAPIModule)
 }
 
-// Upstream is the source folder of the provider that ours takes over from, where its CRDs, RBAC rules and webhook manifests are.
+// Upstream returns the source folder of upstream's vSphere provider, with its CRDs, RBAC rules and webhook manifests.
 func (b *Builder) Upstream(ctx context.Context) (dir, version string, err error) {
 	dir, version, err = b.source(ctx, upstreamVSphereFolder(b.CAPV), upstreamVSphereModule)
 	if err == nil && b.CAPV != "" && b.CAPV != version {
@@ -290,30 +280,29 @@ func (b *Builder) Upstream(ctx context.Context) (dir, version string, err error)
 	return dir, version, err
 }
 
-// InClusterIPAM is the source folder of that provider, where its CRDs, RBAC rules and webhook manifests are.
+// InClusterIPAM returns the source folder of the in-cluster IPAM provider, with its CRDs, RBAC rules and webhook manifests.
 func (b *Builder) InClusterIPAM(ctx context.Context) (dir string, err error) {
 	dir, _, err = b.source(ctx, inClusterIPAMFolder, inClusterIPAMModule)
 	return dir, err
 }
 
-// CertManager is the source folder of the cert-manager that is built, where its
-// chart and its CRDs are.
+// CertManager returns the source folder of the cert-manager that is built, with its chart and CRDs.
 func (b *Builder) CertManager(ctx context.Context) (dir, version string, err error) {
 	return b.source(ctx, programs.CertManagerFolder, programs.CertManagerModule)
 }
 
-// KubeVIP is the version of the kube-vip that is built.
+// KubeVIP returns the version of the kube-vip that is built.
 func (b *Builder) KubeVIP(ctx context.Context) (version string, err error) {
 	_, version, err = b.source(ctx, programs.KubeVIPFolder, programs.KubeVIPModule)
 	return version, err
 }
 
-// Kind is the source folder of kind, where the files of a node are.
+// Kind returns the source folder of kind, with the files of a node.
 func (b *Builder) Kind(ctx context.Context) (dir, version string, err error) {
 	return b.source(ctx, "e2e", "sigs.k8s.io/kind")
 }
 
-// published is the folder of a module's version, whatever the repository requires.
+// published returns the folder of a version of a module, regardless of what the repository requires.
 func (b *Builder) published(ctx context.Context, module, version string) (dir, found string, err error) {
 	out, err := b.goCommand(ctx, "e2e", "mod", "download", "-json", module+"@"+version)
 	var known struct{ Dir, Version string }
@@ -326,8 +315,7 @@ func (b *Builder) published(ctx context.Context, module, version string) (dir, f
 	return known.Dir, known.Version, nil
 }
 
-// source is the folder and the version of a module that the module in a folder of
-// the repository requires.
+// source returns the folder and the version of a module that the module in a folder of the repository requires.
 func (b *Builder) source(ctx context.Context, folder, module string) (dir, version string, err error) {
 	out, err := b.goCommand(ctx, folder, "mod", "download", module)
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// reportEvery is how often a build that takes long says that it still runs.
+// reportEvery is how often a long build reports that it is still running.
 const reportEvery = 30 * time.Second
 
-// provide downloads or builds one program. The file replaces an old one in a single step, so that whoever starts it meanwhile gets
-// the one or the other.
+// provide downloads or builds one program. It replaces an old file atomically, so a process that starts the program meanwhile runs either
+// version.
 func (b *Builder) provide(ctx context.Context, p program, t toolchain) error {
 	fresh := p.path + ".new"
 	done, err := b.download(ctx, p, t, fresh)
@@ -34,10 +34,10 @@ func (b *Builder) provide(ctx context.Context, p program, t toolchain) error {
 	if err := os.Rename(fresh, p.path); err != nil {
 		return fmt.Errorf("installing %s: %w", p.Name, err)
 	}
-	return os.RemoveAll(fresh) // Where both name one file, renaming leaves both.
+	return os.RemoveAll(fresh) // If both names refer to one file, renaming leaves both.
 }
 
-// advise says what to do about a full disk, or without a network.
+// advise adds how to fix a full disk or a missing network to the error.
 func (b *Builder) advise(err error) error {
 	for _, sign := range []string{"dial tcp", "no such host", "connection refused", "i/o timeout", "TLS handshake timeout"} {
 		if strings.Contains(err.Error(), sign) {
@@ -57,7 +57,7 @@ func (b *Builder) build(ctx context.Context, p program, fresh string) error {
 	}
 	defer b.announce(p.Recipe, p.path)()
 	if p.Ours {
-		_ = os.Link(p.path, fresh) // Go leaves what is up to date, which saves linking it, and makes a new file of what is not.
+		_ = os.Link(p.path, fresh) // Go keeps an up-to-date file, which saves linking it, and replaces an outdated one.
 	}
 	if out, err := b.compile(ctx, p.Recipe, version, fresh); err != nil {
 		return fmt.Errorf("building %s: %w\n%s", p.Source(), err, lastLines(out, 30))
@@ -69,8 +69,7 @@ func buildFlags(ldflags string) []string {
 	return []string{"-trimpath", "-buildvcs=false", "-ldflags", strings.TrimSpace("-s -w " + ldflags)}
 }
 
-// compile builds one program into the file fresh. A published module is installed
-// as it is, which go does only into a folder of its own.
+// compile builds one program into the file fresh. go installs a published module only into its own folder.
 func (b *Builder) compile(ctx context.Context, r tool.Recipe, version, fresh string) (out string, err error) {
 	flags := buildFlags(r.Flags(version))
 	if r.Version == "" {
@@ -85,9 +84,8 @@ func (b *Builder) compile(ctx context.Context, r tool.Recipe, version, fresh str
 	return "", os.Rename(filepath.Join(folder, filepath.Base(r.Package)), fresh)
 }
 
-// announce tells that a build began and, until the returned function is called,
-// that it goes on. A provider that was built before is up to date in a second or
-// two and gets no line of its own unless it takes longer.
+// announce reports that a build began and, until the returned function is called, that it is still running. A provider that was built
+// before is up to date in a second or two and gets no line unless it takes longer.
 func (b *Builder) announce(r tool.Recipe, path string) (done func()) {
 	began := time.Now()
 	_, err := os.Stat(path)
@@ -116,7 +114,7 @@ func (b *Builder) announce(r tool.Recipe, path string) (done func()) {
 	}
 }
 
-// approximately words a duration for people: "30 s", "3 min".
+// approximately formats a duration for people: "30 s", "3 min".
 func approximately(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%d s", int(d.Seconds()))
@@ -130,7 +128,7 @@ func (b *Builder) progressf(format string, args ...any) {
 	}
 }
 
-// moduleVersion is the version that the program is to report.
+// moduleVersion returns the version that the program must report.
 func (b *Builder) moduleVersion(ctx context.Context, r tool.Recipe) (string, error) {
 	if r.Module == "" || r.Version != "" {
 		return r.Version, nil
@@ -142,9 +140,8 @@ func (b *Builder) moduleVersion(ctx context.Context, r tool.Recipe) (string, err
 	return strings.TrimSpace(out), nil
 }
 
-// goCommand runs go in a module of the repository, alone and without cgo, so that
-// the result does not depend on the machine's C library. It answers what was
-// written to standard output, and on an error what was written to either.
+// goCommand runs go in a module of the repository, without the workspace and without cgo, so that the result does not depend on the
+// machine's C library. It returns standard output, and on an error both outputs.
 func (b *Builder) goCommand(ctx context.Context, folder string, args ...string) (string, error) {
 	return b.goWith(ctx, folder, nil, args...)
 }
@@ -153,12 +150,12 @@ func (b *Builder) goWith(ctx context.Context, folder string, env []string, args 
 	return goIn(ctx, filepath.Join(b.Root, filepath.FromSlash(folder)), env, args...)
 }
 
-// goIn runs go in a folder of the machine.
+// goIn runs go in any folder of the machine.
 func goIn(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0"), env...)
-	// A build asked to stop gets a moment to clean up what it was writing.
+	// An interrupted build gets a moment to clean up.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
 	var stdout, stderr strings.Builder

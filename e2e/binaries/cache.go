@@ -16,30 +16,29 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// CacheVariable names the folder in which programs of others are kept for all clones of the repository on this machine. Without it
-// that is a folder of the user's cache.
+// CacheVariable names the folder with the third-party programs of all clones of the repository on this machine. It defaults to a folder
+// in the user's cache.
 const CacheVariable = "FAULTLINE_CACHE"
 
 const (
-	// lockRetry is how often a lock that another process holds is tried again. flock has no form that waits and can be
-	// interrupted.
+	// lockRetry is how often to retry a lock that another process holds. flock has no blocking form that can be interrupted.
 	lockRetry = 200 * time.Millisecond
 	// unusedFor is how long a program of another version or recipe is kept after its last use.
 	unusedFor = 60 * 24 * time.Hour
-	// keyLength is enough of a sum to tell recipes of one program apart.
+	// keyLength is the length of a checksum prefix that distinguishes recipes of one program.
 	keyLength = 16
 )
 
-// program is a program with the file it belongs into.
+// program is a program with the path of its file.
 type program struct {
 	tool.Recipe
 
 	path string
-	// lock is the file that whoever makes the program locks. Every program has its own, so that nobody waits for another.
+	// lock is the lock file of the program. Each program has its own, so that no process waits for an unrelated program.
 	lock string
 }
 
-// sharedCache is the folder for what all clones share. A user without a home keeps it in the clone.
+// sharedCache returns the folder that all clones share. It is in the clone if the user has no home.
 func sharedCache(root string) (string, error) {
 	if folder := os.Getenv(CacheVariable); folder != "" {
 		return filepath.Abs(folder)
@@ -51,8 +50,8 @@ func sharedCache(root string) (string, error) {
 	return filepath.Join(folder, "faultline"), nil
 }
 
-// program says where a recipe's program belongs. Programs of others are in the shared cache, in a folder for each version and
-// recipe, so that clones at different commits do not replace each other's. Ours belong to the clone that has their sources.
+// program returns where the program of a recipe is stored. Third-party programs are in the shared cache, in a folder for each version and
+// recipe, so that clones at different commits do not replace each other's programs. Ours are stored in the clone that has their sources.
 func (b *Builder) program(r tool.Recipe, t toolchain) (program, error) {
 	if r.Ours {
 		return program{Recipe: r, path: filepath.Join(b.Dir(), r.Name), lock: filepath.Join(b.Dir(), "."+r.Name+".lock")}, nil
@@ -65,7 +64,7 @@ func (b *Builder) program(r tool.Recipe, t toolchain) (program, error) {
 	return program{Recipe: r, path: filepath.Join(folder, r.Name), lock: folder + ".lock"}, nil
 }
 
-// ready reports whether there is nothing to do for a program. Go knows better than we do whether sources of ours changed.
+// ready reports whether a program is up to date. Ours never are, because Go detects changed sources better than we can.
 func (p program) ready() bool { return !p.Ours && executable(p.path) }
 
 func executable(path string) bool {
@@ -73,8 +72,8 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// make builds or downloads a program under its lock. Where another process holds that and wait is false, it returns false. It looks
-// again under the lock, because whoever held it before has made the same.
+// make builds or downloads a program under its lock. If another process holds the lock and wait is false, it returns false. It checks
+// again under the lock, because the previous holder has made the same program.
 func (b *Builder) make(ctx context.Context, p program, t toolchain, wait bool) (done bool, err error) {
 	unlock, err := b.lock(ctx, p, wait)
 	if err != nil || unlock == nil {
@@ -86,7 +85,7 @@ func (b *Builder) make(ctx context.Context, p program, t toolchain, wait bool) (
 	return true, errors.Join(err, unlock())
 }
 
-// lock locks a program. Without wait it returns nil if another process has it.
+// lock locks a program. Without wait it returns nil if another process holds the lock.
 func (b *Builder) lock(ctx context.Context, p program, wait bool) (unlock func() error, err error) {
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
 		return nil, fmt.Errorf("making the cache: %w: set %s to a folder that can be written to", err, CacheVariable)
@@ -103,7 +102,7 @@ func (b *Builder) lock(ctx context.Context, p program, wait bool) (unlock func()
 	return unlock, err
 }
 
-// link lets the clone's folder of programs show a program that is elsewhere.
+// link links a program into the clone's folder of programs.
 func (b *Builder) link(name, target string) error {
 	if err := os.MkdirAll(b.Dir(), 0o755); err != nil {
 		return err
@@ -119,8 +118,8 @@ func (b *Builder) link(name, target string) error {
 	return os.Rename(fresh, path)
 }
 
-// used notes that a program is in use, and removes those of its other versions and recipes that have not been for long. Neither
-// matters to whoever asked for the program.
+// used records that a program is in use, and removes other versions and recipes of it that have been unused for long. Errors are ignored,
+// because callers only need the program.
 func (b *Builder) used(p program) {
 	mine := filepath.Dir(p.path)
 	now := time.Now()

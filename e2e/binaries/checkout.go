@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// UpstreamMetal3 builds the manager of the checkout that the builder was given, and returns where it is, and the folder that its CRDs,
-// RBAC rules and webhook manifests are rendered from. It is built each time: what is checked out may be another release than before.
+// UpstreamMetal3 builds the manager of the checkout in CAPM3, and returns its path and the folder that its CRDs, RBAC rules and webhook
+// manifests are rendered from. It builds each time, because the checkout may have changed to another release.
 func (b *Builder) UpstreamMetal3(ctx context.Context) (program, config string, err error) {
 	folder, err := filepath.Abs(b.CAPM3)
 	if err != nil {

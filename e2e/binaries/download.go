@@ -24,22 +24,23 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// SourceVariable says whether programs are downloaded or built: auto, build or published.
+// SourceVariable selects whether programs are downloaded or built: auto, build or published.
 const SourceVariable = "FAULTLINE_BINARIES"
 
 const (
-	// sumsTimeout is short: a site behind a firewall often does not answer at all.
+	// sumsTimeout is short, because a site behind a firewall often does not answer at all.
 	sumsTimeout = 5 * time.Second
-	// downloadTimeout is for the largest program on a slow line.
+	// downloadTimeout allows for the largest program on a slow connection.
 	downloadTimeout = 15 * time.Minute
 	sumsLimit       = 1 << 20
 )
 
-// sites have published programs.
+// sites are the addresses of published programs.
 type sites struct {
 	kubernetes, etcd string
-	// pinned are the SHA-256 that files have, by their path below the site. What a site itself publishes beside a file proves that all of it
-	// arrived, and not whose it is: a file without an entry is not downloaded, and its program is built from modules, which go.sum has.
+	// pinned maps paths below a site to the SHA-256 of the files. A checksum that the site itself publishes proves that a download is
+	// complete, but not who made the file. A file without an entry is not downloaded; its program is built from modules, which go.sum
+	// pins.
 	pinned map[string]string
 }
 
@@ -54,19 +55,19 @@ func publicSites() sites {
 	}
 }
 
-// release is a published program.
+// release is the download of a published program.
 type release struct {
 	url string
 	// sums is the address of its SHA-256, alone or in a list with names.
 	sums string
-	// pinned is the SHA-256 that the repository has of it; "" for none.
+	// pinned is the SHA-256 that the repository has pinned; "" if none.
 	pinned string
-	// member is its name in the archive at the address; "" when it is no archive.
+	// member is the program's name in the archive; "" if the download is not an archive.
 	member string
 }
 
-// published is where the release of a program is; nil when nobody publishes it for this system, or its checksum is not pinned. Kubernetes has kubectl only for
-// others than Linux, and etcd another archive.
+// published returns the release of a program, or nil if none is published for this system or its checksum is not pinned. For systems
+// other than Linux, Kubernetes publishes only kubectl, and etcd another archive.
 func published(s sites, name string, t toolchain) *release {
 	r := released(s, name, t)
 	if r == nil || r.pinned == "" {
@@ -92,8 +93,8 @@ func released(s sites, name string, t toolchain) *release {
 	return nil
 }
 
-// download brings a published program into the file fresh. It returns false where it is to be built: because that was asked for,
-// because nobody publishes it, or because it cannot be had here and now.
+// download downloads a published program into the file fresh. It returns false if the program must be built: because the user requested
+// it, because it is not published, or because the download is not possible.
 func (b *Builder) download(ctx context.Context, p program, t toolchain, fresh string) (done bool, err error) {
 	if b.Source == tool.SourceBuild {
 		return false, nil
@@ -120,10 +121,10 @@ func (b *Builder) download(ctx context.Context, p program, t toolchain, fresh st
 	return false, errors.Join(os.RemoveAll(fresh), os.RemoveAll(fresh+".archive"))
 }
 
-// errSilent is of a site that did not answer before.
+// errSilent is returned for a site that did not answer before.
 var errSilent = errors.New("the site does not answer")
 
-// fetch downloads a release and checks it. A site that does not answer is asked once.
+// fetch downloads a release and verifies it. It tries a site that does not answer only once.
 func (b *Builder) fetch(ctx context.Context, r release, fresh string) error {
 	host := r.sums
 	if address, err := url.Parse(r.sums); err == nil {
@@ -161,7 +162,7 @@ func (b *Builder) fetch(ctx context.Context, r release, fresh string) error {
 	return errors.Join(unpack(into, r.member, fresh), os.Remove(into))
 }
 
-// publishedSum is the SHA-256 that a release is to have.
+// publishedSum returns the published SHA-256 of a release.
 func publishedSum(ctx context.Context, r release) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, sumsTimeout)
 	defer cancel()
@@ -183,7 +184,7 @@ func publishedSum(ctx context.Context, r release) (string, error) {
 	return "", fmt.Errorf("%s does not name %s", r.sums, path.Base(r.url))
 }
 
-// save downloads a file of which the SHA-256 is known.
+// save downloads a file and verifies its SHA-256.
 func save(ctx context.Context, address, sum, into string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// recipe looks up how a program is built.
+// recipe returns how a program is built.
 func (b *Builder) recipe(name string) (tool.Recipe, error) {
 	all := slices.Concat(clusterAPIPrograms(b.CAPI), []tool.Recipe{golangciLint(), upstreamVSphere(b.CAPV), inClusterIPAM()}, harvesterPrograms(), programs.Recipes())
 	for _, r := range all {
@@ -25,7 +25,7 @@ func (b *Builder) recipe(name string) (tool.Recipe, error) {
 			return r, nil
 		}
 	}
-	// Simulators, and what runs in machines, are commands of this module.
+	// Simulators, and programs that run in machines, are commands of this module.
 	if _, err := os.Stat(filepath.Join(b.Root, "e2e", "cmd", name, "main.go")); err == nil {
 		return tool.Recipe{Name: name, Folder: "e2e", Package: "./cmd/" + name, Flags: tool.NoFlags, Estimate: 10 * time.Second, Ours: true}, nil
 	}
@@ -43,8 +43,8 @@ func (b *Builder) recipe(name string) (tool.Recipe, error) {
 	return tool.Recipe{}, fmt.Errorf("no program is called %q; there are %s, the folders of e2e/cmd, and %s<provider>", name, strings.Join(names, ", "), providerPrefix)
 }
 
-// clusterAPIPrograms are always built: Cluster API publishes its managers in images only. They are of the version that the repository
-// is made for, or of another one as it was published.
+// clusterAPIPrograms returns recipes of Cluster API's managers, which are always built because they are published only in images. version
+// is a published version; "" means the repository's version.
 func clusterAPIPrograms(version string) []tool.Recipe {
 	program := func(name, pkg string, estimate time.Duration) tool.Recipe {
 		r := tool.Recipe{
@@ -64,7 +64,7 @@ func clusterAPIPrograms(version string) []tool.Recipe {
 	}
 }
 
-// CAPICoreFolder is where a version of Cluster API has its core manager.
+// CAPICoreFolder returns the folder of the core manager in a version of Cluster API.
 func CAPICoreFolder(version string) string {
 	if strings.HasPrefix(version, "v1.13.") {
 		return "."
@@ -72,8 +72,8 @@ func CAPICoreFolder(version string) string {
 	return "core"
 }
 
-// stamped has a program of ours report the release, and the commit, that it is built from. Programs that are built for tests do not: each
-// commit would have them linked again.
+// stamped makes a program of ours report its release and commit. Programs that are built for tests do not report them, because every
+// commit would link them again.
 func stamped(string) string {
 	release := os.Getenv(ReleaseVariable)
 	if release == "" {
@@ -82,7 +82,7 @@ func stamped(string) string {
 	return tool.SetStrings(versionPackage, "release", release, "commit", cmp.Or(os.Getenv(CommitVariable), "unknown"))
 }
 
-// harvesterPrograms run beside Harvester's provider: on Harvester and in clusters on it.
+// harvesterPrograms returns the programs that run next to Harvester's provider: on Harvester and in clusters on it.
 func harvesterPrograms() []tool.Recipe {
 	program := func(name, folder string) tool.Recipe {
 		return tool.Recipe{
@@ -92,7 +92,7 @@ func harvesterPrograms() []tool.Recipe {
 	return []tool.Recipe{program(LoadBalancer, "load-balancer"), program(CloudProvider, "cloud-provider")}
 }
 
-// upstreamVSphere is what ours takes over from.
+// upstreamVSphere returns the recipe of the manager that ours takes over from.
 func upstreamVSphere(version string) tool.Recipe {
 	return tool.Recipe{
 		Name: UpstreamVSphere, Folder: upstreamVSphereFolder(version), Package: upstreamVSphereModule, Module: upstreamVSphereModule,
@@ -101,7 +101,8 @@ func upstreamVSphere(version string) tool.Recipe {
 	}
 }
 
-// upstreamVSphereFolder has the module that requires a release: the last one for Cluster API's contract v1beta1, or one for v1beta2.
+// upstreamVSphereFolder returns the folder of the module that requires a release: the last one for Cluster API's v1beta1 contract, or one
+// for v1beta2.
 func upstreamVSphereFolder(version string) string {
 	if version == "" {
 		return "e2e/build/capv"
@@ -109,7 +110,7 @@ func upstreamVSphereFolder(version string) string {
 	return "e2e/build/capv-v1beta2"
 }
 
-// inClusterIPAM reports the version of a library of its own.
+// inClusterIPAM sets no version flags, because the manager reports the version of its own library.
 func inClusterIPAM() tool.Recipe {
 	return tool.Recipe{
 		Name: InClusterIPAM, Folder: inClusterIPAMFolder, Package: inClusterIPAMModule, Module: inClusterIPAMModule, Flags: tool.NoFlags, Estimate: 2 * time.Minute,

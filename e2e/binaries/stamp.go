@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// toolchain is the Go that builds, and what it builds for.
+// toolchain is the Go version that builds, and its target.
 type toolchain struct{ version, os, arch string }
 
 func (b *Builder) toolchain(ctx context.Context) (toolchain, error) {
@@ -28,8 +28,8 @@ func (b *Builder) toolchain(ctx context.Context) (toolchain, error) {
 	return toolchain{words[0], words[1], words[2]}, nil
 }
 
-// sourceSum identifies everything a program is made of: go.mod and go.sum pin its
-// modules, the module's own files are few, and the flags come from the recipe.
+// sourceSum identifies everything a program is made of: go.mod and go.sum pin its modules, the module's own files are few, and the recipe
+// has the flags.
 func (b *Builder) sourceSum(r tool.Recipe, t toolchain) (string, error) {
 	hash := sha256.New()
 	_, _ = fmt.Fprintln(hash, t.version, t.os, t.arch, buildFlags(""), r.Package, r.Flags("<version>"))

@@ -12,14 +12,14 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// member is a machine of the storm.
+// member is a machine of the run.
 type member struct {
 	name, domain string
-	// deleting says that it was asked to go, gone that it has.
+	// deleting is set when the machine's deletion was requested, gone when it has been deleted.
 	deleting, gone bool
 }
 
-// judge finds what must not be at any moment while no manager runs.
+// judge returns the faults that must never occur while no manager runs.
 func judge(members map[string]*member, s provider.Snapshot) []provider.Fault {
 	faults, of := slices.Clone(s.Faults), map[string][]provider.Holding{}
 	for _, h := range s.Holdings {
@@ -34,7 +34,7 @@ func judge(members map[string]*member, s provider.Snapshot) []provider.Fault {
 	return faults
 }
 
-// judgeHolding looks from outside: m is the machine that the outside system says it is for, if any.
+// judgeHolding checks a resource of the outside system. m is the machine that it belongs to, if any.
 func judgeHolding(h provider.Holding, m *member, s provider.Snapshot) []provider.Fault {
 	var faults []provider.Fault
 	fault := func(format string, args ...any) {
@@ -55,7 +55,7 @@ func judgeHolding(h provider.Holding, m *member, s provider.Snapshot) []provider
 	return faults
 }
 
-// judgeMachine looks from the object: held is what the outside system has for it.
+// judgeMachine checks a machine. held are the resources that the outside system has for it.
 func judgeMachine(m *member, held []provider.Holding, s provider.Snapshot) []provider.Fault {
 	var faults []provider.Fault
 	fault := func(format string, args ...any) {
@@ -89,7 +89,7 @@ func names(held []provider.Holding) string {
 	return strings.Join(texts, ", ")
 }
 
-// unsettled names the machines that still have something before them.
+// unsettled returns the machines that still have work pending.
 func unsettled(members map[string]*member, s provider.Snapshot) []provider.Fault {
 	var faults []provider.Fault
 	for _, name := range slices.Sorted(maps.Keys(members)) {

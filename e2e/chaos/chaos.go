@@ -1,11 +1,12 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chaos lets faults happen while a provider's manager works and is killed at random moments, and judges what became of machines by
-// the outside system and by the objects. Machines are made and deleted, and none may be lost, doubled, misplaced or left behind; or clusters come
-// and go, and the manager may keep nothing of them; or machines of control planes are moved between failure domains, with Cluster API's real
-// managers, and each control plane is judged by its history. The manager is the real program against a real API server; the outside system is
-// simulated, and disobeys in one way or another. What is random is drawn from a seed.
+// Package chaos injects faults while a provider's manager works and is killed at random moments, and then checks machines against the
+// outside system and the objects. In the modes of the outside system, machines are created and deleted, and none may be lost, duplicated,
+// misplaced or left behind. In SoakMode, clusters come and go, and the manager may keep nothing of them. In RebalanceMode, machines of
+// control planes are moved between failure domains by Cluster API's real managers, and the history of each control plane is checked. The
+// manager is the real program against a real API server; the outside system is simulated and misbehaves in the way of the mode. Random
+// decisions are drawn from a seed.
 package chaos
 
 import (
@@ -28,33 +29,34 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// Options say which storm.
+// Options select a run.
 type Options struct {
-	// Provider is the one whose manager is killed.
+	// Provider is the provider whose manager is killed.
 	Provider provider.InStorm
-	// Mode is how the outside system behaves, RebalanceMode or SoakMode; "" is every way of the outside system in turn.
+	// Mode is a behavior of the outside system, RebalanceMode or SoakMode; "" runs every behavior of the outside system in turn.
 	Mode string
-	// Seed is what the storm is drawn from; 0 draws one.
+	// Seed is the seed of random decisions; 0 draws one.
 	Seed uint64
-	// APIServer has the names of the faults that the API server has for the manager, with commas between them; "" for none.
+	// APIServer names the faults that the API server injects for the manager, separated by commas; "" means none.
 	APIServer string
-	// Kills is how often the manager is killed in each mode, and Machines about how many there are at a time.
+	// Kills is the number of kills in each mode, and Machines the approximate number of machines at a time.
 	Kills, Machines int
-	// Clusters is how many come and go in SoakMode.
+	// Clusters is the number of clusters that come and go in SoakMode.
 	Clusters int
-	// Seeds is how many control planes there are in RebalanceMode, each with a seed of its own from Seed on, and AtOnce how many at a time.
+	// Seeds is the number of control planes in RebalanceMode, with consecutive seeds starting at Seed, and AtOnce how many run at a time.
 	Seeds, AtOnce int
-	// Out receives a line for some kills, for each mode and each control plane, Progress one for each thing that takes time before the first kill.
+	// Out receives a line for some kills, for each mode and for each control plane. Progress receives a line for each step that takes
+	// time before the first kill.
 	Out, Progress io.Writer
 }
 
-// RebalanceMode moves machines of control planes, in the place of those that are made and deleted.
+// RebalanceMode moves machines of control planes instead of creating and deleting machines.
 const RebalanceMode = "rebalance"
 
-// readyLimit bounds the start of a manager, on a machine that does other things too.
+// readyLimit bounds the start of a manager on a busy machine.
 const readyLimit = 2 * time.Minute
 
-// The numbers of make storm.
+// Defaults of make storm.
 const (
 	DefaultKills    = 200
 	DefaultMachines = 12
@@ -62,7 +64,7 @@ const (
 	DefaultAtOnce   = 16
 )
 
-// Run lets a storm blow. Its error lists every fault that was found.
+// Run runs the chaos test. Its error lists every fault that was found.
 func Run(ctx context.Context, options Options) error {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
@@ -79,7 +81,7 @@ func Run(ctx context.Context, options Options) error {
 	return killInEachMode(ctx, options)
 }
 
-// killInEachMode goes through the ways in which the outside system behaves.
+// killInEachMode runs every selected behavior of the outside system.
 func killInEachMode(ctx context.Context, options Options) error {
 	modes, err := options.check()
 	if err != nil {
@@ -101,7 +103,7 @@ func killInEachMode(ctx context.Context, options Options) error {
 			failed = append(failed, fmt.Errorf("%s: %w", mode.Name, err))
 		}
 		if ctx.Err() != nil && len(failed) == 1 && len(r.faults) == 0 {
-			return errors.Join(context.Cause(ctx), os.RemoveAll(dir)) // Interrupted before there was anything to tell.
+			return errors.Join(context.Cause(ctx), os.RemoveAll(dir)) // Interrupted before there was anything to report.
 		}
 		if ctx.Err() != nil {
 			break
@@ -113,7 +115,7 @@ func killInEachMode(ctx context.Context, options Options) error {
 	return os.RemoveAll(dir)
 }
 
-// behaving describes the API server.
+// behaving describes the faults of the API server.
 func behaving(as string) string {
 	if as == "" {
 		return ""
@@ -121,7 +123,7 @@ func behaving(as string) string {
 	return ", API server " + as
 }
 
-// install builds what a storm runs, and makes a folder for its logs.
+// install builds the programs of a run, and creates a folder for its logs.
 func (o *Options) install(ctx context.Context) (*provider.Installation, string, error) {
 	installation, err := provider.Install(ctx, o.Provider, o.Progress)
 	if err != nil {
@@ -131,7 +133,7 @@ func (o *Options) install(ctx context.Context) (*provider.Installation, string, 
 	return installation, dir, err
 }
 
-// folder makes one for the logs.
+// folder creates a folder for the logs.
 func folder(of string) (string, error) {
 	dir, err := os.MkdirTemp("", "faultline-"+of+"-")
 	if err != nil {
@@ -140,7 +142,7 @@ func folder(of string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
-// restart starts a manager again that was killed, and waits until it is ready.
+// restart restarts a killed manager and waits until it is ready.
 func restart(ctx context.Context, management *managementcluster.Cluster, name string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("not ready after %s", readyLimit))
 	defer cancel()
@@ -151,7 +153,7 @@ func restart(ctx context.Context, management *managementcluster.Cluster, name st
 	return ready(ctx)
 }
 
-// check looks up the modes, and completes what has a default.
+// check returns the selected modes and sets defaults.
 func (o *Options) check() ([]provider.Mode, error) {
 	if o.Kills == 0 {
 		o.Kills = DefaultKills
@@ -176,7 +178,7 @@ func (o *Options) check() ([]provider.Mode, error) {
 	return modes[i : i+1], nil
 }
 
-// describe lists modes with what they are.
+// describe lists modes with their descriptions.
 func describe(modes []provider.Mode) string {
 	var text strings.Builder
 	for _, mode := range modes {

@@ -15,14 +15,14 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// mostAtOnce is how many machines are made or deleted between two kills at most.
+// mostAtOnce is the maximum number of machines that are created or deleted between two kills.
 const mostAtOnce = 3
 
-// act makes or deletes some machines.
+// act creates or deletes some machines.
 func (r *run) act(ctx context.Context) error {
 	for range 1 + r.random.IntN(mostAtOnce) {
 		live := r.live()
-		// Half full, it fills; full, it empties; in between it does either.
+		// Below half of the limit it creates, at the limit it deletes, in between it does either.
 		makes := len(live) < r.options.Machines/2 || len(live) < r.options.Machines && r.random.IntN(2) == 0
 		act := r.deleteOne
 		if makes {
@@ -35,7 +35,7 @@ func (r *run) act(ctx context.Context) error {
 	return nil
 }
 
-// live are the names of the machines that nobody has deleted.
+// live returns the names of the machines that have not been deleted.
 func (r *run) live() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(r.members)) {
@@ -61,7 +61,7 @@ func (r *run) makeOne(ctx context.Context) error {
 	return nil
 }
 
-// full reports whether a failure domain has as many machines as it has room for.
+// full reports whether a failure domain has no capacity left.
 func (r *run) full(domain string) bool {
 	n := 0
 	for _, m := range r.members {
@@ -72,8 +72,7 @@ func (r *run) full(domain string) bool {
 	return n >= roomFor(r.options.Machines, len(r.infrastructure.Domains()))
 }
 
-// roomFor is how many of the machines each of some failure domains has room for: a few
-// more than its share, so that deleted machines are in the way of new ones now and then.
+// roomFor returns the capacity of each failure domain: slightly more than its share, so that deleted machines sometimes block new ones.
 func roomFor(machines, domains int) int { return machines/domains + 1 }
 
 func (r *run) deleteOne(ctx context.Context) error {
@@ -102,8 +101,8 @@ func (r *run) deleteAll(ctx context.Context) error {
 	return nil
 }
 
-// delete deletes what Cluster API deletes of a Machine first. A machine that is lost
-// is not there any more, which is noted elsewhere.
+// delete deletes the infrastructure machine, which Cluster API deletes first. A lost machine does not exist any more, which is recorded
+// elsewhere.
 func (r *run) delete(ctx context.Context, name string) error {
 	object := r.infrastructure.Machine(metav1.ObjectMeta{Namespace: r.infrastructure.Cluster().Name, Name: name})
 	if err := r.client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
@@ -114,7 +113,7 @@ func (r *run) delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// sweep deletes the Machines and the bootstrap data of the machines that have gone.
+// sweep deletes the Machines and the bootstrap data of deleted machines.
 func (r *run) sweep(ctx context.Context, s provider.Snapshot) error {
 	for name, m := range r.members {
 		if _, exists := s.Machines[name]; exists || m.gone || !m.deleting {

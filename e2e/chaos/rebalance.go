@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
-// rebalance goes through the seeds. Its error lists every fault that was found.
+// rebalance runs all seeds. Its error lists every fault that was found.
 func rebalance(ctx context.Context, options Options) error {
 	sited, ok := options.Provider.(provider.InRebalance)
 	if !ok {
@@ -45,7 +45,7 @@ func rebalance(ctx context.Context, options Options) error {
 	return os.RemoveAll(dir)
 }
 
-// results are those of all seeds.
+// results holds the results of all seeds.
 type results struct {
 	mu     sync.Mutex
 	failed []error
@@ -77,7 +77,7 @@ func (o *Options) runAll(ctx context.Context, g *environment, dir string) error 
 	return errors.Join(r.failed...)
 }
 
-// record counts an outcome, and keeps the history of one with faults.
+// record counts an outcome, and stores the history of an outcome with faults.
 func (o *Options) record(r *results, is outcome, dir string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +108,7 @@ func (o *Options) record(r *results, is outcome, dir string) {
 	}
 }
 
-// String says what there is and what happens.
+// String describes the control plane and the steps.
 func (s script) String() string {
 	var acts []string
 	for _, step := range s.steps {
@@ -117,7 +117,7 @@ func (s script) String() string {
 	return fmt.Sprintf("%s, %d machines, %d failure domains: %s", s.mode, s.replicas, s.domains, strings.Join(acts, ", "))
 }
 
-// counts are those of a history.
+// counts holds the numbers of moves, aborted moves and rollouts in a history.
 type counts struct{ moves, aborted, rollouts int }
 
 func countsOf(h history) counts {

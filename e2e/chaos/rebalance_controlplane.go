@@ -30,31 +30,31 @@ import (
 )
 
 const (
-	// restLimit bounds how long a control plane takes to come up, and to come to rest, when nothing moves any more; mostLimit when
-	// something does. Controllers wait for half a minute here and there, and the machine may do other things too.
+	// restLimit bounds how long a control plane takes to start, and to settle when nothing moves any more; mostLimit bounds it when
+	// something does. Some controllers wait for half a minute, and the machine may be busy.
 	restLimit = 4 * time.Minute
 	mostLimit = 30 * time.Minute
 	goneLimit = 3 * time.Minute
-	// tightLimit is how long it must have been said that there is no room.
+	// tightLimit is how long a lack of capacity must have been reported.
 	tightLimit = time.Minute
-	// refusedLimit is how long a machine waits for a failure domain that receives none until a person deletes it.
+	// refusedLimit is how long a machine waits in a failure domain that receives none until the user deletes it.
 	refusedLimit = time.Minute
-	// askedFor is how long the control plane is paused for its controller to show it.
+	// askedFor is how long the control plane is paused, so that its controller reports it.
 	askedFor = 2 * time.Second
-	// leftLimit is how long it must have been said that the control plane replaces no unhealthy machine.
+	// leftLimit is how long it must have been reported that the control plane replaces no unhealthy machine.
 	leftLimit = 10 * time.Second
-	// amidLimit bounds how long a move is waited for that may not come.
+	// amidLimit bounds the wait for a move that may not come.
 	amidLimit = time.Minute
 )
 
-// controlPlane is that of one seed.
+// controlPlane is the control plane of one seed.
 type controlPlane struct {
 	script
 	environment *environment
 	client      client.WithWatch
 	recorder    *recorder
-	infra       *unstructured.Unstructured // the provider's object for the Cluster
-	template    *unstructured.Unstructured // that the infrastructure machines are cloned from
+	infra       *unstructured.Unstructured // the provider's infrastructure cluster
+	template    *unstructured.Unstructured // the infrastructure machine template
 
 	intents map[string]faultlinev1.DomainState
 	lost    string // failure domain
@@ -62,23 +62,23 @@ type controlPlane struct {
 	claimed string // Machine
 	held    string // Machine
 	renewed int    // templates
-	// stripping says that a policy removes annotations.
+	// stripping is set while a policy removes annotations.
 	stripping bool
 
 	mu    sync.Mutex
-	armed map[phase]bool // at which the manager is killed
-	// waiting are kills under way.
+	armed map[phase]bool // phases at which the manager is killed
+	// waiting tracks pending kills.
 	waiting sync.WaitGroup
 }
 
-// outcome is what became of a seed.
+// outcome is the result of a seed.
 type outcome struct {
 	script
 	history history
 	faults  []string
 	err     error
 	took    time.Duration
-	// machines are what the infrastructure machines say in the end, if there is a fault.
+	// machines holds the conditions of the infrastructure machines at the end, if there is a fault.
 	machines []string
 }
 
@@ -107,7 +107,7 @@ func (g *environment) run(ctx context.Context, s script) outcome {
 	return o
 }
 
-// infrastructure is what each infrastructure machine says of itself.
+// infrastructure returns the conditions of each infrastructure machine.
 func (p *controlPlane) infrastructure(ctx context.Context) []string {
 	list := listOf(p.environment.kinds().machine)
 	if err := p.client.List(ctx, list, client.InNamespace(p.name())); err != nil {
@@ -121,7 +121,7 @@ func (p *controlPlane) infrastructure(ctx context.Context) []string {
 	return lines
 }
 
-// live goes through the script, then lets everything come to rest.
+// live runs the script, then lets the control plane settle.
 func (p *controlPlane) live(ctx context.Context) error {
 	if err := p.create(ctx); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (p *controlPlane) live(ctx context.Context) error {
 		return err
 	}
 	p.recorder.done(ctx, "the faults are over", func(s *state) { s.moment.calm = true })
-	// What does not come to rest is for the judge.
+	// A control plane that does not settle is reported by the judge.
 	err := p.tend(ctx, "coming to rest", rests)
 	if ctx.Err() != nil {
 		return err
@@ -154,9 +154,10 @@ func (p *controlPlane) live(ctx context.Context) error {
 	return nil
 }
 
-// tend waits until the control plane is as it should be, and does what only a person can. A machine that was asked to be in a failure domain
-// which began to be cordoned or emptied before it was there waits for a person, as it says: that it is deleted, here after a while. So does a
-// control plane with the annotation of a remediation that has ended, and one that is asked for no move as annotations were removed.
+// tend waits until holds is true and, on behalf of the user, resolves states that need one. A machine waits for the user if it requested
+// a failure domain that was cordoned or evicted before the machine got there, as its condition reports; it is deleted after a while. A
+// control plane also needs the user if it has the annotation of a finished remediation, or if it gets no move because annotations were
+// removed.
 func (p *controlPlane) tend(ctx context.Context, what string, holds func(moment) bool) error {
 	since := map[types.UID]time.Time{}
 	for {
@@ -186,12 +187,12 @@ func (p *controlPlane) tend(ctx context.Context, what string, holds func(moment)
 	}
 }
 
-// rests reports whether nothing is left to be done. That there is no room must have stayed so for a while.
+// rests reports whether no work is left. A lack of capacity must have lasted for a while.
 func rests(m moment) bool {
 	return len(unsettledControlPlane(m)) == 0 && (!excused(m) && !m.crowded() || time.Since(m.at) > tightLimit)
 }
 
-// await waits until the control plane is as it should be, unless nothing of it changes any more.
+// await waits until holds is true. It fails after limit, or once the control plane has not changed for restLimit.
 func (p *controlPlane) await(ctx context.Context, limit time.Duration, what string, holds func(moment) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: not done after %s", what, limit))
 	defer cancel()
@@ -207,7 +208,7 @@ func (p *controlPlane) await(ctx context.Context, limit time.Duration, what stri
 	})
 }
 
-// create makes the cluster from the provider's template, with its MachineHealthCheck and without workers.
+// create creates the cluster from the provider's template, with its MachineHealthCheck and without workers.
 func (p *controlPlane) create(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.name()}}
 	if err := p.client.Create(ctx, namespace); err != nil {
@@ -244,7 +245,7 @@ func (p *controlPlane) createObject(ctx context.Context, object *unstructured.Un
 	return nil
 }
 
-// objects are those of the template that a control plane needs.
+// objects returns the objects of the template that a control plane needs.
 func (p *controlPlane) objects() ([]*unstructured.Unstructured, error) {
 	host, port, err := p.environment.workload.Endpoint(p.name(), p.name())
 	if err != nil {
@@ -265,7 +266,7 @@ func (p *controlPlane) objects() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Failure domains that are objects of their own are made by AddCluster.
+	// AddCluster creates failure domains that are separate objects.
 	left := append([]string{"MachineDeployment", "KubeadmConfigTemplate"}, about.Shared...)
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
 		return slices.Contains(left, o.GetKind()) || strings.HasSuffix(o.GetName(), "-worker")
@@ -273,7 +274,7 @@ func (p *controlPlane) objects() ([]*unstructured.Unstructured, error) {
 	return objects, p.adapt(objects)
 }
 
-// adapt finds the objects that are changed later, and has the control plane rebalance.
+// adapt keeps the objects that are changed later, and enables rebalancing of the control plane.
 func (p *controlPlane) adapt(objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		switch object.GetKind() {
@@ -300,7 +301,7 @@ func (p *controlPlane) members(ctx context.Context) []etcdMember {
 	return members
 }
 
-// remove deletes the cluster. What is left of it does not matter.
+// remove deletes the cluster. It ignores whatever is left of it.
 func (p *controlPlane) remove(ctx context.Context) {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: p.name()}}
 	if p.client.Delete(ctx, cluster) != nil {
