@@ -14,34 +14,34 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// act is something that happens to a control plane.
+// act is an action on a control plane.
 type act string
 
 const (
-	cordon   act = "cordon"   // a failure domain
-	evict    act = "evict"    // a failure domain
-	activate act = "activate" // a failure domain
-	lose     act = "lose"     // a failure domain, with all that runs there
-	restore  act = "restore"  // what was lost
-	remove   act = "delete"   // a Machine, as a person does
-	stop     act = "stop"     // a Node, and its member of etcd with it
-	start    act = "start"    // what was stopped
-	fail     act = "fail"     // a Machine, by remediate-machine, as a person does for its health check
-	claim    act = "claim"    // a Machine, by delete-machine, as a person or an autoscaler does
-	release  act = "release"  // what was claimed
-	scale    act = "scale"    // from three to five, or back
-	rollOut  act = "roll out" // all machines, by rollout.after
-	renew    act = "renew"    // the infrastructure template, by one of another name
-	pause    act = "pause"    // the control plane's controller
-	resume   act = "resume"   // it
-	upgrade  act = "upgrade"  // Kubernetes, once
-	hold     act = "hold"     // a Machine that is to go, by a hook, so that a rollout stops
-	letGo    act = "let go"   // what was held
-	strip    act = "strip"    // what Faultline writes into annotations, by a mutating policy
-	keep     act = "keep"     // annotations again
+	cordon   act = "cordon"   // cordons a failure domain
+	evict    act = "evict"    // evicts a failure domain
+	activate act = "activate" // sets a failure domain to Active
+	lose     act = "lose"     // takes power from a failure domain and everything in it
+	restore  act = "restore"  // returns power to the lost failure domain
+	remove   act = "delete"   // deletes a Machine, as a user does
+	stop     act = "stop"     // stops a Node and its etcd member
+	start    act = "start"    // starts the stopped Node
+	fail     act = "fail"     // remediates a Machine with remediate-machine, as a user does for its health check
+	claim    act = "claim"    // sets delete-machine on a Machine, as a user or an autoscaler does
+	release  act = "release"  // removes delete-machine again
+	scale    act = "scale"    // scales from three to five, or back
+	rollOut  act = "roll out" // replaces all machines with rollout.after
+	renew    act = "renew"    // replaces the infrastructure template with one of another name
+	pause    act = "pause"    // pauses the control plane
+	resume   act = "resume"   // resumes the control plane
+	upgrade  act = "upgrade"  // upgrades Kubernetes, once
+	hold     act = "hold"     // holds the deletion of a Machine with a hook, so that a rollout stops there
+	letGo    act = "let go"   // removes the hook
+	strip    act = "strip"    // lets a mutating policy remove Faultline's annotations
+	keep     act = "keep"     // removes that policy
 )
 
-// weights say how often an act is drawn that can be done.
+// weights returns how often each possible act is drawn, relative to the others.
 func weights() map[act]int {
 	return map[act]int{
 		cordon: 2, evict: 6, activate: 5, lose: 2, restore: 2, remove: 2, fail: 5, stop: 1, start: 3, claim: 1, release: 3, scale: 3, rollOut: 1, renew: 1,
@@ -49,7 +49,7 @@ func weights() map[act]int {
 	}
 }
 
-// phase is a part of a move, or of a rollout.
+// phase is a phase of a move, or of a rollout.
 type phase string
 
 const (
@@ -70,24 +70,24 @@ const (
 	mostSteps   = 8
 	longestStep = 8 * time.Second
 	meanStep    = 2 * time.Second
-	// tightOnes is the share of control planes for which there are no more places than it takes, rolled that of those that replace all
-	// machines rather than one, killers that of the steps at which the manager is killed, and amid that of those that come in the
-	// middle of a move. One of moved machines that fail in the middle of a move is any, the others are those that it is about.
+	// One in tightOnes control planes has hardly any spare capacity, one in rolled replaces all machines instead of moving one, at one in
+	// killers steps the manager is killed, and one in amid steps comes during a move. One in moved machines that fail during a move is
+	// any machine; the others are the moving machine or its replacement.
 	tightOnes, rolled, killers, amid, moved = 6, 5, 2, 2, 4
-	// goesOn is how many times more often a script goes on than it ends.
+	// goesOn is the odds that a script continues instead of ending.
 	goesOn = 4
-	// roomy is a place for each of five machines and for one more, in one failure domain.
+	// roomy is the capacity of a failure domain that fits all five machines and one more.
 	roomy = 6
 )
 
-// step is an act with what it is done to.
+// step is an act and its target.
 type step struct {
 	act act
-	// pick chooses among what there is then.
+	// pick selects the target among those that exist at that time.
 	pick int
-	// when is the phase of a move that is waited for, kill the one at which the manager is killed from then on.
+	// when is the phase of a move to wait for, kill the phase from then on at which the manager is killed.
 	when, kill phase
-	// pause is how long it takes until the next step.
+	// pause is the time until the next step.
 	pause time.Duration
 }
 
@@ -102,18 +102,18 @@ func (s step) String() string {
 	return text
 }
 
-// script is all that is drawn from a seed.
+// script holds everything that is drawn from a seed.
 type script struct {
 	seed                   uint64
 	mode                   faultlinev1.ControlPlaneRebalance
 	replicas, domains      int
-	room                   int // places in each failure domain
+	room                   int // capacity of each failure domain, in machines
 	stabilization          int64
 	graceSeconds, holdSecs int
 	steps                  []step
 }
 
-// draw draws what happens.
+// draw draws a script from a seed.
 func draw(seed uint64) script {
 	random := provider.Random(seed, "rebalance")
 	s := script{
@@ -123,7 +123,7 @@ func draw(seed uint64) script {
 	if random.IntN(tightOnes) == 0 {
 		s.room = (s.replicas+s.domains-1)/s.domains + 1
 	}
-	// Without a failure domain to be emptied there is nothing to be moved.
+	// Without an evicted failure domain no machine has to move.
 	s.steps = []step{{act: evict, pick: random.IntN(1 << 16), kill: provider.Pick(random, phases())}}
 	can := map[act]bool{restore: false, start: false, release: false, resume: false, letGo: false, keep: false}
 	for len(s.steps) < fewestSteps || len(s.steps) < mostSteps && random.IntN(goesOn) > 0 {
@@ -135,8 +135,8 @@ func draw(seed uint64) script {
 	return s
 }
 
-// rollOut has the control plane replace all machines where it would move one. A rollout has one phase that shows, and needs room in any
-// failure domain.
+// rollOut makes the control plane replace all machines instead of moving one. A rollout has only one observable phase, and needs capacity
+// in every failure domain.
 func (s *script) rollOut() {
 	s.mode, s.room = faultlinev1.ControlPlaneRebalanceRolloutAfter, roomy
 	for i := range s.steps {
@@ -148,7 +148,7 @@ func (s *script) rollOut() {
 	}
 }
 
-// drawStep draws one of the acts that can be done after those before.
+// drawStep draws an act that is possible after the previous ones.
 func drawStep(random *rand.Rand, can map[act]bool) step {
 	var from []act
 	for _, a := range slices.Sorted(maps.Keys(weights())) {
@@ -172,13 +172,13 @@ func drawStep(random *rand.Rand, can map[act]bool) step {
 	return s
 }
 
-// name is that of the cluster and of its namespace.
+// name returns the name of the cluster and of its namespace.
 func (s script) name() string { return fmt.Sprintf("seed-%d", s.seed) }
 
-// tight reports whether there are no more places than it takes.
+// tight reports whether the failure domains have hardly any spare capacity.
 func (s script) tight() bool { return s.room < roomy }
 
-// domainNames are short, as hosts are called after them, and no other cluster's.
+// domainNames returns names that are short, because hosts are named after them, and unique among clusters.
 func (s script) domainNames() []string {
 	names := make([]string, s.domains)
 	for i := range names {
@@ -187,7 +187,7 @@ func (s script) domainNames() []string {
 	return names
 }
 
-// picked chooses one of several.
+// picked returns the item that the step selects.
 func picked[T any](s step, from []T) (T, bool) {
 	if len(from) == 0 {
 		var none T

@@ -20,28 +20,29 @@ import (
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
-// breather is how long a manager that was started again works at least: those of all control planes wait for it.
+// breather is the minimum time between a restart of the manager and the next kill. All control planes share it.
 const breather = 3 * time.Second
 
-// environment is the management cluster that all control planes are in.
+// environment is the management cluster of all control planes.
 type environment struct {
 	about      provider.Description
 	root       string
 	setup      provider.Setup
 	sites      provider.Sites
 	management *managementcluster.Cluster
-	apiServer  *managementcluster.Disobedience // nil when it obeys
+	apiServer  *managementcluster.Disobedience // nil if the API server injects no faults
 	workload   *workload.Simulator
 
 	end        context.CancelCauseFunc
 	background sync.WaitGroup
 
-	mu    sync.Mutex // is held while the manager is down
+	mu    sync.Mutex // held while the manager is down
 	ready time.Time
 	kills int
 }
 
-// prepare starts everything. What it returns is to be closed, whatever becomes of the rest; ctx ends when something of it fails.
+// prepare starts the environment. The caller must close the returned environment, even on an error. ctx ends when a part of the
+// environment fails.
 func prepare(ctx context.Context, options Options, sited provider.SitesProvider, dir string) (*environment, context.Context, error) {
 	g := &environment{about: options.Provider.Describe()}
 	ctx, g.end = context.WithCancelCause(ctx)
@@ -104,7 +105,7 @@ func (g *environment) start(ctx context.Context, options Options, sited provider
 	return err
 }
 
-// beside runs something until the environment is closed, and ends everything when it fails.
+// beside runs a function in the background until the environment is closed, and ends ctx if it fails.
 func (g *environment) beside(ctx context.Context, what string, run func(context.Context) error) {
 	g.background.Go(func() {
 		if err := run(ctx); err != nil && ctx.Err() == nil {
@@ -113,7 +114,7 @@ func (g *environment) beside(ctx context.Context, what string, run func(context.
 	})
 }
 
-// kill kills the provider's manager and starts it again, unless it has only just been started. It reports whether it did.
+// kill kills the provider's manager and restarts it, unless it was restarted only recently. It reports whether it did.
 func (g *environment) kill(ctx context.Context) (bool, error) {
 	if !g.mu.TryLock() {
 		return false, nil
@@ -143,7 +144,7 @@ func (g *environment) close() {
 	}
 }
 
-// kinds are those of the provider.
+// kinds returns the provider's kinds.
 func (g *environment) kinds() kinds {
 	var found kinds
 	for kind := range g.about.Kinds {

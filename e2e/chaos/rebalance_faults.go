@@ -21,10 +21,10 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// do does one step, unless there is nothing to do it to.
+// do runs one step, unless it has no target.
 func (p *controlPlane) do(ctx context.Context, s step) error {
 	if s.when != never {
-		// There may be no move, or it may be past that.
+		// There may be no move, or it may be past that phase.
 		_ = p.await(ctx, amidLimit, string(s.when), func(m moment) bool { return reached(s.when, m) || p.asMeant(m) && rests(m) })
 	}
 	p.arm(s.kill)
@@ -41,7 +41,7 @@ func (p *controlPlane) happen(ctx context.Context, s step) error {
 	return p.changeControlPlane(ctx, s)
 }
 
-// doings are the acts that neither undo others nor change the KubeadmControlPlane.
+// doings returns the acts that neither undo others nor change the KubeadmControlPlane.
 func (p *controlPlane) doings() map[act]func(context.Context, step) error {
 	intend := func(state faultlinev1.DomainState) func(context.Context, step) error {
 		return func(ctx context.Context, s step) error { return p.intend(ctx, s, state) }
@@ -52,12 +52,12 @@ func (p *controlPlane) doings() map[act]func(context.Context, step) error {
 	}
 }
 
-// undoings are the acts that undo others, but for resume.
+// undoings returns the acts that undo others, except resume.
 func (p *controlPlane) undoings() map[act]func(context.Context) error {
 	return map[act]func(context.Context) error{restore: p.restore, start: p.start, release: p.release, letGo: p.letGo, keep: p.keep}
 }
 
-// calm takes back everything that keeps a control plane from coming to rest. What was meant for failure domains stays.
+// calm undoes everything that keeps a control plane from settling. The intents of failure domains stay.
 func (p *controlPlane) calm(ctx context.Context) error {
 	for _, undo := range p.undoings() {
 		if err := undo(ctx); err != nil {
@@ -70,8 +70,8 @@ func (p *controlPlane) calm(ctx context.Context) error {
 	return p.changeControlPlane(ctx, step{act: resume})
 }
 
-// widen ends that there is little room where the provider does not count it: a machine that waits for room keeps everything from coming to
-// rest, and whoever finds one that waits adds some. Where it is counted a move that finds none does not begin, which is rest as well.
+// widen adds capacity if the provider does not count it: a machine that waits for capacity keeps the control plane from settling, and an
+// administrator would add some. With providers that count capacity, a move that finds none does not begin, so the control plane settles.
 func (p *controlPlane) widen(ctx context.Context) error {
 	uncounted, is := p.environment.sites.(provider.Uncounted)
 	if !is || !p.tight() {
@@ -86,7 +86,7 @@ func (p *controlPlane) widen(ctx context.Context) error {
 	return nil
 }
 
-// intend says what a failure domain is to be used for. One stays Active.
+// intend sets the intent of a failure domain. One domain always stays Active.
 func (p *controlPlane) intend(ctx context.Context, s step, state faultlinev1.DomainState) error {
 	from := slices.DeleteFunc(p.domainNames(), func(name string) bool { return p.meant(name) == state })
 	if occupied := slices.DeleteFunc(slices.Clone(from), func(name string) bool { return !p.holds(name) }); state == faultlinev1.DomainEvicting && len(occupied) > 0 {
@@ -109,12 +109,12 @@ func (p *controlPlane) intend(ctx context.Context, s step, state faultlinev1.Dom
 	return p.patch(ctx, p.infra, map[string]any{"spec": map[string]any{"distribution": map[string]any{"failureDomains": listed}}})
 }
 
-// holds reports whether there are machines in a failure domain.
+// holds reports whether a failure domain has machines.
 func (p *controlPlane) holds(domain string) bool {
 	return slices.ContainsFunc(p.recorder.last().machines, func(is machine) bool { return is.domain == domain })
 }
 
-// meant is what a failure domain is to be used for.
+// meant returns the intent of a failure domain.
 func (p *controlPlane) meant(domain string) faultlinev1.DomainState {
 	if state, ok := p.intents[domain]; ok {
 		return state
@@ -122,12 +122,12 @@ func (p *controlPlane) meant(domain string) faultlinev1.DomainState {
 	return faultlinev1.DomainActive
 }
 
-// asMeant reports whether the failure domains are what they are to be.
+// asMeant reports whether all failure domains have their intended state.
 func (p *controlPlane) asMeant(m moment) bool {
 	return len(m.states) == p.domains && !slices.ContainsFunc(p.domainNames(), func(name string) bool { return m.states[name] != p.meant(name) })
 }
 
-// over reports whether the failure domains are what they are to be and no machine fails any more.
+// over reports whether all failure domains have their intended state and no machine fails.
 func (p *controlPlane) over(m moment) bool { return p.asMeant(m) && !m.failing() }
 
 func (p *controlPlane) lose(ctx context.Context, s step) error {
@@ -149,7 +149,7 @@ func (p *controlPlane) restore(ctx context.Context) error {
 	return err
 }
 
-// stop stops a Node, and with it a member of etcd.
+// stop stops a Node and its etcd member.
 func (p *controlPlane) stop(ctx context.Context, s step) error {
 	is, ok := picked(s, p.unhurt())
 	if p.lost != "" || p.stopped != "" || !ok {
@@ -157,7 +157,7 @@ func (p *controlPlane) stop(ctx context.Context, s step) error {
 	}
 	p.stopped = is.name
 	p.recorder.done(ctx, "stop "+is.name, nil)
-	// A machine may go just now.
+	// The machine may be deleted at this moment.
 	_ = p.environment.workload.SetNodeReady(ctx, client.ObjectKey{Namespace: p.name(), Name: is.name}, false)
 	return nil
 }
@@ -172,7 +172,7 @@ func (p *controlPlane) start(ctx context.Context) error {
 	return nil
 }
 
-// deleteMachine deletes a Machine, as a person does that has looked first: while all others are well.
+// deleteMachine deletes a Machine, as a careful user does: while all others are healthy.
 func (p *controlPlane) deleteMachine(ctx context.Context, s step) error {
 	m := p.recorder.last()
 	is, ok := picked(s, p.unhurt())
@@ -182,8 +182,8 @@ func (p *controlPlane) deleteMachine(ctx context.Context, s step) error {
 	return p.deleteAsPerson(ctx, is)
 }
 
-// failMachine has a Machine fail its health check, whether it has joined or not, while all others are well. In the middle of a move it is often
-// the machine that moves, or the one that replaces it.
+// failMachine makes a Machine fail its health check, whether it has joined or not, while all others are healthy. During a move it is
+// often the moving machine or its replacement.
 func (p *controlPlane) failMachine(ctx context.Context, s step) error {
 	m := p.recorder.last()
 	from := slices.DeleteFunc(slices.Clone(m.machines), func(is machine) bool { return is.deleting })
@@ -191,7 +191,7 @@ func (p *controlPlane) failMachine(ctx context.Context, s step) error {
 		from = of
 	}
 	is, ok := picked(s, from)
-	// Where there is little room a machine may wait for a place for good, and the control plane remediates none meanwhile.
+	// With little capacity a machine may wait for it indefinitely, and the control plane remediates no machine meanwhile.
 	if p.lost != "" || p.stopped != "" || p.tight() || m.failing() || !ok {
 		return nil
 	}
@@ -200,7 +200,7 @@ func (p *controlPlane) failMachine(ctx context.Context, s step) error {
 	return ignoreLost(p.patch(ctx, object, annotated(clusterv1.RemediateMachineAnnotation, "")))
 }
 
-// endRemediation does what the condition says of the annotation of a remediation that has ended.
+// endRemediation removes the annotation of a finished remediation, as the condition asks.
 func (p *controlPlane) endRemediation(ctx context.Context) error {
 	p.recorder.done(ctx, "remove remediation-in-progress", nil)
 	object := &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: p.name()}}
@@ -213,12 +213,12 @@ func (p *controlPlane) deleteAsPerson(ctx context.Context, is machine) error {
 	return client.IgnoreNotFound(p.client.Delete(ctx, object))
 }
 
-// unhurt are the machines that are ready and stay.
+// unhurt returns the machines that are ready and not being deleted.
 func (p *controlPlane) unhurt() []machine {
 	return slices.DeleteFunc(slices.Clone(p.recorder.last().machines), func(is machine) bool { return is.deleting || !is.ready })
 }
 
-// claim marks a Machine to be deleted first. Whoever is faster wins.
+// claim marks a Machine to be deleted first. A conflict is ignored.
 func (p *controlPlane) claim(ctx context.Context, s step) error {
 	is, ok := picked(s, p.unhurt())
 	if p.claimed != "" || !ok {
@@ -242,7 +242,7 @@ func (p *controlPlane) claim(ctx context.Context, s step) error {
 	return nil
 }
 
-// release takes that back.
+// release removes that mark.
 func (p *controlPlane) release(ctx context.Context) error {
 	if p.claimed == "" {
 		return nil
@@ -259,7 +259,7 @@ func (p *controlPlane) release(ctx context.Context) error {
 	return ignoreLost(p.patch(ctx, object, annotated(clusterv1.DeleteMachineAnnotation, nil)))
 }
 
-// ignoreLost passes over that somebody else was faster.
+// ignoreLost ignores conflicts and deleted objects.
 func ignoreLost(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -267,7 +267,7 @@ func ignoreLost(err error) error {
 	return err
 }
 
-// upgraded is the version of Kubernetes after an upgrade. No program of it is run.
+// upgraded is the Kubernetes version after an upgrade. No program of that version is run.
 const upgraded = "v1.36.99"
 
 // changeControlPlane changes the KubeadmControlPlane.
@@ -303,7 +303,7 @@ func annotated(key string, value any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}}
 }
 
-// newTemplate creates a copy of the infrastructure template with another name.
+// newTemplate creates a copy of the infrastructure template with a new name.
 func (p *controlPlane) newTemplate(ctx context.Context) (string, error) {
 	p.renewed++
 	object := p.template.DeepCopy()
@@ -323,14 +323,15 @@ func (p *controlPlane) patch(ctx context.Context, object client.Object, change m
 	return nil
 }
 
-// arm has the manager killed once when a move comes to a phase. It works for all control planes, so others may have it killed, too.
+// arm makes the manager be killed once when a move reaches a phase. All control planes share the manager, so others may cause kills as
+// well.
 func (p *controlPlane) arm(at phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.armed[at] = at != never
 }
 
-// heed kills the manager when what was waited for has come.
+// heed kills the manager when an armed phase is reached.
 func (p *controlPlane) heed(ctx context.Context, before, after moment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -364,7 +365,7 @@ func reached(at phase, m moment) bool {
 	return false
 }
 
-// strike kills the manager beside everything else.
+// strike kills the manager in the background.
 func (p *controlPlane) strike(ctx context.Context, when string) {
 	p.waiting.Go(func() {
 		if done, err := p.environment.kill(ctx); err != nil {

@@ -15,36 +15,36 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// history is all that has become of a control plane, one moment after each change. Its order is that of the revisions in which the
-// API server has stored the changes.
+// history holds a control plane's states, one moment after each change, in the order of the revisions in which the API server stored the
+// changes.
 type history []moment
 
-// moment is a control plane after one change.
+// moment is the state of a control plane after one change.
 type moment struct {
 	at time.Time
-	// what has changed.
+	// what describes the change.
 	what string
-	// replicas is what the control plane is to have, paused says that its controller leaves it alone.
+	// replicas is the control plane's desired number of machines, paused whether it is paused.
 	replicas int
 	paused   bool
 	machines []machine // by name
 	members  []etcdMember
-	// rollout is the control plane's rollout.after, asked the one that a person has set last.
+	// rollout is the control plane's rollout.after, asked the value that the user set last.
 	rollout, asked time.Time
-	// move is the one that is recorded, shown says that the status shows one.
+	// move is the recorded move, shown whether the status shows one.
 	move  *move
 	shown bool
-	// states are those of the failure domains, by name.
+	// states maps failure domains to their states.
 	states map[string]faultlinev1.DomainState
 	// balanced is the condition ControlPlaneBalanced.
 	balanced metav1.Condition
-	// calm says that the faults are over.
+	// calm is set once the faults are over.
 	calm bool
-	// strippedUntil is until when a policy removes annotations, and nothing may have been done about it yet.
+	// strippedUntil is the time until which a policy removes annotations and controllers may not have reacted yet.
 	strippedUntil time.Time
-	// remediated says that the control plane has the annotation of a remediation.
+	// remediated reports whether the control plane has the annotation of a remediation.
 	remediated bool
-	// room is how many places each failure domain has; 0 when there are more than it takes.
+	// room is the capacity of each failure domain in machines; 0 if there is spare capacity.
 	room int
 }
 
@@ -52,18 +52,18 @@ type moment struct {
 type machine struct {
 	name, domain string
 	uid          types.UID
-	// marked says that it was marked for a move, claimed that somebody else wants it deleted first.
+	// marked reports a mark for a move, claimed a delete-machine mark of another writer.
 	marked, claimed bool
-	// outdated says that its infrastructure machine was made to look outdated.
+	// outdated reports whether a move made its infrastructure machine look outdated.
 	outdated        bool
 	ready, deleting bool
-	// failing says that it fails its health check, or that a person has asked for its remediation.
+	// failing reports whether it fails its health check or the user requested its remediation.
 	failing bool
-	// deletedByPerson says that a person deletes it, releasedByPerson that a person does not claim it any more.
+	// deletedByPerson reports that the user deleted it, releasedByPerson that the user removed the claim.
 	deletedByPerson, releasedByPerson bool
 }
 
-// touched reports whether something of a move is on the machine.
+// touched reports whether the machine has a mark of a move.
 func (m machine) touched() bool { return m.marked || m.outdated }
 
 // etcdMember is a member of etcd.
@@ -79,7 +79,7 @@ type move struct {
 	Aborting string    `json:"aborting"`
 }
 
-// named is the machine of a UID, if it is there.
+// named returns the machine with a UID, if it exists.
 func (m moment) named(uid types.UID) (machine, bool) {
 	i := slices.IndexFunc(m.machines, func(is machine) bool { return is.uid == uid })
 	if i < 0 {
@@ -88,7 +88,7 @@ func (m moment) named(uid types.UID) (machine, bool) {
 	return m.machines[i], true
 }
 
-// staying counts the machines that are not being deleted, without one.
+// staying counts the machines that are not being deleted, except one.
 func (m moment) staying(without types.UID) int {
 	n := 0
 	for _, is := range m.machines {
@@ -99,7 +99,7 @@ func (m moment) staying(without types.UID) int {
 	return n
 }
 
-// quorate reports whether the members of etcd that are healthy are enough without one machine.
+// quorate reports whether the healthy etcd members without one machine form a quorum.
 func (m moment) quorate(without string) bool {
 	all, healthy := 0, 0
 	for _, is := range m.members {
@@ -114,7 +114,7 @@ func (m moment) quorate(without string) bool {
 	return healthy > all/2
 }
 
-// whole reports whether there are as many machines as there are to be, ready and none on its way out.
+// whole reports whether the desired number of machines exists, all ready and none being deleted.
 func (m moment) whole() bool {
 	return len(m.machines) == m.replicas && !slices.ContainsFunc(m.machines, func(is machine) bool { return is.deleting || !is.ready })
 }
@@ -124,12 +124,13 @@ func (m moment) failing() bool {
 	return slices.ContainsFunc(m.machines, func(is machine) bool { return is.failing })
 }
 
-// leftOver reports whether the control plane has the annotation of a remediation that has ended, and the condition tells of it.
+// leftOver reports whether the control plane has the annotation of a finished remediation and the condition reports it.
 func (m moment) leftOver() bool {
 	return m.remediated && strings.Contains(m.balanced.Message, faultlinev1.ReasonRemediationLeftOver)
 }
 
-// crowded reports whether a machine is not ready in a failure domain that has more machines than places, so that it may wait for one.
+// crowded reports whether a machine is not ready in a failure domain with more machines than capacity, so that it may be waiting for
+// capacity.
 func (m moment) crowded() bool {
 	if m.room == 0 {
 		return false
@@ -141,8 +142,8 @@ func (m moment) crowded() bool {
 	return slices.ContainsFunc(m.machines, func(is machine) bool { return !is.ready && !is.deleting && in[is.domain] > m.room })
 }
 
-// refused finds a machine that has not been ready, in a failure domain that receives no machines, for longer than refusedLimit; since is when
-// that was first seen of each.
+// refused returns a machine that has not been ready for longer than refusedLimit in a failure domain that receives no machines. since
+// records when each was first seen.
 func (m moment) refused(since map[types.UID]time.Time, now time.Time) *machine {
 	for i := range m.machines {
 		is := &m.machines[i]
@@ -160,7 +161,7 @@ func (m moment) refused(since map[types.UID]time.Time, now time.Time) *machine {
 	return nil
 }
 
-// String is a line for people.
+// String formats the moment in one line for people.
 func (m moment) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %-44s %d:", m.at.UTC().Format("15:04:05.000"), m.what, m.replicas)

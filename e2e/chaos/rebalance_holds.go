@@ -23,7 +23,7 @@ import (
 // holdAnnotation holds the deletion of a Machine before its Node is drained.
 const holdAnnotation = clusterv1.PreDrainDeleteHookAnnotationPrefix + "/storm"
 
-// hold has a Machine stay when it is to go, so that a rollout stops there. It is often one that moves.
+// hold keeps a Machine from being deleted, so that a rollout stops there. It is often a moving machine.
 func (p *controlPlane) hold(ctx context.Context, s step) error {
 	from := p.recorder.last().machines
 	if moving := slices.DeleteFunc(slices.Clone(from), func(is machine) bool { return !is.touched() }); len(moving) > 0 && s.pick%moved > 0 {
@@ -38,7 +38,7 @@ func (p *controlPlane) hold(ctx context.Context, s step) error {
 	return ignoreLost(p.patchMachine(ctx, is.name, annotated(holdAnnotation, "")))
 }
 
-// letGo takes that back.
+// letGo removes the hold.
 func (p *controlPlane) letGo(ctx context.Context) error {
 	if p.held == "" {
 		return nil
@@ -49,7 +49,7 @@ func (p *controlPlane) letGo(ctx context.Context) error {
 	return ignoreLost(p.patchMachine(ctx, name, annotated(holdAnnotation, nil)))
 }
 
-// stripped are conditions on the key k of an annotation of a Machine or of an infrastructure cluster, of which a policy may have one.
+// stripped returns conditions on the key k of an annotation of a Machine or of an infrastructure cluster. A policy uses one of them.
 func stripped() []string {
 	ours := "k == '" + faultlinev1.MarkedForMoveAnnotation + "'"
 	return []string{
@@ -60,7 +60,7 @@ func stripped() []string {
 	}
 }
 
-// policy is a mutating policy for one namespace that removes annotations.
+// policy returns a mutating policy for one namespace that removes annotations.
 func (p *controlPlane) policy(condition string) (*admissionv1.MutatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicyBinding) {
 	meta := metav1.ObjectMeta{Name: p.name()}
 	rule := func(group, resource string) admissionv1.NamedRuleWithOperations {
@@ -87,7 +87,7 @@ func (p *controlPlane) policy(condition string) (*admissionv1.MutatingAdmissionP
 		}}
 }
 
-// strip has a policy remove annotations that Faultline writes.
+// strip makes a policy remove annotations that Faultline writes.
 func (p *controlPlane) strip(ctx context.Context, s step) error {
 	if p.stripping {
 		return nil
@@ -99,7 +99,7 @@ func (p *controlPlane) strip(ctx context.Context, s step) error {
 	return provider.Create(ctx, p.client, policy, binding)
 }
 
-// keep removes the policy. The API server goes on with it for a moment, and what it has removed is found then.
+// keep deletes the policy. The API server applies it for a moment longer; annotations that it removes then are detected later.
 func (p *controlPlane) keep(ctx context.Context) error {
 	if !p.stripping {
 		return nil
@@ -114,12 +114,12 @@ func (p *controlPlane) keep(ctx context.Context) error {
 	return nil
 }
 
-// removed reports whether no move is begun because annotations were removed before.
+// removed reports whether no move begins because annotations were removed before.
 func (m moment) removed() bool {
 	return m.balanced.Status == metav1.ConditionFalse && m.balanced.Reason == faultlinev1.ReasonAnnotationsRemoved && !m.at.Before(m.strippedUntil)
 }
 
-// askAgain does what the condition says of a policy that is gone: it changes a condition of the control plane.
+// askAgain does what the condition asks for after the policy is deleted: it changes a condition of the control plane.
 func (p *controlPlane) askAgain(ctx context.Context) error {
 	for _, act := range []act{pause, resume} {
 		if err := p.changeControlPlane(ctx, step{act: act}); err != nil {

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// lag is how old what a controller acts on may be: nobody can know of what happens while it acts.
+	// lag is the maximum age of the state that a controller acts on, because it cannot observe changes that happen while it acts.
 	lag = 10 * time.Second
-	// mostAborted is how many moves may be taken back when the faults are over: one that is under way, and one for each change of
-	// the failure domains that comes late.
+	// mostAborted is the maximum number of aborted moves after the faults are over: one that is in progress, and one for each late change
+	// of the failure domains.
 	mostAborted = 2
 )
 
-// judgeHistory finds what must not be in a history. It knows nothing of how moves are made but the marks by which they show.
+// judgeHistory returns the faults in a history. It recognizes moves only by their marks.
 func judgeHistory(h history) []string {
 	var faults []string
 	for i := range h {
@@ -44,7 +44,7 @@ func judgeHistory(h history) []string {
 	return distinct(faults)
 }
 
-// distinct keeps the first one of equal texts.
+// distinct removes duplicates.
 func distinct(texts []string) []string {
 	var kept []string
 	for _, text := range texts {
@@ -55,7 +55,7 @@ func distinct(texts []string) []string {
 	return kept
 }
 
-// throughout reports whether something was so for longer than a controller may lag behind, up to a moment.
+// throughout reports whether holds was true for longer than the permitted lag of a controller, up to a moment.
 func (h history) throughout(i int, holds func(moment) bool) bool {
 	for j := i; j >= 0; j-- {
 		if !holds(h[j]) {
@@ -68,7 +68,7 @@ func (h history) throughout(i int, holds func(moment) bool) bool {
 	return true
 }
 
-// oneMove finds marks that belong to no move, or to a second one. A policy may have removed the record.
+// oneMove reports marks that belong to no move, or to a second one. A policy may have removed the record.
 func oneMove(m moment) []string {
 	if m.at.Before(m.strippedUntil) {
 		return nil
@@ -82,7 +82,7 @@ func oneMove(m moment) []string {
 	return faults
 }
 
-// noSecondVictim finds a record that names another machine while the first one is still on the move.
+// noSecondVictim reports a record that changes to another machine while the first is still moving.
 func (h history) noSecondVictim(i int) []string {
 	before, now := h[i-1].move, h[i].move
 	if before == nil || now == nil || before.UID == now.UID {
@@ -91,10 +91,10 @@ func (h history) noSecondVictim(i int) []string {
 	return []string{fmt.Sprintf("a move of Machine %s follows that of %s, which has not ended", now.Machine, before.Machine)}
 }
 
-// begins reports whether a move begins with a moment.
+// begins reports whether a move begins at a moment.
 func (h history) begins(i int) bool { return i > 0 && h[i-1].move == nil && h[i].move != nil }
 
-// begunWell finds moves that are begun while the control plane is not as it is to be.
+// begunWell reports moves that begin while the control plane is not complete and ready.
 func (h history) begunWell(i int) []string {
 	if !h.begins(i) {
 		return nil
@@ -105,12 +105,13 @@ func (h history) begunWell(i int) []string {
 	return nil
 }
 
-// rollsOut reports whether a rollout that no person asks for begins with a moment.
+// rollsOut reports whether a rollout that the user did not request begins at a moment.
 func (h history) rollsOut(i int) bool {
 	return i > 0 && !h[i].rollout.Equal(h[i-1].rollout) && !h[i].rollout.Equal(h[i].asked)
 }
 
-// rolledOutWell finds rollouts that are begun while the control plane is not as it is to be, or a second time for the same failure domains.
+// rolledOutWell reports rollouts that begin while the control plane is not complete and ready, or a second time for the same failure
+// domains.
 func (h history) rolledOutWell(i int) []string {
 	if !h.rollsOut(i) {
 		return nil
@@ -131,8 +132,8 @@ func (h history) rolledOutWell(i int) []string {
 	return faults
 }
 
-// quorumKept finds machines with a mark of ours whose deletion begins before there is another, or while etcd needs them. One that fails its health
-// check needs no move to be deleted.
+// quorumKept reports machines with a mark of ours whose deletion begins before a replacement exists, or while etcd needs them. A machine
+// that fails its health check may be deleted without a move.
 func (h history) quorumKept(i int) []string {
 	var faults []string
 	for _, is := range h[i].machines {
@@ -150,7 +151,7 @@ func (h history) quorumKept(i int) []string {
 	return faults
 }
 
-// othersRespected finds marks of other people that were taken over or taken off.
+// othersRespected reports marks of other writers that were taken over or removed.
 func (h history) othersRespected(i int) []string {
 	var faults []string
 	for _, is := range h[i].machines {
@@ -162,7 +163,7 @@ func (h history) othersRespected(i int) []string {
 	return faults
 }
 
-// movesEnd finds more moves than it takes, counted from the first one that begins when the faults are over.
+// movesEnd reports more moves than needed, counted from the first one that begins after the faults are over.
 func (h history) movesEnd() []string {
 	begun, aborted, needed := 0, 0, 0
 	for i := range h {
@@ -189,7 +190,7 @@ func (h history) movesEnd() []string {
 	return faults
 }
 
-// needs is the number of moves that spread the machines as they should be.
+// needs returns the number of moves that spread the machines evenly.
 func needs(m moment) int {
 	var domains []failuredomain.Domain
 	for _, name := range sortedKeys(m.states) {
@@ -206,7 +207,7 @@ func needs(m moment) int {
 	return len(plan.Moves)
 }
 
-// unsettledControlPlane says what a control plane still lacks that is left alone.
+// unsettledControlPlane returns what keeps an undisturbed control plane from being settled.
 func unsettledControlPlane(m moment) []string {
 	var faults []string
 	if !m.whole() && !m.crowded() || m.paused {
@@ -229,7 +230,7 @@ func unsettledControlPlane(m moment) []string {
 	return append(faults, misspread(m)...)
 }
 
-// misspread finds machines that are not spread as they should be without a word, and words without such machines.
+// misspread reports an uneven spread that the condition does not report, and a reported uneven spread that does not exist.
 func misspread(m moment) []string {
 	wrong, is := uneven(m), m.balanced
 	if excused(m) || wrong == "" && is.Status == metav1.ConditionTrue {
@@ -238,8 +239,8 @@ func misspread(m moment) []string {
 	return []string{fmt.Sprintf("%s, and ControlPlaneBalanced is %s %s: %s", cmp.Or(wrong, "the machines are spread"), cmp.Or(is.Status, "absent"), is.Reason, is.Message)}
 }
 
-// excused reports whether there is a reason for machines to stay where they are although nothing is under way: that there is no room, or
-// that all of them have been replaced once for these failure domains.
+// excused reports whether machines may stay unevenly spread although no work is pending: because of a lack of capacity, or because all of
+// them have been replaced once for these failure domains.
 func excused(m moment) bool {
 	if m.balanced.Status != metav1.ConditionFalse {
 		return false
@@ -253,7 +254,7 @@ func excused(m moment) bool {
 	return false
 }
 
-// uneven says which machines are not where they should be, "" if all are. It does not ask the planner.
+// uneven describes an uneven spread, or returns "". It does not use the planner.
 func uneven(m moment) string {
 	count := map[string]int{}
 	for name, state := range m.states {

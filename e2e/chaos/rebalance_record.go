@@ -31,23 +31,23 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// change is one change of an object, or something that was done.
+// change is one change of an object, or an action of the test.
 type change struct {
 	revision uint64
 	at       time.Time
 	what     string
-	// apply makes it.
+	// apply applies the change.
 	apply   func(*state)
 	members []etcdMember
 }
 
-// state is what is known of a control plane.
+// state is the observed state of a control plane.
 type state struct {
-	machines map[string]machine // by name, as their Machines have them
+	machines map[string]machine // by name, from their Machines
 	outdated map[string]bool    // by infrastructure machine
 	infra    map[string]string  // the infrastructure machine of each Machine
-	deleted  map[types.UID]bool // by a person
-	released map[types.UID]bool // by a person
+	deleted  map[types.UID]bool // by the user
+	released map[types.UID]bool // by the user
 	moment   moment
 }
 
@@ -58,7 +58,7 @@ func newState() *state {
 	}
 }
 
-// after is the moment after a change.
+// after returns the moment after a change.
 func (s *state) after(c change) moment {
 	c.apply(s)
 	m := s.moment
@@ -77,7 +77,7 @@ type recorder struct {
 	kinds  kinds
 	// look returns the members of etcd.
 	look func(context.Context) []etcdMember
-	// heed is called after each change, in the order in which they are seen.
+	// heed is called after each change, in the observed order.
 	heed func(before, now moment)
 
 	mu      sync.Mutex
@@ -87,7 +87,7 @@ type recorder struct {
 	seen    moment
 }
 
-// kinds are the provider's.
+// kinds are the provider's kinds.
 type kinds struct{ cluster, machine unstructured.Unstructured }
 
 // record watches a namespace until ctx ends.
@@ -104,7 +104,7 @@ func (r *recorder) record(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// follow notes changes until ctx ends. A watch that ends is taken up again after the last revision that it has brought.
+// follow records changes until ctx ends. It restarts an ended watch after the last revision that it delivered.
 func (r *recorder) follow(ctx context.Context, w watch.Interface, list client.ObjectList, namespace string) {
 	last := ""
 	for {
@@ -136,7 +136,7 @@ func listOf(kind unstructured.Unstructured) *unstructured.UnstructuredList {
 	return list
 }
 
-// note adds a change. One without a revision is about what comes from now on.
+// note adds a change. A change without a revision takes effect from now on.
 func (r *recorder) note(ctx context.Context, c change) {
 	c.at, c.members = time.Now(), r.look(ctx)
 	r.mu.Lock()
@@ -152,7 +152,7 @@ func (r *recorder) note(ctx context.Context, c change) {
 	r.heed(before, now)
 }
 
-// done notes something that was done.
+// done records an action.
 func (r *recorder) done(ctx context.Context, what string, apply func(*state)) {
 	if apply == nil {
 		apply = func(*state) {}
@@ -160,14 +160,14 @@ func (r *recorder) done(ctx context.Context, what string, apply func(*state)) {
 	r.note(ctx, change{what: "- " + what, apply: apply})
 }
 
-// last is what was seen last.
+// last returns the most recently observed moment.
 func (r *recorder) last() moment {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.seen
 }
 
-// history is what has been, in the order of the revisions. Watches of different kinds may be late.
+// history returns the history in the order of revisions, because watches of different kinds may be late.
 func (r *recorder) history() history {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,7 +181,7 @@ func (r *recorder) history() history {
 	return h
 }
 
-// changeOf is what has become of an object.
+// changeOf returns the change of an object.
 func changeOf(object client.Object, gone bool) change {
 	c := change{apply: func(*state) {}}
 	c.revision, _ = strconv.ParseUint(object.GetResourceVersion(), 10, 64)
@@ -208,7 +208,7 @@ func changeOf(object client.Object, gone bool) change {
 	return c
 }
 
-// ourMark begins the value of delete-machine that a move sets. A policy may remove the annotation beside it that says so too.
+// ourMark is the prefix of the delete-machine value that a move sets. A policy may remove the other annotation that marks a move.
 const ourMark = "faultline-rebalance"
 
 // outdatedSuffix is what a move adds to cloned-from-name: docs/decisions/cloned-from.md.
@@ -249,7 +249,7 @@ func clusterChange(o *unstructured.Unstructured) func(*state) {
 	}
 }
 
-// distributionOf reads status.distribution and the record of a move.
+// distributionOf returns status.distribution and the record of a move.
 func distributionOf(o *unstructured.Unstructured) (known faultlinev1.DistributionStatus, under *move, err error) {
 	fields, _, err := unstructured.NestedMap(o.Object, "status", "distribution")
 	if err == nil {

@@ -21,24 +21,23 @@ import (
 )
 
 const (
-	// reportEvery is after how many kills there is a line.
+	// reportEvery is the number of kills between two lines of output.
 	reportEvery = 20
-	// clusterName is of the cluster and of its namespace, in every storm.
+	// clusterName is the name of the cluster and of its namespace in every run.
 	clusterName = "storm"
-	// settleLimit is how long it may take until something has come: a task that vCenter failed is tried again after a minute.
+	// settleLimit bounds the wait for a state: a task that failed in vCenter is retried after a minute.
 	settleLimit = 4 * time.Minute
-	// Most kills come shortly after something was asked for, so that they fall between
-	// the first steps of it; one of longOnes comes at any time up to longest, and one
-	// of earlyOnes before the manager has started to work.
+	// Most kills come shortly after a request, so that they hit its first steps. One in longOnes comes at any time up to longest, and one
+	// in earlyOnes before the manager has started to work.
 	shortly   = 200 * time.Millisecond
 	longest   = 3 * time.Second
 	longOnes  = 4
 	earlyOnes = 8
-	// lastShare of the kills come while everything is deleted.
+	// One in lastShare kills comes while everything is deleted.
 	lastShare = 10
 )
 
-// run is a storm in one mode.
+// run is a run in one mode.
 type run struct {
 	options      Options
 	mode         provider.Mode
@@ -48,16 +47,16 @@ type run struct {
 
 	management     *managementcluster.Cluster
 	client         client.WithWatch
-	apiServer      *managementcluster.Disobedience // nil when it obeys
+	apiServer      *managementcluster.Disobedience // nil if the API server injects no faults
 	infrastructure provider.Target
 	members        map[string]*member
 
-	// amid are the kills while some machine was on its way.
+	// amid counts the kills while a machine was being created or deleted.
 	kills, amid, made, deleted int
 	faults                     []string
 }
 
-// all is the storm from its beginning to its end.
+// all executes the run from start to end.
 func (r *run) all(ctx context.Context) error {
 	began := time.Now()
 	defer r.stop()
@@ -87,7 +86,7 @@ func (r *run) start(ctx context.Context) (err error) {
 	return r.begin(ctx)
 }
 
-// begin starts the manager, with further arguments, and the infrastructure.
+// begin starts the infrastructure, and the manager with additional arguments.
 func (r *run) begin(ctx context.Context, args ...string) error {
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		return err
@@ -124,8 +123,8 @@ func (r *run) stop() {
 	}
 }
 
-// blow makes, deletes and kills, then lets everything come to rest and looks at it;
-// the same again while all machines are deleted.
+// blow creates and deletes machines and kills the manager, then waits until everything has settled and checks it. It then does the same
+// while all machines are deleted.
 func (r *run) blow(ctx context.Context) error {
 	last := max(r.options.Kills/lastShare, 1)
 	if err := r.rounds(ctx, r.options.Kills-last, r.act); err != nil {
@@ -146,8 +145,7 @@ func (r *run) blow(ctx context.Context) error {
 	return r.remains(ctx)
 }
 
-// rounds let the manager work for a moment on something new, until it was killed so
-// many times. It works when they begin and when they end.
+// rounds repeats acting and killing the manager for a number of kills. The manager runs before and after.
 func (r *run) rounds(ctx context.Context, kills int, act func(context.Context) error) error {
 	if err := r.apiServer.Set(ctx, true); err != nil {
 		return err
@@ -177,7 +175,7 @@ func (r *run) rounds(ctx context.Context, kills int, act func(context.Context) e
 	return nil
 }
 
-// moment is how long the manager works before it is killed.
+// moment returns how long the manager works before the next kill.
 func (r *run) moment() time.Duration {
 	if r.random.IntN(longOnes) == 0 {
 		return time.Duration(r.random.Int64N(int64(longest)))
@@ -185,7 +183,7 @@ func (r *run) moment() time.Duration {
 	return min(time.Duration(r.random.ExpFloat64()*float64(shortly)), longest)
 }
 
-// kill kills the manager and judges what it leaves.
+// kill kills the manager and checks what it left.
 func (r *run) kill(ctx context.Context) error {
 	if err := r.management.Kill(r.manager()); err != nil {
 		return errors.Join(err, r.management.Err())
@@ -213,7 +211,7 @@ func (r *run) killEarly(ctx context.Context) error {
 
 func (r *run) manager() string { return binaries.Provider(r.options.Provider.Describe().Name) }
 
-// look judges what there is, and notes the machines that have gone.
+// look checks the current state, and records the machines that have been deleted.
 func (r *run) look(ctx context.Context) error {
 	s, err := r.infrastructure.Look(ctx)
 	if err != nil {
@@ -226,7 +224,7 @@ func (r *run) look(ctx context.Context) error {
 	return r.sweep(ctx, s)
 }
 
-// note keeps faults, each once, and tells them.
+// note records and prints each fault once.
 func (r *run) note(faults []provider.Fault) {
 	for _, f := range faults {
 		text := f.String()
@@ -237,7 +235,7 @@ func (r *run) note(faults []provider.Fault) {
 	}
 }
 
-// settle waits until every machine is what it is to become, and judges that.
+// settle waits until every machine has reached its final state, and checks it.
 func (r *run) settle(ctx context.Context, when string) error {
 	if err := errors.Join(r.infrastructure.Calm(ctx), r.apiServer.Set(ctx, false)); err != nil {
 		return fmt.Errorf("calming the infrastructure and the API server: %w", err)
@@ -252,8 +250,7 @@ func (r *run) settle(ctx context.Context, when string) error {
 	return err
 }
 
-// await looks until nothing is found any more, or too long; then it returns what was
-// found last.
+// await checks until no fault is found or the limit has passed, and returns the last faults.
 func (r *run) await(ctx context.Context, limit time.Duration, find func(provider.Snapshot) []provider.Fault) ([]provider.Fault, error) {
 	for began := time.Now(); ; {
 		var faults []provider.Fault
@@ -270,8 +267,8 @@ func (r *run) await(ctx context.Context, limit time.Duration, find func(provider
 	}
 }
 
-// remains waits until nothing is left: garbage is collected in its time. What has not
-// gone in the time that machines had does not get as much again.
+// remains waits until nothing is left: garbage is collected asynchronously. If machines already took too long to disappear, it does not
+// wait again.
 func (r *run) remains(ctx context.Context) error {
 	limit := settleLimit
 	if len(r.faults) > 0 {

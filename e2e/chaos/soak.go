@@ -28,32 +28,32 @@ import (
 )
 
 const (
-	// SoakMode has clusters come and go in the place of kills.
+	// SoakMode makes clusters come and go instead of killing the manager.
 	SoakMode = "soak"
-	// DefaultClusters is how many there are of them.
+	// DefaultClusters is the default number of clusters.
 	DefaultClusters = 20
 
-	// atOnce is how many of them there are at a time.
+	// atOnce is the number of clusters at a time.
 	atOnce = 8
-	// guestLimit is how long one may take to come, and to go.
+	// guestLimit bounds how long a cluster takes to become ready and to be deleted.
 	guestLimit = 4 * time.Minute
-	// returnLimit is how long it may take until what they have left is let go of: an informer of Harvester goes on for 10 minutes.
+	// returnLimit bounds how long resources may be kept after their last use: an informer of Harvester runs for 10 minutes.
 	returnLimit = 15 * time.Minute
 	returnEvery = 5 * time.Second
 
-	// What the manager may have more at the end than at the start: goroutines of connections that come and go, and what is kept of the last minutes.
-	// It is a tenth of a goroutine and 8 KiB for each of 500 clusters.
+	// moreGoroutines and moreHeap are what the manager may have more at the end than at the start, for short-lived connections and for
+	// data kept from the last minutes. For 500 clusters this is a tenth of a goroutine and 8 KiB each.
 	moreGoroutines = 40
 	moreHeap       = 4 << 20
-	// warmUp is the part of the clusters that come and go before the start. They fill what the manager keeps up to a number: strings and labels that
-	// objects share, and events.
+	// One in warmUp clusters comes and goes before the start. They fill the caches that are limited by entry count: strings and labels
+	// that objects share, and events.
 	warmUp = 5
 )
 
-// footprint is what a manager takes that has nothing to do.
+// footprint holds the resources of an idle manager.
 type footprint struct {
 	goroutines, watches, outside int
-	heap                         int64 // after garbage was collected
+	heap                         int64 // in bytes, after garbage collection
 }
 
 func (f footprint) String() string {
@@ -61,7 +61,7 @@ func (f footprint) String() string {
 		f.goroutines, float64(f.heap)/(1<<20), f.watches, f.outside)
 }
 
-// above is what there is more than at the start; nil when it is no more than may be.
+// above returns an error if the footprint exceeds that at the start by more than the tolerance.
 func (f footprint) above(start footprint) error {
 	var more []error
 	if f.goroutines > start.goroutines+moreGoroutines {
@@ -79,7 +79,7 @@ func (f footprint) above(start footprint) error {
 	return errors.Join(more...)
 }
 
-// soak is a run in which clusters come and go.
+// soak is a run of SoakMode.
 type soak struct {
 	*run
 
@@ -87,7 +87,7 @@ type soak struct {
 	profiler string
 }
 
-// soakManager has clusters come and go, and fails when the manager has not let go of what they took.
+// soakManager runs SoakMode. It fails if the manager keeps resources of deleted clusters.
 func soakManager(ctx context.Context, options Options) error {
 	if options.Clusters < 1 {
 		return fmt.Errorf("the number of clusters must be 1 or more, not %d", options.Clusters)
@@ -122,9 +122,10 @@ func (s *soak) all(ctx context.Context) error {
 	return errors.Join(s.compare(ctx), s.management.Err())
 }
 
-// compare looks at the manager before and after clusters have come and gone.
+// compare compares the manager's footprint before and after clusters come and go.
 func (s *soak) compare(ctx context.Context) error {
-	if err := s.guests(ctx, "warm", (s.options.Clusters+warmUp-1)/warmUp); err != nil { // after that informers and connections that stay are there, too
+	// The warm-up also creates the informers and connections that stay.
+	if err := s.guests(ctx, "warm", (s.options.Clusters+warmUp-1)/warmUp); err != nil {
 		return err
 	}
 	start, err := s.measure(ctx)
@@ -153,7 +154,7 @@ func (s *soak) compare(ctx context.Context) error {
 	return err
 }
 
-// guests has clusters come and go.
+// guests creates and deletes clusters.
 func (s *soak) guests(ctx context.Context, prefix string, count int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -175,7 +176,7 @@ func (s *soak) guests(ctx context.Context, prefix string, count int) error {
 	return group.Wait()
 }
 
-// comeAndGo makes a cluster with a machine, waits until that is provisioned, and deletes everything as Cluster API does.
+// comeAndGo creates a cluster with a machine, waits until the machine is provisioned, and deletes everything in Cluster API's order.
 func (s *soak) comeAndGo(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, guestLimit, fmt.Errorf("not done after %s", guestLimit))
 	defer cancel()
@@ -212,7 +213,7 @@ func (s *soak) comeAndGo(ctx context.Context, name string) error {
 	return nil
 }
 
-// provisioned waits until the provider has made what a machine is.
+// provisioned waits until the provider has provisioned a machine.
 func (s *soak) provisioned(ctx context.Context, machine client.Object) error {
 	var is map[string]any
 	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
@@ -229,9 +230,9 @@ func (s *soak) provisioned(ctx context.Context, machine client.Object) error {
 	return nil
 }
 
-// measure has the manager collect its garbage, and looks at what is left.
+// measure makes the manager collect garbage, and returns its footprint.
 func (s *soak) measure(ctx context.Context) (f footprint, err error) {
-	for range 2 { // what had a finalizer goes with the second
+	for range 2 { // objects with a finalizer are freed by the second run
 		err := managementcluster.Read(ctx, "http://"+s.profiler+"/debug/pprof/heap?gc=1", func(profile io.Reader) error {
 			_, err := io.Copy(io.Discard, profile)
 			return err

@@ -20,19 +20,19 @@ import (
 
 // Names of the charts.
 const (
-	// LoadBalancer is for Harvester itself.
+	// LoadBalancer is the chart for Harvester itself.
 	LoadBalancer = binaries.LoadBalancer
-	// CloudProvider is for clusters on Harvester.
+	// CloudProvider is the chart for clusters on Harvester.
 	CloudProvider = binaries.CloudProvider
 )
 
-// folder is where the charts are, from the root of the repository.
+// folder is the path of the charts in the repository.
 const folder = "providers/harvester/charts"
 
-// Names returns the names of all charts. The program that a chart runs has its name.
+// Names returns the names of all charts. Each is also the name of the program that the chart runs.
 func Names() []string { return []string{LoadBalancer, CloudProvider} }
 
-// Of returns the names of the charts of a provider.
+// Of returns the names of a provider's charts.
 func Of(provider string) []string {
 	if filepath.Join("providers", provider, "charts") == filepath.FromSlash(folder) {
 		return Names()
@@ -40,7 +40,7 @@ func Of(provider string) []string {
 	return nil
 }
 
-// Image is the image that a chart names for its program.
+// Image returns the image of a chart's program.
 func Image(root, name string) (string, error) {
 	c, err := Load(root, name, "")
 	if err != nil {
@@ -53,21 +53,22 @@ func Image(root, name string) (string, error) {
 	return repository + ":" + c.Metadata.AppVersion, nil
 }
 
-// repository is where the image of a chart is, without its tag.
+// repository returns the image repository of a chart, without a tag.
 func repository(c *chart.Chart) string {
 	values, _ := c.Values["image"].(map[string]any)
 	repository, _ := values["repository"].(string)
 	return repository
 }
 
-// Load reads a chart as a release has it: made for the images of that version. Without a version it is as it is in the repository.
+// Load reads a chart and sets its version and image tag for a release. Without a version it returns the chart as stored in the
+// repository.
 func Load(root, name, version string) (*chart.Chart, error) {
 	c, err := loader.LoadDir(filepath.Join(root, folder, name))
 	if err != nil {
 		return nil, fmt.Errorf("reading chart %s: %w", name, err)
 	}
 	if version != "" {
-		// Charts have semantic versions, images tags.
+		// Charts use semantic versions, images use tags.
 		c.Metadata.Version, c.Metadata.AppVersion = strings.TrimPrefix(version, "v"), version
 	}
 	if err := c.Validate(); err != nil {
@@ -76,13 +77,13 @@ func Load(root, name, version string) (*chart.Chart, error) {
 	return c, nil
 }
 
-// Pack writes a chart of a release into a folder and returns the file.
+// Pack writes the chart of a release into a folder and returns the file.
 func Pack(root, name string, release docker.Release, into string) (string, error) {
 	c, err := Load(root, name, release.Version)
 	if err != nil {
 		return "", err
 	}
-	// The tag is the version of the chart. What is packed is the text of the values.
+	// The chart's version is also the image tag. Only the raw text of the values is packed.
 	repository := repository(c)
 	for _, file := range c.Raw {
 		if file.Name == chartutil.ValuesfileName {

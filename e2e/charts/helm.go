@@ -16,7 +16,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Helm is what its actions have to know of a cluster. Releases are kept in the namespace.
+// Helm returns the configuration for Helm's actions in a cluster. Releases are stored in the namespace.
 func Helm(config *rest.Config, namespace string, log action.DebugLog) (*action.Configuration, error) {
 	configuration := &action.Configuration{}
 	if err := configuration.Init(access{config, namespace}, namespace, "secret", log); err != nil {
@@ -25,7 +25,7 @@ func Helm(config *rest.Config, namespace string, log action.DebugLog) (*action.C
 	return configuration, nil
 }
 
-// access leads helm to an API server. It implements genericclioptions.RESTClientGetter.
+// access gives Helm access to an API server. It implements genericclioptions.RESTClientGetter.
 type access struct {
 	config    *rest.Config
 	namespace string

@@ -1,10 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package demo shows a cluster over failure domains, with the
-// real controllers on a simulated infrastructure: it comes up spread over the
-// domains, one of them breaks and is repaired, the cluster goes. Every step is
-// checked against what the infrastructure itself says.
+// Package demo shows a cluster over failure domains, with the real controllers on a simulated infrastructure: the cluster is created and
+// spread over the domains, a domain breaks and is repaired, and the cluster is deleted. Every step is verified against the infrastructure
+// itself.
 package demo
 
 import (
@@ -24,23 +23,21 @@ import (
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
-// Options say which provider is shown, and how.
+// Options select the provider and what to show.
 type Options struct {
-	// Provider is the one that is shown.
+	// Provider is the provider to show.
 	Provider provider.InDemo
-	// Flavor of the provider's cluster template; "" is the plain one.
+	// Flavor is the flavor of the provider's cluster template; "" is the default one.
 	Flavor string
-	// Story is what happens to the cluster; "" is an outage.
+	// Story is the scenario; "" is an outage.
 	Story string
-	// Keep leaves everything running before the cluster would be deleted, or when
-	// a step failed, until the context ends.
+	// Keep leaves everything running before the cluster is deleted, or after a step failed, until the context ends.
 	Keep bool
-	// Out is where it is shown.
+	// Out receives the output.
 	Out io.Writer
 }
 
-// Run tells the demo. It returns nil if every step turned out well, and an error
-// that is a *StepError if one did not; logs are left in place then.
+// Run runs the demo. It returns nil if every step succeeded, and a *StepError if one failed; it then keeps the logs.
 func Run(ctx context.Context, options Options) error {
 	dir, err := os.MkdirTemp("", "faultline-")
 	if err != nil {
@@ -60,7 +57,7 @@ func Run(ctx context.Context, options Options) error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// runIn runs a demo that keeps what it writes in a folder. Several may run at a time.
+// runIn runs a demo that writes its files to a folder. Several may run at the same time.
 func runIn(ctx context.Context, options Options, dir string, log logr.Logger) error {
 	s, err := newDemo(ctx, options, dir, log)
 	if err != nil {
@@ -77,7 +74,7 @@ func runIn(ctx context.Context, options Options, dir string, log logr.Logger) er
 	return err
 }
 
-// check finds out whether there is such a flavor, before programs are built for it.
+// check validates the flavor before programs are built.
 func (o Options) check(root string) error {
 	about := o.Provider.Describe()
 	if flavors, err := flavorsOf(root, about); err != nil || !slices.Contains(flavors, o.Flavor) {
@@ -87,11 +84,10 @@ func (o Options) check(root string) error {
 	return nil
 }
 
-// ErrInterrupted is why a step did not end when the context of Run did. Nothing is
-// left in place then.
+// ErrInterrupted is the error of a step that was interrupted by the context of Run. Nothing is kept in that case.
 var ErrInterrupted = errors.New("interrupted")
 
-// startInfrastructure starts what the cluster's machines will be on.
+// startInfrastructure starts the simulated infrastructure of the cluster's machines.
 func (d *demo) startInfrastructure() (err error) {
 	if d.infrastructure, err = d.options.Provider.Simulate(d.builder.AssetsDir()); err != nil {
 		return err
@@ -100,8 +96,7 @@ func (d *demo) startInfrastructure() (err error) {
 	return err
 }
 
-// startManagement starts the management cluster and, beside it, the simulator of what
-// runs on the machines.
+// startManagement starts the management cluster and the simulator of the workload clusters.
 func (d *demo) startManagement(ctx context.Context) error {
 	source, version, err := d.builder.ClusterAPI(ctx)
 	if err != nil {
@@ -133,7 +128,7 @@ func (d *demo) startManagement(ctx context.Context) error {
 	return d.join(ctx)
 }
 
-// join lets the infrastructure play its part in the management cluster.
+// join connects the infrastructure to the management cluster.
 func (d *demo) join(ctx context.Context) error {
 	run, err := d.infrastructure.Join(ctx, d.management, d.workload)
 	if err != nil {
@@ -149,7 +144,7 @@ func (d *demo) join(ctx context.Context) error {
 	return nil
 }
 
-// watchManagement ends the demo with the first process of the management cluster that exits unexpectedly.
+// watchManagement ends the demo when a process of the management cluster exits unexpectedly.
 func (d *demo) watchManagement() {
 	d.background.Go(func() {
 		select {
@@ -160,8 +155,7 @@ func (d *demo) watchManagement() {
 	})
 }
 
-// keep leaves everything running, to be looked at and played with, until it is
-// interrupted or something of it dies.
+// keep leaves everything running for inspection until the demo is interrupted or a process exits.
 func (d *demo) keep(failed error) {
 	if d.management == nil || d.life.Err() != nil {
 		return
@@ -181,7 +175,7 @@ func (d *demo) keep(failed error) {
 	d.reporter.End(d.management.Err())
 }
 
-// close stops everything, the managers before what they talk to.
+// close stops everything, managers first.
 func (d *demo) close() {
 	if d.management != nil {
 		d.management.Stop()
@@ -193,5 +187,5 @@ func (d *demo) close() {
 	}
 }
 
-// errEnded is why the background work ends when all went well.
+// errEnded is the cause of ending the background work after success.
 var errEnded = errors.New("the demo is over")

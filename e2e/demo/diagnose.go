@@ -14,11 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// clusterAPISuffix ends the API groups of Cluster API and its providers.
+// clusterAPISuffix is the suffix of the API groups of Cluster API and its providers.
 const clusterAPISuffix = "cluster.x-k8s.io"
 
-// Explain words an error of Run for the person in front of it: the step, the
-// reason, the objects concerned and where to read on.
+// Explain formats an error of Run for the user: the step, the reason, the objects concerned and where to read on.
 func Explain(err error) string {
 	var failed *StepError
 	if !errors.As(err, &failed) {
@@ -36,8 +35,7 @@ func Explain(err error) string {
 	return text.String()
 }
 
-// clusterAPIObjects lists all objects of Cluster API and of the providers,
-// whatever their kinds are.
+// clusterAPIObjects lists all objects of Cluster API and of the providers, of any kind.
 func (d *demo) clusterAPIObjects(ctx context.Context) ([]unstructured.Unstructured, error) {
 	var crds apiextensionsv1.CustomResourceDefinitionList
 	if err := d.management.Client.List(ctx, &crds); err != nil {
@@ -69,7 +67,7 @@ func storageVersion(crd apiextensionsv1.CustomResourceDefinition) string {
 	return ""
 }
 
-// diagnose describes the objects that are not as they should be.
+// diagnose describes the objects that have findings.
 func (d *demo) diagnose(ctx context.Context) string {
 	objects, err := d.clusterAPIObjects(ctx)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 )
 
-// findings lists, object by object, the conditions that say that something is
-// wrong, and deletions that wait.
+// findings lists, for each object, the conditions that report a problem and pending deletions.
 func findings(objects []unstructured.Unstructured) string {
 	var text strings.Builder
 	for i := range objects {
@@ -24,7 +23,7 @@ func findings(objects []unstructured.Unstructured) string {
 		if object.GetDeletionTimestamp() != nil {
 			lines = append(lines, "is being deleted; finalizers "+strings.Join(object.GetFinalizers(), ", "))
 		}
-		all, _ := conditions.UnstructuredGetAll(object) // What is malformed is passed over.
+		all, _ := conditions.UnstructuredGetAll(object) // Malformed conditions are ignored.
 		for _, c := range all {
 			if bad(c) {
 				lines = append(lines, oneLine(words(c)))
@@ -37,8 +36,8 @@ func findings(objects []unstructured.Unstructured) string {
 	return text.String()
 }
 
-// bad tells whether a condition is a finding. Most conditions are good when True;
-// those that tell of something going on are good when False.
+// bad reports whether a condition is a finding. Most conditions are healthy when True; those that report ongoing work are healthy when
+// False.
 func bad(c metav1.Condition) bool {
 	goingOn := []string{
 		clusterv1.DeletingCondition, clusterv1.ScalingUpCondition, clusterv1.ScalingDownCondition,

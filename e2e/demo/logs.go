@@ -16,7 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// openLog opens the log of a demo: what would otherwise be written across it.
+// openLog creates the log file of a demo, which keeps log lines out of its output.
 func openLog(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder for logs: %w", err)
@@ -32,7 +32,7 @@ func loggerTo(w io.Writer) logr.Logger {
 	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(w)))
 }
 
-// divertLogs sends there what libraries log that know one logger for the whole process. It is undone by restore.
+// divertLogs redirects the process-wide loggers of libraries to w until restore is called.
 func divertLogs(w io.Writer) (restore func()) {
 	logger := loggerTo(w)
 	klog.SetLogger(logger)

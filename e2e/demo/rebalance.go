@@ -23,12 +23,12 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// domains are those that the cluster has now.
+// domains returns the current failure domains of the cluster.
 func (d *demo) domains() []string {
 	return slices.DeleteFunc(slices.Clone(d.about.Domains), func(name string) bool { return name == d.withheld })
 }
 
-// infrastructureCluster is the provider's object that stands for the Cluster, and what it says of its failure domains.
+// infrastructureCluster returns the infrastructure cluster and its distribution status.
 func (d *demo) infrastructureCluster(ctx context.Context) (*unstructured.Unstructured, faultlinev1.DistributionStatus, error) {
 	known := faultlinev1.DistributionStatus{}
 	object := d.infrastructureObject()
@@ -54,7 +54,7 @@ func (d *demo) infrastructureObject() *unstructured.Unstructured {
 	return object
 }
 
-// want changes spec of the provider's object that stands for the Cluster.
+// want patches the spec of the infrastructure cluster.
 func (d *demo) want(ctx context.Context, spec map[string]any) error {
 	body, err := json.Marshal(map[string]any{"spec": spec})
 	if err != nil {
@@ -66,7 +66,7 @@ func (d *demo) want(ctx context.Context, spec map[string]any) error {
 	return nil
 }
 
-// addDomain gives the cluster the failure domain that was withheld.
+// addDomain adds the withheld failure domain to the cluster.
 func (d *demo) addDomain(ctx context.Context) error {
 	for _, object := range d.later {
 		if err := d.management.Client.Create(ctx, object); err != nil {
@@ -84,13 +84,13 @@ func (d *demo) addDomain(ctx context.Context) error {
 	return d.domainsReady(ctx)
 }
 
-// evictDomain asks for the failure domain in the middle to be emptied, as `kubectl fd evict` does.
+// evictDomain evicts the middle failure domain, as `kubectl fd evict` does.
 func (d *demo) evictDomain(ctx context.Context) error {
 	name := d.about.Domains[len(d.about.Domains)/2]
 	return d.intend(ctx, name, faultlinev1.DomainEvicting)
 }
 
-// activateDomain takes that back.
+// activateDomain activates it again.
 func (d *demo) activateDomain(ctx context.Context) error {
 	name := d.about.Domains[len(d.about.Domains)/2]
 	return d.intend(ctx, name, faultlinev1.DomainActive)
@@ -114,8 +114,8 @@ func (d *demo) intend(ctx context.Context, domain string, state faultlinev1.Doma
 	})
 }
 
-// rebalanced waits until the control plane is spread over the domains that take it, as evenly as can be, and checks at every look
-// that no more than one machine is moved at a time and that none goes before another has come.
+// rebalanced waits until the control plane is spread evenly over the domains that accept it, and verifies each time that at most one
+// machine is moved at a time and that none is deleted before its replacement exists.
 func (d *demo) rebalanced(ctx context.Context) error {
 	err := d.untilBalanced(ctx, faultlinev1.ControlPlaneBalancedCondition, func(ctx context.Context, now snapshot.Snapshot) (string, error) {
 		if err := snapshot.Surging(now, d.about.System); err != nil {
@@ -139,7 +139,7 @@ func (d *demo) rebalanced(ctx context.Context) error {
 	return d.notePlaces(ctx)
 }
 
-// untilBalanced waits until nothing is missing, and notes what a condition of the infrastructure reports meanwhile.
+// untilBalanced waits until nothing is missing, and prints what a condition of the infrastructure cluster reports meanwhile.
 func (d *demo) untilBalanced(ctx context.Context, condition string, check func(context.Context, snapshot.Snapshot) (string, error)) error {
 	said := ""
 	return d.until(ctx, func(ctx context.Context, now snapshot.Snapshot) (string, error) {
@@ -152,7 +152,7 @@ func (d *demo) untilBalanced(ctx context.Context, condition string, check func(c
 	})
 }
 
-// tell notes what a condition says when it says something new.
+// tell prints the text of a condition if it has changed.
 func (d *demo) tell(before, now string) string {
 	if now != before && now != "" {
 		for line := range strings.Lines(now) {
@@ -162,7 +162,7 @@ func (d *demo) tell(before, now string) string {
 	return now
 }
 
-// notePlaces tells where the infrastructure has the machines.
+// notePlaces prints the placement of the machines in the infrastructure.
 func (d *demo) notePlaces(ctx context.Context) error {
 	now, err := d.observe(ctx)
 	if err != nil {
@@ -176,12 +176,12 @@ func (d *demo) notePlaces(ctx context.Context) error {
 	return nil
 }
 
-// words is what a condition reports.
+// words formats a condition.
 func words(c metav1.Condition) string {
 	return strings.TrimSuffix(fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message), ": ")
 }
 
-// conditionText is what a condition of an object says; "" when there is none.
+// conditionText returns the text of a condition of an object, or "".
 func conditionText(object *unstructured.Unstructured, kind string) string {
 	condition, err := conditions.UnstructuredGet(object, kind)
 	if err != nil || condition == nil {

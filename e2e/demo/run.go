@@ -27,12 +27,11 @@ const (
 	clusterName = "demo"
 	// observeEvery is how often the view is refreshed.
 	observeEvery = time.Second
-	// diagnosisLimit bounds the look at all objects after a failure, of which a busy
-	// machine may be the cause.
+	// diagnosisLimit bounds reading all objects after a failure, which a busy machine may have caused.
 	diagnosisLimit = time.Minute
 )
 
-// demo is one run.
+// demo is the state of one run.
 type demo struct {
 	options  Options
 	builder  *binaries.Builder
@@ -48,25 +47,25 @@ type demo struct {
 	management     *managementcluster.Cluster
 	workload       *workload.Simulator
 
-	// life is the context of the steps and of what runs beside them; end ends it.
+	// life is the context of the steps and of background work; end ends it.
 	life       context.Context //nolint:containedctx // It is what this struct stands for.
 	end        context.CancelCauseFunc
 	background sync.WaitGroup
-	// interrupted tells whether whoever started the demo does not want it any more.
+	// interrupted reports whether the context of Run has ended.
 	interrupted func() bool
 
 	story   story
 	cluster client.ObjectKey
 	objects []*unstructured.Unstructured
-	// withheld is the failure domain that the cluster does not have yet, later the objects that make it up, and listed what the
-	// cluster lists when it has it.
+	// withheld is the failure domain that the cluster does not have yet, later holds its objects, and listed is the cluster's list of
+	// domains once it has the domain.
 	withheld string
 	later    []*unstructured.Unstructured
 	listed   []any
-	// deployment is the MachineDeployment of all workers, when there is only one.
+	// deployment is the MachineDeployment of all workers, if there is only one.
 	deployment string
-	// placed is where the machines were when the cluster had come up, failed the one
-	// that was replaced, and replacement the one in its place.
+	// placed holds the placement of the machines once the cluster was up, failed the machine that was replaced, and replacement its
+	// replacement.
 	placed              []string
 	failed, replacement snapshot.Machine
 	timings             []report.Timing
@@ -97,7 +96,7 @@ func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) 
 	return s, nil
 }
 
-// emptyDemo has no programs yet.
+// emptyDemo returns a demo without programs.
 func emptyDemo(ctx context.Context, options Options, dir string) *demo {
 	s := &demo{
 		options: options, dir: dir, began: time.Now(), cluster: client.ObjectKey{Namespace: namespace, Name: clusterName},
@@ -108,8 +107,7 @@ func emptyDemo(ctx context.Context, options Options, dir string) *demo {
 	return s
 }
 
-// run runs the steps one after the other. What runs beside them ends them too
-// when it fails.
+// run runs the steps in order. A failure in the background work ends them as well.
 func (d *demo) run(steps []step) error {
 	for _, step := range steps {
 		d.reporter.Begin(step.name)
@@ -124,7 +122,7 @@ func (d *demo) run(steps []step) error {
 	return nil
 }
 
-// fail says what is known about a step that did not turn out well.
+// fail returns the error of a failed step with a diagnosis.
 func (d *demo) fail(failed step, err error) error {
 	if d.interrupted() {
 		return &StepError{Step: failed.name, Err: ErrInterrupted}
@@ -153,7 +151,7 @@ func (d *demo) steps() []step {
 	return append(steps, step{"The cluster is deleted and leaves nothing", 4 * time.Minute, d.remove})
 }
 
-// begin starts everything there is before the cluster.
+// begin starts everything that the cluster needs.
 func (d *demo) begin(ctx context.Context) error {
 	if err := d.startInfrastructure(); err != nil {
 		return err
@@ -165,7 +163,7 @@ func (d *demo) begin(ctx context.Context) error {
 	return nil
 }
 
-// show keeps the view up to date.
+// show refreshes the view periodically.
 func (d *demo) show() {
 	tick := time.NewTicker(observeEvery)
 	defer tick.Stop()

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// completed adds what the infrastructure asks for, and what others install, to the provider's component.
+// completed adds the settings of the infrastructure and third-party objects to the provider's component.
 func completed(c managementcluster.Component, setup provider.Setup, objects []*unstructured.Unstructured) managementcluster.Component {
 	c.Args = append(c.Args, setup.ManagerArgs...)
 	c.Objects = append(c.Objects, objects...)

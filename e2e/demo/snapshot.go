@@ -17,7 +17,7 @@ func (d *demo) observe(ctx context.Context) (snapshot.Snapshot, error) {
 	})
 }
 
-// until takes snapshots until nothing is missing in one.
+// until takes snapshots until nothing is missing.
 func (d *demo) until(ctx context.Context, check func(context.Context, snapshot.Snapshot) (missing string, err error)) error {
 	return provider.Until(ctx, func(ctx context.Context) (string, error) {
 		now, err := d.observe(ctx)

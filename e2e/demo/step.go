@@ -9,32 +9,31 @@ import (
 	"time"
 )
 
-// step is one thing that happens in the demo and that must turn out well.
+// step is one step of the demo, which must succeed.
 type step struct {
 	name  string
 	limit time.Duration
 	run   func(ctx context.Context) error
 }
 
-// StepError is a step that did not turn out well.
+// StepError is the error of a failed step.
 type StepError struct {
-	// Step is its name.
+	// Step is the name of the step.
 	Step string
-	// Diagnosis lists the objects that are not as they should be; "" when nothing
-	// is known.
+	// Diagnosis lists the objects with findings; "" if unknown.
 	Diagnosis string
 	// Logs is the folder with the logs.
 	Logs string
 	Err  error
 }
 
-// Error says which step failed and why; the rest is for those who look closer.
+// Error returns the step and the cause, without the diagnosis.
 func (e *StepError) Error() string { return fmt.Sprintf("%s: %v", e.Step, e.Err) }
 
-// Unwrap gives the reason.
+// Unwrap returns the cause.
 func (e *StepError) Unwrap() error { return e.Err }
 
-// within bounds a step.
+// within runs the step within its time limit.
 func (s step) within(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("gave up after %s", s.limit))
 	defer cancel()

@@ -22,8 +22,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// domainsReady waits until every domain is good by its own object and published
-// for control planes.
+// domainsReady waits until every domain is healthy according to its own object and is published for control planes.
 func (d *demo) domainsReady(ctx context.Context) error {
 	return d.until(ctx, func(ctx context.Context, now snapshot.Snapshot) (string, error) {
 		for _, domain := range now.Domains {
@@ -35,8 +34,7 @@ func (d *demo) domainsReady(ctx context.Context) error {
 	})
 }
 
-// domainIs says what is missing for a domain to be shown as good or as broken:
-// both by what the Cluster publishes and by the domain's own object.
+// domainIs returns what is missing until both the Cluster and the domain's own object report a domain as healthy or as broken.
 func (d *demo) domainIs(ctx context.Context, domain snapshot.Domain, good bool) (missing string, err error) {
 	if domain.State == "" {
 		return fmt.Sprintf("the Cluster publishes no failure domain %s", domain.Name), nil
@@ -57,7 +55,7 @@ func (d *demo) domainIs(ctx context.Context, domain snapshot.Domain, good bool) 
 	return "", nil
 }
 
-// domainCondition is the Ready condition of a domain's object.
+// domainCondition returns the Ready condition of a domain's object.
 func (d *demo) domainCondition(ctx context.Context, name string) (metav1.Condition, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(*d.about.DomainKind)
@@ -71,8 +69,7 @@ func (d *demo) domainCondition(ctx context.Context, name string) (metav1.Conditi
 	return *ready, nil
 }
 
-// clusterUp waits until Cluster API calls the cluster available with all its
-// machines ready.
+// clusterUp waits until Cluster API reports the cluster as available with all its machines ready.
 func (d *demo) clusterUp(ctx context.Context) error {
 	before := d.callsSoFar()
 	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
@@ -92,9 +89,8 @@ func (d *demo) callsSoFar() map[string]int {
 	return nil
 }
 
-// whole says what is missing for the cluster to have all its machines, ready, and
-// the conditions to be true. Machines in the domain called down, unless that is "",
-// need not be ready.
+// whole returns what is missing until all machines exist and are ready and the conditions are true. Machines in the domain down, unless
+// that is "", need not be ready.
 func (d *demo) whole(ctx context.Context, down string, required ...string) (missing string, err error) {
 	var cluster clusterv1.Cluster
 	if err := d.management.Client.Get(ctx, d.cluster, &cluster); err != nil {
@@ -115,7 +111,7 @@ func (d *demo) whole(ctx context.Context, down string, required ...string) (miss
 	return "", nil
 }
 
-// checkSpread compares what the infrastructure says with what was asked for.
+// checkSpread compares the placement in the infrastructure with the requested domains.
 func (d *demo) checkSpread(ctx context.Context) error {
 	return d.until(ctx, func(ctx context.Context, now snapshot.Snapshot) (string, error) {
 		if missing, err := snapshot.Spread(now, d.about.System, d.story.spreads); missing != "" || err != nil {
@@ -125,14 +121,13 @@ func (d *demo) checkSpread(ctx context.Context) error {
 	})
 }
 
-// breakDomain breaks the domain of a control-plane machine and waits until that
-// is to be seen.
+// breakDomain breaks the domain of a control-plane machine and waits until that is reported.
 func (d *demo) breakDomain(ctx context.Context) error {
 	now, err := d.observe(ctx)
 	if err != nil {
 		return err
 	}
-	// The one in the middle has workers too, which must stay as they are.
+	// The middle domain also has workers, which must not change.
 	d.failed = now.In(snapshot.RoleControlPlane, d.about.Domains[len(d.about.Domains)/2])[0]
 	what, err := d.infrastructure.Break(ctx, d.failed.Domain)
 	if err != nil {
@@ -142,7 +137,7 @@ func (d *demo) breakDomain(ctx context.Context) error {
 	return d.seen(ctx, false)
 }
 
-// repairDomain undoes breakDomain and waits until that is to be seen.
+// repairDomain undoes breakDomain and waits until that is reported.
 func (d *demo) repairDomain(ctx context.Context) error {
 	what, err := d.infrastructure.Repair(ctx, d.failed.Domain)
 	if err != nil {
@@ -157,7 +152,7 @@ func (d *demo) repairDomain(ctx context.Context) error {
 	})
 }
 
-// seen waits until the failed's domain, and no other, is shown as good or broken.
+// seen waits until the domain of the failed machine, and no other, is reported as healthy or broken.
 func (d *demo) seen(ctx context.Context, good bool) error {
 	err := d.until(ctx, func(ctx context.Context, now snapshot.Snapshot) (string, error) {
 		for _, domain := range now.Domains {
@@ -179,8 +174,7 @@ func (d *demo) seen(ctx context.Context, good bool) error {
 	return nil
 }
 
-// replace deletes the failed and waits until the cluster is whole again, without
-// anything new in the broken domain at any time.
+// replace deletes the failed machine and waits until the cluster is complete again. At no time may a new machine be in the broken domain.
 func (d *demo) replace(ctx context.Context) error {
 	before, err := d.observe(ctx)
 	if err != nil {
@@ -205,7 +199,7 @@ func (d *demo) replace(ctx context.Context) error {
 	})
 }
 
-// letGo deletes a machine, and does what a person has to do before it can go.
+// letGo deletes a machine, and does what a user must do before it can be deleted.
 func (d *demo) letGo(ctx context.Context, m snapshot.Machine) error {
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: d.cluster.Namespace, Name: m.Name}}
 	if err := d.management.Client.Delete(ctx, machine); err != nil {
@@ -222,8 +216,8 @@ func (d *demo) letGo(ctx context.Context, m snapshot.Machine) error {
 	return nil
 }
 
-// wholeWithout is whole while a domain is broken. The Cluster as a whole is not
-// Available then; nor are workers that stopped with the domain.
+// wholeWithout is like whole while a domain is broken. The Cluster as a whole is then not Available; neither are workers that stopped
+// with the domain.
 func (d *demo) wholeWithout(ctx context.Context, domain string) (missing string, err error) {
 	if d.about.BreakStops {
 		return d.whole(ctx, domain, clusterv1.ClusterControlPlaneAvailableCondition)
@@ -240,8 +234,7 @@ func (d *demo) noteReplacement(now snapshot.Snapshot, known map[string]bool) {
 	}
 }
 
-// remove deletes the cluster, then what else was applied, and waits until nothing
-// is left of either, in the infrastructure and in the API.
+// remove deletes the cluster, then the other applied objects, and waits until nothing is left in the infrastructure and in the API.
 func (d *demo) remove(ctx context.Context) error {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: d.cluster.Namespace, Name: d.cluster.Name}}
 	if err := d.management.Client.Delete(ctx, cluster); err != nil {
@@ -269,9 +262,8 @@ func (d *demo) remove(ctx context.Context) error {
 	})
 }
 
-// removeApplied deletes what was applied, what depends on others first. What is
-// refused because something that depends on it is still going is to be deleted
-// again.
+// removeApplied deletes the applied objects, dependents first. A deletion that is refused because a dependent is still being deleted must
+// be retried.
 func (d *demo) removeApplied(ctx context.Context) error {
 	var refused []error
 	for _, object := range slices.Backward(d.objects) {
@@ -282,7 +274,7 @@ func (d *demo) removeApplied(ctx context.Context) error {
 	return errors.Join(refused...)
 }
 
-// nothingLeft names an object of Cluster API that is still there.
+// nothingLeft returns the name of a remaining object of Cluster API.
 func (d *demo) nothingLeft(ctx context.Context) (left string, err error) {
 	objects, err := d.clusterAPIObjects(ctx)
 	if err != nil || len(objects) == 0 {

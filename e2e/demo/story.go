@@ -17,28 +17,27 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// StoryOutage is told when no other is chosen.
+// StoryOutage is the default story.
 const StoryOutage = "outage"
 
-// story is what happens to a cluster from when it is up until it is deleted.
+// story is a scenario: what happens to a cluster after it is up and before it is deleted.
 type story struct {
-	// workers are the machines of the MachineDeployments: one of each of those in the template, or so many of a single one that
-	// names no failure domain.
+	// workers is the number of machines of the MachineDeployments: one for each in the template, or this many in a single one without a
+	// failure domain.
 	workers int
-	// spreads has the provider choose the failure domains of the workers.
+	// spreads enables the provider to choose the failure domains of the workers.
 	spreads bool
-	// withheld is the failure domain that the cluster does not have at first; "" when it has all.
+	// withheld returns the failure domain that the cluster does not have at first; "" if it has all.
 	withheld func(domains []string) string
-	// distribution is put into spec.distribution of the cluster.
+	// distribution is the cluster's spec.distribution.
 	distribution map[string]any
 	steps        func(*demo) []step
 }
 
-// stabilization is for how long the failure domains must have been as they are before a machine is moved: shorter than where a
-// mistake costs something.
+// stabilization is the stabilization window in seconds. It is shorter than in production, where a mistaken move has a cost.
 const stabilization = int64(3)
 
-// surgeOne lets control planes rebalance.
+// surgeOne enables rebalancing of control planes.
 func surgeOne() map[string]any {
 	return map[string]any{"controlPlane": map[string]any{
 		"rebalance": string(faultlinev1.ControlPlaneRebalanceSurgeOne), "stabilizationSeconds": stabilization,
@@ -70,10 +69,10 @@ func stories() map[string]story {
 
 func lastOf(domains []string) string { return domains[len(domains)-1] }
 
-// Stories are the names of the stories that can be told.
+// Stories returns the names of the stories.
 func Stories() []string { return slices.Sorted(maps.Keys(stories())) }
 
-// storyOf is the story of a name; it is an error that names the others if there is none.
+// storyOf returns the story with a name, or an error that lists the names.
 func storyOf(name string) (story, error) {
 	all := stories()
 	if s, ok := all[cmp.Or(name, StoryOutage)]; ok {
@@ -82,7 +81,7 @@ func storyOf(name string) (story, error) {
 	return story{}, fmt.Errorf("there is no story %q: it is one of %s", name, strings.Join(Stories(), ", "))
 }
 
-// check finds out whether the story can be told of a cluster of that flavor.
+// check reports whether the story works with a cluster of that flavor.
 func (s story) check(name, flavor string) error {
 	if name != "" && name != StoryOutage && flavor != "" {
 		return errors.New("a story changes what the plain template has: choose a STORY or a FLAVOR, not both")
@@ -90,7 +89,7 @@ func (s story) check(name, flavor string) error {
 	return nil
 }
 
-// prepare changes what the templates hold to what the story begins with.
+// prepare changes the objects of the templates to the initial state of the story.
 func (d *demo) prepare(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var kept []*unstructured.Unstructured
 	deployments := 0
@@ -116,7 +115,7 @@ func (d *demo) prepare(objects []*unstructured.Unstructured) ([]*unstructured.Un
 	return kept, nil
 }
 
-// prepareCluster sets spec.distribution, and takes the withheld domain away where the cluster itself lists its domains.
+// prepareCluster sets spec.distribution, and removes the withheld domain if the cluster itself lists its domains.
 func (d *demo) prepareCluster(cluster *unstructured.Unstructured) error {
 	for field, value := range d.story.distribution {
 		if err := unstructured.SetNestedField(cluster.Object, value, "spec", "distribution", field); err != nil {
@@ -132,7 +131,7 @@ func (d *demo) prepareCluster(cluster *unstructured.Unstructured) error {
 	return unstructured.SetNestedSlice(cluster.Object, rest, "spec", "failureDomains")
 }
 
-// prepareWorkers makes a MachineDeployment of all workers, which names no failure domain.
+// prepareWorkers turns a MachineDeployment into the one of all workers, without a failure domain.
 func (d *demo) prepareWorkers(deployment *unstructured.Unstructured) error {
 	unstructured.RemoveNestedField(deployment.Object, "spec", "template", "spec", "failureDomain")
 	d.deployment = deployment.GetName()

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// summary words how it went: times, memory, and what a machine cost in calls.
+// summary describes the result: times, memory, and the calls per machine.
 func (d *demo) summary() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\nWhere %s had the machines\n  %s\n", d.about.System, strings.Join(d.placed, "\n  "))

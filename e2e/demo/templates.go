@@ -20,15 +20,13 @@ import (
 )
 
 const (
-	// A domain is treated as lost sooner, and as recovered sooner, than where a
-	// mistake costs something.
+	// A domain counts as lost and as recovered sooner than in production, where a mistake has a cost.
 	graceSeconds = 2
 	holdSeconds  = 5
 	topology     = "topology"
 )
 
-// templates are the files that make the cluster: a ClusterClass before the
-// cluster of it.
+// templates returns the files of the cluster: its ClusterClass, if it has one, before the cluster.
 func (d *demo) templates() []string {
 	name := d.about.Template(d.options.Flavor)
 	names := []string{name}
@@ -41,7 +39,7 @@ func (d *demo) templates() []string {
 	return names
 }
 
-// flavorsOf are the flavors of a provider's cluster template over failure domains; "" is the plain one, and the first.
+// flavorsOf returns the flavors of a provider's cluster template over failure domains, beginning with the default one, "".
 func flavorsOf(root string, about provider.Description) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(root, "templates", about.Name, "*.yaml"))
 	if err != nil {
@@ -57,7 +55,7 @@ func flavorsOf(root string, about provider.Description) ([]string, error) {
 	return flavors, nil
 }
 
-// apply creates what the templates hold, filled in as clusterctl does it.
+// apply creates the objects of the templates, with variables substituted as clusterctl does.
 func (d *demo) apply(ctx context.Context) error {
 	host, port, err := d.workload.Endpoint(d.cluster.Namespace, d.cluster.Name)
 	if err != nil {
@@ -92,7 +90,7 @@ func (d *demo) apply(ctx context.Context) error {
 	return nil
 }
 
-// fill reads a template and puts variables into it.
+// fill reads a template and substitutes variables.
 func fill(file string, variables map[string]string) ([]*unstructured.Unstructured, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
 )
 
-// workerWaits deletes a worker in the broken domain. Its MachineDeployment is for that domain alone: what comes in its place has to
-// wait, and nothing may be created for it anywhere.
+// workerWaits deletes a worker in the broken domain. Its MachineDeployment uses only that domain: the replacement must wait, and nothing
+// may be created for it anywhere.
 func (d *demo) workerWaits(ctx context.Context) error {
 	before, err := d.observe(ctx)
 	if err != nil {

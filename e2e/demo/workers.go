@@ -18,8 +18,8 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// workersLevel waits until the workers are spread over the domains that receive machines, as evenly as can be, and checks at every
-// look that no more than one of them is missing.
+// workersLevel waits until the workers are spread evenly over the domains that receive machines, and verifies each time that at most one
+// of them is missing.
 func (d *demo) workersLevel(ctx context.Context) error {
 	err := d.untilBalanced(ctx, faultlinev1.WorkersBalancedCondition, func(_ context.Context, now snapshot.Snapshot) (string, error) {
 		if missing, err := snapshot.Moving(now, d.workerRole(), d.story.workers); missing != "" || err != nil {
@@ -33,10 +33,10 @@ func (d *demo) workersLevel(ctx context.Context) error {
 	return d.notePlaces(ctx)
 }
 
-// workerRole is the role of the machines of the MachineDeployment.
+// workerRole returns the role of the machines of the MachineDeployment.
 func (d *demo) workerRole() string { return strings.TrimPrefix(d.deployment, d.cluster.Name+"-") }
 
-// logical asks for a number of logical failure domains, and waits until the workers are spread over them as evenly as can be.
+// logical sets the number of logical failure domains, and waits until the workers are spread evenly over them.
 func (d *demo) logical(number int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		before, err := d.keys(ctx)
@@ -67,7 +67,7 @@ func (d *demo) logical(number int) func(context.Context) error {
 	}
 }
 
-// keys are the logical failure domains of the workers, by machine.
+// keys returns the logical failure domain of each worker.
 func (d *demo) keys(ctx context.Context) (map[string]string, error) {
 	var machines clusterv1.MachineList
 	err := d.management.Client.List(ctx, &machines, client.InNamespace(d.cluster.Namespace),
@@ -82,7 +82,7 @@ func (d *demo) keys(ctx context.Context) (map[string]string, error) {
 	return keys, nil
 }
 
-// noteKeys tells which machines are in which logical failure domain, and how many are new.
+// noteKeys prints the machines of each logical failure domain, and the number of new machines.
 func (d *demo) noteKeys(before, now map[string]string) {
 	members := map[string][]string{}
 	for machine, key := range now {

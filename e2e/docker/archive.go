@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// File is one entry of an image. It belongs to root.
+// File is one entry of an image, owned by root.
 type File struct {
 	Path string // in the image
-	// Content of the file, unless From names a file of this machine that has it, or
-	// Link is what a symbolic link points to.
+	// Content is the content of the file, unless From is the path of a local file with the content, or Link is the target of a symbolic
+	// link.
 	Content []byte
 	From    string
 	Link    string
-	Mode    fs.FileMode // 0 means 0644; with fs.ModeDir it is a folder
+	Mode    fs.FileMode // defaults to 0644; with fs.ModeDir it is a folder
 }
 
 // open returns the content of a regular file and its size.
@@ -45,7 +45,7 @@ func (f File) open() (io.ReadCloser, int64, error) {
 	return file, info.Size(), nil
 }
 
-// header is the same for the same file at any time, so that images are too.
+// header returns the same header for the same file at any time, so that images are reproducible.
 func (f File) header(size int64) *tar.Header {
 	mode := f.Mode
 	if mode == 0 {
@@ -92,7 +92,7 @@ func (f File) write(archive *tar.Writer) error {
 	return err
 }
 
-// SumFiles identifies files together with words that say what is done with them.
+// SumFiles returns a checksum of files and of words that describe how they are used.
 func SumFiles(files []File, words ...string) (string, error) {
 	hash := sha256.New()
 	_, _ = fmt.Fprintf(hash, "%q\n", words)

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// builderPrefix begins the name of a container that an image is committed from.
+	// builderPrefix is the name prefix of containers that images are committed from.
 	builderPrefix = "faultline-image-builder-"
-	// containerdTimeout is how long containerd may take to answer in the builder.
+	// containerdTimeout bounds the wait for containerd in the builder.
 	containerdTimeout = 30 * time.Second
 )
 
-// Derived is an image that is committed from a container of another one.
+// Derived is an image that is committed from a container of another image.
 type Derived struct {
-	Name       string // with its tag
+	Name       string // including the tag
 	Base       string
-	Script     string   // run first, with the host's network
-	Files      []File   // added then
-	Images     []string // imported into its containerd
-	Entrypoint string   // as JSON
+	Script     string   // runs first, with the host's network
+	Files      []File   // added after the script
+	Images     []string // imported into the image's containerd
+	Entrypoint string   // in JSON
 }
 
-// Ensure builds the image unless Docker has it, made from the same.
+// Ensure builds the image unless Docker has one from the same inputs.
 func (i Derived) Ensure(ctx context.Context, d Docker) error {
 	sum, err := i.sum(ctx, d)
 	if err != nil {
@@ -37,7 +37,7 @@ func (i Derived) Ensure(ctx context.Context, d Docker) error {
 	if err != nil || have == sum {
 		return err
 	}
-	builder := builderPrefix + sum // Whoever builds the same meanwhile uses another sum or waits for Docker.
+	builder := builderPrefix + sum // Concurrent builds use another sum, or wait for Docker.
 	if err := i.fill(ctx, d, builder); err != nil {
 		return fmt.Errorf("making image %s: %w", i.Name, err)
 	}
@@ -54,7 +54,7 @@ func (i Derived) Ensure(ctx context.Context, d Docker) error {
 	return d.RemoveReplaced(ctx)
 }
 
-// sum identifies everything that the image is made of.
+// sum returns a checksum of all inputs of the image.
 func (i Derived) sum(ctx context.Context, d Docker) (string, error) {
 	words := []string{i.Script, i.Entrypoint}
 	for _, name := range append([]string{i.Base}, i.Images...) {
@@ -67,7 +67,7 @@ func (i Derived) sum(ctx context.Context, d Docker) (string, error) {
 	return SumFiles(i.Files, words...)
 }
 
-// fill leaves a container behind that is ready to be committed.
+// fill creates a container that is ready to be committed.
 func (i Derived) fill(ctx context.Context, d Docker, builder string) error {
 	if err := d.Remove(ctx, builder); err != nil {
 		return err
@@ -92,8 +92,8 @@ func (i Derived) fill(ctx context.Context, d Docker, builder string) error {
 	return preload(ctx, d, builder, i.Images)
 }
 
-// preload imports images into the builder's containerd. They are unpacked by the
-// node that runs them: an image cannot carry unpacked ones.
+// preload imports images into the builder's containerd. The node unpacks them when it runs them, because an image cannot contain unpacked
+// images.
 func preload(ctx context.Context, d Docker, builder string, images []string) error {
 	if len(images) == 0 {
 		return nil

@@ -14,40 +14,40 @@ import (
 
 const program = "docker"
 
-// SourceLabel is the label that says what an image was made from.
+// SourceLabel is the label with the checksum of an image's inputs.
 const SourceLabel = "io.faultline.source"
 
 // Docker runs docker commands.
 type Docker struct{ tool.Runner }
 
-// Run runs docker with the arguments and answers what it wrote to standard output.
+// Run runs docker with the arguments and returns its standard output.
 func (d Docker) Run(ctx context.Context, args ...string) (string, error) {
 	out, err := d.Runner.Run(ctx, program, args...)
 	return strings.TrimSpace(out), err
 }
 
-// Feed runs docker with the arguments and lets it read from in.
+// Feed runs docker with the arguments and in as its standard input.
 func (d Docker) Feed(ctx context.Context, in io.Reader, args ...string) error {
 	return d.Stream(ctx, tool.Streams{In: in}, program, args...)
 }
 
-// Exec runs a command in a container and answers what it wrote.
+// Exec runs a command in a container and returns its standard output.
 func (d Docker) Exec(ctx context.Context, container string, args ...string) (string, error) {
 	return d.Run(ctx, append([]string{"exec", container}, args...)...)
 }
 
-// Source is what the image says that it was made from; "" when there is no such image.
+// Source returns the image's SourceLabel, or "" if the image does not exist.
 func (d Docker) Source(ctx context.Context, image string) (string, error) {
 	return d.inspect(ctx, `{{index .Config.Labels "`+SourceLabel+`"}}`, image)
 }
 
-// ImageID is the identity of an image; "" when there is no such image.
+// ImageID returns the ID of an image, or "" if it does not exist.
 func (d Docker) ImageID(ctx context.Context, image string) (string, error) {
 	return d.inspect(ctx, "{{.Id}}", image)
 }
 
-// RemoveReplaced removes the images that others made of the same have taken the name of: they would fill the disk, more with each
-// change of the sources. Those of containers stay.
+// RemoveReplaced removes our images whose tag a newer build has taken: they would fill the disk, more with each change of the sources.
+// Images of containers stay.
 func (d Docker) RemoveReplaced(ctx context.Context) error {
 	_, err := d.Run(ctx, "image", "prune", "--force", "--filter", "label="+SourceLabel)
 	return err
@@ -61,14 +61,13 @@ func (d Docker) inspect(ctx context.Context, format, image string) (string, erro
 	return out, err
 }
 
-// Running tells whether a container of that name is there and runs.
+// Running reports whether a container of that name runs.
 func (d Docker) Running(ctx context.Context, name string) (bool, error) {
 	out, err := d.Run(ctx, "ps", "--quiet", "--filter", "name=^"+name+"$")
 	return out != "", err
 }
 
-// Remove removes containers with their anonymous volumes, running or not. Those
-// that are not there are no error.
+// Remove removes containers, running or not, with their anonymous volumes. Containers that do not exist are ignored.
 func (d Docker) Remove(ctx context.Context, names ...string) error {
 	_, err := d.Run(ctx, append([]string{"rm", "--force", "--volumes"}, names...)...)
 	if err != nil && strings.Contains(strings.ToLower(err.Error()), "no such container") {
@@ -77,8 +76,7 @@ func (d Docker) Remove(ctx context.Context, names ...string) error {
 	return err
 }
 
-// Pipe saves images and lets a command in a container read them, without a file in
-// between.
+// Pipe streams saved images to the standard input of a command in a container, without a temporary file.
 func (d Docker) Pipe(ctx context.Context, images []string, container string, args ...string) error {
 	reader, writer := io.Pipe()
 	saved := make(chan error, 1)
@@ -88,7 +86,7 @@ func (d Docker) Pipe(ctx context.Context, images []string, container string, arg
 		saved <- err
 	}()
 	err := d.Feed(ctx, reader, append([]string{"exec", "--interactive", container}, args...)...)
-	// A save that nobody reads any more must not wait for ever.
+	// A save without a reader must not block forever.
 	_ = reader.CloseWithError(io.ErrClosedPipe)
 	if saveErr := <-saved; !errors.Is(saveErr, io.ErrClosedPipe) {
 		err = errors.Join(saveErr, err)

@@ -11,22 +11,22 @@ import (
 	"io/fs"
 )
 
-// NonRoot is the user that programs run as which need no rights.
+// NonRoot is the user of programs that need no privileges.
 const NonRoot = "65532:65532"
 
-// certificates of the authorities that this machine trusts, where Debian keeps them.
+// certificates is the path of the CA certificates that this machine trusts, as on Debian.
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
 
-// Image is an image with a few files and nothing else.
+// Image is an image with only a few files.
 type Image struct {
-	Name       string // with its tag
+	Name       string // including the tag
 	Files      []File
 	Entrypoint string
 	User       string
 }
 
-// ProgramImage is an image with one static program in it, and what such a program may
-// look for: users, authorities and a folder for temporary files.
+// ProgramImage returns an image with one static program and the files that such a program may need: users, CA certificates and a folder
+// for temporary files.
 func ProgramImage(name, binary, entrypoint, user string) Image {
 	return Image{
 		Name: name, Entrypoint: entrypoint, User: user,
@@ -40,7 +40,7 @@ func ProgramImage(name, binary, entrypoint, user string) Image {
 	}
 }
 
-// Ensure imports the image unless Docker has it, made from the same.
+// Ensure imports the image unless Docker has one from the same inputs.
 func (i Image) Ensure(ctx context.Context, d Docker) (built bool, err error) {
 	sum, err := SumFiles(i.Files, i.Entrypoint, i.User)
 	if err != nil {

@@ -14,34 +14,33 @@ import (
 	"github.com/faultline-io/faultline/e2e/offline/programs"
 )
 
-// MachineImageName is the name of a machine's image, completed by the version of Kubernetes.
+// MachineImageName is the name of a machine's image. The tag is the version of Kubernetes.
 const MachineImageName = "faultline/machine:"
 
 const (
-	// machineBaseName is completed by the version of Kubernetes.
+	// machineBaseName is the name of the base image. The tag is the version of Kubernetes.
 	machineBaseName = "faultline/machine-base:"
-	// machineEntrypoint ends in that of a kind node.
+	// machineEntrypoint ends with the entrypoint of a kind node.
 	machineEntrypoint = `["/usr/local/bin/machine-init","/usr/local/bin/entrypoint","/sbin/init"]`
-	// installCloudInit adds what turns a node into a machine that is told at boot what
-	// it is.
+	// installCloudInit installs what turns a node into a machine that is configured at boot.
 	installCloudInit = `apt-get update
 DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends cloud-init sudo qemu-guest-agent
 rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb`
 	kubeVIPImage = "ghcr.io/kube-vip/kube-vip:"
-	// specImage is what the pods run that the specs of Cluster API's test module deploy.
+	// specImage is the image of pods that the specs of Cluster API's test module deploy.
 	specImage = "registry.k8s.io/pause:3.10.1"
 	units     = "/etc/systemd/system"
-	// cloudConfig names the one place where cloud-init is to look.
+	// cloudConfig names the only data source of cloud-init.
 	cloudConfig = `datasource_list: [ VMware ]
 network: {config: disabled}
 disable_root: false
 locale: false
 `
-	// aptConfig has a machine do with the packages that it has: there is nowhere to get others from.
+	// aptConfig removes all package sources, because a machine cannot reach any.
 	aptConfig = `Dir::Etc::SourceList "/dev/null";
 Dir::Etc::SourceParts "/dev/null";
 `
-	// guestAgent stands for the agent, which needs a device of a hypervisor's. The simulators know the addresses of containers.
+	// guestAgent replaces the agent, which needs a device of a hypervisor. The simulators get the addresses of containers from Docker.
 	guestAgent = `[Unit]
 Description=Stands for the QEMU guest agent
 [Service]
@@ -53,24 +52,22 @@ WantedBy=multi-user.target
 `
 )
 
-// kubeadm stands before the real one: it knows what kubeadm must be told in a
-// container.
+// kubeadm wraps the real kubeadm with the arguments that a container needs.
 //
 //go:embed kubeadm.sh
 var kubeadm []byte
 
-// MachineImages builds images into Docker, each only when what it is made of has moved.
+// MachineImages builds images into Docker when their inputs have changed.
 type MachineImages struct {
 	Docker Docker
-	// Programs are machine-init and the simulators. kube-vip and pause are given to machines in images where they were built;
-	// where they were not, machines pull them.
+	// Programs has machine-init and the simulators. Machine images include kube-vip and pause if those were built; otherwise machines
+	// pull them.
 	Programs binaries.Paths
-	// Kubernetes is its version on the machines, KubeVIP that of kube-vip.
+	// Kubernetes and KubeVIP are the versions on the machines.
 	Kubernetes, KubeVIP string
 }
 
-// Machine ensures the image that a machine boots from and answers its name.
-// It is the image of a node with cloud-init.
+// Machine ensures the image that a machine boots from, a node's image with cloud-init, and returns its name.
 func (b MachineImages) Machine(ctx context.Context, node string) (string, error) {
 	var preloaded []string
 	for _, i := range b.preloaded() {
@@ -79,7 +76,7 @@ func (b MachineImages) Machine(ctx context.Context, node string) (string, error)
 		}
 		preloaded = append(preloaded, i.Name)
 	}
-	// The packages take longest and move least, so they are an image of their own.
+	// The packages take longest and change least, so they have their own image.
 	base := Derived{Name: machineBaseName + b.Kubernetes, Base: node, Script: installCloudInit, Entrypoint: machineEntrypoint}
 	if err := base.Ensure(ctx, b.Docker); err != nil {
 		return "", err
@@ -90,7 +87,7 @@ func (b MachineImages) Machine(ctx context.Context, node string) (string, error)
 	return machine.Name, machine.Ensure(ctx, b.Docker)
 }
 
-// preloaded are the images that a machine has from the start because it could not pull them.
+// preloaded returns the images that a machine must include because it cannot pull them.
 func (b MachineImages) preloaded() []Image {
 	var images []Image
 	if kubeVIP, built := b.Programs[programs.KubeVIP]; built {
@@ -125,8 +122,8 @@ func (b MachineImages) machineFiles() []File {
 	return files
 }
 
-// Simulator ensures the image of a simulator that runs machines as containers. It needs Docker's client and a shell: the machine's
-// image has one, and is there anyway. More files are what else it needs.
+// Simulator ensures the image of a simulator that runs machines as containers. The simulator needs Docker's client and a shell, so the
+// image is based on the machine's image, which has a shell and exists anyway. more are additional files.
 func (b MachineImages) Simulator(ctx context.Context, program, machine string, more ...File) (string, error) {
 	client, err := exec.LookPath("docker")
 	if err != nil {

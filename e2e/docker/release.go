@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// published is where the images that the sources name are.
+// published is the registry of the images in the sources.
 const published = "docker.io/faultline/"
 
-// Release names the images of a release. The zero value has the names of the sources.
+// Release names the images of a release. The zero value keeps the names in the sources.
 type Release struct {
 	// Version is the tag of every image of ours, such as v2.0.1.
 	Version string
-	// Registry is where they are, such as registry.example.com/team. It is docker.io/faultline unless it is set.
+	// Registry is the registry of the images, such as registry.example.com/team. It defaults to docker.io/faultline.
 	Registry string
 }
 
-// Name returns the name that an image of the sources has in the release. Images of others keep theirs, and a name without a tag gets none.
+// Name returns the name of an image in the release. Third-party images keep their names, and a name without a tag gets none.
 func (r Release) Name(image string) string {
 	name, ours := strings.CutPrefix(image, published)
 	if !ours {

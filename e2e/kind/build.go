@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// managerPath is where the program of a manager is in its image.
+	// managerPath is the path of a manager in its image.
 	managerPath = "/manager"
-	// registry has most of the published images.
+	// registry serves most of the published images.
 	registry = "https://registry.k8s.io/v2/"
 )
 
@@ -37,7 +37,7 @@ func (e *Environment) startEngine(ctx context.Context, log io.Writer) error {
 	return e.engine(log).Ensure(ctx)
 }
 
-// findSource decides whether images of others are pulled or built.
+// findSource decides whether third-party images are pulled or built.
 func (e *Environment) findSource(ctx context.Context, log io.Writer) (err error) {
 	e.found.published, err = e.Source.Published(func() error {
 		err := tool.AskRegistry(ctx, registry)
@@ -55,7 +55,7 @@ func (e *Environment) buildPrograms(ctx context.Context, _ io.Writer) (err error
 	return err
 }
 
-// programs are those that the environment is made of.
+// programs returns the programs that the environment needs.
 func (e *Environment) programs() []string {
 	names := []string{binaries.Kubectl, binaries.Clusterctl}
 	for _, p := range e.Providers {
@@ -73,10 +73,10 @@ func (e *Environment) programs() []string {
 		names = append(names, e.unpublished()...)
 	}
 	slices.Sort(names)
-	return slices.Compact(names) // Some are both for the node and for a simulator.
+	return slices.Compact(names) // Some are needed both by the node and by a simulator.
 }
 
-// unpublished are the programs of the images that cannot be pulled.
+// unpublished returns the programs of the images that cannot be pulled.
 func (e *Environment) unpublished() []string {
 	names := append(programs.Node(), binaries.CAPICore, binaries.CAPIKubeadmBootstrap, binaries.CAPIKubeadmControlPlane)
 	for _, part := range programs.CertManagerParts() {
@@ -88,7 +88,7 @@ func (e *Environment) unpublished() []string {
 	return names
 }
 
-// buildNode leaves the node to kind where images can be pulled.
+// buildNode builds the node image. If images can be pulled, kind pulls its own.
 func (e *Environment) buildNode(ctx context.Context, log io.Writer) error {
 	if e.found.published {
 		return nil
@@ -102,7 +102,7 @@ func (e *Environment) buildNode(ctx context.Context, log io.Writer) error {
 	return err
 }
 
-// buildComponents makes the images of what runs in the cluster and beside it.
+// buildComponents builds the images that run in the cluster and next to it.
 func (e *Environment) buildComponents(ctx context.Context, log io.Writer) error {
 	images, err := e.ownImages()
 	if err != nil {
@@ -138,7 +138,7 @@ func (e *Environment) buildComponents(ctx context.Context, log io.Writer) error 
 	return nil
 }
 
-// buildMachine makes the image that machines boot from.
+// buildMachine builds the image that machines boot from.
 func (e *Environment) buildMachine(ctx context.Context, log io.Writer) error {
 	builder := e.machineImages(log)
 	if !e.found.published {
@@ -156,7 +156,7 @@ func (e *Environment) machineImages(log io.Writer) docker.MachineImages {
 	return docker.MachineImages{Docker: e.docker(log), Programs: e.found.programs, Kubernetes: binaries.KubernetesVersion}
 }
 
-// ownImages are those that the components of our providers name.
+// ownImages returns the images in the components of our providers.
 func (e *Environment) ownImages() ([]docker.Image, error) {
 	var images []docker.Image
 	for _, p := range e.Providers {
@@ -170,7 +170,7 @@ func (e *Environment) ownImages() ([]docker.Image, error) {
 	return images, nil
 }
 
-// managerImage is the image of a provider of ours; its tag is the provider's version.
+// managerImage returns the image of one of our providers; its tag is the provider's version.
 func (e *Environment) managerImage(provider string) (string, error) {
 	components, err := release.Components(e.config(provider))
 	if err != nil {
@@ -179,7 +179,7 @@ func (e *Environment) managerImage(provider string) (string, error) {
 	return onlyImage(provider, components)
 }
 
-// onlyImage is the one image that the components of a provider name.
+// onlyImage returns the only image in the components of a provider.
 func onlyImage(provider string, components []byte) (string, error) {
 	images := release.Images(components)
 	if len(images) != 1 {
@@ -188,12 +188,12 @@ func onlyImage(provider string, components []byte) (string, error) {
 	return images[0], nil
 }
 
-// config is the kustomize folder of a provider of ours.
+// config returns the kustomize folder of one of our providers.
 func (e *Environment) config(provider string) string {
 	return filepath.Join(e.builder.Root, "providers", provider, "config", "default")
 }
 
-// theirImages are those of cert-manager and Cluster API, under their published names.
+// theirImages returns the images of cert-manager and Cluster API, with their published names.
 func (e *Environment) theirImages(ctx context.Context) ([]docker.Image, error) {
 	_, certManager, err := e.builder.CertManager(ctx)
 	if err != nil {

@@ -21,16 +21,15 @@ import (
 )
 
 const (
-	// NodeNetwork is the network of Docker that kind's nodes are on.
+	// NodeNetwork is the Docker network of kind's nodes.
 	NodeNetwork = "kind"
-	// PublishedNode is the image that kind's node has unless it is told of another.
+	// PublishedNode is kind's default node image.
 	PublishedNode = defaults.Image
-	// readyTimeout is how long a node may take to become Ready.
+	// readyTimeout bounds the wait for a node to become Ready.
 	readyTimeout = 2 * time.Minute
-	// finished is a file on the node of a cluster whose creation was not cut short.
+	// finished is a file on the node that marks a completely created cluster.
 	finished = "/kind/finished"
-	// reviveTimeout is how long a cluster that is there may take to answer before it
-	// is created anew.
+	// reviveTimeout bounds the wait for an existing cluster to respond before it is recreated.
 	reviveTimeout = 2 * time.Minute
 )
 
@@ -39,11 +38,11 @@ type Cluster struct {
 	Name       string
 	Image      string // of the node; "" means kind's own
 	Kubeconfig string
-	Kubectl    string // the program
+	Kubectl    string // path of the program
 	Docker     docker.Docker
 }
 
-// Ensure creates the cluster unless it is there and answers.
+// Ensure creates the cluster unless it exists and responds.
 func (c Cluster) Ensure(ctx context.Context) error {
 	names, err := c.provider().List()
 	if err != nil {
@@ -85,20 +84,18 @@ func (c Cluster) create() error {
 	return nil
 }
 
-// config of the cluster. Kind's own node image brings a network of its own, ours
-// does not.
+// config returns the configuration of the cluster. Kind's own node image has its own network; ours has none.
 func config(ownImage bool) *v1alpha4.Cluster {
 	return &v1alpha4.Cluster{
 		TypeMeta:   v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
 		Nodes:      []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole}},
 		Networking: v1alpha4.Networking{DisableDefaultCNI: ownImage},
-		// Hosts with cgroup v1 are old, but a test must not care.
+		// Hosts with cgroup v1 are old, but must be able to run tests.
 		KubeadmConfigPatches: []string{"kind: KubeletConfiguration\nfailCgroupV1: false\n"},
 	}
 }
 
-// revive starts a cluster whose node was stopped, by a restart of the machine for
-// example, and sees whether it was ever finished and answers.
+// revive starts a cluster whose node was stopped, for example by a reboot, and verifies that it was completely created and responds.
 func (c Cluster) revive(ctx context.Context) error {
 	if _, err := c.Docker.Run(ctx, "start", c.Node()); err != nil {
 		return err
@@ -112,8 +109,7 @@ func (c Cluster) revive(ctx context.Context) error {
 	return c.await(ctx, reviveTimeout)
 }
 
-// await waits for the node to be Ready. An API server that does not answer yet is
-// no reason for kubectl to wait, so that is what this does.
+// await waits until the node is Ready. kubectl does not wait for an API server that does not respond yet, so this polls.
 func (c Cluster) await(ctx context.Context, timeout time.Duration) error {
 	var last error
 	err := apiwait.PollUntilContextTimeout(ctx, time.Second, timeout, true, func(ctx context.Context) (bool, error) {
@@ -135,10 +131,10 @@ func (c Cluster) Delete() error {
 	return os.RemoveAll(c.Kubeconfig)
 }
 
-// Node is the container of the node.
+// Node returns the name of the node's container.
 func (c Cluster) Node() string { return c.Name + "-control-plane" }
 
-// InternalKubeconfig is a kubeconfig for containers on the node's network.
+// InternalKubeconfig returns a kubeconfig for containers on the node's network.
 func (c Cluster) InternalKubeconfig() ([]byte, error) {
 	content, err := c.provider().KubeConfig(c.Name, true)
 	if err != nil {
@@ -147,7 +143,7 @@ func (c Cluster) InternalKubeconfig() ([]byte, error) {
 	return []byte(content), nil
 }
 
-// LoadImages gives a node, the container of which has this name, the images that it does not have, and answers them.
+// LoadImages loads the images that a node lacks into the container of that node, and returns them.
 func LoadImages(ctx context.Context, d docker.Docker, node string, images ...string) ([]string, error) {
 	var missing []string
 	for _, image := range images {
@@ -158,7 +154,7 @@ func LoadImages(ctx context.Context, d docker.Docker, node string, images ...str
 		if want == "" {
 			return nil, fmt.Errorf("loading %s: Docker has no such image", image)
 		}
-		// An image that the node does not have is an error of crictl's.
+		// crictl returns an error for an image that the node does not have.
 		have, err := d.Exec(ctx, node, "crictl", "inspecti", "--output", "go-template", "--template", "{{.status.id}}", image)
 		if err != nil || !strings.Contains(have, want) {
 			missing = append(missing, image)

@@ -9,11 +9,10 @@ import (
 	"encoding/json"
 )
 
-// podSubnet is what kind gives the first node of a cluster. There is no other.
+// podSubnet is the subnet that kind assigns to the first, and here only, node of a cluster.
 const podSubnet = "10.244.0.0/24"
 
-// network gives the pods a network: links to the node, which routes between them
-// and hides them from the outside.
+// network configures the pod network: links to the node, which routes between pods and masquerades outgoing traffic.
 func (c Cluster) network(ctx context.Context) error {
 	content, err := conflist(podSubnet)
 	if err != nil {
@@ -23,7 +22,7 @@ func (c Cluster) network(ctx context.Context) error {
 		"bash", "-ec", "mkdir -p /etc/cni/net.d; cat > /etc/cni/net.d/10-ptp.conflist")
 }
 
-// conflist is the configuration of the network plugins.
+// conflist returns the configuration of the network plugins.
 func conflist(subnet string) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"cniVersion": "1.0.0",

@@ -1,13 +1,11 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kind brings up a kind cluster with cert-manager, Cluster API and our
-// providers, installed by clusterctl as users install them, and the simulated
-// infrastructures that they drive.
+// Package kind creates a kind cluster with cert-manager, Cluster API and our providers, installed by clusterctl as users install them,
+// and the simulated infrastructures of the providers.
 //
-// It needs Go, Debian packages and root; or a Docker engine and a registry that
-// answers. What takes long is cached: programs in the user's cache, Debian under .cache,
-// images in Docker. A run that was cut short is continued by the next.
+// It needs Go, Debian packages and root; or a Docker engine and a reachable registry. Slow results are cached: programs in the user's
+// cache, Debian under .cache, images in Docker. The next run continues an interrupted one.
 package kind
 
 import (
@@ -32,52 +30,51 @@ import (
 type Options struct {
 	// Name of the kind cluster.
 	Name string
-	// Providers are our infrastructure providers to install.
+	// Providers are the infrastructure providers to install.
 	Providers []provider.InKind
-	// Source says where the images of others come from.
+	// Source selects where third-party images come from.
 	Source tool.Source
-	// Boot lets the machines of the simulated infrastructure boot: each is a container.
+	// Boot makes the machines of the simulated infrastructure boot as containers.
 	Boot bool
-	// SimulatorOf is the name of another environment that is up, if its simulated infrastructure
-	// is to be used, where it can be, instead of one of this environment's own.
+	// SimulatorOf is the name of another running environment whose simulated infrastructure should be used where possible, instead of an
+	// own one.
 	SimulatorOf string
-	// Upstream has the release that a provider of ours takes over from installed in its place: clusterctl finds ours as the next one.
+	// Upstream installs the upstream release that one of our providers takes over from. clusterctl then offers ours as an upgrade.
 	Upstream bool
 	// Out receives a line for each step, and the progress of builds.
 	Out io.Writer
 }
 
-// Environment is one kind cluster with all that it takes.
+// Environment is one kind cluster with everything it needs.
 type Environment struct {
 	Options
 
 	builder *binaries.Builder
-	// shared is for what all environments of this repository share, own for what this
-	// one keeps.
+	// shared is the cache folder of all environments of this repository, own the folder of this one.
 	shared, own string
-	// What steps find out for the steps after them.
+	// found holds results of steps for later steps.
 	found findings
-	// release ends the reservation, once there is one.
+	// release releases the reservation, if any.
 	release func() error
 }
 
 type findings struct {
 	programs  binaries.Paths
-	published bool     // the images of others come from a registry
-	node      string   // the image of the node; "" is kind's own
-	machine   string   // the image that machines boot from; "" when they do not
-	images    []string // that the node is to have
+	published bool     // third-party images come from a registry
+	node      string   // image of the node; "" is kind's own
+	machine   string   // image that machines boot from; "" if they do not boot
+	images    []string // images that the node must have
 	providers []release.Provider
 	variables map[string]string // of cluster templates
 }
 
-// New returns the environment of the repository that the working directory belongs to.
+// New returns the environment of the repository of the working directory.
 func New(o Options) (*Environment, error) {
 	builder, err := binaries.New(o.Out)
 	if err != nil {
 		return nil, err
 	}
-	// Programs that somebody else made ready are of some version.
+	// The versions of programs in such a folder are unknown.
 	builder.Assets = ""
 	shared := filepath.Join(builder.Root, ".cache", "kind")
 	e := &Environment{Options: o, builder: builder, shared: shared, own: filepath.Join(shared, o.Name)}
@@ -87,7 +84,7 @@ func New(o Options) (*Environment, error) {
 	return e, nil
 }
 
-// Up brings the environment up, or completes one that is up in part.
+// Up creates the environment, or completes a partial one.
 func (e *Environment) Up(ctx context.Context) error {
 	if err := e.reserve(); err != nil {
 		return err
@@ -103,7 +100,7 @@ func (e *Environment) Up(ctx context.Context) error {
 	}...))
 }
 
-// reserve keeps the environment for this process until it ends: two runs would take each other's clusters and faults for their own.
+// reserve reserves the environment for this process until it ends, because two runs would affect each other's clusters and faults.
 func (e *Environment) reserve() error {
 	if e.release != nil {
 		return nil
@@ -116,7 +113,7 @@ func (e *Environment) reserve() error {
 	return err
 }
 
-// Images builds everything that Up needs, and starts nothing but the engine.
+// Images builds everything that Up needs, and starts only the engine.
 func (e *Environment) Images(ctx context.Context) error {
 	e.found = findings{}
 	return e.stepper().run(ctx, e.prepare())
@@ -136,8 +133,8 @@ func (e *Environment) prepare() []step {
 	return append(steps, step{"simulator images", e.buildSimulators})
 }
 
-// Down removes what Up made: the cluster, the simulated infrastructure with its machines,
-// and the engine if Up started it and nobody else has a container in it. Caches stay.
+// Down removes what Up created: the cluster, the simulated infrastructure with its machines, and the engine if Up started it and it runs
+// no other containers. Caches stay.
 func (e *Environment) Down(ctx context.Context) error {
 	if err := e.reserve(); err != nil {
 		return err
@@ -148,14 +145,14 @@ func (e *Environment) Down(ctx context.Context) error {
 	})
 }
 
-// Kubeconfig is the path of the kubeconfig of the cluster.
+// Kubeconfig returns the path of the cluster's kubeconfig.
 func (e *Environment) Kubeconfig() string { return filepath.Join(e.own, "kubeconfig") }
 
-// ClusterctlConfig is the path of the configuration for clusterctl: the local
-// repository, and the variables of cluster templates.
+// ClusterctlConfig returns the path of the configuration for clusterctl, which has the local repository and the variables of cluster
+// templates.
 func (e *Environment) ClusterctlConfig() string { return e.repository().Config() }
 
-// Program is the path of a program that was built for the environment.
+// Program returns the path of a program that was built for the environment.
 func (e *Environment) Program(name string) string { return filepath.Join(e.builder.Dir(), name) }
 
 func (e *Environment) stepper() stepper {
@@ -187,13 +184,12 @@ func (e *Environment) repository() release.Repository {
 	return release.Repository{Dir: filepath.Join(e.own, "repository")}
 }
 
-// Variables are those of cluster templates that describe what the providers drive and
-// the network; Up finds them out.
+// Variables returns the variables of cluster templates that describe the infrastructure and the network. Up sets them.
 func (e *Environment) Variables() map[string]string { return maps.Clone(e.found.variables) }
 
-// Attach takes what Up has found out in another process, as Variables reports it there:
-// an environment that is up serves several processes.
+// Attach sets the variables that Up determined in another process, as returned by Variables there: several processes can use one running
+// environment.
 func (e *Environment) Attach(variables map[string]string) { e.found.variables = maps.Clone(variables) }
 
-// NodeImages are those that Up has given the node; none where another process brought the environment up.
+// NodeImages returns the images that Up loaded into the node; none if another process ran Up.
 func (e *Environment) NodeImages() []string { return e.found.images }

@@ -20,7 +20,7 @@ import (
 type manager struct {
 	program string
 	image   string // its name without registry and version
-	name    string // as clusterctl knows it
+	name    string // its name in clusterctl
 	kind    string
 	folder  string // in the module
 }
@@ -45,8 +45,7 @@ func (e *Environment) loadImages(ctx context.Context, log io.Writer) error {
 	return e.restart(ctx, log, loaded)
 }
 
-// restart ends the pods that run an image which was loaded anew: its name has not
-// moved, so nothing else makes them take it.
+// restart deletes the pods whose image was loaded again: the image's name is unchanged, so nothing else restarts them.
 func (e *Environment) restart(ctx context.Context, log io.Writer, images []string) error {
 	pods, err := e.kubectl(ctx, log, "get", "pods", "--all-namespaces", "--output",
 		`jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name} {.spec.containers[*].image}{"\n"}{end}`)
@@ -65,7 +64,7 @@ func (e *Environment) restart(ctx context.Context, log io.Writer, images []strin
 	return nil
 }
 
-// writeRepository lays out what clusterctl installs from.
+// writeRepository writes the repository that clusterctl installs from.
 func (e *Environment) writeRepository(ctx context.Context, log io.Writer) error {
 	capi, version, err := e.builder.ClusterAPI(ctx)
 	if err != nil {
@@ -88,7 +87,7 @@ func (e *Environment) writeRepository(ctx context.Context, log io.Writer) error 
 			Name: name, Type: release.Infrastructure, Version: image[strings.LastIndex(image, ":")+1:],
 			Config: e.config(name), Metadata: filepath.Join(e.builder.Root, "providers", name, "metadata.yaml"),
 			Templates:    []string{filepath.Join(e.builder.Root, "templates", name)},
-			NameTemplate: p.Describe().Plain, // the specs are about failure domains
+			NameTemplate: p.Describe().Plain, // the specs need failure domains
 			FitTemplate:  func(template []byte) ([]byte, error) { return p.FitTemplate(template, e.Kind(log)) },
 		})
 	}
@@ -107,7 +106,7 @@ func (e *Environment) writeRepository(ctx context.Context, log io.Writer) error 
 	return r.Write(providers, certManager)
 }
 
-// certManager is nil where clusterctl can download its own choice of cert-manager.
+// certManager returns nil if clusterctl can download its default cert-manager.
 func (e *Environment) certManager(ctx context.Context) (*release.CertManager, error) {
 	if e.found.published {
 		return nil, nil
@@ -120,8 +119,8 @@ func (e *Environment) certManager(ctx context.Context) (*release.CertManager, er
 	return &release.CertManager{Version: version, Manifest: manifest}, err
 }
 
-// install lets clusterctl install what is missing. A provider of ours that is there
-// already gets the manifests of today, so that a change to it is seen.
+// install installs what is missing with clusterctl. A provider of ours that is already installed gets the current manifests, so that
+// changes take effect.
 func (e *Environment) install(ctx context.Context, log io.Writer) error {
 	present, err := e.installed(ctx, log)
 	if err != nil {
@@ -147,7 +146,7 @@ func (e *Environment) install(ctx context.Context, log io.Writer) error {
 	return err
 }
 
-// installed are the labels of the providers that are in the cluster.
+// installed returns the labels of the installed providers.
 func (e *Environment) installed(ctx context.Context, log io.Writer) ([]string, error) {
 	out, err := e.kubectl(ctx, log, "get", "crd", "providers.clusterctl.cluster.x-k8s.io", "--ignore-not-found", "--output", "name")
 	if err != nil || strings.TrimSpace(out) == "" {
@@ -158,7 +157,7 @@ func (e *Environment) installed(ctx context.Context, log io.Writer) ([]string, e
 	return strings.Fields(out), err
 }
 
-// apply brings an installed provider to what the repository says.
+// apply updates an installed provider to the repository's manifests.
 func (e *Environment) apply(ctx context.Context, log io.Writer, p release.Provider) error {
 	components, err := e.clusterctl(ctx, log, "generate", "provider", flagOf(p.Type), p.Name+":"+p.Version)
 	if err != nil {
@@ -168,7 +167,7 @@ func (e *Environment) apply(ctx context.Context, log io.Writer, p release.Provid
 		"--kubeconfig", e.Kubeconfig(), "apply", "--server-side", "--force-conflicts", "--filename", "-")
 }
 
-// flagOf is the flag of clusterctl for a type of provider.
+// flagOf returns the clusterctl flag for a type of provider.
 func flagOf(kind string) string {
 	return map[string]string{
 		release.Core: "--core", release.Bootstrap: "--bootstrap",

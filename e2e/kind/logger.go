@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 )
 
-// logger writes everything that kind says to the log of the step.
+// logger writes kind's log to the log of the step.
 type logger struct{ out io.Writer }
 
 func (l logger) write(message string) {
@@ -40,7 +40,7 @@ func (l logger) Infof(format string, args ...any) { l.write(fmt.Sprintf(format, 
 // Enabled implements log.InfoLogger.
 func (l logger) Enabled() bool { return true }
 
-// V implements log.Logger. What kind traces beyond level 1 is every command's output.
+// V implements log.Logger. Levels above 1 are dropped, because they contain the output of every command.
 func (l logger) V(level log.Level) log.InfoLogger {
 	if level > 1 {
 		return log.NoopInfoLogger{}

@@ -13,8 +13,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/docker"
 )
 
-// ManagerImages builds the images of our providers' managers, and of the programs that their charts run, under the names that
-// manifests and charts of the release have, and nothing else. It needs no registry: there is one static program in each.
+// ManagerImages builds only the images of our providers' managers, and of the programs that their charts run, under the names in the
+// manifests and charts of the release. It needs no registry, because each image has only one static program.
 func (e *Environment) ManagerImages(ctx context.Context, release docker.Release) error {
 	e.found = findings{}
 	return e.stepper().run(ctx, []step{
@@ -55,7 +55,7 @@ func (e *Environment) buildManagerImages(ctx context.Context, log io.Writer, rel
 	return nil
 }
 
-// releaseImages are all that a release names.
+// releaseImages returns all images of a release.
 func (e *Environment) releaseImages(release docker.Release) ([]docker.Image, error) {
 	images, err := e.ownImages()
 	if err != nil {
@@ -72,7 +72,7 @@ func (e *Environment) releaseImages(release docker.Release) ([]docker.Image, err
 	return images, nil
 }
 
-// chartPrograms are those that the charts of our providers run. A chart and its program have the same name.
+// chartPrograms returns the programs that the charts of our providers run. A chart and its program have the same name.
 func (e *Environment) chartPrograms() []string {
 	var names []string
 	for _, p := range e.Providers {
@@ -81,7 +81,7 @@ func (e *Environment) chartPrograms() []string {
 	return names
 }
 
-// chartImages are those that the charts of our providers name.
+// chartImages returns the images that the charts of our providers use.
 func (e *Environment) chartImages() ([]docker.Image, error) {
 	var images []docker.Image
 	for _, chart := range e.chartPrograms() {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// describeNetwork adds the address that a workload cluster may take.
+// describeNetwork adds the variable with the address that a workload cluster may use.
 func (e *Environment) describeNetwork(ctx context.Context, log io.Writer, network string) error {
 	subnets, err := e.docker(log).Run(ctx, "network", "inspect", network, "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")
 	if err != nil {
@@ -26,14 +26,13 @@ func (e *Environment) describeNetwork(ctx context.Context, log io.Writer, networ
 	return nil
 }
 
-// labelled are the ids of what of Docker's belongs to the environment.
+// labelled returns the IDs of the environment's Docker objects.
 func (e *Environment) labelled(ctx context.Context, log io.Writer, list ...string) ([]string, error) {
 	found, err := e.docker(log).Run(ctx, append(list, "--quiet", "--filter", "label="+environmentLabel+"="+e.Name)...)
 	return strings.Fields(found), err
 }
 
-// virtualIP is an address near the end of the network, where Docker, which counts
-// from its start, does not get.
+// virtualIP returns an address near the end of the network. Docker assigns addresses from the start and does not get that far.
 func virtualIP(subnets []string) (string, error) {
 	const fromEnd = 155
 	for _, subnet := range subnets {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// remove needs an engine, as everything that is to go is in it. One that has been stopped is started for that: containers
-// of an environment that was not taken down come back with it.
+// remove removes the environment. It starts a stopped engine for that, because containers of an environment that was not removed come
+// back with the engine.
 func (e *Environment) remove(ctx context.Context, log io.Writer) error {
 	if _, err := e.docker(log).Run(ctx, "version"); err != nil {
 		engine := e.engine(log)
@@ -36,11 +36,11 @@ func (e *Environment) remove(ctx context.Context, log io.Writer) error {
 	return os.RemoveAll(e.repository().Dir)
 }
 
-// stopEngine leaves an engine alone that others use.
+// stopEngine stops the engine unless it runs other containers.
 func (e *Environment) stopEngine(ctx context.Context, log io.Writer) error {
 	containers, err := e.docker(log).Run(ctx, "ps", "--quiet")
 	if err != nil {
-		return ctx.Err() // Nothing answers, so there is nothing to stop.
+		return ctx.Err() // The engine does not respond, so there is nothing to stop.
 	}
 	if others := len(strings.Fields(containers)); others > 0 {
 		_, err := fmt.Fprintf(e.Out, "The Docker engine goes on: it runs %d other containers\n", others)

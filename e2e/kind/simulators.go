@@ -18,10 +18,10 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// environmentLabel is on every container and network that belongs to an environment.
+// environmentLabel is the label of every container and network of an environment.
 const environmentLabel = "io.faultline.environment"
 
-// Kind is the environment as its providers see it.
+// Kind returns the environment in the form that providers use.
 func (e *Environment) Kind(log io.Writer) provider.Kind {
 	k := provider.Kind{
 		Name: e.Name, SimulatorOf: e.SimulatorOf, Boot: e.Boot, Docker: e.docker(log), Node: e.cluster(log).Node(), Network: NodeNetwork,
@@ -33,7 +33,7 @@ func (e *Environment) Kind(log io.Writer) provider.Kind {
 	return k
 }
 
-// buildSimulators makes the images of the simulated infrastructures.
+// buildSimulators builds the images of the simulated infrastructures.
 func (e *Environment) buildSimulators(ctx context.Context, log io.Writer) error {
 	for _, p := range e.Providers {
 		simulator := p.Simulator()
@@ -52,7 +52,7 @@ func (e *Environment) buildSimulators(ctx context.Context, log io.Writer) error 
 	return nil
 }
 
-// installOthers installs what others install beside the providers, which do not start without it.
+// installOthers installs third-party objects without which the providers do not start.
 func (e *Environment) installOthers(ctx context.Context, log io.Writer) error {
 	for _, p := range e.Providers {
 		objects, err := p.Objects()
@@ -87,7 +87,7 @@ func (e *Environment) applyCRDs(ctx context.Context, log io.Writer, objects []*u
 	return err
 }
 
-// startSimulators starts what the providers drive. Workload clusters are on the network of the first provider's machines.
+// startSimulators starts the simulated infrastructures. Workload clusters use the network of the first provider's machines.
 func (e *Environment) startSimulators(ctx context.Context, log io.Writer) error {
 	variables, network := map[string]string{}, ""
 	for _, p := range e.Providers {
@@ -104,7 +104,7 @@ func (e *Environment) startSimulators(ctx context.Context, log io.Writer) error 
 	return e.describeNetwork(ctx, log, network)
 }
 
-// removeContainers removes the simulators and the machines that they have left.
+// removeContainers removes the simulators and machines that are left.
 func (e *Environment) removeContainers(ctx context.Context, log io.Writer) error {
 	found, err := e.labelled(ctx, log, "ps", "--all")
 	if err != nil || len(found) == 0 {

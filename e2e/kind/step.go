@@ -13,14 +13,13 @@ import (
 	"time"
 )
 
-// step is one thing that is done, with a log of its own. What is already as it
-// should be is left as it is, so a run that was cut short is continued by the next.
+// step is one step with its own log. A step skips work that is already done, so the next run continues an interrupted one.
 type step struct {
 	name string
 	run  func(ctx context.Context, log io.Writer) error
 }
 
-// stepper runs steps one after the other and says how long each took.
+// stepper runs steps in order and prints how long each took.
 type stepper struct {
 	logs  string // the folder of the logs
 	out   io.Writer

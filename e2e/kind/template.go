@@ -15,9 +15,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
-// Template generates a cluster from a template of the first provider, ready to be
-// applied. Its variables are those of the clusterctl configuration, and of the
-// environment of this process.
+// Template generates a cluster from a template of the first provider, ready to be applied. Its variables come from the clusterctl
+// configuration and from this process's environment.
 func (e *Environment) Template(ctx context.Context, log io.Writer, name, flavor string) ([]byte, error) {
 	out, err := e.clusterctl(ctx, log, "generate", "cluster", name, "--flavor", flavor,
 		"--infrastructure", e.Providers[0].Describe().Name, "--kubernetes-version", binaries.KubernetesVersion)

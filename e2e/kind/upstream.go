@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/release"
 )
 
-// replaced is the release that a provider of ours takes over from, and the name of that provider; "" if none of them does.
+// replaced returns the provider of ours that takes over from an upstream release, and that release; "" if none does.
 func (e *Environment) replaced() (name string, replaced provider.Replaced) {
 	for _, p := range e.Providers {
 		if replacing, ok := p.(provider.Replacing); ok {
@@ -23,7 +23,7 @@ func (e *Environment) replaced() (name string, replaced provider.Replaced) {
 	return "", provider.Replaced{}
 }
 
-// upstream is that release, as its module has it.
+// upstream returns that release, from its module.
 func (e *Environment) upstream(ctx context.Context) (release.Provider, error) {
 	name, replaced := e.replaced()
 	folder, version, err := replaced.Source(ctx, e.builder)
@@ -33,7 +33,7 @@ func (e *Environment) upstream(ctx context.Context) (release.Provider, error) {
 	}, err
 }
 
-// upstreamImage is the image that its components name, with its program as it is built from the module.
+// upstreamImage returns the image of that release's components, with the program built from the module.
 func (e *Environment) upstreamImage(ctx context.Context) (docker.Image, error) {
 	upstream, err := e.upstream(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (e *Environment) upstreamImage(ctx context.Context) (docker.Image, error) {
 	return docker.ProgramImage(name, e.found.programs[replaced.Program], managerPath, docker.NonRoot), err
 }
 
-// putUpstreamFirst lays out upstream's release beside ours, and has that one installed.
+// putUpstreamFirst adds upstream's release to the repository and makes it the one to install.
 func (e *Environment) putUpstreamFirst(ctx context.Context, r release.Repository) error {
 	upstream, err := e.upstream(ctx)
 	if err != nil {

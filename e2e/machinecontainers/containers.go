@@ -1,9 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machinecontainers runs simulated machines as containers of Docker: each has a disk, which stays when it has no power. Hosts of bare
-// metal are told by a config drive what they are, as the bare-metal operator tells a server; virtual machines on Harvester by cloud-init's
-// NoCloud, as guests are.
+// Package machinecontainers runs simulated machines as Docker containers. Each has a disk, which stays when the machine is powered off.
+// Bare-metal hosts are configured by a config drive, as the bare-metal operator configures a server; virtual machines on Harvester by
+// cloud-init's NoCloud data source, as guests are.
 package machinecontainers
 
 import (
@@ -15,40 +15,40 @@ import (
 	"github.com/faultline-io/faultline/e2e/docker"
 )
 
-// Arguments of `docker run` and `docker create` for a container that boots as a machine.
+// Arguments returns arguments of `docker run` and `docker create` for a container that boots as a machine.
 func Arguments(label, network string) []string {
 	return []string{
 		"--label", label, "--network", network, "--privileged", "--cgroupns=private",
 		"--tmpfs", "/tmp", "--tmpfs", "/run", "--volume", "/var", "--volume", "/lib/modules:/lib/modules:ro",
-		// systemd takes its time to stop, and who switches a machine off does not wait for its goodbye.
+		// Powering off a machine does not wait for systemd to stop.
 		"--stop-signal", "SIGKILL",
 	}
 }
 
-// Containers are machines with a label on a network of Docker.
+// Containers are machines with a label on a Docker network.
 type Containers struct {
 	Docker         docker.Docker
 	Label, Network string
 }
 
-// Machine is what is installed.
+// Machine describes what to install.
 type Machine struct {
-	// Image is what it boots from, and Files are added to its disk.
+	// Image is the image to boot from, and Files are added to its disk.
 	Image string
 	Files []docker.File
-	// Address is its own on the network; nil leaves that to Docker.
+	// Address is the machine's address on the network; nil lets Docker choose.
 	Address net.IP
-	// Arguments are more ones of `docker create`.
+	// Arguments are additional arguments of `docker create`.
 	Arguments []string
 }
 
-// PowerOn boots a machine from its disk, which is written now if it was erased. A machine that runs goes on.
+// PowerOn boots a machine from its disk, which is first written if it was erased. It leaves a running machine alone.
 func (c Containers) PowerOn(ctx context.Context, name string, installed func() (Machine, error)) error {
 	state, err := c.State(ctx, name)
 	if err != nil {
 		return err
 	}
-	// A container without its files is left of an attempt that was cut short.
+	// A container that was created but never started is the result of an interrupted attempt.
 	if state == "" || state == "created" {
 		if err := c.install(ctx, name, installed); err != nil {
 			return fmt.Errorf("installing container %s: %w", name, err)
@@ -58,7 +58,7 @@ func (c Containers) PowerOn(ctx context.Context, name string, installed func() (
 	return err
 }
 
-// install makes the container anew. Its hardware address is Docker's own: not every engine lets one choose.
+// install recreates the container. Docker chooses its MAC address, because not every engine allows setting it.
 func (c Containers) install(ctx context.Context, name string, installed func() (Machine, error)) error {
 	m, err := installed()
 	if err != nil {
@@ -93,12 +93,12 @@ func (c Containers) PowerOff(ctx context.Context, name string) error {
 // Erase removes a machine with its disk.
 func (c Containers) Erase(ctx context.Context, name string) error { return c.Docker.Remove(ctx, name) }
 
-// State is Docker's word for what the container does; "" when there is none.
+// State returns Docker's state of the container; "" if it does not exist.
 func (c Containers) State(ctx context.Context, name string) (string, error) {
 	return c.Docker.Run(ctx, "ps", "--all", "--filter", "name=^"+name+"$", "--format", "{{.State}}")
 }
 
-// Address is what Docker has given a machine; "" when it does not run.
+// Address returns the address that Docker assigned to a machine; "" if it does not run.
 func (c Containers) Address(ctx context.Context, name string) (string, error) {
 	if state, err := c.State(ctx, name); err != nil || state != "running" {
 		return "", err

@@ -16,11 +16,11 @@ import (
 const (
 	// driveFolder is where cloud-init looks for a config drive that is not a disk.
 	driveFolder = "/config-drive/openstack/latest/"
-	// hostDataSource lets cloud-init look at nothing else: the image is for virtual machines, too.
+	// hostDataSource limits cloud-init to config drives, because virtual machines use the same image.
 	hostDataSource = "datasource_list: [ ConfigDrive ]\n"
 )
 
-// drive is the config drive that the operator would write next to the image.
+// drive returns the config drive that the operator would write next to the image.
 func drive(boot simulator.Boot) ([]docker.File, error) {
 	metaData, err := json.Marshal(boot.MetaData)
 	if err != nil {

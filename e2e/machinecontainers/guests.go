@@ -16,31 +16,31 @@ import (
 )
 
 const (
-	// seed is where cloud-init looks for NoCloud's data that are not on a disk.
+	// seed is where cloud-init looks for NoCloud data that are not on a disk.
 	seed = "/var/lib/cloud/seed/nocloud/"
-	// guestDataSource lets cloud-init look at nothing else: the image is for machines of others, too.
+	// guestDataSource limits cloud-init to NoCloud, because other machines use the same image.
 	guestDataSource = "datasource_list: [ NoCloud ]\n"
-	// externalCloud has machine-init leave to the kubelet's own configuration, and to others, what a cloud provider does.
+	// externalCloud makes machine-init leave the work of a cloud provider to the kubelet's own configuration and to the cloud provider.
 	externalCloud = "FAULTLINE_CLOUD_PROVIDER=external"
 )
 
-// nic is what containers call the interface that Docker gives them.
+// nic is the name of the interface that Docker gives to containers.
 const nic = "eth0"
 
-// GuestContainers are those of the virtual machines of one simulated Harvester.
+// GuestContainers are the containers of the virtual machines of one simulated Harvester.
 type GuestContainers struct {
 	Containers
 
-	// Prefix begins the name of each container, and Image is what all boot from, whatever image their disks are filled from.
+	// Prefix is the name prefix of each container, and Image the image that all boot from, regardless of the image of their disks.
 	Prefix, Image string
 }
 
-// Hooks let the simulator start and stop the containers.
+// Hooks returns the simulator's hooks for starting and stopping the containers.
 func (c GuestContainers) Hooks() simulator.Hooks {
 	return simulator.Hooks{PowerOn: c.powerOn, PowerOff: c.powerOff, Address: c.address, Erase: c.erase, NIC: nic}
 }
 
-// name of a virtual machine's container.
+// name returns the name of a virtual machine's container.
 func (c GuestContainers) name(namespace, name string) string {
 	return strings.Join([]string{c.Prefix, "vm", namespace, name}, "-")
 }
@@ -54,7 +54,7 @@ func (c GuestContainers) powerOn(ctx context.Context, boot simulator.Boot) error
 	})
 }
 
-// seedOf is what KubeVirt puts on the disk that cloud-init reads.
+// seedOf returns the data that KubeVirt puts on the disk that cloud-init reads.
 func seedOf(boot simulator.Boot) []docker.File {
 	metaData := fmt.Sprintf("instance-id: %s\nlocal-hostname: %s\n", boot.VM.UID, boot.VMI.Name)
 	files := []docker.File{
@@ -76,7 +76,7 @@ func (c GuestContainers) erase(ctx context.Context, vm *kubevirtv1.VirtualMachin
 	return c.Erase(ctx, c.name(vm.Namespace, vm.Name))
 }
 
-// address is Docker's, which plays the DHCP server.
+// address returns the address that Docker assigned in place of a DHCP server.
 func (c GuestContainers) address(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (string, error) {
 	name := c.name(vmi.Namespace, vmi.Name)
 	address, err := c.Address(ctx, name)

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command binaries downloads or builds the programs that the demo and the
-// integration tests run, or says where they are.
+// Command binaries downloads or builds the programs that the demo and the integration tests run, or prints their paths.
 package main
 
 import (

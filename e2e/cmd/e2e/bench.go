@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// runBench is subcommand bench.
+// runBench runs subcommand bench.
 func runBench(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	options := benchmark.Options{Out: stdout, Progress: stderr}
 	flags := flag.NewFlagSet("e2e bench", flag.ContinueOnError)
@@ -45,7 +45,7 @@ func runBench(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	return benchmark.Run(ctx, options)
 }
 
-// another is the manager to measure in the place of ours, if that is asked for. It runs in another folder than this program.
+// another returns the manager to measure instead of ours, or nil. It runs in another folder than this program.
 func another(manager, release string) (*provider.OtherManager, error) {
 	if manager == "" && release == "" {
 		return nil, nil

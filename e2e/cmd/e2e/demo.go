@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// runDemo is subcommand demo.
+// runDemo runs subcommand demo.
 func runDemo(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	options := demo.Options{Out: stdout}
 	flags := flag.NewFlagSet("e2e demo", flag.ContinueOnError)

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// runKind is subcommand kind.
+// runKind runs subcommand kind.
 func runKind(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("e2e kind", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -72,7 +72,7 @@ func runKind(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return err
 }
 
-// checkKind reports what is wrong with the words of a command line.
+// checkKind validates the arguments of a command line.
 func checkKind(words []string) error {
 	actions := []string{"up", "down", "images", "managers", "template"}
 	switch {
@@ -98,7 +98,7 @@ func usageOfKind(flags *flag.FlagSet, w io.Writer) {
 	flags.PrintDefaults()
 }
 
-// providersInKind looks up providers by their names, with commas between.
+// providersInKind returns the providers in a comma-separated list of names.
 func providersInKind(names string) ([]provider.InKind, error) {
 	var found []provider.InKind
 	for name := range strings.SplitSeq(names, ",") {
@@ -111,7 +111,7 @@ func providersInKind(names string) ([]provider.InKind, error) {
 	return found, nil
 }
 
-// welcome says how to use what is up.
+// welcome prints how to use the running environment.
 func welcome(w io.Writer, e *kind.Environment) error {
 	_, err := fmt.Fprintf(w, `
 export KUBECONFIG=%s

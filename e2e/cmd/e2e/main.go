@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command e2e runs the providers from outside: each subcommand is a file here. What tests need before anything else is compiled is made by
-// command binaries.
+// Command e2e runs the providers from outside: each subcommand has a file here. Command binaries makes the programs that tests need
+// before anything else is compiled.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// subcommand is what the program is asked to do by its first word.
+// subcommand is selected by the first argument.
 type subcommand struct {
 	name, does string
 	run        func(ctx context.Context, args []string, stdout, stderr io.Writer) error

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// runRelease is subcommand release.
+// runRelease runs subcommand release.
 func runRelease(_ context.Context, args []string, stdout, _ io.Writer) error {
 	flags := flag.NewFlagSet("e2e release", flag.ContinueOnError)
 	var r release.Release

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/vulncheck"
 )
 
-// runVulncheck is subcommand vulncheck.
+// runVulncheck runs subcommand vulncheck.
 func runVulncheck(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	flags := flag.NewFlagSet("e2e vulncheck", flag.ContinueOnError)
 	root := flags.String("root", "..", "root folder of the repository")

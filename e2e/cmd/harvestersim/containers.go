@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// containers are what virtual machines boot as; nothing does without a prefix.
+// containers configures the containers that virtual machines boot as. Without a prefix, none boot.
 type containers struct{ prefix, image, label, network string }
 
 func (c containers) options(log io.Writer) []simulator.Option {

@@ -117,7 +117,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	return nil
 }
 
-// answer lets load balancers be reached until the returned function is called.
+// answer announces the addresses of load balancers until the returned function is called.
 func (o options) answer(ctx context.Context, sim *simulator.Simulator, log io.Writer) (stop func()) {
 	if o.announce == "" {
 		return func() {}
@@ -133,7 +133,7 @@ func (o options) answer(ctx context.Context, sim *simulator.Simulator, log io.Wr
 	}
 }
 
-// tell says how the cluster is reached: by a kubeconfig, and in the variables of cluster templates.
+// tell writes the kubeconfig of the cluster and the variables of cluster templates.
 func (o options) tell(sim *simulator.Simulator, stdout, stderr io.Writer) error {
 	if o.kubeconfig != "" {
 		if err := os.WriteFile(o.kubeconfig, sim.Kubeconfig(), 0o600); err != nil {
@@ -179,7 +179,7 @@ func (o options) settings() ([]simulator.Option, error) {
 	return settings, nil
 }
 
-// address is where the API server is.
+// address returns the listen address of the API server.
 func (o options) address() (simulator.Option, error) {
 	listen, err := tool.ReachableAddress(o.listen)
 	if err != nil {

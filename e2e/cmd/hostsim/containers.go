@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// containers are what hosts boot as; nothing does without a prefix.
+// containers configures the containers that hosts boot as. Without a prefix, none boot.
 type containers struct{ prefix, label, network string }
 
 func (c containers) options(ctx context.Context, log io.Writer) ([]simulator.Option, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// controls make each of simulator.Faults with PUT and end it with DELETE, such as /faults/lost-domains/rack-a.
+// controls injects each of simulator.Faults on PUT and ends it on DELETE, for example /faults/lost-domains/rack-a.
 func controls(sim *simulator.Simulator) http.Handler {
 	mux := http.NewServeMux()
 	tool.HandleFaults(mux, sim.SetFault)

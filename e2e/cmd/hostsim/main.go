@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command hostsim plays the bare-metal operator and its hosts for an API server that has neither.
+// Command hostsim simulates the bare-metal operator and its hosts for an API server that has neither.
 package main
 
 import (
@@ -103,7 +103,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	return sim.Run(ctx, config)
 }
 
-// populate brings the CRDs and hosts that were asked for.
+// populate creates the requested CRDs and hosts.
 func populate(ctx context.Context, config *rest.Config, o options) error {
 	if o.installCRDs {
 		crds, err := simulator.CRDs()
@@ -131,7 +131,7 @@ func populate(ctx context.Context, config *rest.Config, o options) error {
 	return simulator.Create(ctx, c, o.homeNamespace(), layout)
 }
 
-// layout is that of the hosts to create.
+// layout returns the layout of the hosts to create.
 func (o options) layout() simulator.Layout {
 	layout := simulator.Racks(o.racks, o.perRack)
 	layout.Ready = o.ready

@@ -1,10 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command machine-init makes a container look like a virtual machine to what boots
-// in it: it hands cloud-init the guestinfo that the simulated vCenter put into the
-// environment, gives the kubelet the machine's identity and the pods a network, and
-// becomes the next program, which ends in systemd.
+// Command machine-init makes a container look like a virtual machine to the programs that boot in it. It passes the guestinfo that the
+// simulated vCenter put into the environment to cloud-init, gives the kubelet the machine's identity and the pods a network, and then
+// executes the next program, which ends in systemd.
 package main
 
 import (
@@ -24,15 +23,16 @@ import (
 )
 
 const (
-	// cloudVariable tells, if it is external, that the kubelet is to do with a cloud provider what kubeadm has told it.
+	// cloudVariable is set to "external" if an external cloud provider configures the Node, so that the kubelet uses only kubeadm's
+	// cloud-provider arguments.
 	cloudVariable = "FAULTLINE_CLOUD_PROVIDER"
-	// identityVariable has the address of the service that knows the UUIDs of machines.
+	// identityVariable is the address of the service that returns the UUIDs of machines.
 	identityVariable = "FAULTLINE_IDENTITY"
 	identityFile     = "/etc/faultline-uuid"
 	identityTimeout  = time.Minute
 	identityPoll     = 200 * time.Millisecond
 	longestAnswer    = 1 << 10
-	// nameFile is where cloud-init remembers the name that it has given the machine.
+	// nameFile is the file in which cloud-init stores the hostname that it set.
 	nameFile = "/var/lib/cloud/data/previous-hostname"
 )
 
@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-// run answers only when the next program could not be started.
+// run returns only if the next program could not be started.
 func run(next []string) error {
 	if len(next) == 0 {
 		return errors.New("there is no next program")
@@ -75,27 +75,27 @@ func run(next []string) error {
 	return syscall.Exec(path, next, others)
 }
 
-// rename gives the machine the name back that it had when it lost power: Docker names
-// a container anew whenever it starts, and cloud-init names a machine once.
+// rename restores the hostname from before a power loss: Docker gives a container a new hostname at each start, and cloud-init sets the
+// hostname only once.
 func rename(from, to string) error {
 	name, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // It boots for the first time.
+		return nil // First boot.
 	}
 	if err != nil {
 		return err
 	}
-	// Docker mounts the file, so that it can only be written, not replaced.
+	// Docker mounts the file: it can be written, but not replaced.
 	return os.WriteFile(to, name, 0o644)
 }
 
-// configure writes what cloud-init, the kubelet and containerd read.
+// configure writes the configuration of cloud-init, the kubelet and containerd.
 func configure(guestinfo []string, kubelet string, address net.IP) error {
 	for _, f := range []struct {
 		path, content string
 		mode          os.FileMode
 	}{
-		{"/etc/cloud/guestinfo.env", strings.Join(guestinfo, "\n") + "\n", 0o600}, // It has the machine's user data.
+		{"/etc/cloud/guestinfo.env", strings.Join(guestinfo, "\n") + "\n", 0o600}, // It contains the machine's user data.
 		{"/etc/default/kubelet", kubelet, 0o644},
 		{"/etc/cni/net.d/10-ptp.conflist", conflist(address), 0o644},
 	} {
@@ -109,7 +109,7 @@ func configure(guestinfo []string, kubelet string, address net.IP) error {
 	return nil
 }
 
-// address is the machine's own.
+// address returns the machine's own address.
 func address() (net.IP, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -123,9 +123,8 @@ func address() (net.IP, error) {
 	return nil, errors.New("there is no network")
 }
 
-// identity is the UUID that a machine would find in its firmware. It never changes, so
-// the simulated vCenter is asked at the first boot only. A machine without a vCenter is
-// told by its metadata who it is.
+// identity returns the UUID that a machine would read from its firmware. It never changes, so only the first boot requests it from the
+// simulated vCenter. A machine without a vCenter gets its identity from its metadata.
 func identity(ctx context.Context, file, service string) (string, error) {
 	if service == "" {
 		return "", nil
@@ -144,8 +143,7 @@ func identity(ctx context.Context, file, service string) (string, error) {
 	return uuid, os.WriteFile(file, []byte(uuid), 0o644)
 }
 
-// learn asks until there is an answer: the simulator may take a moment to know the
-// machine's address.
+// learn retries until it gets an answer: the simulator may need a moment to learn the machine's address.
 func learn(ctx context.Context, service string) (string, error) {
 	tick := time.NewTicker(identityPoll)
 	defer tick.Stop()
@@ -179,7 +177,7 @@ func ask(ctx context.Context, service string) (string, error) {
 	return string(uuid), err
 }
 
-// route tells the machine's kernel where the pods of all others are.
+// route adds routes to the pods of all other machines.
 func route(ctx context.Context, address net.IP) error {
 	cmd := exec.CommandContext(ctx, "ip", "-batch", "-")
 	cmd.Stdin = strings.NewReader(routes(address))

@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// guestinfoPrefix is what the simulated vCenter gives the guestinfo of a machine in
-// the environment of its container.
+// guestinfoPrefix is the prefix of the environment variables in which the simulated vCenter passes the guestinfo to a machine's
+// container.
 const guestinfoPrefix = "VMX_GUESTINFO"
 
-// split takes the guestinfo out of an environment: it has secrets, and whatever is
-// started by systemd would inherit them.
+// split separates the guestinfo from an environment: it contains secrets, which all programs that systemd starts would inherit.
 func split(environment []string) (guestinfo, others []string) {
 	for _, variable := range environment {
 		if strings.HasPrefix(variable, guestinfoPrefix) {
@@ -26,14 +25,14 @@ func split(environment []string) (guestinfo, others []string) {
 	return guestinfo, others
 }
 
-// kubeletArguments are those that a kubelet needs in a container and, if it has no external one, what a cloud provider would tell it. They
-// come after kubeadm's and win.
+// kubeletArguments returns the arguments that a kubelet needs in a container and, without an external cloud provider, those that a cloud
+// provider would supply. They follow kubeadm's arguments and override them.
 func kubeletArguments(address net.IP, uuid string, external bool) string {
 	arguments := []string{
 		"--runtime-cgroups=/system.slice/containerd.service",
 		"--fail-cgroupv1=false",
 		"--cgroup-root=/kubelet",
-		// The disk is the host's: how full it is says nothing about this machine.
+		// The disk is the host's: its usage is unrelated to this machine.
 		"--image-gc-high-threshold=100",
 		"--eviction-hard=nodefs.available<0%,nodefs.inodesFree<0%,imagefs.available<0%",
 	}
@@ -46,11 +45,11 @@ func kubeletArguments(address net.IP, uuid string, external bool) string {
 	return "KUBELET_EXTRA_ARGS=" + strings.Join(arguments, " ") + "\n"
 }
 
-// podSubnet is that of the machine's pods: the last byte of its address makes it
-// unique among the machines of a Docker network with less than 250 containers.
+// podSubnet returns the subnet of the machine's pods. The last byte of the machine's address makes it unique in a Docker network with
+// fewer than 250 containers.
 func podSubnet(last byte) string { return fmt.Sprintf("10.245.%d.0/24", last) }
 
-// conflist is the configuration of the network plugins.
+// conflist returns the configuration of the network plugins.
 func conflist(address net.IP) string {
 	return fmt.Sprintf(`{"cniVersion":"1.0.0","name":"ptp","plugins":[
 {"type":"ptp","ipMasq":true,"mtu":1500,"ipam":{"type":"host-local","dataDir":"/run/cni-ipam-state",
@@ -59,8 +58,7 @@ func conflist(address net.IP) string {
 `, podSubnet(address.To4()[3]))
 }
 
-// routes are commands for ip: each of the other machines there may ever be is the way
-// to its pods.
+// routes returns commands for ip that route the pods of every possible other machine via that machine.
 func routes(address net.IP) string {
 	var commands strings.Builder
 	own := address.To4()

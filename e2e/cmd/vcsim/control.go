@@ -13,8 +13,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// controls answer GET /uuid, and make each of simulator.Faults with PUT and end it with DELETE, such as
-// /faults/lost-hosts/zone-a.
+// controls serves GET /uuid, injects each of simulator.Faults on PUT and ends it on DELETE, for example /faults/lost-hosts/zone-a.
 func controls(vcenter *simulator.Server) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /uuid", identities(vcenter.VMs))
@@ -22,8 +21,8 @@ func controls(vcenter *simulator.Server) http.Handler {
 	return mux
 }
 
-// identities answers with the UUID of the virtual machine that asks, known by its
-// address. A machine reads it from its firmware, which a container does not have.
+// identities returns the UUID of the requesting virtual machine, identified by its address. A machine would read it from its firmware,
+// which a container does not have.
 func identities(machines func() []simulator.VM) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.RemoteAddr)

@@ -1,9 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command vcsim is a simulated vCenter as a program of its own, for clusters that
-// reach it over a network. It writes what cluster templates need to know about it
-// to standard output, one NAME=value a line.
+// Command vcsim runs a simulated vCenter as its own program, for clusters that reach it over a network. It writes the variables of
+// cluster templates to standard output, one NAME=value per line.
 package main
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// guestDelay is how long a guest boots unless something else is asked for.
+// guestDelay is the default boot time of a guest.
 const guestDelay = time.Second
 
 func main() {
@@ -74,7 +73,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	return nil
 }
 
-// faultWords lists how the faults of the simulator are written.
+// faultWords lists the syntax of the simulator's faults.
 func faultWords() string {
 	var words []string
 	for _, fault := range simulator.Faults() {
@@ -83,7 +82,7 @@ func faultWords() string {
 	return strings.Join(words, ", ")
 }
 
-// choice is a layout and the datacenter in it that cluster templates use.
+// choice is a layout and the datacenter that cluster templates use in it.
 type choice struct {
 	layout     simulator.Layout
 	datacenter string

@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// named processes and calls are told of one by one, the others only in sum.
+	// named is the number of processes and calls that are listed individually; the others are summed up.
 	named = 6
 	mib   = 1 << 20
 )
 
-// Timing is how long a step took.
+// Timing holds how long a step took.
 type Timing struct {
 	Step string
 	Took time.Duration
 }
 
-// Costs are the calls to the infrastructure for machines from nothing to ready.
+// Costs holds the calls to the infrastructure for creating machines until they are ready.
 type Costs struct {
 	Machines int
 	Calls    map[string]int
 }
 
-// Memory says how much memory processes take, the largest first.
+// Memory lists the memory of processes, the largest first.
 func Memory(processes []managementcluster.Process) string {
 	var now, peak int64
 	for _, p := range processes {
@@ -49,7 +49,7 @@ func Memory(processes []managementcluster.Process) string {
 	return fmt.Sprintf("%d MiB in %d processes, %d MiB at their peaks (%s)", now/mib, len(processes), peak/mib, strings.Join(largest, ", "))
 }
 
-// Difference counts what was called in between.
+// Difference returns the calls between two counts.
 func Difference(before, after map[string]int) map[string]int {
 	calls := map[string]int{}
 	for name, n := range after {
@@ -60,7 +60,7 @@ func Difference(before, after map[string]int) map[string]int {
 	return calls
 }
 
-// Words says what a machine cost.
+// Words describes the cost of a machine.
 func (c Costs) Words() string {
 	total := 0
 	for _, n := range c.Calls {
@@ -80,7 +80,7 @@ func (c Costs) Words() string {
 		total, c.Machines, float64(total)/float64(c.Machines), strings.Join(most, ", "))
 }
 
-// Timings is a table of how long steps took, and how long it was in all.
+// Timings formats a table with the duration of each step and in total.
 func Timings(steps []Timing, inAll time.Duration) string {
 	var text strings.Builder
 	width := 0

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report prints what happens in a demo, a line for everything.
+// Package report prints the events of a demo, one line each.
 package report
 
 import (
@@ -23,7 +23,7 @@ type Reporter struct {
 	last  snapshot.Snapshot
 }
 
-// New prints to out; times count from when the demo began.
+// New returns a Reporter that prints to out, with times relative to the beginning of the demo.
 func New(out io.Writer, began time.Time) *Reporter { return &Reporter{out: out, began: began} }
 
 // Begin begins a step.
@@ -34,7 +34,7 @@ func (r *Reporter) Begin(step string) {
 	r.print(step)
 }
 
-// Note adds something about the step.
+// Note adds a remark about the step.
 func (r *Reporter) Note(text string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -52,7 +52,7 @@ func (r *Reporter) End(err error) {
 	r.print("  " + word + Seconds(time.Since(r.since)))
 }
 
-// Show prints what has changed in the cluster.
+// Show prints the changes in the cluster.
 func (r *Reporter) Show(now snapshot.Snapshot) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -66,5 +66,5 @@ func (r *Reporter) print(text string) {
 	_, _ = fmt.Fprintf(r.out, "[%7s] %s\n", Seconds(time.Since(r.began)), text)
 }
 
-// Seconds is a time in words.
+// Seconds formats a duration in seconds.
 func Seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -14,8 +14,8 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Spread checks that the domains have control-plane machines as evenly as can be and that every machine is where it was asked to
-// be, and waits for that to be reported. Workers that the provider spreads are asked to be nowhere, and spread as evenly.
+// Spread verifies that the control plane is spread as evenly as possible and that every machine is in its requested domain, and returns
+// what is not yet reported. Workers that the provider spreads request no domain, and must be spread as evenly.
 func Spread(now Snapshot, system string, spreads bool) (missing string, err error) {
 	if uneven := Level(now, RoleControlPlane); uneven != "" {
 		return "", &provider.Violation{Rule: system + " has the control plane unevenly: " + uneven}
@@ -35,8 +35,8 @@ func Spread(now Snapshot, system string, spreads bool) (missing string, err erro
 	return missing, nil
 }
 
-// Complete waits for all machines to be ready, except for those in the domain called
-// down, unless that is "", and those that were stopped there and are to be there again.
+// Complete returns what is missing until all machines are ready, except those in the domain down, unless that is "", and those that were
+// stopped there and must return.
 func Complete(now Snapshot, down string, workers int) (missing string) {
 	ready := 0
 	for _, m := range now.Machines {
@@ -53,8 +53,8 @@ func Complete(now Snapshot, down string, workers int) (missing string) {
 	return ""
 }
 
-// Replaced waits for the failed to be gone, and checks that no machine that was not
-// known before is in its domain or meant for it.
+// Replaced returns what is missing until the failed machine is deleted. It returns an error if a new machine is in its domain or requests
+// it.
 func Replaced(now Snapshot, failed Machine, known map[string]bool) (missing string, err error) {
 	for _, m := range now.Machines {
 		if !known[m.Name] && (m.Domain == failed.Domain || m.Asked == failed.Domain) {
@@ -67,8 +67,7 @@ func Replaced(now Snapshot, failed Machine, known map[string]bool) (missing stri
 	return missing, nil
 }
 
-// Waiting finds the machine that has come in the place of another, which has to be gone, and checks that the infrastructure has
-// nothing of it.
+// Waiting returns the machine that replaces a deleted one, and verifies that the infrastructure has nothing for the replacement.
 func Waiting(now Snapshot, gone Machine) (replacement, missing string, err error) {
 	for _, m := range now.Machines {
 		switch {
@@ -87,7 +86,7 @@ func Waiting(now Snapshot, gone Machine) (replacement, missing string, err error
 	return replacement, missing, nil
 }
 
-// WaitsFor is what a Machine says of its infrastructure as long as that waits for a domain; "" when it does not say so.
+// WaitsFor returns the Machine's infrastructure condition while it waits for a domain, or "".
 func WaitsFor(domain string, conditions []metav1.Condition) string {
 	for _, c := range conditions {
 		if c.Type == clusterv1.MachineInfrastructureReadyCondition && c.Status != metav1.ConditionTrue && strings.Contains(c.Message, domain) {
@@ -97,7 +96,7 @@ func WaitsFor(domain string, conditions []metav1.Condition) string {
 	return ""
 }
 
-// WorkerIn is a worker in a domain.
+// WorkerIn returns a worker in a domain.
 func WorkerIn(now Snapshot, domain string) (Machine, error) {
 	for _, m := range now.Machines {
 		if m.IsOf(domain) && m.Role != RoleControlPlane && m.Role != "" {
@@ -108,7 +107,7 @@ func WorkerIn(now Snapshot, domain string) (Machine, error) {
 	return Machine{}, fmt.Errorf("there is no worker in %s", domain)
 }
 
-// Moving checks that workers are moved one at a time, and says what is missing for all of them to be ready.
+// Moving verifies that workers are moved one at a time, and returns what is missing until all of them are ready.
 func Moving(now Snapshot, role string, wanted int) (missing string, err error) {
 	ready, going := 0, 0
 	for _, m := range now.In(role, "") {
@@ -128,7 +127,7 @@ func Moving(now Snapshot, role string, wanted int) (missing string, err error) {
 	return "", nil
 }
 
-// LevelKeys says what is missing for machines to be spread evenly over the logical failure domains of a class.
+// LevelKeys returns what is missing until machines are spread evenly over the logical failure domains of a class.
 func LevelKeys(keys map[string]string, class string, number int) (missing string) {
 	counts := map[string]int{}
 	for i := range number {
@@ -148,7 +147,7 @@ func LevelKeys(keys map[string]string, class string, number int) (missing string
 	return ""
 }
 
-// NewMachines counts the machines that are new.
+// NewMachines counts the new machines.
 func NewMachines(before, now map[string]string) int {
 	fresh := 0
 	for machine := range now {
@@ -159,8 +158,8 @@ func NewMachines(before, now map[string]string) int {
 	return fresh
 }
 
-// TooManyReplaced says whether other machines were replaced than the fewest that spread a class over so many logical failure domains: a machine
-// keeps the one that it has. Of machines that had none nothing is said.
+// TooManyReplaced returns a text if more machines than necessary, or the wrong ones, were replaced to spread a class over its logical
+// failure domains: a machine keeps its logical domain. It returns "" if a machine had none.
 func TooManyReplaced(before, now map[string]string, class string, number int) string {
 	counts, gone := map[string]int{}, 0
 	for i := range number {
@@ -187,7 +186,7 @@ func TooManyReplaced(before, now map[string]string, class string, number int) st
 	return ""
 }
 
-// Receives are the names of the domains that may receive machines.
+// Receives returns the names of the domains that may receive machines.
 func (now Snapshot) Receives() []string {
 	var names []string
 	for _, domain := range now.Domains {
@@ -198,7 +197,7 @@ func (now Snapshot) Receives() []string {
 	return names
 }
 
-// Surging checks that a control plane is moved by one machine at a time, the new one first.
+// Surging verifies that a control plane is moved one machine at a time, the new one first.
 func Surging(now Snapshot, system string) error {
 	ready := 0
 	machines := now.In(RoleControlPlane, "")
@@ -216,7 +215,7 @@ func Surging(now Snapshot, system string) error {
 	return nil
 }
 
-// Level says what is missing for the machines of a role to be in the domains that receive machines, and spread evenly.
+// Level returns what is missing until the machines of a role are spread evenly over the domains that receive machines.
 func Level(now Snapshot, role string) (missing string) {
 	fewest, most := -1, 0
 	placed := 0

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package snapshot is what is to be seen of a cluster at one moment, and what of that is missing or wrong.
+// Package snapshot reads the observable state of a cluster at one moment, and reports what is missing or wrong.
 package snapshot
 
 import (
@@ -18,25 +18,25 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// ControlPlanes is how many control-plane machines there are to be: what the templates ask for by default.
+// ControlPlanes is the default number of control-plane machines in the templates.
 const ControlPlanes = 3
 
-// Placements tells which machines an infrastructure has, and where.
+// Placements returns the machines of an infrastructure and their placement.
 type Placements interface {
 	Machines(ctx context.Context) ([]provider.Placement, error)
 }
 
-// Cluster is one to take snapshots of.
+// Cluster is a cluster to take snapshots of.
 type Cluster struct {
 	client.ObjectKey
-	// Domains are the names of its failure domains.
+	// Domains are the names of the cluster's failure domains.
 	Domains        []string
 	Infrastructure Placements
-	// System names the infrastructure.
+	// System is the name of the infrastructure.
 	System string
 }
 
-// Take reads what is there of a cluster.
+// Take takes a snapshot of a cluster.
 func Take(ctx context.Context, from client.Reader, of Cluster) (Snapshot, error) {
 	var published clusterv1.Cluster
 	if err := from.Get(ctx, of.ObjectKey, &published); client.IgnoreNotFound(err) != nil {
@@ -57,39 +57,35 @@ func Take(ctx context.Context, from client.Reader, of Cluster) (Snapshot, error)
 	}, nil
 }
 
-// Snapshot is what is to be seen of a cluster at one moment, in the order in which
-// it is shown.
+// Snapshot holds the observable state of a cluster at one moment, in display order.
 type Snapshot struct {
 	Domains  []Domain
 	Machines []Machine
 }
 
-// Domain is a failure domain as the Cluster publishes it.
+// Domain is a failure domain as published by the Cluster.
 type Domain struct {
 	Name string
-	// State is its state, Reason why it is not Active. State is "" as long as the
-	// Cluster does not publish the domain.
+	// State is the domain's state, Reason why it is not Active. State is "" until the Cluster publishes the domain.
 	State, Reason string
-	// ControlPlane tells whether control-plane machines may be put into it.
+	// ControlPlane reports whether the domain accepts control-plane machines.
 	ControlPlane bool
 }
 
 // Machine is one machine of the cluster.
 type Machine struct {
 	Name string
-	// Role is "control plane", or which workers it belongs to; "" for a machine
-	// that only the infrastructure knows of.
+	// Role is "control plane" or the name of a worker group; "" for a machine that only the infrastructure has.
 	Role  string
 	Phase string
-	// Asked is the domain that Cluster API chose, Reported the one that the
-	// provider says the machine is in, Domain and Host where the infrastructure has
-	// it. All may be "".
+	// Asked is the domain that Cluster API chose, Reported the domain that the provider reports, Domain and Host the actual placement in
+	// the infrastructure. All may be "".
 	Asked, Reported, Domain, Host string
 	Ready                         bool
 	Deleting                      bool
 }
 
-// IsOf reports whether a machine is in a domain, or was stopped there and is to be there again.
+// IsOf reports whether a machine is in a domain, or was stopped there and must return there.
 func (m Machine) IsOf(domain string) bool {
 	return m.Domain == domain || m.Domain == "" && m.Asked == domain
 }
@@ -97,7 +93,7 @@ func (m Machine) IsOf(domain string) bool {
 // RoleControlPlane is the role of control-plane machines.
 const RoleControlPlane = "control plane"
 
-// domains puts what is published beside what is there.
+// domains combines the published failure domains with the expected names.
 func domains(names []string, published []clusterv1.FailureDomain) []Domain {
 	list := make([]Domain, len(names))
 	for i, name := range names {
@@ -116,8 +112,7 @@ func domains(names []string, published []clusterv1.FailureDomain) []Domain {
 	return list
 }
 
-// merge joins Machines with what the infrastructure has, by the name of the
-// infrastructure machine.
+// merge joins Machines with the placements of the infrastructure, by the name of the infrastructure machine.
 func merge(machines []clusterv1.Machine, placements []provider.Placement) []Machine {
 	places := map[string]provider.Placement{}
 	for _, p := range placements {
@@ -144,7 +139,7 @@ func merge(machines []clusterv1.Machine, placements []provider.Placement) []Mach
 	return list
 }
 
-// rank puts the control plane first and strangers last.
+// rank sorts the control plane first and unknown machines last.
 func rank(m Machine) int {
 	switch m.Role {
 	case RoleControlPlane:
@@ -165,7 +160,7 @@ func role(m clusterv1.Machine) string {
 	return strings.TrimPrefix(m.Labels[clusterv1.MachineDeploymentNameLabel], m.Spec.ClusterName+"-")
 }
 
-// In are the machines of a role in a domain, or in any if domain is "".
+// In returns the machines of a role in a domain, or in any domain if domain is "".
 func (s Snapshot) In(role, domain string) []Machine {
 	var list []Machine
 	for _, m := range s.Machines {

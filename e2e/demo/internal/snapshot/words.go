@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// Changes words the difference of two snapshots, a line each.
+// Changes describes the difference of two snapshots, one line per change.
 func Changes(before, now Snapshot) []string {
 	var list []string
 	old := map[string]Domain{}
@@ -39,7 +39,7 @@ func Changes(before, now Snapshot) []string {
 	return list
 }
 
-// Words says how a domain is.
+// Words describes the state of a domain.
 func (d Domain) Words() string {
 	switch {
 	case d.State == "":
@@ -57,7 +57,7 @@ func because(reason string) string {
 	return " (" + reason + ")"
 }
 
-// Words says how a machine is and where.
+// Words describes the state and placement of a machine.
 func (m Machine) Words() string {
 	if m.Name == "" {
 		return ""
@@ -75,7 +75,7 @@ func (m Machine) Words() string {
 	return words
 }
 
-// State is a machine's phase, unless something else says more.
+// State returns the machine's phase, or a more specific state.
 func (m Machine) State() string {
 	switch {
 	case m.Role == "":
@@ -90,8 +90,7 @@ func (m Machine) State() string {
 	return m.Phase
 }
 
-// PlacementTable shows where the infrastructure has the machines: a column for
-// each domain.
+// PlacementTable shows the placement of the machines in the infrastructure, with one column per domain.
 func PlacementTable(now Snapshot) []string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
