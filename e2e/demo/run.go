@@ -25,7 +25,7 @@ import (
 const (
 	namespace   = provider.DemoNamespace
 	clusterName = "demo"
-	// observeEvery is how often the view is refreshed.
+	// observeEvery is the refresh interval of the view.
 	observeEvery = time.Second
 	// diagnosisLimit bounds reading all objects after a failure, which a busy machine may have caused.
 	diagnosisLimit = time.Minute

@@ -15,20 +15,20 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// registry begins the URL of an image that a host can boot. What follows is its name in Docker.
+// registry is the URL prefix of an image that a host can boot. The image's name in Docker follows.
 const registry = "oci://"
 
-// HostContainers are those of the hosts of one simulated bare-metal operator.
+// HostContainers are the containers of the hosts of one simulated bare-metal operator.
 type HostContainers struct {
 	Containers
 
-	// Prefix begins the name of each container.
+	// Prefix is the name prefix of each container.
 	Prefix string
-	// Subnet has the addresses of the network. Hosts have the same ones for ever.
+	// Subnet is the subnet of the network. The address of a host never changes.
 	Subnet *net.IPNet
 }
 
-// OpenHosts finds the network.
+// OpenHosts looks up the network's subnet.
 func OpenHosts(ctx context.Context, d docker.Docker, prefix, label, network string) (HostContainers, error) {
 	c := HostContainers{Containers: Containers{Docker: d, Label: label, Network: network}, Prefix: prefix}
 	said, err := d.Run(ctx, "network", "inspect", network, "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")
@@ -44,12 +44,12 @@ func OpenHosts(ctx context.Context, d docker.Docker, prefix, label, network stri
 	return c, fmt.Errorf("network %s has no IPv4 addresses", network)
 }
 
-// Hooks let the simulator start and stop the containers.
+// Hooks returns the simulator's hooks for starting and stopping the containers.
 func (c HostContainers) Hooks() simulator.Hooks {
 	return simulator.Hooks{PowerOn: c.powerOn, PowerOff: c.powerOff, Erase: c.erase}
 }
 
-// Inventory is the simulator's own with the address that the host has here.
+// Inventory returns the simulator's inventory with the address of the host's container.
 func (c HostContainers) Inventory(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
 	details := simulator.StandardInventory(host)
 	if address, err := c.address(host); err == nil {
@@ -58,7 +58,7 @@ func (c HostContainers) Inventory(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.
 	return details
 }
 
-// name of the host's container.
+// name returns the name of the host's container.
 func (c HostContainers) name(host *bmov1alpha1.BareMetalHost) string {
 	return strings.Join([]string{c.Prefix, host.Namespace, host.Name}, "-")
 }
@@ -67,7 +67,7 @@ func (c HostContainers) powerOn(ctx context.Context, boot simulator.Boot) error 
 	return c.PowerOn(ctx, c.name(boot.Host), func() (Machine, error) { return c.installed(boot) })
 }
 
-// installed is what the operator would write to the host's disks.
+// installed returns what the operator would write to the host's disks.
 func (c HostContainers) installed(boot simulator.Boot) (m Machine, err error) {
 	if m.Image, err = imageOf(boot.Host); err != nil {
 		return m, err
@@ -87,7 +87,7 @@ func (c HostContainers) erase(ctx context.Context, host *bmov1alpha1.BareMetalHo
 	return c.Erase(ctx, c.name(host))
 }
 
-// imageOf is the name in Docker of what the host is to boot.
+// imageOf returns the Docker image that the host must boot.
 func imageOf(host *bmov1alpha1.BareMetalHost) (string, error) {
 	if host.Spec.Image == nil || !strings.HasPrefix(host.Spec.Image.URL, registry) {
 		return "", fmt.Errorf("host %s has no image whose URL begins with %s", host.Name, registry)

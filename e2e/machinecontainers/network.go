@@ -11,13 +11,13 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// DynamicRange is the part of a subnet that Docker may give away: its first 256 addresses. The next 256 are the hosts'.
+// DynamicRange returns the part of a subnet that Docker may assign: its first 256 addresses. The next 256 belong to hosts.
 func DynamicRange(subnet *net.IPNet) *net.IPNet {
 	return &net.IPNet{IP: subnet.IP, Mask: net.CIDRMask(24, 32)}
 }
 
-// address is the host's own. It follows from the last byte of the hardware address, which the simulator's layouts number
-// through, so that it stays the same whatever runs on the host.
+// address returns the host's address. It is derived from the last byte of the MAC address, which the simulator's layouts number
+// consecutively, so it does not depend on what runs on the host.
 func (c HostContainers) address(host *bmov1alpha1.BareMetalHost) (net.IP, error) {
 	hardware, err := net.ParseMAC(host.Spec.BootMACAddress)
 	if err != nil || len(hardware) != 6 || hardware[4] != 0 || hardware[5] == 0 || hardware[5] == 255 {

@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// applier owns what Apply wrote, as kubectl does.
+// applier is the field manager of Apply, as with kubectl.
 const applier = client.FieldOwner("kubectl")
 
-// Apply installs a component on a cluster that runs, as `kubectl apply --server-side` does: what is there by the same name and kind
-// becomes the component's, also what another component brought. Its manager runs beside the others when it returns.
+// Apply installs a component on a running cluster, as `kubectl apply --server-side` does: existing objects of the same name and kind are
+// taken over, including those of another component. When it returns, the component's manager runs next to the others.
 func (p *Cluster) Apply(ctx context.Context, c Component) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not done after %s", startLimit))
 	defer cancel()
@@ -36,7 +36,7 @@ func (p *Cluster) Apply(ctx context.Context, c Component) error {
 	return p.run(ctx, m)
 }
 
-// applyObjects applies a component's namespaces, or everything else.
+// applyObjects applies a component's namespaces, or all other objects.
 func (p *Cluster) applyObjects(ctx context.Context, m manager, namespaces bool) error {
 	var group errgroup.Group
 	group.SetLimit(createAtOnce)
@@ -56,7 +56,7 @@ func (p *Cluster) applyOne(ctx context.Context, component string, object *unstru
 	return nil
 }
 
-// Terminate asks a manager to end, as the kubelet does with a pod that is replaced, and returns when it is gone.
+// Terminate stops a manager gracefully, as the kubelet does with a replaced pod, and returns when it has exited.
 func (p *Cluster) Terminate(name string) error {
 	process, err := p.withdraw(name)
 	if err != nil {

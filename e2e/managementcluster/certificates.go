@@ -20,18 +20,18 @@ import (
 	"github.com/faultline-io/faultline/shared/ports"
 )
 
-// loopback is the only address that anything of the cluster listens on.
+// loopback is the only address that programs of the cluster listen on.
 const loopback = ports.Host
 
-// authority is the cluster's own certificate authority: it signs what the API
-// server and the webhooks serve with, and the certificate of its administrator.
+// authority is the cluster's own certificate authority. It signs the serving certificates of the API server and the webhooks, and the
+// administrator's certificate.
 type authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
 	pem         []byte
 }
 
-// pair is a certificate and its key, in PEM.
+// pair is a certificate and its key in PEM.
 type pair struct{ certificate, key []byte }
 
 func newAuthority() (*authority, error) {
@@ -72,8 +72,7 @@ func (a *authority) issue(config certs.Config) (pair, error) {
 	return pair{certificate: certs.EncodeCertPEM(certificate), key: encoded}, err
 }
 
-// write puts the pair into a folder under the names that controller-runtime's
-// webhook server looks for.
+// write writes the pair into a folder with the file names of controller-runtime's webhook server.
 func (p pair) write(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -1,11 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managementcluster runs a Cluster API management cluster as local processes: etcd, an
-// API server, kube-controller-manager, the Cluster API managers and those of
-// infrastructure providers. They are the real programs with the CRDs, webhooks and
-// RBAC rules of their releases; only what needs pods is left out: managers listen
-// on loopback ports, and their certificates come from the cluster.
+// Package managementcluster runs a Cluster API management cluster as local processes: etcd, an API server, kube-controller-manager, the
+// Cluster API managers and the managers of infrastructure providers. They are the real programs with the CRDs, webhooks and RBAC rules of
+// their releases. Only what needs pods differs: managers listen on loopback ports, and the cluster issues their certificates.
 package managementcluster
 
 import (
@@ -31,31 +29,28 @@ import (
 	"github.com/faultline-io/faultline/shared/ports"
 )
 
-// providerLabel marks what belongs to a Cluster API component.
+// providerLabel is the label of objects that belong to a Cluster API component.
 const providerLabel = "cluster.x-k8s.io/provider"
 
-// Options say what a cluster is made of.
+// Options configure a cluster.
 type Options struct {
-	// Dir is where the cluster keeps its data, keys and logs. It must exist and is
-	// not removed when the cluster stops.
+	// Dir is the folder for the cluster's data, keys and logs. It must exist and is not removed when the cluster stops.
 	Dir string
-	// Programs are those of the control plane: etcd, kube-apiserver and
-	// kube-controller-manager.
+	// Programs are the programs of the control plane: etcd, kube-apiserver and kube-controller-manager.
 	Programs binaries.Paths
 	// Components are the managers to run.
 	Components []Component
-	// Progress, unless nil, is told what was achieved.
+	// Progress, unless nil, is called after each completed step.
 	Progress func(message string)
 }
 
 // Cluster is a running management cluster.
 type Cluster struct {
-	// Client acts as administrator; it knows the kinds of Kubernetes and Cluster
-	// API by type.
+	// Client acts as administrator. Its scheme has the types of Kubernetes and Cluster API.
 	Client client.WithWatch
-	// RESTConfig is how the administrator reaches the API server.
+	// RESTConfig is the administrator's configuration for the API server.
 	RESTConfig *rest.Config
-	// Kubeconfig is a file that says the same.
+	// Kubeconfig is the path of a kubeconfig with the same configuration.
 	Kubeconfig string
 
 	dir       string
@@ -78,18 +73,17 @@ type Cluster struct {
 type Process struct {
 	Name string
 	PID  int
-	// Log is the file with everything it wrote.
+	// Log is the path of the file with all output.
 	Log string
-	// Metrics is where it serves Prometheus metrics; "" when it does not.
+	// Metrics is the URL of the Prometheus metrics; "" if it serves none.
 	Metrics string
-	// Memory is its resident memory in bytes, Peak the highest it ever was; both 0
-	// where the system does not tell.
+	// Memory is the resident memory in bytes, Peak its highest value; both are 0 if the system does not report them.
 	Memory, Peak int64
-	// CPU is in seconds, of user and system time.
+	// CPU is the user and system CPU time in seconds.
 	CPU float64
 }
 
-// measured is the process with what it takes now.
+// measured returns the process with its current resource usage.
 func (p Process) measured() Process {
 	running, err := procfs.NewProc(p.PID)
 	if err != nil {
@@ -104,8 +98,7 @@ func (p Process) measured() Process {
 	return p
 }
 
-// Start brings a cluster up and returns when all of it is ready. On an error
-// nothing is left running.
+// Start starts a cluster and returns when it is completely ready. On an error nothing is left running.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	p, err := newCluster(options)
 	if err != nil {
@@ -148,8 +141,7 @@ func newCluster(options Options) (*Cluster, error) {
 	}, nil
 }
 
-// bringUp renders the components while the API server starts, installs them and
-// runs their managers.
+// bringUp renders the components while the API server starts, installs them and runs their managers.
 func (p *Cluster) bringUp(ctx context.Context, components []Component) error {
 	managers := make([]manager, len(components))
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -204,7 +196,7 @@ func (p *Cluster) connect() error {
 	return writeKubeconfig(p.Kubeconfig, p.RESTConfig)
 }
 
-// start runs a program of the cluster and watches over it.
+// start starts a program of the cluster and monitors it.
 func (p *Cluster) start(ctx context.Context, c command) (*process, error) {
 	if c.program == "" {
 		c.program = p.programs[c.name]
@@ -220,7 +212,7 @@ func (p *Cluster) start(ctx context.Context, c command) (*process, error) {
 	return started, nil
 }
 
-// watch notes the first process that ends without being asked to.
+// watch records the first process that exits unexpectedly.
 func (p *Cluster) watch(started *process) {
 	<-started.ended
 	failure := started.failure()
@@ -232,23 +224,23 @@ func (p *Cluster) watch(started *process) {
 	}
 }
 
-// Failed is closed when a process of the cluster ends without being asked to.
+// Failed returns a channel that is closed when a process of the cluster exits unexpectedly.
 func (p *Cluster) Failed() <-chan struct{} { return p.failed }
 
-// Err says which process that was, and its last words; nil while all run.
+// Err returns an error with the name of that process and the end of its log; nil while all run.
 func (p *Cluster) Err() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.failure
 }
 
-// Logs is the folder with a log for each process.
+// Logs returns the folder with one log per process.
 func (p *Cluster) Logs() string { return filepath.Join(p.dir, "logs") }
 
-// log is the file with everything that the processes of a name wrote.
+// log returns the file with all output of the processes of a name.
 func (p *Cluster) log(name string) string { return logFile(p.Logs(), name) }
 
-// Processes lists what runs, in the order of its start.
+// Processes lists the running processes in the order of their start.
 func (p *Cluster) Processes() []Process {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -260,8 +252,8 @@ func (p *Cluster) Processes() []Process {
 	return list
 }
 
-// Stop stops everything: the managers first and gently, so that they can leave the
-// infrastructure in order, then what they stand on. It may be called twice.
+// Stop stops everything. Managers are stopped first and gracefully, so that they can clean up in the infrastructure. It may be called
+// more than once.
 func (p *Cluster) Stop() {
 	p.stopOnce.Do(func() {
 		p.mutex.Lock()
@@ -277,7 +269,7 @@ func (p *Cluster) Stop() {
 		for _, front := range p.fronts {
 			front.close()
 		}
-		// Their data is thrown away, so the rest need not finish anything.
+		// Their data is discarded, so the other processes need not shut down gracefully.
 		for _, process := range slices.Backward(processes) {
 			process.stop(0)
 		}
@@ -288,13 +280,13 @@ func (p *Cluster) Stop() {
 	})
 }
 
-// foundation tells whether a process is part of the control plane.
+// foundation reports whether a process is part of the control plane.
 func (p *Cluster) foundation(process *process) bool {
 	_, ok := p.programs[process.name]
 	return ok && slices.Contains([]string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager}, process.name)
 }
 
-// Self is the process that calls it, by a name of its choice.
+// Self returns the calling process under a given name.
 func Self(name string) Process {
 	return Process{Name: name, PID: os.Getpid()}.measured()
 }

@@ -11,52 +11,47 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
-// Component is a manager of the cluster: what a release of it holds, run as a
-// process. Adding a provider to the cluster takes one such value.
+// Component is a manager of the cluster: the content of its release, run as a process. A provider is added with one such value.
 type Component struct {
-	// Name is what the process, its log and its folder are called.
+	// Name is the name of the process, its log and its folder.
 	Name string
-	// Program is the file to run.
+	// Program is the path of the program.
 	Program string
-	// Config is the kustomize folder that a release of the component is rendered
-	// from. Its CRDs, RBAC rules, webhooks and ServiceAccount are created; the
-	// arguments of its Deployment are given to the program, which runs as that
-	// ServiceAccount and thus with no more rights than a release gives it.
+	// Config is the kustomize folder of the component's release. Its CRDs, RBAC rules, webhooks and ServiceAccount are created. The
+	// program gets the arguments of its Deployment and runs as that ServiceAccount, so it has exactly the permissions of a release.
 	Config string
-	// Objects are created with those of Config: what the manager needs, and what is
-	// installed by others beside it.
+	// Objects are created together with those of Config: objects that the manager needs, and third-party objects.
 	Objects []*unstructured.Unstructured
 	// Variables are the values of the ${VARIABLES} in Config.
 	Variables map[string]string
-	// Args come after those of the Deployment and so override them.
+	// Args follow the arguments of the Deployment and override them.
 	Args []string
-	// HealthArg is the argument that takes the address of its health endpoint; "" is the one of Cluster API's managers.
+	// HealthArg is the argument for the address of the health endpoint; "" means that of Cluster API's managers.
 	HealthArg string
-	// Listen, unless nil, returns the arguments that put a program on the cluster which does not have the flags of Cluster API's managers,
-	// and what is added to its environment.
+	// Listen, unless nil, returns the arguments and additional environment that make a program without the flags of Cluster API's
+	// managers serve on the cluster.
 	Listen func(Endpoints) (args, env []string, err error)
-	// InPod has the program find its namespace in a file, as in a pod. It takes Linux.
+	// InPod provides the program's namespace in a file, as in a pod. It requires Linux.
 	InPod bool
-	// Disobedience, unless nil, stands between the program and the API server.
+	// Disobedience, unless nil, injects faults between the program and the API server.
 	Disobedience *Disobedience
-	// Version, unless empty, is what the program must report when it starts.
+	// Version, unless empty, is the version that the program must report when it starts.
 	Version string
 }
 
-// Endpoints are where a manager is to serve.
+// Endpoints are the endpoints that a manager must serve.
 type Endpoints struct {
-	// Webhook is the port of its webhooks, Certificates the folder with the tls.crt and tls.key that they serve with.
+	// Webhook is the port of its webhooks, Certificates the folder with their tls.crt and tls.key.
 	Webhook      int
 	Certificates string
 	// Health and Diagnostics are addresses.
 	Health, Diagnostics string
 }
 
-// topologyVariables turn on the feature that ClusterClasses need.
+// topologyVariables enables the feature that ClusterClasses need.
 func topologyVariables() map[string]string { return map[string]string{"CLUSTER_TOPOLOGY": "true"} }
 
-// ClusterAPI are the managers of Cluster API itself with ClusterClass support, from
-// its source folder dir of the given version.
+// ClusterAPI returns the managers of Cluster API with ClusterClass support, from the source folder dir of the given version.
 func ClusterAPI(programs binaries.Paths, dir, version string) []Component {
 	manager := func(name, folder string) Component {
 		return Component{
@@ -72,11 +67,11 @@ func ClusterAPI(programs binaries.Paths, dir, version string) []Component {
 	}
 }
 
-// KubeadmVersion tells a provider's manager which control planes there are: the managers of ClusterAPI were not installed by clusterctl,
-// whose inventory would say it.
+// KubeadmVersion returns the flag with the version of KubeadmControlPlane for a provider's manager. The managers of ClusterAPI were not
+// installed by clusterctl, so its inventory does not have the version.
 func KubeadmVersion(version string) string { return "--kubeadm-control-plane-version=" + version }
 
-// Provider is the manager of one of our providers, from the repository at root.
+// Provider returns the manager of one of our providers, from the repository at root.
 func Provider(programs binaries.Paths, root, provider string) Component {
 	name := binaries.Provider(provider)
 	return Component{

@@ -19,15 +19,14 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// readyEvery is how often a starting server is asked whether it is ready.
+// readyEvery is the poll interval for a starting server's readiness.
 const readyEvery = 50 * time.Millisecond
 
-// controllers of kube-controller-manager that Cluster API relies on: without pods
-// and nodes in the cluster there is nothing for the others to do.
+// controllers lists the controllers of kube-controller-manager that Cluster API relies on. The others have nothing to do in a cluster
+// without pods and nodes.
 const controllers = "namespace-controller,garbage-collector-controller,serviceaccount-controller,clusterrole-aggregation-controller"
 
-// startAPIServer starts etcd and kube-apiserver, waits until they serve, and
-// answers how an administrator reaches them.
+// startAPIServer starts etcd and kube-apiserver, waits until they serve, and returns the administrator's configuration.
 func (p *Cluster) startAPIServer(ctx context.Context) (*rest.Config, error) {
 	etcd, err := p.startEtcd(ctx)
 	if err != nil {
@@ -48,7 +47,7 @@ func (p *Cluster) startAPIServer(ctx context.Context) (*rest.Config, error) {
 	config := &rest.Config{
 		Host:            "https://" + address(port),
 		TLSClientConfig: rest.TLSClientConfig{CAData: p.authority.pem, CertData: admin.certificate, KeyData: admin.key},
-		// The API server is ours alone: it is not to be spared.
+		// The API server has no other users, so no rate limit is needed.
 		QPS: -1,
 	}
 	server, err := p.start(ctx, command{name: binaries.APIServer, args: args})
@@ -76,7 +75,7 @@ func (p *Cluster) startEtcd(ctx context.Context) (url string, err error) {
 		"--data-dir=" + filepath.Join(p.dir, "etcd"),
 		"--listen-client-urls=" + url, "--advertise-client-urls=" + url,
 		"--listen-peer-urls=http://" + address(peers),
-		// What a demo stores need not survive a power cut.
+		// The data of a demo need not survive a power loss.
 		"--unsafe-no-fsync",
 		"--log-level=warn",
 	}})
@@ -126,8 +125,8 @@ func (p *Cluster) apiServerArgs(port int, etcd string) ([]string, error) {
 
 func (p *Cluster) accountKey() string { return filepath.Join(p.dir, "pki", "service-accounts.key") }
 
-// startControllerManager is to be called once the CRDs are there: the garbage
-// collector looks for new kinds at its start and then only every 30 seconds.
+// startControllerManager must be called once the CRDs exist: the garbage collector discovers kinds when it starts and then only every 30
+// seconds.
 func (p *Cluster) startControllerManager(ctx context.Context) error {
 	_, err := p.start(ctx, command{name: binaries.ControllerManager, args: []string{
 		"--kubeconfig=" + p.Kubeconfig,
@@ -139,8 +138,7 @@ func (p *Cluster) startControllerManager(ctx context.Context) error {
 	return err
 }
 
-// ready waits until a GET of url is answered with 200, the process that is to
-// answer it has ended, or ctx has.
+// ready waits until a GET of url returns 200. It stops waiting when the process or ctx ends.
 func ready(ctx context.Context, p *process, client *http.Client, url string) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, readyEvery, false, func(ctx context.Context) (bool, error) {

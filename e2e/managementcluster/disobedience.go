@@ -16,8 +16,8 @@ import (
 	"github.com/faultline-io/faultline/shared/simulation"
 )
 
-// Disobedience is what a manager has in the place of an API server that obeys. Others reach the API server itself. The zero value has no faults, and
-// counts.
+// Disobedience is a proxy that injects faults between a manager and the API server and counts requests. Other clients reach the API
+// server directly. The zero value has no faults.
 type Disobedience struct {
 	faults []simulation.ProxyFault
 
@@ -26,7 +26,7 @@ type Disobedience struct {
 	on    bool
 }
 
-// Disobey returns one with faults of simulation.ProxyFaults, by their names with commas between them; nil for none.
+// Disobey returns a Disobedience with the faults of simulation.ProxyFaults in a comma-separated list of names; nil for an empty list.
 func Disobey(names string) (*Disobedience, error) {
 	if names == "" {
 		return nil, nil
@@ -42,7 +42,7 @@ func Disobey(names string) (*Disobedience, error) {
 	return d, nil
 }
 
-// Disobediences are the names of the faults.
+// Disobediences returns the names of the faults.
 func Disobediences() []string {
 	var names []string
 	for _, fault := range simulation.ProxyFaults() {
@@ -51,7 +51,7 @@ func Disobediences() []string {
 	return names
 }
 
-// between stands between a manager and the API server that config reaches, and returns how it is reached.
+// between starts the proxy in front of the API server of config, and returns the configuration for reaching it.
 func (d *Disobedience) between(ctx context.Context, config *rest.Config) (*rest.Config, error) {
 	proxy, err := simulation.NewProxy(config, simulation.Address{})
 	if err != nil {
@@ -67,7 +67,7 @@ func (d *Disobedience) between(ctx context.Context, config *rest.Config) (*rest.
 	return &rest.Config{Host: proxy.URL(), TLSClientConfig: rest.TLSClientConfig{CAData: proxy.Authority()}}, nil
 }
 
-// Set makes the faults, or ends them. They are not there at the start.
+// Set enables or disables the faults. They are disabled at first.
 func (d *Disobedience) Set(ctx context.Context, on bool) error {
 	if d == nil {
 		return nil
@@ -85,7 +85,7 @@ func (d *Disobedience) Set(ctx context.Context, on bool) error {
 	return errors.Join(failed...)
 }
 
-// Highest is the highest rate of requests for one object.
+// Highest returns the highest rate of requests for one object.
 func (d *Disobedience) Highest() simulation.Rate {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,7 +95,7 @@ func (d *Disobedience) Highest() simulation.Rate {
 	return d.proxy.Highest()
 }
 
-// Watches is how many watches of the API server the manager has open.
+// Watches returns the number of watches that the manager has open at the API server.
 func (d *Disobedience) Watches() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

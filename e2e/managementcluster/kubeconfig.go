@@ -12,10 +12,10 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubeconfigName is what the cluster and the context are called in kubeconfigs.
+// kubeconfigName is the name of the cluster and the context in kubeconfigs.
 const kubeconfigName = "faultline"
 
-// writeKubeconfig writes a kubeconfig with which others reach what config reaches.
+// writeKubeconfig writes a kubeconfig that is equivalent to config.
 func writeKubeconfig(path string, config *rest.Config) error {
 	user := &clientcmdapi.AuthInfo{
 		ClientCertificateData: config.CertData,

@@ -27,15 +27,14 @@ import (
 )
 
 const (
-	// tokenSeconds is how long a manager's token is valid: longer than anybody
-	// keeps a demo.
+	// tokenSeconds is the validity of a manager's token, longer than any demo runs.
 	tokenSeconds = 7 * 24 * 60 * 60
 	createAtOnce = 8
-	// startLimit bounds the start of the cluster as a whole.
+	// startLimit bounds the start of the whole cluster.
 	startLimit = 2 * time.Minute
 )
 
-// manager is a component on its way to being a process.
+// manager is a component that is being prepared to run as a process.
 type manager struct {
 	component   Component
 	manifests   manifests
@@ -44,14 +43,14 @@ type manager struct {
 	diagnostics int
 }
 
-// prepare renders a component and chooses the ports of its manager.
+// prepare renders a component and allocates the ports of its manager.
 func (p *Cluster) prepare(c Component) (manager, error) {
 	rendered, err := render(c.Config, c.Variables)
 	if err != nil {
 		return manager{}, fmt.Errorf("preparing %s: %w", c.Name, err)
 	}
 	for _, object := range c.Objects {
-		// Another cluster may be made of the same component.
+		// Another cluster may use the same component.
 		rendered.objects = append(rendered.objects, object.DeepCopy())
 	}
 	m := manager{component: c, manifests: rendered}
@@ -68,8 +67,8 @@ func (p *Cluster) prepare(c Component) (manager, error) {
 	return m, nil
 }
 
-// install creates the objects of all components and waits until the API server
-// and kube-controller-manager, which it starts, made them effective.
+// install creates the objects of all components, starts kube-controller-manager, and waits until both it and the API server have made the
+// objects effective.
 func (p *Cluster) install(ctx context.Context, managers []manager) error {
 	for _, namespaces := range []bool{true, false} {
 		if err := p.create(ctx, managers, namespaces); err != nil {
@@ -86,7 +85,7 @@ func (p *Cluster) install(ctx context.Context, managers []manager) error {
 	return nil
 }
 
-// create creates the namespaces of all components, or everything else.
+// create creates the namespaces of all components, or all other objects.
 func (p *Cluster) create(ctx context.Context, managers []manager, namespaces bool) error {
 	var group errgroup.Group
 	group.SetLimit(createAtOnce)
@@ -106,8 +105,8 @@ func (p *Cluster) create(ctx context.Context, managers []manager, namespaces boo
 	return group.Wait()
 }
 
-// effective tells whether all CRDs are served and all aggregated roles are filled.
-// A manager started before would find its API missing or forbidden, and back off.
+// effective reports whether all CRDs are served and all aggregated roles have rules. A manager that starts before that finds its API
+// missing or forbidden, and backs off.
 func (p *Cluster) effective(ctx context.Context) (bool, error) {
 	var crds apiextensionsv1.CustomResourceDefinitionList
 	if err := p.Client.List(ctx, &crds); err != nil {
@@ -139,8 +138,7 @@ func established(crd apiextensionsv1.CustomResourceDefinition) bool {
 	return false
 }
 
-// run starts a manager as its ServiceAccount and waits until it is ready, its
-// webhooks included.
+// run starts a manager as its ServiceAccount and waits until it and its webhooks are ready.
 func (p *Cluster) run(ctx context.Context, m manager) error {
 	name := m.component.Name
 	dir := filepath.Join(p.dir, name)
@@ -179,8 +177,8 @@ func (p *Cluster) run(ctx context.Context, m manager) error {
 	return reports(p.log(name), m.component.Version)
 }
 
-// listen returns the arguments that put a manager on this cluster. They come between those of a release and the component's own: the last
-// one given counts.
+// listen returns the arguments that make a manager serve on this cluster. They come after those of a release and before the component's
+// own: later arguments override earlier ones.
 func (m manager) listen(dir string) (args, env []string, err error) {
 	at := Endpoints{Webhook: m.webhook, Certificates: dir, Health: address(m.health), Diagnostics: address(m.diagnostics)}
 	if m.component.Listen != nil {
@@ -196,7 +194,7 @@ func (m manager) listen(dir string) (args, env []string, err error) {
 	}, nil, nil
 }
 
-// writeAccountKubeconfig writes a kubeconfig that acts as the manager's ServiceAccount.
+// writeAccountKubeconfig writes a kubeconfig for the manager's ServiceAccount.
 func (p *Cluster) writeAccountKubeconfig(ctx context.Context, m manager, path string) error {
 	account := m.manifests.account
 	token := &authenticationv1.TokenRequest{
@@ -220,7 +218,7 @@ func (p *Cluster) writeAccountKubeconfig(ctx context.Context, m manager, path st
 	return writeKubeconfig(path, config)
 }
 
-// reports checks the version that a manager logged at its start.
+// reports verifies the version that a manager logged when it started.
 func reports(log, version string) error {
 	if version == "" {
 		return nil

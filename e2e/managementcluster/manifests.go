@@ -21,16 +21,14 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// manifests is what a component's kustomize folder comes down to when its
-// Deployment is run as a process.
+// manifests is the part of a component's kustomize folder that is needed to run its Deployment as a process.
 type manifests struct {
 	objects []*unstructured.Unstructured // to be created
 	args    []string                     // of the manager's container
 	account types.NamespacedName         // the ServiceAccount that the manager runs as
 }
 
-// render builds the kustomize folder and fills in its ${VARIABLES}, as a release
-// and clusterctl do with the same files.
+// render builds the kustomize folder and replaces its ${VARIABLES}, as a release and clusterctl do with the same files.
 func render(folder string, variables map[string]string) (manifests, error) {
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
@@ -47,7 +45,7 @@ func render(folder string, variables map[string]string) (manifests, error) {
 	return sortOut(objects)
 }
 
-// Fill returns the objects of YAML documents whose variables Substitute replaces.
+// Fill substitutes variables in YAML documents and returns their objects.
 func Fill(content []byte, variables map[string]string) ([]*unstructured.Unstructured, error) {
 	filled, err := Substitute(content, variables)
 	if err != nil {
@@ -56,8 +54,8 @@ func Fill(content []byte, variables map[string]string) ([]*unstructured.Unstruct
 	return Decode(filled)
 }
 
-// Substitute replaces ${NAME} and ${NAME:=default} the way clusterctl does. A
-// variable with neither a value nor a default is an error that names it.
+// Substitute replaces ${NAME} and ${NAME:=default} like clusterctl. A variable with neither a value nor a default results in an error
+// that names it.
 func Substitute(content []byte, variables map[string]string) ([]byte, error) {
 	return yamlprocessor.NewSimpleProcessor().Process(content, func(name string) (string, error) {
 		value, ok := variables[name]
@@ -68,7 +66,7 @@ func Substitute(content []byte, variables map[string]string) ([]byte, error) {
 	})
 }
 
-// Decode reads a stream of YAML documents; empty ones are passed over.
+// Decode decodes a stream of YAML documents and skips empty ones.
 func Decode(content []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), len(content))
@@ -87,8 +85,7 @@ func Decode(content []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Untyped turns objects, which must say of what kind they are, into what
-// Component.Objects takes.
+// Untyped converts objects, which must have their kind set, into the type of Component.Objects.
 func Untyped[T client.Object](list []T) ([]*unstructured.Unstructured, error) {
 	objects := make([]*unstructured.Unstructured, 0, len(list))
 	for _, typed := range list {
@@ -101,9 +98,8 @@ func Untyped[T client.Object](list []T) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// sortOut keeps what is to be created, takes the Deployment apart, and drops what
-// has no meaning without pods: the Service, and cert-manager's objects, as the
-// cluster issues its certificates itself.
+// sortOut separates the objects to create from the Deployment, and drops objects that need pods: the Service, and cert-manager's objects,
+// because the cluster issues its own certificates.
 func sortOut(objects []*unstructured.Unstructured) (manifests, error) {
 	var m manifests
 	found := false

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// Metric is a family of the metrics that the process serves.
+// Metric returns a metric family that the process serves.
 func (p Process) Metric(ctx context.Context, name string) (family *dto.MetricFamily, err error) {
 	err = Read(ctx, p.Metrics, func(metrics io.Reader) error {
 		parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -35,7 +35,7 @@ func (p Process) Metric(ctx context.Context, name string) (family *dto.MetricFam
 	return family, nil
 }
 
-// Gauge is the value of a gauge that the process serves, of all series together.
+// Gauge returns the sum of all series of a gauge that the process serves.
 func (p Process) Gauge(ctx context.Context, name string) (float64, error) {
 	family, err := p.Metric(ctx, name)
 	value := 0.0
@@ -45,7 +45,7 @@ func (p Process) Gauge(ctx context.Context, name string) (float64, error) {
 	return value, err
 }
 
-// Read reads what is served at a URL.
+// Read passes the content of a URL to read.
 func Read(ctx context.Context, url string, read func(io.Reader) error) error {
 	body, err := tool.Get(ctx, http.DefaultClient, url)
 	if err != nil {

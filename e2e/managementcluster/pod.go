@@ -5,14 +5,14 @@ package managementcluster
 
 import "os"
 
-// podScript mounts a folder of its own over /run, says there which namespace it runs in, and becomes the program.
+// podScript mounts a private folder over /run, writes the namespace there, and executes the program.
 const podScript = `set -e
 mount -t tmpfs tmpfs /run
 mkdir -p /run/secrets/kubernetes.io/serviceaccount
 printf %s "$POD_NAMESPACE" >/run/secrets/kubernetes.io/serviceaccount/namespace
 exec "$@"`
 
-// inPod has a program find its namespace in the file in which a pod has it: some find it nowhere else. It takes Linux.
+// inPod makes a program find its namespace in the same file as in a pod, because some programs read it only there. It requires Linux.
 func inPod(c command) command {
 	args := []string{"--mount"}
 	if os.Getuid() != 0 {

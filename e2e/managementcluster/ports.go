@@ -10,7 +10,7 @@ import (
 	"github.com/faultline-io/faultline/shared/ports"
 )
 
-// port returns a port of the loopback address for a program of the cluster, which nobody else is given until the cluster stops.
+// port returns a loopback port for a program of the cluster. The port is reserved until the cluster stops.
 func (p *Cluster) port() (int, error) {
 	reserved, err := ports.Reserve(1)
 	if err != nil {

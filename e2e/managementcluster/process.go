@@ -20,26 +20,24 @@ import (
 )
 
 const (
-	// stopGrace is how long a process may take to stop after it was asked to. The
-	// managers use it to log out of the infrastructure.
+	// stopGrace is the time that a process gets to stop gracefully. The managers use it to log out of the infrastructure.
 	stopGrace = 5 * time.Second
-	// tailBytes of a log are quoted when its process exits unexpectedly.
+	// tailBytes is how much of a log is quoted when its process exits unexpectedly.
 	tailBytes = 4 << 10
 	tailLines = 12
 )
 
-// command is what to run as a process.
+// command describes a process to start.
 type command struct {
 	name    string
 	program string
 	args    []string
 	env     []string // added to the environment of this process
-	metrics string   // where it serves metrics
+	metrics string   // URL of its metrics
 }
 
-// process is one running program of the cluster, in a process group of its own so
-// that a Ctrl-C in the terminal reaches the cluster only, which then stops its
-// processes in order.
+// process is one running program of the cluster. It has its own process group, so that a Ctrl-C in the terminal reaches only the cluster,
+// which then stops its processes in order.
 type process struct {
 	name    string
 	log     string
@@ -52,9 +50,8 @@ type process struct {
 	exit     error
 }
 
-// launcher starts processes from one thread that lives as long as it does. On
-// Linux a child can ask to be killed when its parent dies, but the parent that
-// counts is the thread that started it, and Go ends idle threads.
+// launcher starts processes from a single thread that lives as long as the launcher. On Linux a child can request to be killed when its
+// parent dies, but the parent in this sense is the thread that started it, and Go ends idle threads.
 type launcher struct {
 	requests chan func()
 }
@@ -70,14 +67,14 @@ func newLauncher() *launcher {
 	return l
 }
 
-// close ends the launcher's thread and with it whatever it started.
+// close ends the launcher's thread, which kills all processes that it started.
 func (l *launcher) close() { close(l.requests) }
 
-// logFile is where the processes of a name write to, one after the other.
+// logFile returns the file that all processes of a name write to, one after the other.
 func logFile(logs, name string) string { return filepath.Join(logs, name+".log") }
 
-// start runs a command with its output in a file of the folder logs. The context
-// only gives values: a process lives until it is stopped.
+// start runs a command with its output in a file of the folder logs. The context only provides values: a process runs until it is
+// stopped.
 func (l *launcher) start(ctx context.Context, c command, logs string) (*process, error) {
 	log := logFile(logs, c.name)
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -109,7 +106,7 @@ func (p *process) wait(out io.Closer) {
 	close(p.ended)
 }
 
-// orSuccess names what a nil error of Wait means.
+// orSuccess replaces a nil error of Wait.
 func orSuccess(err error) error {
 	if err == nil {
 		return errors.New("exit status 0")
@@ -117,15 +114,14 @@ func orSuccess(err error) error {
 	return err
 }
 
-// failure says how the process ended although nobody asked it to, else nil.
+// failure returns how the process exited if that was unexpected, else nil.
 func (p *process) failure() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.exit
 }
 
-// stop asks the process to stop, waits for that, and kills its group when it takes
-// too long. Stopping what has ended is fine.
+// stop stops the process gracefully, waits, and kills its process group after the grace period. It ignores a process that has exited.
 func (p *process) stop(grace time.Duration) {
 	p.mutex.Lock()
 	p.stopping = true
@@ -149,7 +145,7 @@ func (p *process) stop(grace time.Duration) {
 	<-p.ended
 }
 
-// tail is the end of a log, indented so that it stands out in a message.
+// tail returns the end of a log, indented for use in a message.
 func tail(path string) string {
 	file, err := os.Open(path)
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// ownGroup puts a process into a group of its own and lets it die with the thread
-// that started it, even if that is killed.
+// ownGroup puts a process into its own process group and kills it when the thread that started it dies.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -7,6 +7,6 @@ package managementcluster
 
 import "syscall"
 
-// ownGroup puts a process into a group of its own. Only Linux can tie its life to
-// ours; elsewhere processes survive a killed demo.
+// ownGroup puts a process into its own process group. Only Linux can kill it together with its parent; elsewhere processes survive a
+// killed demo.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

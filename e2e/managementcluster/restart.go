@@ -10,15 +10,15 @@ import (
 	"slices"
 )
 
-// launch is what it takes to start a manager, the first time and again.
+// launch holds what is needed to start and restart a manager.
 type launch struct {
 	command command
 	// health is the address of its health endpoint.
 	health string
 }
 
-// Kill ends a manager in the middle of whatever it does, as a node does that loses
-// its power, and returns when it is gone. The cluster has not failed by that.
+// Kill kills a manager without warning, as a power loss of its node does, and returns when it has exited. The cluster does not count it
+// as a failure.
 func (p *Cluster) Kill(name string) error {
 	process, err := p.withdraw(name)
 	if err != nil {
@@ -28,7 +28,7 @@ func (p *Cluster) Kill(name string) error {
 	return nil
 }
 
-// withdraw takes the process of a manager off the list of what runs.
+// withdraw removes a manager's process from the list of running processes.
 func (p *Cluster) withdraw(name string) (*process, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -41,8 +41,7 @@ func (p *Cluster) withdraw(name string) (*process, error) {
 	return process, nil
 }
 
-// Restart starts a manager that was killed, as what it was before: with the same
-// account, certificate and ports. The returned function waits until it is ready.
+// Restart restarts a killed manager with the same account, certificate and ports. The returned function waits until it is ready.
 func (p *Cluster) Restart(ctx context.Context, name string) (ready func(context.Context) error, err error) {
 	p.mutex.Lock()
 	l, ok := p.managers[name]

@@ -10,9 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// redirect makes the API server call webhooks at an address, which it trusts by
-// caBundle, wherever the object would have it call a Service. Other objects are
-// left alone.
+// redirect makes the API server call webhooks at an address, trusted by caBundle, instead of at a Service. It leaves other objects alone.
 func redirect(object *unstructured.Unstructured, address string, caBundle []byte) error {
 	switch object.GetKind() {
 	case "CustomResourceDefinition":

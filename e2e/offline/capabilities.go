@@ -10,8 +10,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/offline/boundingset"
 )
 
-// coversAll compares the bounding set in /proc/self/status with the number of the
-// last capability that the kernel knows.
+// coversAll compares the bounding set in /proc/self/status with the number of the kernel's last capability.
 func coversAll(status, last string) (bool, error) {
 	highest, err := strconv.Atoi(last)
 	if err != nil {

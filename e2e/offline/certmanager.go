@@ -22,19 +22,19 @@ import (
 
 const (
 	namespace = "cert-manager"
-	// imagePrefix is completed by a part's name; the chart's own choice.
+	// imagePrefix precedes the name of a part; it is the chart's default.
 	imagePrefix = "quay.io/jetstack/cert-manager-"
 	// unfinished is the name of the chart file before a release.
 	unfinished = "Chart.template.yaml"
 )
 
-// CertManagerImage is the image of a part of cert-manager, as the manifest names it.
+// CertManagerImage returns the image of a part of cert-manager, as in the manifest.
 func CertManagerImage(part, version string) string { return imagePrefix + part + ":" + version }
 
-// CertManagerEntrypoint is where the program of a part is in its image.
+// CertManagerEntrypoint returns the path of a part's program in its image.
 func CertManagerEntrypoint(part string) string { return path.Join("/app/cmd", part, part) }
 
-// CertManagerManifest renders the chart of cert-manager's module, with its CRDs, as a release does.
+// CertManagerManifest renders the chart of cert-manager's module with its CRDs, as a release does.
 func CertManagerManifest(source, version, kubernetes string) ([]byte, error) {
 	files, err := chartFiles(source, version)
 	if err != nil {
@@ -60,8 +60,8 @@ func render(c *chart.Chart, kubernetes string) (map[string]string, error) {
 	capabilities.KubeVersion = *parsed
 	values, err := chartutil.ToRenderValues(c, map[string]any{
 		"installCRDs": true,
-		"creator":     "static", // Not helm: clusterctl looks after it.
-		// A hook of helm's that nobody would run; clusterctl checks for itself.
+		"creator":     "static", // Not helm: clusterctl manages it.
+		// A hook of helm that nothing would run; clusterctl does its own check.
 		"startupapicheck": map[string]any{"enabled": false},
 	}, chartutil.ReleaseOptions{Name: namespace, Namespace: namespace, IsInstall: true, Revision: 1}, capabilities)
 	if err != nil {
@@ -70,8 +70,8 @@ func render(c *chart.Chart, kubernetes string) (map[string]string, error) {
 	return engine.Render(c, values)
 }
 
-// chartFiles are the chart as a release would pack it: with its version, and with
-// the CRDs, which are kept elsewhere, as one more template.
+// chartFiles returns the chart as a release packs it: with its version, and with the CRDs, which are in another folder, as an additional
+// template.
 func chartFiles(source, version string) ([]*loader.BufferedFile, error) {
 	root := filepath.Join(source, "deploy", "charts", "cert-manager")
 	var files []*loader.BufferedFile
@@ -114,7 +114,7 @@ func definitions(folder string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// withVersion gives an unreleased chart its version.
+// withVersion sets the version of an unreleased chart.
 func withVersion(description []byte, version string) []byte {
 	return regexp.MustCompile(`(?m)^(version|appVersion):.*$`).ReplaceAll(description, []byte("$1: "+version))
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/offline/programs"
 )
 
-// components makes the images that kubeadm starts a node with, under the names that
-// this version of kubeadm has for them.
+// components builds the images that kubeadm starts a node with, under the names that this version of kubeadm uses.
 func (b NodeImages) components(ctx context.Context, debian string) ([]string, error) {
 	version, err := b.version(ctx)
 	if err != nil {
@@ -37,8 +36,7 @@ func (b NodeImages) components(ctx context.Context, debian string) ([]string, er
 	return names, nil
 }
 
-// component makes one image. A component is known by the last part of its image's
-// name, which is that of its program too.
+// component builds one image. The last part of the image's name is the name of its program.
 func (b NodeImages) component(ctx context.Context, name, debian string) error {
 	program, _, _ := strings.Cut(path.Base(name), ":")
 	binary, ok := b.Programs[program]
@@ -57,7 +55,7 @@ func (b NodeImages) component(ctx context.Context, name, debian string) error {
 	return err
 }
 
-// entrypoint is where kubeadm's manifests look for a program.
+// entrypoint returns the path of a program in kubeadm's manifests.
 func entrypoint(program string) string {
 	switch program {
 	case programs.CoreDNS, programs.Pause:

@@ -20,16 +20,16 @@ import (
 const (
 	suite  = "bookworm"
 	mirror = "http://deb.debian.org/debian"
-	// debianName is completed by what identifies its packages.
+	// debianName precedes a checksum of the packages.
 	debianName = "faultline/debian:"
-	// debianFolder is what it is installed into, completed by the same.
+	// debianFolder is the folder that Debian is installed into, without the same checksum.
 	debianFolder = "debian-"
-	// debootstrap is the program that does so, and its package.
+	// debootstrap is the name of the program that installs it, and of its package.
 	debootstrap = "debootstrap"
 )
 
-// packages of a node, beside those that Debian cannot do without: an init system,
-// what the kubelet, kube-proxy and containerd call, and what kind's scripts use.
+// packages returns the packages of a node in addition to Debian's required ones: an init system, programs that the kubelet, kube-proxy
+// and containerd call, and programs of kind's scripts.
 func packages() []string {
 	return []string{
 		"systemd", "systemd-sysv", "dbus", "runc", "libseccomp2", "kmod", "procps",
@@ -38,8 +38,7 @@ func packages() []string {
 	}
 }
 
-// surplus are the services that a machine starts and a container must not: kind's
-// own image goes without the same.
+// surplus lists services that a machine starts and a container must not. Kind's own image removes the same.
 func surplus() []string {
 	return []string{
 		"lib/systemd/system/sysinit.target.wants/systemd-tmpfiles-setup.service",
@@ -58,8 +57,8 @@ func surplus() []string {
 	}
 }
 
-// debian is the name of the image with Debian and the node's packages. It is made
-// once for a list of packages, and again when Docker has lost it.
+// debian returns the name of the image with Debian and the node's packages. It is built once for a list of packages, and again if Docker
+// no longer has it.
 func (b NodeImages) debian(ctx context.Context) (string, error) {
 	sum, err := docker.SumFiles(nil, append(append(packages(), surplus()...), suite, runtime.GOARCH)...)
 	if err != nil {
@@ -76,7 +75,7 @@ func (b NodeImages) debian(ctx context.Context) (string, error) {
 	return name, b.importFolder(ctx, root, name)
 }
 
-// debootstrap installs Debian into a folder of the cache, which it answers.
+// debootstrap installs Debian into a folder of the cache, and returns the folder.
 func (b NodeImages) debootstrap(ctx context.Context, sum string) (string, error) {
 	root := filepath.Join(b.Dir, debianFolder+sum)
 	if _, err := os.Stat(root); err == nil {
@@ -103,7 +102,7 @@ func (b NodeImages) debootstrap(ctx context.Context, sum string) (string, error)
 	return root, os.Rename(fresh, root)
 }
 
-// Prepare installs what Node installs Debian with, where that is allowed: a machine that does not allow it refuses before anything is built.
+// Prepare installs what Node needs to install Debian, if that is allowed. Otherwise it fails before anything is built.
 func (b NodeImages) Prepare(ctx context.Context) error {
 	if made, err := filepath.Glob(filepath.Join(b.Dir, debianFolder+"*")); err != nil || len(made) > 0 {
 		return err
@@ -133,7 +132,7 @@ func removeSurplus(root string) error {
 	return nil
 }
 
-// importFolder makes an image of a folder as it is, owners included.
+// importFolder imports a folder unchanged, including owners, as an image.
 func (b NodeImages) importFolder(ctx context.Context, root, name string) error {
 	reader, writer := io.Pipe()
 	go func() {

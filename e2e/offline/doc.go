@@ -1,17 +1,17 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package offline and the folders below it are there for one kind of machine only: one that reaches a proxy for Go modules and
-// Debian's packages, and nothing else. There Kubernetes and etcd cannot be downloaded and no image can be pulled, so they are made:
+// Package offline and its subfolders are only for machines that reach a proxy for Go modules and Debian's packages, and nothing else.
+// On such a machine Kubernetes and etcd cannot be downloaded and images cannot be pulled, so they are built:
 //
-//   - build, programs: what is published elsewhere, built from Go modules
-//   - NodeImages: the node of a kind cluster, of Debian packages and those programs
+//   - build, programs: third-party programs, built from Go modules
+//   - NodeImages: the node image of a kind cluster, from Debian packages and those programs
 //   - CertManagerManifest: cert-manager's manifest, from the chart in its module
-//   - Engine: a Docker engine where none runs, started without systemd, if need be with cmd/bounded-runc on a host that may not
-//     give away every capability
-//   - cmd/pause: what holds the namespaces of a pod open
+//   - Engine: a Docker engine, if none runs, started without systemd, and with cmd/bounded-runc on a host without the full set of
+//     capabilities
+//   - cmd/pause: the program that keeps the namespaces of a pod open
 //
-// Debian packages that are missing are installed only on a machine that asks for it, with FAULTLINE_INSTALL=1 or CI=true.
+// Missing Debian packages are installed only with FAULTLINE_INSTALL=1 or CI=true.
 //
-// On any other machine nothing of this is used: tool.Source decides, and published programs and images come first.
+// Other machines use none of this: tool.Source decides, and published programs and images have priority.
 package offline

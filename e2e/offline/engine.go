@@ -21,29 +21,27 @@ import (
 )
 
 const (
-	// startTimeout is how long an engine may take to answer after its start. One
-	// with many containers to look after takes a while.
+	// startTimeout bounds the wait for an engine to respond after its start. An engine with many containers takes a while.
 	startTimeout = time.Minute
-	// stopTimeout is how long it may take to end.
+	// stopTimeout bounds the wait for an engine to stop.
 	stopTimeout = 30 * time.Second
 	poll        = 200 * time.Millisecond
-	// debianPackage is the engine in Debian and its kin.
+	// debianPackage is the engine's package in Debian and its derivatives.
 	debianPackage = "docker.io"
-	// boundedRuntime is what an engine that is started here calls BoundedRunc.
+	// boundedRuntime is the name of BoundedRunc's runtime in an engine that is started here.
 	boundedRuntime = "bounded"
 )
 
 // Engine is the Docker engine of this machine.
 type Engine struct {
-	// Dir keeps the log and the process id of an engine that was started here.
+	// Dir has the log and the process ID of an engine that was started here.
 	Dir string
-	// BoundedRunc answers the path of the runc to use on a host that lacks a
-	// capability. It is asked there only.
+	// BoundedRunc returns the path of the runc for a host that lacks a capability. It is called only on such hosts.
 	BoundedRunc func(context.Context) (string, error)
 	Run         tool.Runner
 }
 
-// Ensure starts an engine unless one answers, after installing it where that is allowed.
+// Ensure starts an engine unless one responds. It first installs one if that is allowed.
 func (e Engine) Ensure(ctx context.Context) error {
 	if e.answers(ctx) == nil {
 		return e.whole(ctx)
@@ -61,8 +59,7 @@ func (e Engine) Ensure(ctx context.Context) error {
 	return e.await(ctx, ended)
 }
 
-// bringUp leaves the engine to systemd where that runs the machine. The channel
-// answers when an engine that was started without it ends.
+// bringUp starts the engine with systemd if the machine runs it. Otherwise the channel receives a value when the engine exits.
 func (e Engine) bringUp(ctx context.Context) (ended <-chan error, err error) {
 	if systemd() {
 		_, err := e.Run.Run(ctx, "systemctl", "start", "docker")
@@ -75,13 +72,13 @@ func (e Engine) bringUp(ctx context.Context) (ended <-chan error, err error) {
 	return e.start(args)
 }
 
-// answers is nil when an engine does.
+// answers returns nil if an engine responds.
 func (e Engine) answers(ctx context.Context) error {
 	_, err := e.Run.Run(ctx, "docker", "version", "--format", "{{.Server.Version}}")
 	return err
 }
 
-// whole is an error where the engine that answers is one of ours, of a clone that is gone with the runc it starts containers by.
+// whole returns an error if the engine was started from another clone that has been deleted, including the runc that the engine uses.
 func (e Engine) whole(ctx context.Context) error {
 	runc, err := e.Run.Run(ctx, "docker", "info", "--format", `{{with index .Runtimes "`+boundedRuntime+`"}}{{.Path}}{{end}}`)
 	if err != nil {
@@ -96,10 +93,10 @@ func (e Engine) whole(ctx context.Context) error {
 	return nil
 }
 
-// Startable reports whether Ensure could start an engine that is there, without installing anything.
+// Startable reports whether Ensure can start an installed engine, without installing anything.
 func (e Engine) Startable() bool { return found("dockerd") && found("docker") && e.possible() == nil }
 
-// possible tells whether an engine can be started here, and if not what to do.
+// possible returns nil if an engine can be started here, else an error with the fix.
 func (e Engine) possible() error {
 	if host := os.Getenv("DOCKER_HOST"); host != "" {
 		return fmt.Errorf("DOCKER_HOST is %s: start that engine or unset DOCKER_HOST", host)
@@ -112,10 +109,10 @@ func (e Engine) possible() error {
 	})
 }
 
-// host is what matters about this machine for starting an engine.
+// host holds the properties of this machine that matter for starting an engine.
 type host struct{ root, systemd, engine, apt bool }
 
-// startable is nil when this program can start an engine itself.
+// startable returns nil if this program can start an engine itself.
 func startable(h host) error {
 	switch {
 	case h.systemd && h.engine && !h.root:
@@ -135,8 +132,8 @@ func (e Engine) install(ctx context.Context) error {
 	return install(ctx, e.Run, debianPackage)
 }
 
-// arguments of dockerd. Where the host may not give away every capability, a
-// privileged container would not start with plain runc.
+// arguments returns the arguments of dockerd. On a host without the full set of capabilities, plain runc could not start a privileged
+// container.
 func (e Engine) arguments(ctx context.Context) ([]string, error) {
 	args := []string{"--pidfile", e.pidFile()}
 	full, err := allCapabilities()
@@ -150,7 +147,7 @@ func (e Engine) arguments(ctx context.Context) ([]string, error) {
 	return append(args, "--add-runtime", boundedRuntime+"="+runc, "--default-runtime", boundedRuntime), nil
 }
 
-// await waits until the engine answers or its process has ended.
+// await waits until the engine responds or its process has ended.
 func (e Engine) await(ctx context.Context, ended <-chan error) error {
 	var silent error
 	err := wait.PollUntilContextTimeout(ctx, poll, startTimeout, true, func(ctx context.Context) (bool, error) {
@@ -170,12 +167,12 @@ func (e Engine) await(ctx context.Context, ended <-chan error) error {
 	return err
 }
 
-// LogFile is where an engine that was started here writes.
+// LogFile returns the log file of an engine that was started here.
 func (e Engine) LogFile() string { return filepath.Join(e.Dir, "dockerd.log") }
 
 func (e Engine) pidFile() string { return filepath.Join(e.Dir, "dockerd.pid") }
 
-// systemd tells whether it runs this machine.
+// systemd reports whether systemd runs this machine.
 func systemd() bool {
 	_, err := os.Stat("/run/systemd/system")
 	return err == nil
@@ -186,8 +183,7 @@ func found(program string) bool {
 	return err == nil
 }
 
-// allCapabilities tells whether this process may give away every capability that
-// its kernel knows.
+// allCapabilities reports whether the bounding set of this process has every capability of the kernel.
 func allCapabilities() (bool, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -19,13 +19,12 @@ import (
 
 const (
 	kindEntrypoint = `["/usr/local/bin/entrypoint","/sbin/init"]`
-	// productHook shows a container the product name that kind pretends its node has.
+	// productHook sets the product name that kind's nodes report in a container.
 	productHook = "/kind/bin/mount-product-files.sh"
 	units       = "/etc/systemd/system"
 )
 
-// files are what a kind node has over Debian: kind's own files, the programs, and
-// the services that are on.
+// files returns the files of a kind node in addition to Debian: kind's own files, the programs, and the enabled services.
 func (b NodeImages) files(ctx context.Context, version, pause string) ([]docker.File, error) {
 	files, err := b.kindFiles(pause)
 	if err != nil {
@@ -40,7 +39,7 @@ func (b NodeImages) files(ctx context.Context, version, pause string) ([]docker.
 		docker.File{Path: "/kind/version", Content: []byte(version)},
 		docker.File{Path: "/etc/containerd/cri-base.json", Content: base},
 		docker.File{Path: "/etc/kubernetes/manifests", Mode: fs.ModeDir | 0o755},
-		// The kernel's messages are those of the host, not of the node.
+		// Kernel messages belong to the host, not to the node.
 		docker.File{Path: "/etc/systemd/journald.conf.d/10-node.conf", Content: []byte("[Journal]\nReadKMsg=no\n")},
 		// It would register formats with the host's kernel.
 		docker.File{Path: units + "/systemd-binfmt.service", Link: "/dev/null"},
@@ -51,7 +50,7 @@ func (b NodeImages) files(ctx context.Context, version, pause string) ([]docker.
 	return files, nil
 }
 
-// kindFiles are those of kind's base image, with its choice of modes.
+// kindFiles returns the files of kind's base image, with its file modes.
 func (b NodeImages) kindFiles(pause string) ([]docker.File, error) {
 	root := filepath.Join(b.Kind, "images", "base", "files")
 	var files []docker.File
@@ -75,8 +74,7 @@ func (b NodeImages) kindFiles(pause string) ([]docker.File, error) {
 	return files, err
 }
 
-// containerdConfig turns kind's configuration into ours: the sandbox image that is
-// there, and no demand for scores of the out-of-memory killer that a host without
+// containerdConfig adapts kind's configuration: it uses the existing sandbox image, and no OOM scores, which a host without
 // CAP_SYS_RESOURCE refuses.
 func containerdConfig(file docker.File, pause string) (docker.File, error) {
 	content, err := os.ReadFile(file.From)
@@ -91,7 +89,7 @@ func containerdConfig(file docker.File, pause string) (docker.File, error) {
 	return file, err
 }
 
-// replaceLines replaces the settings that are named; one that is not there is an error.
+// replaceLines replaces the named settings; a missing one is an error.
 func replaceLines(text string, settings map[string]string) (string, error) {
 	lines := strings.Split(text, "\n")
 	found := map[string]bool{}
@@ -110,7 +108,7 @@ func replaceLines(text string, settings map[string]string) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// programs are where kubeadm, kind and the services look for them.
+// programs returns the programs at the paths where kubeadm, kind and the services expect them.
 func (b NodeImages) programs() []docker.File {
 	folders := map[string]string{}
 	for _, name := range []string{programs.Kubeadm, programs.Kubelet, programs.Kubectl} {
@@ -131,8 +129,8 @@ func (b NodeImages) programs() []docker.File {
 	return files
 }
 
-// containerBase is what the description of every container in a node starts from:
-// containerd's own, with kind's hook and no limits that a host may refuse.
+// containerBase returns the base specification of every container in a node: containerd's own, with kind's hook and without limits that a
+// host may refuse.
 func (b NodeImages) containerBase(ctx context.Context) ([]byte, error) {
 	out, err := b.Docker.Runner.Run(ctx, b.Programs[programs.Ctr], "oci", "spec")
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// InstallVariable is 1 where missing Debian packages may be installed on this machine. CI=true allows it too.
+	// InstallVariable allows installing missing Debian packages on this machine if it is 1. CI=true allows it as well.
 	InstallVariable = "FAULTLINE_INSTALL"
 	ciVariable      = "CI"
 )
 
-// install installs Debian packages without asking questions, on a machine that allows it and on no other.
+// install installs Debian packages non-interactively, only if that is allowed.
 func install(ctx context.Context, run tool.Runner, packages ...string) error {
 	if os.Getenv(InstallVariable) != "1" && os.Getenv(ciVariable) != "true" {
 		return fmt.Errorf("this machine lacks %[1]s, and nothing is installed where that is not asked for: run apt-get install %[1]s, "+

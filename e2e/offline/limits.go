@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// limits of the kernel that all containers of a user share. Every node has a systemd,
-// a containerd and a kubelet that watch files; beyond these limits the next node does
-// not start, and says so in no obvious place.
+// limits returns kernel limits that all containers of a user share. Every node has a systemd, a containerd and a kubelet that watch
+// files. Beyond these limits the next node does not start, without an obvious error.
 func limits() map[string]int {
 	return map[string]int{
 		"fs/inotify/max_user_instances": 8192,
@@ -21,8 +20,7 @@ func limits() map[string]int {
 	}
 }
 
-// RaiseLimits raises the limits that are too low for several nodes. Where it may not,
-// it answers what somebody else should run.
+// RaiseLimits raises the limits that are too low for several nodes. Without permission, it returns the commands for an administrator.
 func RaiseLimits() (advice []string, err error) { return raise("/proc/sys") }
 
 func raise(root string) (advice []string, err error) {
@@ -30,7 +28,7 @@ func raise(root string) (advice []string, err error) {
 		path := filepath.Join(root, name)
 		content, err := os.ReadFile(path)
 		if os.IsNotExist(err) {
-			continue // Not Linux, or a kernel without it.
+			continue // Not Linux, or a kernel without the limit.
 		}
 		if err != nil {
 			return nil, err

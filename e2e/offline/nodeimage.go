@@ -12,13 +12,13 @@ import (
 	"github.com/faultline-io/faultline/e2e/offline/programs"
 )
 
-// nodeName is completed by the version of Kubernetes.
+// nodeName is the name of the image. The tag is the version of Kubernetes.
 const nodeName = "faultline/node:"
 
-// NodeImages builds images into Docker, each only when what it is made of has moved.
+// NodeImages builds images into Docker when their inputs have changed.
 type NodeImages struct {
 	Docker docker.Docker
-	// Programs are those of programs.Node, by their names.
+	// Programs has the programs of programs.Node by their names.
 	Programs map[string]string
 	// Kind is the source folder of kind, which has the files of a node.
 	Kind string
@@ -26,7 +26,7 @@ type NodeImages struct {
 	Dir string
 }
 
-// Node ensures the image of a kind node and answers its name.
+// Node ensures the image of a kind node and returns its name.
 func (b NodeImages) Node(ctx context.Context) (string, error) {
 	version, err := b.version(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (b NodeImages) Node(ctx context.Context) (string, error) {
 	return node.Name, node.Ensure(ctx, b.Docker)
 }
 
-// version of Kubernetes, as kubeadm says it.
+// version returns the version of Kubernetes that kubeadm reports.
 func (b NodeImages) version(ctx context.Context) (string, error) {
 	out, err := b.Docker.Runner.Run(ctx, b.Programs[programs.Kubeadm], "version", "--output", "short")
 	return strings.TrimSpace(out), err

@@ -15,15 +15,14 @@ import (
 )
 
 const (
-	// tables is the one program behind every iptables command.
+	// tables is the program behind every iptables command.
 	tables = "/usr/sbin/xtables-nft-multi"
-	// extensions of iptables are opened by name when a rule asks for one.
+	// extensions are libraries that iptables opens by name when a rule needs one.
 	extensions = "/usr/lib/*/xtables/*.so"
 )
 
-// packetFilter is what kube-proxy calls: iptables in its nftables form, which is
-// Debian's choice, with the libraries that it loads. They come from the node's own
-// packages, so that node and kube-proxy write the same kind of rules.
+// packetFilter returns the programs that kube-proxy calls: iptables in its nftables variant, which is Debian's default, with its
+// libraries. They come from the node's own packages, so that node and kube-proxy write the same kind of rules.
 func (b NodeImages) packetFilter(ctx context.Context, debian string) ([]docker.File, error) {
 	root, err := b.debootstrap(ctx, strings.TrimPrefix(debian, debianName))
 	if err != nil {
@@ -53,7 +52,7 @@ func (b NodeImages) packetFilter(ctx context.Context, debian string) ([]docker.F
 	return files, nil
 }
 
-// libraries reads the paths out of what ldd writes, each once.
+// libraries returns the distinct paths in the output of ldd.
 func libraries(ldd string) []string {
 	var paths []string
 	seen := map[string]bool{}
@@ -66,8 +65,7 @@ func libraries(ldd string) []string {
 	return paths
 }
 
-// fromRoot are files of a folder that is a system's root, with the content that
-// links among them stand for.
+// fromRoot returns files of a system's root folder, with links among them resolved.
 func fromRoot(root string, paths []string) ([]docker.File, error) {
 	var files []docker.File
 	for _, p := range paths {
@@ -80,7 +78,7 @@ func fromRoot(root string, paths []string) ([]docker.File, error) {
 	return files, nil
 }
 
-// follow resolves a path as it would be from within root.
+// follow resolves a path and its links relative to root.
 func follow(root, p string) (string, error) {
 	const most = 16
 	resolved := "/"
@@ -89,7 +87,7 @@ func follow(root, p string) (string, error) {
 		next := path.Join(resolved, rest[0])
 		rest = rest[1:]
 		target, err := os.Readlink(filepath.Join(root, next))
-		if err != nil { // No link.
+		if err != nil { // Not a link.
 			resolved = next
 			continue
 		}

@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// start starts dockerd in a session of its own, so that it outlives this program.
-// The channel answers when it ends before this program does.
+// start starts dockerd in its own session, so that it outlives this program. The channel receives a value if dockerd exits before this
+// program does.
 func (e Engine) start(args []string) (ended <-chan error, err error) {
 	if err := os.MkdirAll(e.Dir, 0o755); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (e Engine) start(args []string) (ended <-chan error, err error) {
 	return done, nil
 }
 
-// Stop ends the engine if it was started here, and waits until it is gone.
+// Stop stops the engine if it was started here, and waits until it has exited.
 func (e Engine) Stop(ctx context.Context) error {
 	pid, err := e.pid()
 	if err != nil || pid == 0 {
@@ -64,8 +64,7 @@ func (e Engine) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Absent is an error when an engine that was started here runs after all, though it
-// does not answer.
+// Absent returns an error if an engine that was started here runs but does not respond.
 func (e Engine) Absent() error {
 	pid, err := e.pid()
 	if err == nil && pid != 0 {
@@ -74,7 +73,7 @@ func (e Engine) Absent() error {
 	return err
 }
 
-// pid is the process id of the engine that was started here; 0 when none runs.
+// pid returns the process ID of the engine that was started here; 0 if none runs.
 func (e Engine) pid() (int, error) {
 	content, err := os.ReadFile(e.pidFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,8 +92,7 @@ func (e Engine) pid() (int, error) {
 	return pid, nil
 }
 
-// isEngine guards against a process that has been given the id of an engine that
-// ended without removing its file.
+// isEngine guards against a process that reused the ID of an engine that exited without removing its file.
 func isEngine(pid int) bool {
 	name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
 	return err == nil && strings.TrimSpace(string(name)) == "dockerd"

@@ -25,17 +25,17 @@ import (
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
 
-// Installation is a provider with the programs and manifests that it takes to run it without Cluster API's controllers: its real program
-// against a real API server that has Cluster API's CRDs. Benchmarks and storms make the objects that those controllers would make, so that
-// what happens is the provider's doing alone. Any number of planes can be made of it.
+// Installation holds a provider's programs and manifests for running it without Cluster API's controllers: its real program against a
+// real API server with Cluster API's CRDs. Benchmarks and chaos tests create the objects of those controllers, so that only the provider
+// acts on them. It can be used for any number of management clusters.
 type Installation struct {
 	Provider Installed
 	Programs binaries.Paths
-	// Assets is the folder with those that its simulation runs.
+	// Assets is the folder with the programs of the provider's simulation.
 	Assets string
 	// Root is the root folder of the repository.
 	Root string
-	// Other, unless nil, runs in the place of our manager.
+	// Other, unless nil, runs instead of our manager.
 	Other *OtherManager
 
 	// core and controlPlane are source folders of Cluster API.
@@ -43,9 +43,9 @@ type Installation struct {
 	objects            []*unstructured.Unstructured
 }
 
-// OtherManager is one for a provider's kinds that is not ours.
+// OtherManager is a third-party manager for a provider's kinds.
 type OtherManager struct {
-	// Program takes the arguments that ours does: one that does not needs a script which translates them.
+	// Program takes the same arguments as ours: a program that does not needs a script that translates them.
 	Program string
 	// Release is the kustomize folder of its release.
 	Release string
@@ -73,8 +73,7 @@ func Install(ctx context.Context, p Installed, progress io.Writer) (*Installatio
 	return i, err
 }
 
-// Component is the provider's manager with what is installed beside it. Its
-// manifests are written to a folder.
+// Component returns the provider's manager with its third-party objects. It writes the manifests to a folder.
 func (i *Installation) Component(programs binaries.Paths, folder string) (managementcluster.Component, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return managementcluster.Component{}, err
@@ -91,8 +90,8 @@ func (i *Installation) Component(programs binaries.Paths, folder string) (manage
 	return component, nil
 }
 
-// writeConfig writes a kustomize folder with the provider's release and the CRDs of
-// Cluster API, whose managers are not there to bring them.
+// writeConfig writes a kustomize folder with the provider's release and the CRDs of Cluster API, because Cluster API's managers are not
+// installed.
 func (i *Installation) writeConfig(dir string) error {
 	release := filepath.Join(i.Root, "providers", i.Provider.Describe().Name, "config", "default")
 	if i.Other != nil {
@@ -121,7 +120,7 @@ func (i *Installation) writeConfig(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization.String()), 0o600)
 }
 
-// crds are the files with Cluster API's CRDs, those of its control planes included.
+// crds returns the files with Cluster API's CRDs, including those of its control planes.
 func (i *Installation) crds() ([]string, error) {
 	var files []string
 	for _, of := range []string{i.core, i.controlPlane} {
@@ -134,7 +133,7 @@ func (i *Installation) crds() ([]string, error) {
 	return files, nil
 }
 
-// Connect opens a client that knows the provider's kinds and Cluster API's.
+// Connect returns a client whose scheme has the kinds of the provider and of Cluster API.
 func (i *Installation) Connect(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme), i.Provider.AddToScheme(scheme)); err != nil {

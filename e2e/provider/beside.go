@@ -14,8 +14,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/docker"
 )
 
-// keep runs the container of a simulator that keeps what it knows in memory. It starts anew, with nothing, only when its image
-// has moved: then the machines go that another one has left, whose containers have names of this pattern.
+// keep runs the container of a simulator that keeps its state in memory. It restarts the simulator without state only if its image has
+// changed. It then removes the machines of the previous one, whose containers have names of this pattern.
 func (k Kind) keep(ctx context.Context, s Simulator, machines string, arguments []string) error {
 	name := k.Container(s)
 	image, err := k.Docker.ImageID(ctx, s.Image(k.Boot))
@@ -39,14 +39,13 @@ func (k Kind) keep(ctx context.Context, s Simulator, machines string, arguments 
 	return err
 }
 
-// Telling is how long a simulator may take until it tells what there is to know, and the last variable that it tells.
+// Telling is how long a simulator may take to print its variables, and the name of the last one.
 type Telling struct {
 	Within time.Duration
 	Last   string
 }
 
-// Run keeps the container of such a simulator running, unless another environment's is to be used, and says what it
-// tells.
+// Run keeps the container of such a simulator running, unless another environment's simulator is used, and returns its variables.
 func (k Kind) Run(ctx context.Context, s Simulator, machines string, arguments []string, until Telling) (Beside, error) {
 	if k.SimulatorOf == "" {
 		if err := k.keep(ctx, s, machines, arguments); err != nil {
@@ -57,14 +56,14 @@ func (k Kind) Run(ctx context.Context, s Simulator, machines string, arguments [
 	if err != nil {
 		return Beside{}, err
 	}
-	if k.Boot { // The machines share these out among themselves.
+	if k.Boot { // The machines share these.
 		told["POD_CIDR"] = "10.245.0.0/16"
 	}
 	return Beside{Variables: told, Network: k.Network}, nil
 }
 
-// Told waits until a simulator's container has told what cluster templates need to know: NAME=value, one a line. This name is
-// the last that it tells.
+// Told waits until a simulator's container has printed the variables of cluster templates: NAME=value, one per line. last is the name of
+// the last variable.
 func Told(ctx context.Context, d docker.Docker, container string, within time.Duration, last string) (told map[string]string, err error) {
 	err = apiwait.PollUntilContextTimeout(ctx, within/100, within, true, func(ctx context.Context) (bool, error) {
 		said, err := d.Run(ctx, "logs", container)
@@ -77,7 +76,7 @@ func Told(ctx context.Context, d docker.Docker, container string, within time.Du
 	return told, nil
 }
 
-// variables reads NAME=value lines; others are passed over.
+// variables parses NAME=value lines and ignores others.
 func variables(said string) map[string]string {
 	found := map[string]string{}
 	for line := range strings.Lines(said) {

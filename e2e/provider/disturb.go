@@ -11,27 +11,27 @@ import (
 	"time"
 )
 
-// Disturbance makes one fault of an outside system again and again, with what it hits drawn each time.
+// Disturbance injects one fault of an outside system repeatedly, each time into random targets.
 type Disturbance struct {
-	// Set makes the fault, or ends it.
+	// Set injects the fault, or ends it.
 	Set func(on bool, target []string) error
-	// Targets returns what the fault can hit now. Without it the fault is made once, by Begin, and stays.
+	// Targets returns the current possible targets. If it is nil, Begin injects the fault once, and it stays.
 	Targets func() [][]string
-	// AtOnce has the numbers of targets to draw from each time.
+	// AtOnce holds the numbers of targets to choose from each time.
 	AtOnce []int
-	// Stays says that a fault is not ended before the next is made, Brief that it begins and ends by itself soon.
+	// Stays keeps a fault active when the next one is injected. Brief faults begin and end by themselves soon.
 	Stays, Brief bool
 
 	hit     [][]string
 	pending sync.WaitGroup
 	mu      sync.Mutex
-	failed  []error // of what is brief
+	failed  []error // errors of brief faults
 }
 
-// longest is how long it takes at most until a brief fault begins, and until it ends then.
+// longest is the maximum delay until a brief fault begins, and its maximum duration.
 const longest = time.Second
 
-// Begin makes a fault that stays from the start to the end.
+// Begin injects a fault that stays for the whole run.
 func (d *Disturbance) Begin() error {
 	if d.Set == nil || d.Targets != nil {
 		return nil
@@ -39,7 +39,7 @@ func (d *Disturbance) Begin() error {
 	return d.Set(true, nil)
 }
 
-// Next makes the fault somewhere else.
+// Next injects the fault into other targets.
 func (d *Disturbance) Next(random *rand.Rand) error {
 	if d.Targets == nil {
 		return nil
@@ -77,7 +77,7 @@ func (d *Disturbance) make(random *rand.Rand, target []string) error {
 	return nil
 }
 
-// later makes or ends a fault while the manager works.
+// later injects or ends a fault while the manager works.
 func (d *Disturbance) later(after time.Duration, on bool, target []string) {
 	d.pending.Add(1)
 	time.AfterFunc(after, func() {
@@ -90,13 +90,13 @@ func (d *Disturbance) later(after time.Duration, on bool, target []string) {
 	})
 }
 
-// isHit reports whether the fault is to go elsewhere, because it is there. One that stays may be made twice: what it
-// waited for may have happened.
+// isHit reports whether the fault needs another target, because this one already has it. A fault that stays may be injected twice: the
+// event that it waited for may have happened.
 func (d *Disturbance) isHit(target []string) bool {
 	return !d.Stays && slices.ContainsFunc(d.hit, func(hit []string) bool { return slices.Equal(hit, target) })
 }
 
-// End ends all that was made. What stays from the start to the end goes on.
+// End ends all faults, except those that stay for the whole run.
 func (d *Disturbance) End() error {
 	d.Wait()
 	d.mu.Lock()
@@ -106,7 +106,7 @@ func (d *Disturbance) End() error {
 	return errors.Join(append(failed, d.endAll())...)
 }
 
-// Wait returns when nothing brief is still to come.
+// Wait waits until no brief fault is pending.
 func (d *Disturbance) Wait() { d.pending.Wait() }
 
 func (d *Disturbance) endAll() error {
@@ -120,7 +120,7 @@ func (d *Disturbance) endAll() error {
 	return nil
 }
 
-// unlessGone returns the error about a target, nil when that has gone meanwhile.
+// unlessGone returns the error about a target, or nil if the target has been deleted in the meantime.
 func (d *Disturbance) unlessGone(target []string, err error) error {
 	if err != nil && !slices.ContainsFunc(d.Targets(), func(there []string) bool { return slices.Equal(there, target) }) {
 		return nil

@@ -22,7 +22,7 @@ func Explain(conditions []metav1.Condition) string {
 	return text.String()
 }
 
-// Because prefers the cause of a context's end to the error it led to.
+// Because returns the cause of the context's end, if it has ended, else err.
 func Because(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -9,13 +9,13 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// FaultMode is a mode in which a simulated outside system has one fault of its table, or none.
+// FaultMode is a mode in which a simulated outside system has at most one fault.
 type FaultMode[S, O, T any] struct {
 	Mode
 	Fault faults.Fault[S, O, T]
 }
 
-// FaultModes are the obedient one, with what is said of it, and the faults that storms make.
+// FaultModes returns the obedient mode, with its description, and one mode for each fault that has a Storm.
 func FaultModes[S, O, T any](obedient string, all []faults.Fault[S, O, T]) []FaultMode[S, O, T] {
 	modes := []FaultMode[S, O, T]{{Mode: Mode{Name: "obedient", Is: obedient}}}
 	for _, fault := range all {
@@ -26,7 +26,7 @@ func FaultModes[S, O, T any](obedient string, all []faults.Fault[S, O, T]) []Fau
 	return modes
 }
 
-// DisturbanceBy makes a fault in a system, at what there is then to be hit.
+// DisturbanceBy returns a Disturbance that injects a fault into a system, at the targets that there returns.
 func DisturbanceBy[S, O, T any](ctx context.Context, fault *faults.Fault[S, O, T], system S, there func() []T) *Disturbance {
 	d := &Disturbance{}
 	if fault.Set != nil {

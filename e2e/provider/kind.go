@@ -13,52 +13,52 @@ import (
 )
 
 const (
-	// ControlPort is where a simulator in a container takes orders.
+	// ControlPort is the port on which a simulator in a container accepts faults.
 	ControlPort = "8990"
-	// SimulatorPrograms is the folder of its image with the programs of others.
+	// SimulatorPrograms is the folder of third-party programs in its image.
 	SimulatorPrograms = "/programs"
 )
 
-// Contained is a provider whose infrastructure can be simulated in a container beside a kind cluster.
+// Contained is a provider whose infrastructure can be simulated in a container next to a kind cluster.
 type Contained interface {
 	Simulator() Simulator
-	// Start starts the simulator, unless it runs already, and says what there is to know about it.
+	// Start starts the simulator unless it runs, and returns how to use it.
 	Start(ctx context.Context, k Kind) (Beside, error)
-	// FitTemplate makes a cluster template what it is to be for machines that are containers.
+	// FitTemplate adapts a cluster template to machines that are containers.
 	FitTemplate(template []byte, k Kind) ([]byte, error)
-	// MachineContainer is a pattern for the name of the container that a machine runs in.
+	// MachineContainer returns a pattern for the name of a machine's container.
 	MachineContainer(machine string) string
-	// CutOff is the fault of the simulator that takes a failure domain away with what is in it.
+	// CutOff returns the simulator's fault in which a failure domain and everything in it is lost.
 	CutOff(domain string) (fault string)
 }
 
-// Replacing is a provider that takes over from the one of another project, whose release can be installed first. Not every provider does.
+// Replacing is implemented by providers that take over from another project's provider, whose release can be installed first.
 type Replacing interface {
 	Replaced() Replaced
 }
 
-// Replaced is what there is to know about the release that a provider takes over from.
+// Replaced describes the release that a provider takes over from.
 type Replaced struct {
-	// Program is its manager, as package binaries knows it.
+	// Program is the name of its manager in package binaries.
 	Program string
-	// Source returns the folder of its source, with its manifests in config/default and its metadata.yaml, and its version.
+	// Source returns its version and source folder, which has the manifests in config/default and metadata.yaml.
 	Source func(ctx context.Context, builder *binaries.Builder) (folder, version string, err error)
 }
 
-// Simulator is what is in the container.
+// Simulator describes a simulator in a container.
 type Simulator struct {
-	// Program is its name, and that of its image.
+	// Program is the name of the program and of its image.
 	Program string
-	// Container ends the container's name.
+	// Container is the suffix of the container's name.
 	Container string
-	// Programs are those of others that it runs, which its image has in the folder SimulatorPrograms.
+	// Programs are third-party programs that it runs. Its image has them in the folder SimulatorPrograms.
 	Programs []string
-	// InCluster tells that all it knows is in the cluster: each cluster has its own, and it rests while objects are moved to
-	// another. What another simulator has can be used by several clusters.
+	// InCluster is set if the simulator keeps all of its state in the cluster: each cluster then has its own, which is stopped while
+	// objects are moved to another cluster. Other simulators can be shared by several clusters.
 	InCluster bool
 }
 
-// Image is that of the simulator. One whose machines are containers needs more than its program.
+// Image returns the simulator's image. A simulator whose machines are containers needs more than its program.
 func (s Simulator) Image(boot bool) string {
 	if boot {
 		return "faultline/" + s.Program + "-containers:latest"
@@ -66,7 +66,7 @@ func (s Simulator) Image(boot bool) string {
 	return "faultline/" + s.Program + ":latest"
 }
 
-// Files are the programs of others in its image.
+// Files returns the third-party programs in its image.
 func (s Simulator) Files(programs binaries.Paths) []docker.File {
 	files := make([]docker.File, 0, len(s.Programs))
 	for _, name := range s.Programs {
@@ -75,35 +75,35 @@ func (s Simulator) Files(programs binaries.Paths) []docker.File {
 	return files
 }
 
-// Beside is what there is to know about a simulator that runs.
+// Beside describes a running simulator.
 type Beside struct {
-	// Variables are those of cluster templates that describe it.
+	// Variables are the variables of cluster templates that describe it.
 	Variables map[string]string
-	// Network is the one that its machines are on.
+	// Network is the network of its machines.
 	Network string
 }
 
-// Kind is a kind environment, as a provider sees it.
+// Kind is a kind environment from the perspective of a provider.
 type Kind struct {
-	// Name is the environment's, and SimulatorOf the name of another one whose simulator is to be used, if it can be.
+	// Name is the environment's name, and SimulatorOf the name of another one whose simulator should be used if possible.
 	Name, SimulatorOf string
-	// Boot tells that machines are containers, and Machine the image that they boot from.
+	// Boot is set if machines are containers, and Machine is the image that they boot from.
 	Boot    bool
 	Machine string
 	Docker  docker.Docker
-	// Node is the container of the cluster's node, and Network the one that it is on.
+	// Node is the container of the cluster's node, and Network is its network.
 	Node, Network string
-	// Folder is for files of the environment.
+	// Folder is the folder for files of the environment.
 	Folder string
-	// Label is on everything that belongs to the environment: containers and networks.
+	// Label is the label of all containers and networks of the environment.
 	Label string
-	// Kubeconfig is one that reaches the cluster from its network.
+	// Kubeconfig returns a kubeconfig for the cluster's network.
 	Kubeconfig func() ([]byte, error)
-	// Variables are those of cluster templates, once the simulator runs.
+	// Variables are the variables of cluster templates, once the simulator runs.
 	Variables map[string]string
 }
 
-// Container is the name of the simulator's container.
+// Container returns the name of the simulator's container.
 func (k Kind) Container(s Simulator) string {
 	if s.InCluster {
 		return k.Name + "-" + s.Container

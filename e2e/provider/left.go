@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Left finds objects of the listed kinds in a namespace, and Secrets but those that stay.
+// Left returns a fault for each object of the listed kinds in a namespace, and for each Secret that stays does not exempt.
 func Left(ctx context.Context, c client.Client, namespace string, stays func(*corev1.Secret) bool, lists ...client.ObjectList) ([]Fault, error) {
 	var faults []Fault
 	for _, list := range append(lists, &corev1.SecretList{}) {

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package boundingset reads which of the kernel's capabilities a process may pass on.
+// Package boundingset reads the capability bounding set of a process.
 package boundingset
 
 import (
@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Set has a bit for each capability that a process may pass on, by the kernel's numbers.
+// Set has one bit for each capability in the bounding set, by the kernel's numbers.
 type Set uint64
 
-// Read finds the set in a process's /proc/<pid>/status.
+// Read parses the bounding set in the content of /proc/<pid>/status.
 func Read(status string) (Set, error) {
 	for line := range strings.Lines(status) {
 		value, ok := strings.CutPrefix(line, "CapBnd:")
@@ -30,10 +30,10 @@ func Read(status string) (Set, error) {
 	return 0, errors.New("reading the bounding set: there is no CapBnd")
 }
 
-// Has reports whether the capability of this number is in the set.
+// Has reports whether the set has the capability with this number.
 func (s Set) Has(capability int) bool { return s&(1<<capability) != 0 }
 
-// HasAllUpTo reports whether every capability up to that of this number is in the set.
+// HasAllUpTo reports whether the set has every capability up to this number.
 func (s Set) HasAllUpTo(last int) bool {
 	all := Set(1)<<(last+1) - 1
 	return s&all == all

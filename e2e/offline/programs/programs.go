@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package programs are the recipes of what is built only where it cannot be downloaded or pulled.
+// Package programs has the recipes of programs that are built only if they cannot be downloaded or pulled.
 package programs
 
 import (
@@ -32,7 +32,7 @@ const (
 	Shim       = "containerd-shim-runc-v2"
 	Ctr        = "ctr"
 	Crictl     = "crictl"
-	// Pause holds the namespaces of a pod open.
+	// Pause keeps the namespaces of a pod open.
 	Pause = "pause"
 	// BoundedRunc runs containers on a host that lacks a capability.
 	BoundedRunc = "bounded-runc"
@@ -41,7 +41,7 @@ const (
 	cniPrefix         = "cni-"
 )
 
-// Modules that are built in folders of their own, which pin all that they are made of.
+// Modules that are built in separate folders, which pin their dependencies.
 const (
 	EtcdFolder        = "e2e/offline/build/etcd"
 	EtcdModule        = "go.etcd.io/etcd/server/v3"
@@ -53,20 +53,19 @@ const (
 	KubeVIPModule     = "github.com/kube-vip/kube-vip"
 )
 
-// CertManager is the name of the program of a part of cert-manager:
-// controller, webhook or cainjector.
+// CertManager returns the name of the program of a part of cert-manager: controller, webhook or cainjector.
 func CertManager(part string) string { return certManagerPrefix + part }
 
-// CNI is the name of a network plugin's program.
+// CNI returns the name of a network plugin's program.
 func CNI(plugin string) string { return cniPrefix + plugin }
 
-// CNIPlugins are the network plugins of a node: those of its pods' network.
+// CNIPlugins returns the network plugins of a node for the network of its pods.
 func CNIPlugins() []string { return []string{"host-local", "loopback", "portmap", "ptp"} }
 
-// CertManagerParts are the Deployments of cert-manager.
+// CertManagerParts returns the Deployments of cert-manager.
 func CertManagerParts() []string { return []string{"cainjector", "controller", "webhook"} }
 
-// Node are the programs that a node is made of, those in its images included.
+// Node returns the programs of a node, including those in its images.
 func Node() []string {
 	names := []string{
 		Kubeadm, Kubelet, Kubectl, Containerd, Shim, Ctr, Crictl,
@@ -78,7 +77,7 @@ func Node() []string {
 	return names
 }
 
-// Recipes are those of all programs here.
+// Recipes returns the recipes of all programs here.
 func Recipes() []tool.Recipe {
 	return slices.Concat(kubernetesPrograms(), nodePrograms(), containerdPrograms(), certManagerPrograms(), ownPrograms())
 }
@@ -110,7 +109,7 @@ func ownPrograms() []tool.Recipe {
 	return recipes
 }
 
-// nodePrograms are the recipes of what runs in real clusters only.
+// nodePrograms returns the recipes of programs that run only in real clusters.
 func nodePrograms() []tool.Recipe {
 	var recipes []tool.Recipe
 	for _, plugin := range CNIPlugins() {

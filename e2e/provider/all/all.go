@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package all registers the providers there are.
+// Package all registers all providers.
 package all
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 )
 
-// providers are all there are. A further one is one more line.
+// providers returns all providers. A new provider needs one more line here.
 func providers() []provider.Installed {
 	return []provider.Installed{
 		harvester.Provider{},
@@ -25,7 +25,7 @@ func providers() []provider.Installed {
 	}
 }
 
-// Providers are those that can be used as T says: provider.InDemo, InStorm, InKind, benchmark.Provider, or provider.Installed for all.
+// Providers returns the providers that implement T: provider.InDemo, InStorm, InKind, benchmark.Provider, or provider.Installed for all.
 func Providers[T provider.Installed]() []T {
 	var able []T
 	for _, p := range providers() {
@@ -36,7 +36,7 @@ func Providers[T provider.Installed]() []T {
 	return able
 }
 
-// Named is the provider of a name, to be used as T says.
+// Named returns the provider with a name that implements T.
 func Named[T provider.Installed](name string) (found T, err error) {
 	able := Providers[T]()
 	i := slices.IndexFunc(able, func(p T) bool { return p.Describe().Name == name })
@@ -46,7 +46,7 @@ func Named[T provider.Installed](name string) (found T, err error) {
 	return able[i], nil
 }
 
-// Names are those of the providers that can be used as T says.
+// Names returns the names of the providers that implement T.
 func Names[T provider.Installed]() []string {
 	var names []string
 	for _, p := range Providers[T]() {

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// Flag defines the flag -provider, which says what a command is about: one that can be used as T says. It is provider.DefaultName by default.
+// Flag defines the flag -provider, which selects a provider that implements T. The default is provider.DefaultName.
 func Flag[T provider.Installed](flags *flag.FlagSet, about string) *T {
 	chosen, _ := Named[T](provider.DefaultName)
 	flags.Func("provider", about+": "+strings.Join(Names[T](), " or ")+" (default "+provider.DefaultName+")", func(name string) (err error) {

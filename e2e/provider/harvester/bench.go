@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// watched is for how long machines that are ready are looked at, unless asked for otherwise.
+	// watched is how long ready machines are observed by default.
 	watched = 30 * time.Second
 
-	// Aims for 200 machines on a Harvester that does everything in no time.
-	aimCalls  = 8   // requests to Harvester a machine
+	// Targets for 200 machines on a Harvester without delays.
+	aimCalls  = 8   // requests to Harvester per machine
 	aimReady  = 15  // seconds until all are ready
 	aimMemory = 100 // MiB of the manager
 
-	// upstreams is how many machines the column of upstream's manager is about.
+	// upstreams is the number of machines in the column of upstream's manager.
 	upstreams = 200
 )
 
@@ -65,13 +65,13 @@ func measure(machines []int, other string) benchmark.Plan {
 	return p
 }
 
-// Scale is how many machines are made, and for how long they are looked at when they are ready.
+// Scale is the number of machines to create, and how long they are observed once ready.
 type Scale struct {
 	Machines int
 	Watch    time.Duration
 }
 
-// ParseScale reads "1", which stands for what the aim is about, or what differs from that: "machines=50,watch=1m".
+// ParseScale parses "1", which means the numbers of the target, or quantities that differ from them: "machines=50,watch=1m".
 func ParseScale(text string) (Scale, error) {
 	var s Scale
 	quantities := flag.NewFlagSet("scale", flag.ContinueOnError)
@@ -84,16 +84,16 @@ func ParseScale(text string) (Scale, error) {
 	return s, err
 }
 
-// measureScale makes the machines once, and has nothing else happen.
+// measureScale creates the machines once and does nothing else.
 func measureScale(text, other string) (benchmark.Plan, error) {
 	size, err := ParseScale(text)
 	only := scenario(size.Machines, size.Watch, other)
-	// A machine every quarter of a second on a busy computer.
+	// One machine every quarter of a second on a busy computer.
 	only.Limit = benchmark.ScenarioLimit + time.Duration(size.Machines)*time.Second/4 + size.Watch
 	return plan(other, []benchmark.Scenario{only}), err
 }
 
-// scenario makes so many machines, over the zones, and looks at them when they are ready.
+// scenario creates machines spread over the zones, and observes them once ready.
 func scenario(machines int, watch time.Duration, other string) benchmark.Scenario {
 	return benchmark.Scenario{
 		Name: fmt.Sprintf("machines-%d", machines), Title: fmt.Sprintf("%d machines in %d zones", machines, len(zoneNames())),
@@ -135,7 +135,7 @@ func rows(b benchmark.Batch, idle benchmark.Cost, watch time.Duration) []benchma
 	}
 }
 
-// counted is the Harvester that the manager works with, and the machines on it.
+// counted is the simulated Harvester with the machines on it.
 type counted struct {
 	*simulation
 	*benchmark.Fleet[*infrav1.HarvesterMachine]
@@ -147,7 +147,7 @@ func (c counted) Calls() benchmark.Counts { return c.simulation.Calls() }
 // IsWork implements benchmark.Counted: watches only wait for changes.
 func (counted) IsWork(call string) bool { return !benchmark.IsApart(call) }
 
-// start starts a Harvester that does everything in no time, and a cluster on it.
+// start starts a Harvester without delays, and a cluster on it.
 func start(ctx context.Context, e *benchmark.Environment, name, other string) (counted, error) {
 	options := []simulator.Option{simulator.WithAssets(e.Assets()), simulator.WithLayout(layout())}
 	var change []func(*infrav1.HarvesterCluster)
@@ -167,14 +167,14 @@ func start(ctx context.Context, e *benchmark.Environment, name, other string) (c
 	}}, err
 }
 
-// forUpstream has a cluster be as upstream's manager needs it, which knows none without a load balancer. It waits for the address of that
-// before anything is behind it, and only kube-vip before 1.2 gives one then.
+// forUpstream adapts a cluster to upstream's manager, which requires a load balancer. It waits for the load balancer's address before
+// there is a backend, and only kube-vip before 1.2 assigns one in that state.
 func forUpstream(cluster *infrav1.HarvesterCluster) {
 	cluster.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{}
 	cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{IPAMType: infrav1.DHCP}
 }
 
-// checkPlaces makes sure that each machine runs in its zone.
+// checkPlaces verifies that each machine runs in its zone.
 func (s *simulation) checkPlaces(ctx context.Context, zones map[string]string) error {
 	placements, err := s.Machines(ctx)
 	if err != nil {

@@ -28,11 +28,11 @@ import (
 )
 
 const (
-	// hostsPerZone is enough for a virtual machine to be migrated inside its zone.
+	// hostsPerZone is enough to migrate a virtual machine within its zone.
 	hostsPerZone = 2
-	// poolName is the pool of the control plane's address: the one on which the cluster in memory answers.
+	// poolName is the pool with the address of the control plane, on which the in-memory cluster serves.
 	poolName = "control-planes"
-	// vmNamespace is where virtual machines are.
+	// vmNamespace is the namespace of the virtual machines.
 	vmNamespace = "default"
 )
 
@@ -40,7 +40,7 @@ const (
 type simulation struct {
 	harvester *simulator.Simulator
 	workloads *workload.Simulator
-	// management knows HarvesterMachines.
+	// management is a client whose scheme has HarvesterMachines.
 	management client.Client
 }
 
@@ -50,7 +50,7 @@ func (Provider) Simulate(programs string) (provider.Simulation, error) {
 	address.Name = poolName
 	address.Spec.Ranges = []lbv1.Range{{Subnet: "127.0.0.0/8", RangeStart: "127.0.0.1", RangeEnd: "127.0.0.1", Gateway: "127.255.255.254"}}
 	options := append(simulator.KubeVirtOf(os.Getenv), simulator.WithPools(address),
-		// Long enough to see machines come up one after the other. A zone without power is given up as late as by a real Harvester.
+		// Long enough to see machines start one after the other. A zone without power is declared lost as late as by a real Harvester.
 		simulator.WithDelays(simulator.Delays{Volume: 200 * time.Millisecond, Boot: time.Second, Agent: 500 * time.Millisecond, Shutdown: 500 * time.Millisecond}))
 	s, err := newSimulation(programs, layout(), options...)
 	if err != nil {
@@ -70,7 +70,7 @@ func newSimulation(programs string, hosts simulator.Layout, options ...simulator
 	return s, nil
 }
 
-// layout is the zones with their hosts.
+// layout returns the zones with their hosts.
 func layout() simulator.Layout { return simulator.NamedZones(zoneNames(), hostsPerZone) }
 
 // Setup implements provider.Simulation.
@@ -88,7 +88,7 @@ func (s *simulation) Setup(dir string) (provider.Setup, error) {
 	}, nil
 }
 
-// Join does nothing but remember the management cluster, and what runs on the machines: a Harvester is beside both.
+// Join only stores the management cluster and the simulator of workload clusters, because a Harvester runs outside both.
 func (s *simulation) Join(_ context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) (func(context.Context) error, error) {
 	s.workloads = workloads
 	scheme := runtime.NewScheme()
@@ -102,13 +102,13 @@ func (s *simulation) Join(_ context.Context, in *managementcluster.Cluster, work
 	return nil, nil
 }
 
-// machineOf is the Machine whose a virtual machine is.
+// machineOf returns the Machine of a virtual machine.
 func machineOf(vmi *kubevirtv1.VirtualMachineInstance) (client.ObjectKey, bool) {
 	namespace, name, ok := infrav1.ParseOwner(vmi.Annotations[infrav1.OwnerAnnotation])
 	return client.ObjectKey{Namespace: namespace, Name: name}, ok
 }
 
-// powerOn boots what runs on the machine. Its kubelet does not know the provider ID: that comes from the provider.
+// powerOn boots the machine's workload. Its kubelet does not have the provider ID: the provider sets it.
 func (s *simulation) powerOn(ctx context.Context, boot simulator.Boot) error {
 	machine, ok := machineOf(boot.VMI)
 	if !ok || s.workloads == nil {
@@ -125,7 +125,7 @@ func (s *simulation) powerOff(ctx context.Context, vmi *kubevirtv1.VirtualMachin
 	return s.workloads.PowerOff(ctx, machine)
 }
 
-// Machines are the virtual machines.
+// Machines returns the virtual machines.
 func (s *simulation) Machines(ctx context.Context) ([]provider.Placement, error) {
 	found, err := Read(ctx, s.harvester.Client())
 	if err != nil {
@@ -141,18 +141,18 @@ func (s *simulation) Machines(ctx context.Context) ([]provider.Placement, error)
 // lostZone is the simulator's fault of a zone without power.
 const lostZone = "lost-zone"
 
-// Break takes the power from the hosts of a zone: what runs there stops.
+// Break powers off the hosts of a zone: everything that runs there stops.
 func (s *simulation) Break(ctx context.Context, zone string) (string, error) {
 	return "the hosts of " + zone + " have no power", s.harvester.SetFault(ctx, lostZone, true, zone)
 }
 
-// Repair gives the power back.
+// Repair powers the hosts on.
 func (s *simulation) Repair(ctx context.Context, zone string) (string, error) {
 	return "the hosts of " + zone + " have power again", s.harvester.SetFault(ctx, lostZone, false, zone)
 }
 
-// Abandon deletes by force the Pod of a machine that is being deleted on a host without power. Only a person knows that nothing runs there any
-// more; Harvester waits for more than three minutes before it takes that for granted.
+// Abandon force-deletes the Pod of a machine that is being deleted on a host without power. Only a user can confirm that nothing runs
+// there any more; Harvester waits for more than three minutes before it assumes so.
 func (s *simulation) Abandon(ctx context.Context, host string) ([]string, error) {
 	var machine *infrav1.HarvesterMachine
 	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
@@ -165,7 +165,7 @@ func (s *simulation) Abandon(ctx context.Context, host string) ([]string, error)
 			return "", err
 		}
 		if !slices.ContainsFunc(found.VMIs.Items, func(vmi kubevirtv1.VirtualMachineInstance) bool { return vmi.Status.NodeName == host }) {
-			return "", nil // Harvester has given the host up
+			return "", nil // Harvester has declared the host lost
 		}
 		return "no HarvesterMachine says that it waits for host " + host, nil
 	})
@@ -183,7 +183,7 @@ func (s *simulation) Abandon(ctx context.Context, host string) ([]string, error)
 	}, nil
 }
 
-// waitsFor finds the machine that is being deleted and says that it waits for the host; nil when there is none.
+// waitsFor returns the machine that is being deleted and reports that it waits for the host; nil if there is none.
 func (s *simulation) waitsFor(ctx context.Context, host string) (*infrav1.HarvesterMachine, error) {
 	machines := &infrav1.HarvesterMachineList{}
 	if err := s.management.List(ctx, machines, client.InNamespace(provider.DemoNamespace)); err != nil {
@@ -198,7 +198,7 @@ func (s *simulation) waitsFor(ctx context.Context, host string) (*infrav1.Harves
 	return nil, nil
 }
 
-// Remains finds what virtual machines have left on Harvester.
+// Remains reports what virtual machines have left on Harvester.
 func (s *simulation) Remains(ctx context.Context) (string, error) {
 	c := s.harvester.Client()
 	found, err := Read(ctx, c)
@@ -217,7 +217,7 @@ func (s *simulation) Remains(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// Calls counts requests by what was done to what.
+// Calls counts requests by verb and resource.
 func (s *simulation) Calls() map[string]int {
 	calls := map[string]int{}
 	for _, request := range s.harvester.Requests() {
@@ -226,5 +226,5 @@ func (s *simulation) Calls() map[string]int {
 	return calls
 }
 
-// Close stops Harvester. What it complains of is in nobody's way any more.
+// Close stops Harvester. Its errors no longer matter.
 func (s *simulation) Close() { _ = s.harvester.Stop() }

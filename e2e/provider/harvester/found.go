@@ -16,7 +16,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// Found is what a Harvester has.
+// Found holds the objects of a Harvester.
 type Found struct {
 	Nodes   corev1.NodeList
 	Claims  corev1.PersistentVolumeClaimList
@@ -25,14 +25,14 @@ type Found struct {
 	VMs     kubevirtv1.VirtualMachineList
 }
 
-// Read reads all of it.
+// Read reads all of them.
 func Read(ctx context.Context, c client.Reader) (*Found, error) {
 	f := &Found{}
 	return f, errors.Join(c.List(ctx, &f.Nodes), c.List(ctx, &f.Claims), c.List(ctx, &f.Secrets, client.HasLabels{infrav1.MachineIDLabel}),
 		c.List(ctx, &f.VMIs), c.List(ctx, &f.VMs))
 }
 
-// Placement is where a virtual machine is: its zone is the label of the host that its instance runs on.
+// Placement returns the placement of a virtual machine: its zone is a label of the host that its instance runs on.
 func (f *Found) Placement(vm *kubevirtv1.VirtualMachine) provider.Placement {
 	is := provider.Placement{Name: vm.Name}
 	for i := range f.VMIs.Items {
@@ -43,7 +43,7 @@ func (f *Found) Placement(vm *kubevirtv1.VirtualMachine) provider.Placement {
 		is.Host = vmi.Status.NodeName
 		if at := slices.IndexFunc(f.Nodes.Items, func(n corev1.Node) bool { return n.Name == is.Host }); at >= 0 {
 			is.Domain = f.Nodes.Items[at].Labels[corev1.LabelTopologyZone]
-			// KubeVirt calls one Running whose host has no power.
+			// KubeVirt reports an instance as Running even if its host has no power.
 			is.Running = vmi.Status.Phase == kubevirtv1.Running && ready(&f.Nodes.Items[at])
 		}
 	}

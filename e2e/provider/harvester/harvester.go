@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package harvester is the provider for Harvester with a simulated Harvester cluster.
+// Package harvester implements the provider for Harvester with a simulated Harvester cluster.
 package harvester
 
 import (
@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// Provider is Harvester.
+// Provider is the provider for Harvester.
 type Provider struct{}
 
 func zoneNames() []string { return []string{"zone-a", "zone-b", "zone-c"} }
@@ -38,5 +38,5 @@ func (Provider) Describe() provider.Description {
 // AddToScheme implements provider.Installed.
 func (Provider) AddToScheme(scheme *runtime.Scheme) error { return infrav1.AddToScheme(scheme) }
 
-// Objects are none: a Harvester is beside the management cluster.
+// Objects returns none: Harvester is outside the management cluster.
 func (Provider) Objects() ([]*unstructured.Unstructured, error) { return nil, nil }

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// startTimeout is how long the simulated Harvester may take to start: it has an API server.
+	// startTimeout bounds the start of the simulated Harvester, which includes an API server.
 	startTimeout = 3 * time.Minute
-	// lastVariable is the last that it tells.
+	// lastVariable is the last variable that it prints.
 	lastVariable = "VM_SSH_USER"
 	// apiServer is the port of Harvester's API server.
 	apiServer = ":6443"
 )
 
-// CutOff takes the power from the hosts of a zone.
+// CutOff returns the fault that powers off the hosts of a zone.
 func (Provider) CutOff(zone string) string { return lostZone + "/" + zone }
 
 // Simulator implements provider.Contained.
@@ -32,13 +32,13 @@ func (Provider) Simulator() provider.Simulator {
 	}
 }
 
-// Start runs the simulated Harvester on the network of the node. It starts anew, with nothing, only when its image has moved.
+// Start runs the simulated Harvester on the network of the node. It restarts it without state only if its image has changed.
 func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.Beside, error) {
 	return k.Run(ctx, p.Simulator(), p.MachineContainer(".*"), p.arguments(k), provider.Telling{Within: startTimeout, Last: lastVariable})
 }
 
-// arguments run the simulated Harvester. One whose virtual machines are containers starts them beside itself, and answers for their
-// load balancers.
+// arguments returns the docker arguments of the simulated Harvester. If virtual machines are containers, it starts them next to itself,
+// and serves the addresses of their load balancers.
 func (p Provider) arguments(k provider.Kind) []string {
 	name, image := k.Container(p.Simulator()), p.Simulator().Image(k.Boot)
 	args := []string{
@@ -58,7 +58,7 @@ func (p Provider) arguments(k provider.Kind) []string {
 		"--containers", name, "--container-image", k.Machine, "--container-label", k.Label, "--container-network", k.Network)
 }
 
-// FitTemplate leaves templates as they are.
+// FitTemplate returns templates unchanged.
 func (Provider) FitTemplate(template []byte, _ provider.Kind) ([]byte, error) { return template, nil }
 
 // MachineContainer implements provider.Contained.

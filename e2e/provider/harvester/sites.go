@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// siteMemory is that of a machine, of which Harvester reserves two thirds on a host. sitePlace is what a host has for each: these 1024 MiB
-	// and 256 MiB, of which what runs a machine takes nearly all.
+	// siteMemory is the memory of a machine, of which Harvester reserves two thirds on a host. sitePlace is the memory of a host for each
+	// machine: these 1024 MiB, and 256 MiB that the virt-launcher uses almost completely.
 	siteMemory, sitePlace = "1536Mi", 1280 << 20
-	// siteFlavor is that of templates without a load balancer of Harvester's: all clusters in memory have the same address.
+	// siteFlavor is the flavor of templates without a load balancer of Harvester, because all in-memory clusters have the same address.
 	siteFlavor = "external-endpoint"
-	// siteReset stands for the three minutes and more that Harvester takes.
+	// siteReset replaces the three minutes and more that Harvester takes.
 	siteReset = time.Second
 )
 
-// sites are zones of one simulated Harvester, which takes no time for anything, but for siteReset until a zone without power is given up.
+// sites are zones of one simulated Harvester without delays, except siteReset until a zone without power is declared lost.
 type sites struct{ *simulation }
 
 // Sites implements provider.SitesProvider.
@@ -45,7 +45,7 @@ func (s *sites) Setup(dir string) (provider.Setup, error) {
 	if err != nil {
 		return provider.Setup{}, err
 	}
-	// Nothing boots that would look for a network card.
+	// No machine boots that would use a network card.
 	setup.Variables["VM_MEMORY"], setup.Variables["VIP_NETWORK_INTERFACE"] = siteMemory, "lo"
 	return setup, nil
 }
@@ -53,7 +53,7 @@ func (s *sites) Setup(dir string) (provider.Setup, error) {
 // Flavor implements provider.Sites.
 func (*sites) Flavor() string { return siteFlavor }
 
-// Run implements provider.Sites: Harvester runs already.
+// Run implements provider.Sites. Harvester is already running.
 func (s *sites) Run(ctx context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) error {
 	s.workloads = workloads
 	<-ctx.Done()

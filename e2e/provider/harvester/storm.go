@@ -53,7 +53,7 @@ func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provid
 	return h, nil
 }
 
-// CreateCluster creates a cluster on a Harvester whose failure domains are the zones of the layout, and waits until they are published.
+// CreateCluster creates a cluster on a Harvester with the zones of the layout as failure domains, and waits until they are published.
 func CreateCluster(
 	ctx context.Context, api client.Client, name string, harvester *simulator.Simulator, change ...func(*infrav1.HarvesterCluster),
 ) (*provider.Cluster, error) {
@@ -86,10 +86,10 @@ func CreateCluster(
 	return c, nil
 }
 
-// identity is the Secret with the kubeconfig.
+// identity is the name of the Secret with the kubeconfig.
 const identity = "harvester"
 
-// Machine is one that any host has room for.
+// Machine returns a machine that fits on any host.
 func Machine(meta metav1.ObjectMeta) *infrav1.HarvesterMachine {
 	return &infrav1.HarvesterMachine{ObjectMeta: meta, Spec: infrav1.HarvesterMachineSpec{
 		CPU: 1, Memory: "1Gi", SSHUser: "ubuntu", SSHKeyPair: "default/admin", Networks: []string{"default/vlan-1"},
@@ -103,7 +103,7 @@ func (h *target) Domains() []string { return zoneNames() }
 
 func (h *target) Machine(meta metav1.ObjectMeta) client.Object { return Machine(meta) }
 
-// Add implements provider.Soaked: the cluster has a target namespace of its own.
+// Add implements provider.Soaked. The cluster has its own target namespace.
 func (h *target) Add(ctx context.Context, name string) (provider.Guest, error) {
 	c, err := CreateCluster(ctx, h.client, name, h.harvester, func(infra *infrav1.HarvesterCluster) { infra.Spec.TargetNamespace = name })
 	if err != nil {
@@ -120,7 +120,7 @@ func (h *target) Remove(ctx context.Context, name string) error {
 // Open implements provider.Soaked.
 func (h *target) Open() int { return len(h.harvester.Watches()) }
 
-// Look reads what is on Harvester before the machines: what a machine lets go of has gone before it.
+// Look reads the objects on Harvester before the machines: resources of a machine are deleted before the machine.
 func (h *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	found, err := Read(ctx, h.harvester.Client())
 	if err != nil {
@@ -139,7 +139,7 @@ func (h *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	}
 	for i := range machines.Items {
 		machine := &machines.Items[i]
-		// One whose host has lost its power while no manager runs does not know it yet.
+		// If its host lost power while no manager runs, the machine's status is outdated.
 		says := conditions.IsTrue(machine, infrav1.VMRunningCondition)
 		is := provider.Seen{Ready: says && running[machine.Name], Conditions: machine.Status.Conditions}
 		if says && uids[machine.Name] == "" && machine.DeletionTimestamp.IsZero() {
@@ -153,7 +153,7 @@ func (h *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	return s, nil
 }
 
-// holding is a virtual machine. It is a machine's if that has its name, as no two machines of a storm have the same.
+// holding returns the resource of a virtual machine. It belongs to the machine of the same name, because names are unique in a run.
 func (f *Found) holding(vm *kubevirtv1.VirtualMachine) provider.Holding {
 	is := f.Placement(vm)
 	held := provider.Holding{Name: "VM " + vm.Name, Domain: is.Domain, Running: is.Running}
@@ -163,7 +163,7 @@ func (f *Found) holding(vm *kubevirtv1.VirtualMachine) provider.Holding {
 	return held
 }
 
-// Remains looks at everything that belongs to machines.
+// Remains reports all remaining objects of machines.
 func (h *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 	found, err := Read(ctx, h.harvester.Client())
 	if err != nil {
@@ -190,5 +190,5 @@ func (h *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 	return append(faults, objects...), err
 }
 
-// Close stops Harvester. What it complains of then is in nobody's way any more.
+// Close stops Harvester. Its errors no longer matter.
 func (h *target) Close() { _ = h.harvester.Stop() }

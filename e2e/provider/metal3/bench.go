@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// rackCount is how many failure domains a setup has.
+	// rackCount is the number of failure domains in a setup.
 	rackCount = 5
 
-	// Aims with default flags.
-	aimHostRequests = 6   // Kubernetes requests a machine, without events, leases and watches
+	// Targets with default flags.
+	aimHostRequests = 6   // Kubernetes requests per machine, without events, leases and watches
 	aimMemory       = 100 // MiB of the manager
 )
 
-// upstream are the numbers of CAPM3, measured with as many hosts as machines, and the aim.
+// upstream holds the numbers of CAPM3, measured with as many hosts as machines, and the target.
 type upstream struct {
 	seconds, memory, cpu string
 	aim                  float64 // seconds until all have their hosts
@@ -42,8 +42,7 @@ func (Provider) Benchmark() benchmark.Suite {
 	return benchmark.Suite{Machines: []int{200, 1000}, Measure: measure, Scale: measureScale}
 }
 
-// measure makes batches on as many hosts as machines, and the smallest once more
-// on twice the hosts.
+// measure creates batches on as many hosts as machines, and the smallest again on twice the hosts.
 func measure(machines []int, _ string) benchmark.Plan {
 	var scenarios []benchmark.Scenario
 	batch := func(machines, hosts int) {
@@ -67,16 +66,16 @@ apart, and so are watches. There is no workload cluster, so no Node is waited fo
 	}
 }
 
-// batch is what it took to make machines at once: until each had its host, and then, with hosts that do everything in no time, until the
-// last was provisioned.
+// batch holds the cost of creating machines at once: until each had its host, and then, with hosts without delays, until the last was
+// provisioned.
 type batch struct {
 	machines, hosts      int
 	each                 []float64 // the seconds from a machine's creation to its host, sorted
 	associated           float64   // seconds until the last had its host
 	association          benchmark.Cost
-	provisioned          float64 // seconds more
+	provisioned          float64 // additional seconds
 	provisioning         benchmark.Cost
-	memory, serverMemory int64 // bytes at the highest
+	memory, serverMemory int64 // highest values in bytes
 }
 
 func makeBatch(ctx context.Context, e *benchmark.Environment, machines, hosts int) error {
@@ -161,8 +160,7 @@ func (b batch) rows() []benchmark.Row {
 
 func mib(bytes int64) float64 { return float64(bytes) / benchmark.Mebibyte }
 
-// benchSetup is a number of hosts in racks and a cluster on them, in a namespace of its
-// own. Its hosts do nothing before work is called.
+// benchSetup is a number of hosts in racks and a cluster on them, in its own namespace. Its hosts do nothing before work is called.
 type benchSetup struct {
 	noCalls
 	*benchmark.Fleet[*infrav1.Metal3Machine]
@@ -171,7 +169,7 @@ type benchSetup struct {
 	name string // of the namespace and of the cluster
 }
 
-// setUp makes so many hosts, which are available, and a cluster without machines.
+// setUp creates available hosts and a cluster without machines.
 func setUp(ctx context.Context, e *benchmark.Environment, name string, hosts int) (*benchSetup, error) {
 	racks := simulator.Racks(rackCount, hosts/rackCount)
 	for i := range hosts % rackCount {
@@ -190,7 +188,7 @@ func setUp(ctx context.Context, e *benchmark.Environment, name string, hosts int
 	return y, err
 }
 
-// noCalls is what the manager works with: hosts are objects of the Kubernetes API.
+// noCalls counts no calls, because hosts are objects of the Kubernetes API.
 type noCalls struct{}
 
 // Calls implements benchmark.Counted.
@@ -203,7 +201,7 @@ func associated(machine *infrav1.Metal3Machine) bool {
 	return conditions.IsTrue(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition)
 }
 
-// checkPlaces makes sure that each machine has one host, in its rack.
+// checkPlaces verifies that each machine has one host in its rack.
 func (y *benchSetup) checkPlaces(ctx context.Context, domains map[string]string) error {
 	placements, err := simulator.Placements(ctx, y.Client, y.name)
 	if err != nil {
@@ -223,7 +221,7 @@ func (y *benchSetup) checkPlaces(ctx context.Context, domains map[string]string)
 	return nil
 }
 
-// work lets the hosts do what they are told, in no time, until the scenario ends.
+// work makes the hosts carry out their work without delays until the scenario ends.
 func (y *benchSetup) work(ctx context.Context) {
 	operator := simulator.New(simulator.WithNamespace(y.name), simulator.WithoutEvents())
 	ctx, stop := context.WithCancel(ctx)

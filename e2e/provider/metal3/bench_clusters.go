@@ -23,34 +23,34 @@ import (
 )
 
 const (
-	// rebalancer is the controller that looks at control planes.
+	// rebalancer is the name of the controller that rebalances control planes.
 	rebalancer = "rebalance"
-	// spreader is the one that looks at workers.
+	// spreader is the name of the controller that spreads workers.
 	spreader = "spread"
-	// stillFor is how long a manager must do nothing to be at rest when there are many objects to look at.
+	// stillFor is how long a manager with many objects must do nothing to count as idle.
 	stillFor = 5 * time.Second
 )
 
-// clusterStart is what a manager costs that is started over clusters which it has seen before.
+// clusterStart holds the cost of restarting a manager whose clusters already exist.
 type clusterStart struct {
-	// judged is after how many seconds the last cluster had the conditions ControlPlaneBalanced and WorkersBalanced, where they are to have
-	// them.
+	// judged is the number of seconds until the last cluster had the conditions ControlPlaneBalanced and WorkersBalanced, if they are
+	// expected.
 	judged float64
-	// start is what it cost until the manager was at rest, and rest what it cost to be at rest.
+	// start is the cost until the manager was idle, and rest the cost while idle.
 	start, rest benchmark.Cost
-	// rss and peak are the manager's memory in bytes at rest, and at its highest; heap is what its heap takes of rss.
+	// rss and peak are the manager's idle and highest memory in bytes; heap is the part of rss that its heap uses.
 	rss, peak, heap int64
 }
 
-// clusters are many with control planes.
+// clusters is a scenario with many control planes.
 type clusters struct {
 	noCalls
 
 	in    *benchmark.Environment
 	all   []*spreadCluster
 	watch time.Duration
-	// off is the manager while rebalance is Off and workers are not spread, spread while it is Advise and they are. uneven is how many
-	// clusters have machines to be moved, and change what it cost that every control plane reported something.
+	// off is the manager with rebalance Off and without spreading of workers, spread with Advise and with spreading. uneven is the number
+	// of clusters with machines to move, and change the cost of a status change of every control plane.
 	off, spread clusterStart
 	uneven      int
 	change      benchmark.Cost
@@ -117,7 +117,7 @@ func (c *clusters) rows() []benchmark.Row {
 	}
 }
 
-// make makes the clusters, and leaves them without a manager, which has seen them.
+// make creates the clusters, lets the manager reconcile them once, and stops it.
 func (c *clusters) make(ctx context.Context) error {
 	if err := c.withoutManager(ctx); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (c *clusters) make(ctx context.Context) error {
 	return c.in.Kill()
 }
 
-// withoutManager ends the manager, and with it admission, which it would be asked for.
+// withoutManager stops the manager, and disables admission, which it would serve.
 func (c *clusters) withoutManager(ctx context.Context) error {
 	for _, kind := range []client.Object{&admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}} {
 		if err := c.in.Client.DeleteAllOf(ctx, kind); err != nil {
@@ -156,7 +156,7 @@ func (c *clusters) withoutManager(ctx context.Context) error {
 	return nil
 }
 
-// each does something to every cluster.
+// each runs a function for every cluster.
 func (c *clusters) each(ctx context.Context, do func(*spreadCluster, context.Context, client.Client) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(provider.CreateAtOnce)
@@ -166,8 +166,8 @@ func (c *clusters) each(ctx context.Context, do func(*spreadCluster, context.Con
 	return group.Wait()
 }
 
-// acquaint waits until the manager has published failure domains and put every machine on its host, does what Cluster API does then,
-// and waits until the manager has nothing more to do.
+// acquaint waits until the manager has published failure domains and assigned a host to every machine, then does the work of Cluster API,
+// and waits until the manager is idle.
 func (c *clusters) acquaint(ctx context.Context) error {
 	published := func(m *infrav1.Metal3Cluster) bool {
 		return conditions.IsTrue(m, infrav1.Metal3ClusterFailureDomainsReadyCondition)
@@ -191,7 +191,7 @@ func (c *clusters) acquaint(ctx context.Context) error {
 	return c.still(ctx)
 }
 
-// objects are those of a kind in all namespaces.
+// objects returns the objects of a kind in all namespaces.
 func (c *clusters) objects(kind client.ObjectList) benchmark.Objects {
 	return benchmark.Objects{Client: c.in.Client, Kind: kind, Namespace: metav1.NamespaceAll}
 }
@@ -205,8 +205,8 @@ func (c *clusters) await(ctx context.Context, done func(*infrav1.Metal3Cluster) 
 	return err
 }
 
-// judged waits until it is said of each cluster whether its control plane and its workers are balanced, which must be right, and
-// returns of how many the control planes are not.
+// judged waits until each cluster reports whether its control plane and its workers are balanced, verifies that, and returns the number
+// of unbalanced control planes.
 func (c *clusters) judged(ctx context.Context) (uneven int, err error) {
 	reasons := map[string]string{}
 	err = c.await(ctx, func(m *infrav1.Metal3Cluster) bool {
@@ -229,8 +229,8 @@ func (c *clusters) judged(ctx context.Context) (uneven int, err error) {
 	return uneven, nil
 }
 
-// start starts the manager, which has been killed. It returns what it takes until the clusters are judged and the manager is at rest,
-// and then to be at rest.
+// start starts the killed manager. It returns the cost until the clusters are judged and the manager is idle, and then the cost while
+// idle.
 func (c *clusters) start(ctx context.Context, judged func(context.Context) error) (s clusterStart, err error) {
 	began := time.Now()
 	s.start, err = c.in.FromStart(ctx, c, func() error {
@@ -254,7 +254,7 @@ func (c *clusters) start(ctx context.Context, judged func(context.Context) error
 	return s, err
 }
 
-// still waits until the manager has looked at every cluster, and neither reconciles nor asks anything any more.
+// still waits until the manager has reconciled every cluster and is idle.
 func (c *clusters) still(ctx context.Context) error {
 	last, err := c.in.Sample(ctx, c)
 	for err == nil {

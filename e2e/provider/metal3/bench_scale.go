@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
-// Aims for spreading control planes and workers over failure domains.
+// Targets for spreading control planes and workers over failure domains.
 const (
 	aimClusters       = 1000
 	aimDecision       = 20  // milliseconds of the manager's CPU
@@ -20,18 +20,18 @@ const (
 
 	aimWorkers        = 500
 	aimSpread         = 10   // seconds until aimWorkers have their failure domains
-	aimSpreadRequests = 1.05 // more requests a machine: one, and a few for the cluster
+	aimSpreadRequests = 1.05 // additional requests per machine: one, and a few for the cluster
 )
 
-// Scale is how much there is to be spread over failure domains, and how long the manager is watched at rest.
+// Scale is the number of objects to spread over failure domains, and how long the idle manager is observed.
 type Scale struct {
-	// Clusters have control planes, Workers are machines of one MachineDeployment of another cluster.
+	// Clusters is a number of clusters with control planes, Workers a number of machines of one MachineDeployment in another cluster.
 	Clusters, Workers int
 	Watch             time.Duration
 }
 
-// ParseScale reads "1", which stands for what the aims are about, or what differs from that: "clusters=100,workers=50,watch=10s".
-// Of clusters and workers one may be 0, which leaves its scenario out.
+// ParseScale parses "1", which means the numbers of the targets, or quantities that differ from them:
+// "clusters=100,workers=50,watch=10s". Either clusters or workers may be 0, which skips its scenario.
 func ParseScale(text string) (Scale, error) {
 	var s Scale
 	quantities := flag.NewFlagSet("scale", flag.ContinueOnError)
@@ -45,12 +45,12 @@ func ParseScale(text string) (Scale, error) {
 	return s, err
 }
 
-// limit is how long a scenario may take: most of it is the making of objects on a busy computer.
+// limit returns the time limit of a scenario. Creating objects on a busy computer takes most of it.
 func (s Scale) limit() time.Duration {
 	return benchmark.ScenarioLimit + time.Duration(s.Clusters)*time.Second + time.Duration(s.Workers)*time.Second/4 + 2*s.Watch
 }
 
-// measureScale has scenarios for both.
+// measureScale returns the scenarios for clusters and for workers.
 func measureScale(text, _ string) (benchmark.Plan, error) {
 	size, err := ParseScale(text)
 	plan := benchmark.Plan{Ours: "spread", Upstream: "not spread", Notes: scaleNotes}
@@ -76,7 +76,7 @@ func measureScale(text, _ string) (benchmark.Plan, error) {
 	return plan, err
 }
 
-// both is a row with a figure of each of the two ways.
+// both returns a row with the figures with and without spreading.
 func both(name, format string, spread, not float64) benchmark.Row {
 	return benchmark.Figure(name, format, spread).Beside(fmt.Sprintf(format, not))
 }

@@ -22,30 +22,30 @@ import (
 )
 
 const (
-	// controlPlaneMachines are the machines of a control plane.
+	// controlPlaneMachines is the number of machines of a control plane.
 	controlPlaneMachines = 5
-	// controlPlaneTemplate is what they were cloned from.
+	// controlPlaneTemplate is the template that they were cloned from.
 	controlPlaneTemplate = "control-plane"
 
 	mergePatch = types.MergePatchType
 )
 
-// spreadCluster is one with a control plane that runs, in a namespace of its own, as Cluster API and the bare-metal operator
-// leave it. Only the connection to the workload cluster is not there to be made: the Cluster does not say that its infrastructure
+// spreadCluster is a cluster with a running control plane in its own namespace, in the state in which Cluster API and the bare-metal
+// operator leave it. Only the connection to the workload cluster cannot be made, so the Cluster does not report that its infrastructure
 // is provisioned.
 type spreadCluster struct {
 	cluster provider.Cluster
 	racks   int
-	// even says that no machine is to be moved. Else all are in the first two racks.
+	// even means that no machine must move. Otherwise all are in the first two racks.
 	even bool
 }
 
-// newSpreadCluster is the one with a number: half of them are even, with three to five racks.
+// newSpreadCluster returns the cluster with a number. Half of the clusters are even; they have three to five racks.
 func newSpreadCluster(number int) *spreadCluster {
 	return &spreadCluster{cluster: provider.Cluster{Name: fmt.Sprintf("cluster-%04d", number), Kind: "Metal3"}, racks: 3 + number%3, even: number%2 == 0}
 }
 
-// rackOf is the number of the rack that a machine is in.
+// rackOf returns the number of a machine's rack.
 func (p *spreadCluster) rackOf(machine int) int {
 	if p.even {
 		return machine % p.racks
@@ -61,8 +61,7 @@ func (p *spreadCluster) played(c client.Client) providertest.ControlPlane {
 	return providertest.ControlPlane{Client: c, Cluster: client.ObjectKey{Namespace: p.cluster.Name, Name: p.cluster.Name}}
 }
 
-// layout are the hosts that the machines run on, and one that is free in each rack without any. It returns whose host is whose,
-// by machine.
+// layout returns the hosts that the machines run on, a free host in each empty rack, and the host of each machine.
 func (p *spreadCluster) layout() (simulator.Layout, []string) {
 	layout, hosts, consumers := simulator.Racks(p.racks, 0), make([]string, controlPlaneMachines), map[string]string{}
 	for i := range hosts {
@@ -88,7 +87,7 @@ func (p *spreadCluster) layout() (simulator.Layout, []string) {
 	return layout, hosts
 }
 
-// create makes all objects. Nothing is reported on the provider's, that is for its manager to do.
+// create creates all objects. The provider's objects have no status, which its manager sets.
 func (p *spreadCluster) create(ctx context.Context, c client.Client) error {
 	name, group := p.cluster.Name, infrav1.GroupVersion.Group
 	cluster := &clusterv1.Cluster{ObjectMeta: p.cluster.Meta(name), Spec: clusterv1.ClusterSpec{
@@ -121,7 +120,7 @@ func (p *spreadCluster) create(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// infrastructure is the Metal3Cluster, whose control plane nobody looks at yet.
+// infrastructure returns the Metal3Cluster, with rebalancing off.
 func (p *spreadCluster) infrastructure(layout simulator.Layout) *infrav1.Metal3Cluster {
 	infra := &infrav1.Metal3Cluster{ObjectMeta: p.cluster.Meta(p.cluster.Name)}
 	infra.OwnerReferences = []metav1.OwnerReference{p.cluster.Owner}
@@ -135,7 +134,7 @@ func (p *spreadCluster) infrastructure(layout simulator.Layout) *infrav1.Metal3C
 	return infra
 }
 
-// createMachine makes a machine that runs on a host.
+// createMachine creates a machine that runs on a host.
 func (p *spreadCluster) createMachine(ctx context.Context, c client.Client, number int, host string) error {
 	name, rack := p.machine(number), fmt.Sprintf("rack-%d", p.rackOf(number)+1)
 	id := infrav1.ProviderIDPrefix + p.cluster.Name + "/" + host + "/" + name
@@ -160,7 +159,7 @@ func (p *spreadCluster) createMachine(ctx context.Context, c client.Client, numb
 	return p.played(c).Joined(ctx, name)
 }
 
-// spread has the cluster's control plane looked at, and its workers spread, of which there are none.
+// spread enables Advise for the control plane, and spreading of workers, although there are none.
 func (p *spreadCluster) spread(ctx context.Context, c client.Client) error {
 	infra := &infrav1.Metal3Cluster{ObjectMeta: p.cluster.Meta(p.cluster.Name)}
 	body := fmt.Sprintf(`{"spec":{"distribution":{"controlPlane":{"rebalance":%q},"workers":{"enabled":true}}}}`, faultlinev1.ControlPlaneRebalanceAdvise)
@@ -176,8 +175,7 @@ func (p *spreadCluster) copyDomains(ctx context.Context, c client.Client) error 
 	return p.played(c).CopyDomains(ctx, infra)
 }
 
-// report has the control plane say that it rolls out, as if a machine were not up to date: an event that nobody but the rebalancer
-// looks at.
+// report makes the control plane report a rollout, as if a machine were not up to date. Only the rebalancer handles that event.
 func (p *spreadCluster) report(ctx context.Context, c client.Client) error {
 	return p.played(c).Report(ctx, false)
 }

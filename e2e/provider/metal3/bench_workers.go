@@ -25,19 +25,19 @@ import (
 // deployment is the name of the MachineDeployment.
 const deployment = "workers"
 
-// workers is what it took to make the machines of one MachineDeployment at once.
+// workers holds the cost of creating the machines of one MachineDeployment at once.
 type workers struct {
 	machines, hosts int
 	// created is after how many seconds the last machine was created, assigned when it was assigned a failure domain, 0 where Machines name
 	// theirs, and associated when it had its host.
 	created, assigned, associated float64
-	// cost is what it took until then, and peak the highest of the manager's memory, in bytes.
+	// cost is the cost until then, and peak the manager's highest memory in bytes.
 	cost benchmark.Cost
 	peak int64
 }
 
-// measureWorkers makes so many workers twice, once with Machines that name their failure domains and once spread, with some more hosts in
-// each failure domain than they need.
+// measureWorkers creates the workers twice, once with Machines that name their failure domains and once spread, with slightly more hosts
+// in each failure domain than needed.
 func measureWorkers(machines int) []benchmark.Scenario {
 	of := workers{machines: machines, hosts: machines + rackCount*(machines/(5*rackCount)+1)}
 	named, spread := of, of
@@ -109,7 +109,7 @@ func (w *workers) measure(ctx context.Context, e *benchmark.Environment, spread 
 	return y.checkSpread(ctx, w.machines)
 }
 
-// deploy makes the MachineDeployment, and has the cluster spread it or not. Machines that are to be spread name no failure domain.
+// deploy creates the MachineDeployment, and enables or disables spreading. Machines that should be spread name no failure domain.
 func (y *benchSetup) deploy(ctx context.Context, replicas int, spread bool) error {
 	md := &clusterv1.MachineDeployment{ObjectMeta: y.Cluster.Meta(deployment), Spec: clusterv1.MachineDeploymentSpec{
 		ClusterName: y.name, Replicas: new(int32(replicas)), //nolint:gosec // It is a number of machines.
@@ -131,7 +131,7 @@ func (y *benchSetup) deploy(ctx context.Context, replicas int, spread bool) erro
 	return y.Client.Patch(ctx, infra, client.RawPatch(mergePatch, []byte(body)))
 }
 
-// makeWorkers creates the Metal3Machines and waits until each has its host, and its failure domain before if it is to be assigned one.
+// makeWorkers creates the Metal3Machines and waits until each has its host. With spread it first waits for the assigned failure domain.
 func (y *benchSetup) makeWorkers(ctx context.Context, w *workers, all []*infrav1.Metal3Machine, spread bool) error {
 	began := time.Now()
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -163,12 +163,12 @@ func assigned(machine *infrav1.Metal3Machine) bool {
 	return machine.Annotations[faultlinev1.AssignedFailureDomainAnnotation] != ""
 }
 
-// ownedBy is the reference that an infrastructure machine has to its Machine.
+// ownedBy returns the owner reference of an infrastructure machine to its Machine.
 func ownedBy(machine *clusterv1.Machine) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: machine.Name, UID: machine.UID, Controller: new(true)}
 }
 
-// checkSpread makes sure that the workers' hosts are spread evenly.
+// checkSpread verifies that the workers' hosts are spread evenly.
 func (y *benchSetup) checkSpread(ctx context.Context, machines int) error {
 	placements, err := simulator.Placements(ctx, y.Client, y.name)
 	if err != nil {

@@ -25,12 +25,11 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// hostsPerRack is one for a control-plane machine, two for workers, and one to
-// replace any of them.
+// hostsPerRack allows for a control-plane machine, two workers, and one replacement.
 const hostsPerRack = 4
 
-// simulation is three racks of hosts that a simulated bare-metal operator looks after.
-// They are objects of the management cluster, so there are none before Join.
+// simulation is three racks of hosts that a simulated bare-metal operator manages. They are objects of the management cluster, so they do
+// not exist before Join.
 type simulation struct {
 	racks     simulator.Layout
 	operator  *simulator.Simulator
@@ -38,7 +37,7 @@ type simulation struct {
 	workloads *workload.Simulator
 
 	mu sync.Mutex
-	// booted are the Machines that run, by host.
+	// booted maps hosts to the Machines that run on them.
 	booted map[string]client.ObjectKey
 }
 
@@ -50,13 +49,13 @@ func (p Provider) Simulate(string) (provider.Simulation, error) {
 	return threeRacks(hostsPerRack), nil
 }
 
-// Racks is what Simulate starts, with so many hosts in each rack.
+// Racks returns the simulation that Simulate starts, with a number of hosts in each rack.
 func Racks(hosts int) provider.Simulation { return threeRacks(hosts) }
 
 func threeRacks(hosts int) *simulation {
 	m := newSimulation(
 		simulator.WithNamespace(provider.DemoNamespace),
-		// Long enough to see hosts go from one state to the next.
+		// Long enough to see hosts change from one state to the next.
 		simulator.WithDelays(simulator.Delays{
 			Registering: time.Second, Inspecting: time.Second, Preparing: time.Second, Provisioning: 2 * time.Second,
 			Deprovisioning: time.Second, Power: 500 * time.Millisecond, PowerLoss: time.Second, Retry: time.Second, Jitter: 0.3,
@@ -66,7 +65,7 @@ func threeRacks(hosts int) *simulation {
 	return m
 }
 
-// layout is three racks with so many hosts in each.
+// layout returns three racks with a number of hosts in each.
 func layout(hosts int) (racks simulator.Layout) {
 	for _, rack := range rackNames() {
 		racks.Domains = append(racks.Domains, simulator.Domain{Name: rack, Hosts: hosts})
@@ -74,7 +73,7 @@ func layout(hosts int) (racks simulator.Layout) {
 	return racks
 }
 
-// newSimulation has no racks yet.
+// newSimulation returns a simulation without racks.
 func newSimulation(options ...simulator.Option) *simulation {
 	m := &simulation{booted: map[string]client.ObjectKey{}}
 	m.operator = simulator.New(append(options, simulator.WithHooks(simulator.Hooks{PowerOn: m.powerOn, PowerOff: m.powerOff}))...)
@@ -84,7 +83,7 @@ func newSimulation(options ...simulator.Option) *simulation {
 // Setup implements provider.Simulation.
 func (*simulation) Setup(string) (provider.Setup, error) { return setup(), nil }
 
-// setup names an image that nobody downloads. A person who keeps the demo looks at the hosts, and at more.
+// setup names an image that is never downloaded. The commands let a user who keeps the demo list the hosts, and more.
 func setup(more ...string) provider.Setup {
 	return provider.Setup{
 		Variables: map[string]string{
@@ -95,8 +94,7 @@ func setup(more ...string) provider.Setup {
 	}
 }
 
-// Join racks the hosts, as somebody does who has BMCs and credentials. They are
-// registered and inspected meanwhile.
+// Join creates the hosts, as an administrator with BMCs and credentials does. They are registered and inspected in the background.
 func (m *simulation) Join(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) (run func(context.Context) error, err error) {
 	if err := m.connect(in, workloads); err != nil {
 		return nil, err
@@ -113,7 +111,7 @@ func (m *simulation) connect(in *managementcluster.Cluster, workloads *workload.
 	return err
 }
 
-// connect opens a client that knows hosts.
+// connect returns a client whose scheme has hosts.
 func connect(in *managementcluster.Cluster) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := (Provider{}).AddToScheme(scheme); err != nil {
@@ -126,10 +124,9 @@ func connect(in *managementcluster.Cluster) (client.Client, error) {
 	return c, nil
 }
 
-// identityOf says which Machine boots, and as what. The kubelet registers with the
-// name and the provider ID of the metadata, as the templates tell it to: there is no
-// cloud provider to do it, and the provider waits for that very Node. Upstream's
-// templates have it register with a label instead, whose Node is given its provider ID.
+// identityOf returns the Machine that boots, and its identity. The kubelet registers with the name and the provider ID of the metadata,
+// as configured by the templates: there is no cloud provider to set them, and the provider waits for that Node. Upstream's templates make
+// it register with a label instead; the provider then sets the provider ID of the Node.
 func identityOf(boot simulator.Boot) (machine client.ObjectKey, as workload.Identity, err error) {
 	name, _ := boot.MetaData["name"].(string)
 	id, _ := boot.MetaData["providerid"].(string)
@@ -174,7 +171,7 @@ func (m *simulation) powerOff(ctx context.Context, host *bmov1alpha1.BareMetalHo
 	return nil
 }
 
-// Machines are the hosts that were given to somebody.
+// Machines returns the hosts that have been claimed.
 func (m *simulation) Machines(ctx context.Context) ([]provider.Placement, error) {
 	hosts, err := simulator.Placements(ctx, m.client, provider.DemoNamespace)
 	if err != nil {
@@ -189,14 +186,13 @@ func (m *simulation) Machines(ctx context.Context) ([]provider.Placement, error)
 	return placements, nil
 }
 
-// Break takes the power from a rack, BMCs included: what runs there stops.
+// Break powers off a rack, including its BMCs: everything that runs there stops.
 func (m *simulation) Break(ctx context.Context, rack string) (string, error) {
 	return rack + " has no power", m.operator.LoseDomain(ctx, rack)
 }
 
-// Abandon removes the host of a machine that is being deleted. Nothing shows whether a
-// host without power still runs, so the provider keeps the machine until a person says
-// that it does not. The operator gives up such a host only when it is detached by force.
+// Abandon removes the host of a machine that is being deleted. Nothing shows whether a host without power still runs, so the provider
+// keeps the machine until a user confirms that it does not. The operator releases such a host only if it is force-detached.
 func (m *simulation) Abandon(ctx context.Context, name string) ([]string, error) {
 	return abandon(ctx, m.client, name)
 }
@@ -207,7 +203,7 @@ func abandon(ctx context.Context, c client.Client, name string) (notes []string,
 		return nil, fmt.Errorf("reading host %s: %w", name, err)
 	}
 	if host.Spec.ConsumerRef == nil {
-		return nil, nil // the machine has gone already
+		return nil, nil // the machine has been deleted already
 	}
 	err = provider.Until(ctx, func(ctx context.Context) (string, error) {
 		machine := &infrav1.Metal3Machine{}
@@ -231,7 +227,8 @@ func abandon(ctx context.Context, c client.Client, name string) (notes []string,
 	return append(notes, note), nil
 }
 
-// giveUp forces the operator to detach a host, and deletes the host when that is done: one that is deleted before is looked at again late.
+// giveUp forces the operator to detach a host, and then deletes the host: the operator requeues a host that is deleted before that only
+// after a long delay.
 func giveUp(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHost) (note string, err error) {
 	before := host.DeepCopy()
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, bmov1alpha1.DetachedAnnotation, `{"force":true}`)
@@ -256,7 +253,7 @@ func giveUp(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHos
 	return "detached BareMetalHost " + host.Name + " by force, and deleted it", nil
 }
 
-// Repair gives the power back, and racks anew what was abandoned.
+// Repair restores power, and recreates the abandoned hosts.
 func (m *simulation) Repair(ctx context.Context, rack string) (string, error) {
 	if err := m.operator.RestoreDomain(ctx, rack); err != nil {
 		return "", err
@@ -264,12 +261,12 @@ func (m *simulation) Repair(ctx context.Context, rack string) (string, error) {
 	return rack + " has power again", simulator.Create(ctx, m.client, provider.DemoNamespace, m.racks)
 }
 
-// Remains finds a host that is not available, empty and in order.
+// Remains returns a host that is not available, empty and healthy.
 func (m *simulation) Remains(ctx context.Context) (string, error) {
 	return unused(ctx, m.client, m.racks)
 }
 
-// unused names a host of a layout that is not available, empty and in order.
+// unused returns the name of a host of a layout that is not available, empty and healthy.
 func unused(ctx context.Context, c client.Client, racks simulator.Layout) (string, error) {
 	hosts, err := simulator.Placements(ctx, c, provider.DemoNamespace)
 	if err != nil {
@@ -286,5 +283,5 @@ func unused(ctx context.Context, c client.Client, racks simulator.Layout) (strin
 	return "", nil
 }
 
-// Close has nothing to do: the hosts go with the management cluster.
+// Close does nothing: the hosts are removed with the management cluster.
 func (*simulation) Close() {}

@@ -18,10 +18,10 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// operatorKubeconfig is where the operator finds the cluster.
+// operatorKubeconfig is the path of the cluster's kubeconfig in the operator's container.
 const operatorKubeconfig = "/kubeconfig"
 
-// CutOff takes the power from the hosts of a rack.
+// CutOff returns the fault that powers off the hosts of a rack.
 func (Provider) CutOff(rack string) string { return "lost-domains/" + rack }
 
 // Simulator implements provider.Contained.
@@ -29,8 +29,8 @@ func (Provider) Simulator() provider.Simulator {
 	return provider.Simulator{Program: "hostsim", Container: "operator", InCluster: true}
 }
 
-// Start runs the simulated bare-metal operator beside the node. It starts anew when its image has moved or the
-// cluster is another. What it knows is in the cluster's hosts, save for faults.
+// Start runs the simulated bare-metal operator next to the node. It is restarted if its image or the cluster has changed. Except for
+// faults, all of its state is in the cluster's hosts.
 func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.Beside, error) {
 	if err := connectRacks(ctx, k); err != nil {
 		return provider.Beside{}, err
@@ -55,14 +55,14 @@ func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.Beside, 
 	return provider.Beside{Variables: imageVariables(), Network: machineNetwork(k)}, nil
 }
 
-// imageVariables name the image. Nobody checks its sum, but the templates want one.
+// imageVariables returns the variables of the image. Its checksum is not verified, but the templates require one.
 func imageVariables() map[string]string {
 	url := "oci://" + docker.MachineImageName + binaries.KubernetesVersion
 	sum := sha256.Sum256([]byte(url))
 	return map[string]string{"METAL3_IMAGE_URL": url, "METAL3_IMAGE_CHECKSUM": hex.EncodeToString(sum[:])}
 }
 
-// writeKubeconfig writes it to a file and identifies what the operator runs on.
+// writeKubeconfig writes the kubeconfig and returns a checksum that identifies the operator's cluster.
 func (p Provider) writeKubeconfig(ctx context.Context, k provider.Kind) (sum string, err error) {
 	kubeconfig, err := k.Kubeconfig()
 	if err != nil {
@@ -78,9 +78,9 @@ func (p Provider) writeKubeconfig(ctx context.Context, k provider.Kind) (sum str
 
 func kubeconfigFile(k provider.Kind) string { return filepath.Join(k.Folder, "operator.kubeconfig") }
 
-// arguments run the operator. One whose hosts are containers starts them beside itself; another runs as the user
-// who may read the kubeconfig. The hosts of a cluster of three control planes and two workers, and of one machine more in each
-// rack, are made in namespace default.
+// arguments returns the docker arguments of the operator. If hosts are containers, it starts them next to itself; otherwise it runs as
+// the user who may read the kubeconfig. It creates, in namespace default, the hosts of a cluster of three control planes and two workers,
+// and one spare host in each rack.
 func (p Provider) arguments(k provider.Kind, sum string) []string {
 	image := p.Simulator().Image(k.Boot)
 	args := []string{
@@ -99,8 +99,8 @@ func (p Provider) arguments(k provider.Kind, sum string) []string {
 	return append(append(args, command...), "--containers", k.Name, "--container-label", k.Label, "--container-network", machineNetwork(k))
 }
 
-// FitTemplate leaves templates as they are: hosts know by the image's URL.
+// FitTemplate returns templates unchanged: the image's URL is enough for the hosts.
 func (Provider) FitTemplate(template []byte, _ provider.Kind) ([]byte, error) { return template, nil }
 
-// MachineContainer is that of a host by its name: which machine it is changes.
+// MachineContainer returns the pattern for the container of a host, because the machine on a host changes.
 func (Provider) MachineContainer(host string) string { return "-" + host + "$" }

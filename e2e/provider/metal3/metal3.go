@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metal3 is the provider for bare metal with simulated hosts.
+// Package metal3 implements the provider for bare metal with simulated hosts.
 package metal3
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// Provider is metal3.
+// Provider is the provider for metal3.
 type Provider struct {
-	// Operator, if it has a Program, is the real one, which looks after the hosts of the demo.
+	// Operator, if it has a Program, is the real operator, which then manages the hosts of the demo.
 	Operator Operator
 }
 
@@ -52,7 +52,7 @@ func (Provider) AddToScheme(scheme *runtime.Scheme) error {
 	return errors.Join(simulator.AddToScheme(scheme), infrav1.AddToScheme(scheme))
 }
 
-// Objects are the kinds of the bare-metal operator and of the address manager.
+// Objects returns the CRDs of the bare-metal operator and of the IP address manager.
 func (Provider) Objects() ([]*unstructured.Unstructured, error) {
 	crds, err := simulator.CRDs()
 	if err != nil {

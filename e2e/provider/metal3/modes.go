@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// mode is how hosts and their operator behave: with one fault of the simulator's, or as others disturb them.
+// mode is a behavior of hosts and their operator: with one fault of the simulator, or disturbed by other writers.
 type mode struct {
 	provider.FaultMode[*simulator.Simulator, simulator.Option, types.NamespacedName]
 	// begin is done once, disturb before each kill, calm when all is to come to rest;
@@ -30,7 +30,7 @@ type mode struct {
 	calm    func(*target, context.Context) error
 }
 
-// stormModes are the obedient one, the faults that the simulator has for storms, and what others do to hosts.
+// stormModes returns the obedient mode, the faults of the simulator that have a Storm, and disturbances by other writers.
 func stormModes() []mode {
 	var modes []mode
 	for _, of := range provider.FaultModes("hosts do what they are told, in no time", simulator.Faults()) {
@@ -47,7 +47,7 @@ func stormModes() []mode {
 	return append(modes, refusing, busy)
 }
 
-// hosts are those of the cluster.
+// hosts returns the hosts of the cluster.
 func (m *target) hosts() []types.NamespacedName {
 	planned := m.layout.Hosts(m.cluster.Name)
 	keys := make([]types.NamespacedName, len(planned))
@@ -71,11 +71,10 @@ func (m *target) Calm(ctx context.Context) error {
 	return m.faults.End()
 }
 
-// refusedAnnotation is on hosts that the provider's writes to are refused.
+// refusedAnnotation marks hosts for which the provider's writes are refused.
 const refusedAnnotation = "storm.faultline.io/refused"
 
-// install has the API server refuse what any account but the administrator's writes to
-// hosts with the annotation.
+// install makes the API server refuse writes to annotated hosts from every account except the administrator.
 func (m *target) install(ctx context.Context) error {
 	name := metav1.ObjectMeta{Name: "storm"}
 	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
@@ -96,7 +95,7 @@ func (m *target) install(ctx context.Context) error {
 	)
 }
 
-// refuse has writes to two hosts refused, and no longer those to the hosts of before.
+// refuse makes writes to two hosts refused, and accepts writes to the previous ones again.
 func (m *target) refuse(ctx context.Context, random *rand.Rand) error {
 	if err := m.accept(ctx); err != nil {
 		return err
@@ -129,8 +128,7 @@ func (m *target) patch(ctx context.Context, host types.NamespacedName, patch str
 	return nil
 }
 
-// writeEvery is how often another writes to some host: often enough to come between a
-// read and a write now and then.
+// writeEvery is the interval of another writer's writes to random hosts: short enough to sometimes come between a read and a write.
 const writeEvery = 20 * time.Millisecond
 
 // beBusy writes to hosts until Close.

@@ -20,9 +20,8 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// createCluster creates a cluster and the hosts of a layout, whose domains are
-// the cluster's failure domains, and waits until the manager has counted all hosts as
-// free.
+// createCluster creates a cluster and the hosts of a layout, whose domains are the cluster's failure domains, and waits until the manager
+// has counted all hosts as free.
 func createCluster(ctx context.Context, api client.Client, name string, layout simulator.Layout) (*provider.Cluster, error) {
 	c := &provider.Cluster{Name: name, Kind: "Metal3"}
 	if err := c.Create(ctx, api); err != nil {
@@ -60,7 +59,7 @@ func counted(ctx context.Context, api client.Client, infra *infrav1.Metal3Cluste
 	return nil
 }
 
-// newMachine is one that any host will do for.
+// newMachine returns a machine that any host satisfies.
 func newMachine(meta metav1.ObjectMeta) *infrav1.Metal3Machine {
 	return &infrav1.Metal3Machine{ObjectMeta: meta, Spec: infrav1.Metal3MachineSpec{
 		Image: infrav1.Image{URL: "https://images.example.com/node.qcow2", Checksum: strings.Repeat("0", 64)},

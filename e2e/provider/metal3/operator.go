@@ -32,25 +32,26 @@ import (
 )
 
 const (
-	// operatorName is what the operator's process and its log are called.
+	// operatorName is the name of the operator's process and its log.
 	operatorName = "baremetal-operator"
-	// headerTimeout is generous: the operator is near.
+	// headerTimeout is generous, because the operator is local.
 	headerTimeout = 10 * time.Second
 )
 
-// Operator is upstream's bare-metal operator. Where it is set, it looks after the hosts in the place of the simulated one, and Ironic and
-// the machines are simulated.
+// Operator is upstream's bare-metal operator. If it is set, it manages the hosts instead of the simulated one, and Ironic and the
+// machines are simulated.
 type Operator struct {
-	// Program is its executable, Release the kustomize folder of its release, with its CRDs, rights and webhooks.
+	// Program is its executable, Release the kustomize folder of its release with its CRDs, RBAC rules and webhooks.
 	Program, Release string
 }
 
-// OperatorOf returns the operator that the environment names: FAULTLINE_BMO is its program, FAULTLINE_BMO_RELEASE the folder of its release.
+// OperatorOf returns the operator that the environment selects: FAULTLINE_BMO is its program, FAULTLINE_BMO_RELEASE the folder of its
+// release.
 func OperatorOf(getenv func(string) string) Operator {
 	return Operator{Program: getenv("FAULTLINE_BMO"), Release: getenv("FAULTLINE_BMO_RELEASE")}
 }
 
-// component is the operator in a management cluster.
+// component returns the operator as a component of a management cluster.
 func (o Operator) component(endpoint string) managementcluster.Component {
 	return managementcluster.Component{
 		Name: operatorName, Program: o.Program, Config: o.Release, Objects: []*unstructured.Unstructured{operatorNamespace()},
@@ -64,7 +65,7 @@ func (o Operator) component(endpoint string) managementcluster.Component {
 	}
 }
 
-// operatorNamespace is the namespace that the release expects.
+// operatorNamespace returns the namespace that the release expects.
 func operatorNamespace() *unstructured.Unstructured {
 	namespace := &unstructured.Unstructured{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -72,7 +73,8 @@ func operatorNamespace() *unstructured.Unstructured {
 	return namespace
 }
 
-// environment has the operator find Ironic, and the certificates of its webhooks, which it looks for below the folder for temporary files.
+// environment returns variables with the address of Ironic, and with a temporary folder below which the operator finds the certificates
+// of its webhooks.
 func (Operator) environment(endpoint, certificates string) ([]string, error) {
 	serving := filepath.Join(certificates, "k8s-webhook-server", "serving-certs")
 	if err := os.MkdirAll(serving, 0o755); err != nil {
@@ -89,7 +91,7 @@ func (Operator) environment(endpoint, certificates string) ([]string, error) {
 	}, nil
 }
 
-// Operated are racks of hosts that the real operator looks after.
+// Operated is a simulation with racks of hosts that the real operator manages.
 type Operated struct {
 	racks    simulator.Layout
 	operator Operator
@@ -102,7 +104,7 @@ type Operated struct {
 	bodies    bodies
 }
 
-// NewOperated returns what Racks does, with the real operator.
+// NewOperated returns a simulation like Racks, with the real operator.
 func NewOperated(hosts int, operator Operator) (*Operated, error) {
 	o := &Operated{operator: operator, bodies: bodies{wanted: map[string]ironic.Machine{}, running: map[string]client.ObjectKey{}, changed: make(chan struct{}, 1)}}
 	o.racks = layout(hosts)
@@ -119,10 +121,10 @@ func NewOperated(hosts int, operator Operator) (*Operated, error) {
 	return o, nil
 }
 
-// Ironic is the simulated one.
+// Ironic returns the simulated Ironic.
 func (o *Operated) Ironic() *ironic.Server { return o.ironic }
 
-// endpoint is the URL of Ironic's API.
+// endpoint returns the URL of Ironic's API.
 func (o *Operated) endpoint() string { return "http://" + o.listener.Addr().String() + "/v1/" }
 
 // Setup implements provider.Simulation.
@@ -130,7 +132,7 @@ func (o *Operated) Setup(string) (provider.Setup, error) {
 	return setup("curl " + o.endpoint() + "nodes"), nil
 }
 
-// Join installs the operator and racks the hosts.
+// Join installs the operator and creates the hosts.
 func (o *Operated) Join(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) (run func(context.Context) error, err error) {
 	o.workloads = workloads
 	if o.client, err = connect(in); err != nil {
@@ -151,7 +153,7 @@ func (o *Operated) Join(ctx context.Context, in *managementcluster.Cluster, work
 	}, nil
 }
 
-// Machines are the hosts that were given to somebody, running if their power is on.
+// Machines returns the claimed hosts, running if they are powered on.
 func (o *Operated) Machines(ctx context.Context) ([]provider.Placement, error) {
 	hosts, err := simulator.Placements(ctx, o.client, provider.DemoNamespace)
 	if err != nil {
@@ -171,15 +173,15 @@ func (o *Operated) Machines(ctx context.Context) ([]provider.Placement, error) {
 	return placements, nil
 }
 
-// nodeName is what the operator calls the node of a host.
+// nodeName returns the operator's name for the node of a host.
 func nodeName(host client.ObjectKey) string { return host.Namespace + "~" + host.Name }
 
-// Break takes the power from a rack, BMCs included.
+// Break powers off a rack, including its BMCs.
 func (o *Operated) Break(ctx context.Context, rack string) (string, error) {
 	return rack + " has no power", o.Dark(ctx, rack, true)
 }
 
-// Dark takes the power from a rack, BMCs included, or gives it back.
+// Dark powers a rack off or on, including its BMCs.
 func (o *Operated) Dark(ctx context.Context, rack string, dark bool) error {
 	for _, host := range o.racks.Hosts(provider.DemoNamespace) {
 		if host.Labels[simulator.DomainLabel] != rack {
@@ -197,7 +199,7 @@ func (o *Operated) Abandon(ctx context.Context, name string) ([]string, error) {
 	return abandon(ctx, o.client, name)
 }
 
-// Repair gives the power back, and racks what was abandoned again.
+// Repair restores power, and recreates the abandoned hosts.
 func (o *Operated) Repair(ctx context.Context, rack string) (string, error) {
 	if err := o.Dark(ctx, rack, false); err != nil {
 		return "", err
@@ -205,27 +207,27 @@ func (o *Operated) Repair(ctx context.Context, rack string) (string, error) {
 	return rack + " has power again", simulator.Create(ctx, o.client, provider.DemoNamespace, o.racks)
 }
 
-// Remains finds a host that is not available, empty and in order.
+// Remains returns a host that is not available, empty and healthy.
 func (o *Operated) Remains(ctx context.Context) (string, error) {
 	return unused(ctx, o.client, o.racks)
 }
 
-// Close ends Ironic.
+// Close stops Ironic.
 func (o *Operated) Close() { _ = o.server.Close() }
 
-// bootRetry is how long a machine waits that cannot boot yet.
+// bootRetry is the retry interval of a machine that cannot boot yet.
 const bootRetry = 500 * time.Millisecond
 
-// bodies are the machines in memory that run on hosts.
+// bodies are the in-memory machines that run on hosts.
 type bodies struct {
 	mu sync.Mutex
-	// wanted is what Ironic's machines do, by node, and running which Machines are switched on for it.
+	// wanted is the desired state of Ironic's machines by node, and running the Machines that are powered on for it.
 	wanted  map[string]ironic.Machine
 	running map[string]client.ObjectKey
 	changed chan struct{}
 }
 
-// want remembers what a machine does. It does not wait.
+// want stores the state of a machine. It does not block.
 func (b *bodies) want(machine ironic.Machine) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -236,7 +238,7 @@ func (b *bodies) want(machine ironic.Machine) {
 	}
 }
 
-// follow switches Machines on and off until ctx ends.
+// follow powers Machines on and off until ctx ends.
 func (b *bodies) follow(ctx context.Context, workloads *workload.Simulator) {
 	for {
 		var again <-chan time.Time

@@ -16,9 +16,9 @@ import (
 
 const subnetFormat = "{{range .IPAM.Config}}{{.Subnet}} {{end}}"
 
-// machineNetwork is the network of the hosts. That of hosts that boot is not kind's, because servers keep their addresses and
-// Docker assigns none for good on a network whose subnet it has chosen itself. Its name comes after that of kind's
-// network: Docker gives a container the gateway of the network whose name is first.
+// machineNetwork returns the network of the hosts. Hosts that boot do not use kind's network, because servers keep their addresses and
+// Docker assigns no fixed addresses on a network whose subnet it has chosen. The network's name sorts after that of kind's network,
+// because Docker uses the gateway of a container's first network by name.
 func machineNetwork(k provider.Kind) string {
 	if k.Boot {
 		return "racks-" + k.Name
@@ -26,7 +26,7 @@ func machineNetwork(k provider.Kind) string {
 	return k.Network
 }
 
-// connectRacks makes the network of the hosts and puts the node on it, so that the cluster's pods reach them.
+// connectRacks creates the network of the hosts and connects the node to it, so that the cluster's pods reach them.
 func connectRacks(ctx context.Context, k provider.Kind) error {
 	if !k.Boot {
 		return nil
@@ -45,7 +45,7 @@ func connectRacks(ctx context.Context, k provider.Kind) error {
 	return err
 }
 
-// createRackNetwork lets Docker choose a subnet that is free, and asks for that one then.
+// createRackNetwork lets Docker choose a free subnet, and then recreates the network with that subnet.
 func createRackNetwork(ctx context.Context, k provider.Kind) error {
 	d, network := k.Docker, machineNetwork(k)
 	if _, err := d.Run(ctx, "network", "create", network); err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// sites are racks of hosts in many namespaces that one simulated bare-metal operator looks after. Hosts take no time for anything.
+// sites are racks of hosts in many namespaces that one simulated bare-metal operator manages, without delays.
 type sites struct {
 	*simulation
-	racked atomic.Int64 // hosts that have a number
+	racked atomic.Int64 // number of the hosts created so far
 }
 
 // Sites implements provider.SitesProvider.

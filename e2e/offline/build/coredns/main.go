@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command coredns is CoreDNS with the plugins that kubeadm's Corefile names, and the one that has it tell who asks. The published one has the
-// clients of several clouds besides, which take most of the time that it takes to build.
+// Command coredns is CoreDNS with the plugins of kubeadm's Corefile, and the plugin that logs queries. The published CoreDNS also has the
+// clients of several clouds, which take most of its build time.
 package main
 
 import (

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/offline/boundingset"
 )
 
-// sysResource is the capability that lowers a score of the out-of-memory killer.
+// sysResource is the capability that is needed to lower an OOM score.
 const sysResource = "CAP_SYS_RESOURCE"
 
 // capabilities lists the kernel's capabilities in the order of their bits.
@@ -30,8 +30,7 @@ func capabilities() []string {
 		CAP_CHECKPOINT_RESTORE`)
 }
 
-// missingCapabilities reads the capabilities that a process cannot pass on out of
-// its /proc/<pid>/status.
+// missingCapabilities parses /proc/<pid>/status and returns the capabilities that are not in the process's bounding set.
 func missingCapabilities(status string) ([]string, error) {
 	set, err := boundingset.Read(status)
 	if err != nil {
@@ -46,8 +45,8 @@ func missingCapabilities(status string) ([]string, error) {
 	return missing, nil
 }
 
-// descriptions are the files that describe the process to run: the bundle's
-// config.json when runc creates a container, the process file when it adds one.
+// descriptions returns the files that describe the process to run: the bundle's config.json if runc creates a container, the process file
+// if it adds a process.
 func descriptions(args []string) []string {
 	var files []string
 	for i, arg := range args {
@@ -65,7 +64,7 @@ func descriptions(args []string) []string {
 	return files
 }
 
-// bound rewrites a description; one that is not there is runc's to complain about.
+// bound rewrites a description. runc reports a missing one.
 func bound(path string, missing []string) error {
 	if len(missing) == 0 {
 		return nil
@@ -87,8 +86,7 @@ func bound(path string, missing []string) error {
 	return os.WriteFile(path, content, info.Mode().Perm())
 }
 
-// without takes the capabilities out of a container's description, or out of that
-// of a process alone.
+// without removes the capabilities from the description of a container or of a process.
 func without(description []byte, missing []string) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(description))
 	decoder.UseNumber()

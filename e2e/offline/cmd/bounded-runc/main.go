@@ -1,10 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bounded-runc is runc for a host that may not give away every
-// capability. A privileged container asks for all that the kernel knows, and runc
-// fails when the host lacks one. This program takes what the host lacks out of the
-// container's description and becomes runc.
+// Command bounded-runc wraps runc for a host without the full set of capabilities. A privileged container requests every capability of
+// the kernel, and runc fails if the host lacks one. This program removes the missing capabilities from the container's description and
+// executes runc.
 package main
 
 import (
@@ -21,7 +20,7 @@ func main() {
 	}
 }
 
-// run answers only when runc could not be started.
+// run returns only if runc could not be started.
 func run(args []string) error {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

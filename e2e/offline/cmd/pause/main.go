@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command pause holds the namespaces of a pod open. It is process 1 of a pod that
-// shares its process namespace, so it collects the orphans of the others.
+// Command pause keeps the namespaces of a pod open. In a pod that shares its process namespace it is process 1, so it reaps orphaned
+// processes.
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() {
 	}
 }
 
-// collect reaps every child that has ended: signals that arrive together count as one.
+// collect reaps every child that has exited: several simultaneous signals arrive as one.
 func collect() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
