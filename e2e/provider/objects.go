@@ -18,33 +18,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CreateAtOnce is how many objects are created at the same time.
+// CreateAtOnce is the number of objects that are created in parallel.
 const CreateAtOnce = 8
 
 // infrastructureGroup is the API group of every provider.
 const infrastructureGroup = "infrastructure.cluster.x-k8s.io"
 
-// Cluster is a Cluster in the namespace of its name.
+// Cluster is a Cluster in a namespace of the same name.
 type Cluster struct {
 	Name string
-	// Kind is the infrastructure's, such as VSphere.
+	// Kind is the prefix of the infrastructure's kinds, such as VSphere.
 	Kind string
-	// Owner is the reference to the Cluster, once it is created.
+	// Owner is the owner reference to the Cluster, once it is created.
 	Owner metav1.OwnerReference
-	// Deployment is the MachineDeployment of its machines; "" is none.
+	// Deployment is the MachineDeployment of its machines; "" if none.
 	Deployment string
 }
 
-// Endpoint is the control plane's. Nothing listens there.
+// Endpoint returns the endpoint of the control plane. Nothing listens there.
 func Endpoint() clusterv1.APIEndpoint { return clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443} }
 
-// Meta is that of something of the cluster.
+// Meta returns the metadata of an object of the cluster.
 func (c *Cluster) Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: c.Name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: c.Name}}
 }
 
-// Create creates the namespace and the Cluster, as Cluster API leaves it when its
-// infrastructure is provisioned.
+// Create creates the namespace and the Cluster, in the state that Cluster API sets once its infrastructure is provisioned.
 func (c *Cluster) Create(ctx context.Context, api client.Client) error {
 	cluster := &clusterv1.Cluster{ObjectMeta: c.Meta(c.Name), Spec: clusterv1.ClusterSpec{
 		InfrastructureRef: c.reference("Cluster", c.Name), ControlPlaneEndpoint: Endpoint(),
@@ -60,9 +59,8 @@ func (c *Cluster) Create(ctx context.Context, api client.Client) error {
 	return nil
 }
 
-// Machine is a Machine that is to be in a failure domain, with its bootstrap data.
-// There is no workload cluster: a Machine without a bootstrap configuration does not
-// wait for its Node.
+// Machine returns a Machine that requests a failure domain, with its bootstrap data. There is no workload cluster: a Machine without a
+// bootstrap configuration does not wait for its Node.
 func (c *Cluster) Machine(name, domain string) (*clusterv1.Machine, *corev1.Secret) {
 	machine := &clusterv1.Machine{ObjectMeta: c.Meta(name), Spec: clusterv1.MachineSpec{
 		ClusterName: c.Name, FailureDomain: domain, InfrastructureRef: c.reference("Machine", name),
@@ -76,8 +74,7 @@ func (c *Cluster) Machine(name, domain string) (*clusterv1.Machine, *corev1.Secr
 	return machine, data
 }
 
-// CreateMachine creates a Machine with its bootstrap data, and returns the metadata
-// of what is to become its infrastructure.
+// CreateMachine creates a Machine with its bootstrap data, and returns the metadata for its infrastructure machine.
 func (c *Cluster) CreateMachine(ctx context.Context, api client.Client, name, domain string) (metav1.ObjectMeta, error) {
 	machine, data := c.Machine(name, domain)
 	if err := Create(ctx, api, data, machine); err != nil {
@@ -91,13 +88,13 @@ func (c *Cluster) CreateMachine(ctx context.Context, api client.Client, name, do
 	return meta, nil
 }
 
-// reference is to the infrastructure of a Cluster or a Machine.
+// reference returns a reference to the infrastructure of a Cluster or a Machine.
 func (c *Cluster) reference(of, name string) clusterv1.ContractVersionedObjectReference {
 	return clusterv1.ContractVersionedObjectReference{APIGroup: infrastructureGroup, Kind: c.Kind + of, Name: name}
 }
 
-// Create creates objects one after the other. A webhook that does not answer, of a manager that is about to or of a machine that is busy,
-// is tried again.
+// Create creates objects one after the other. It retries if a webhook does not respond, because its manager is starting or the machine is
+// busy.
 func Create(ctx context.Context, api client.Client, objects ...client.Object) error {
 	for _, object := range objects {
 		if err := Insist(func() error { return api.Create(ctx, object) }); err != nil {
@@ -107,7 +104,7 @@ func Create(ctx context.Context, api client.Client, objects ...client.Object) er
 	return nil
 }
 
-// Delete deletes an object and waits until it is gone.
+// Delete deletes an object and waits until it is deleted.
 func Delete(ctx context.Context, api client.Client, object client.Object) error {
 	if err := Insist(func() error { return client.IgnoreNotFound(api.Delete(ctx, object)) }); err != nil {
 		return fmt.Errorf("deleting %T %s: %w", object, object.GetName(), err)
@@ -122,10 +119,10 @@ func Delete(ctx context.Context, api client.Client, object client.Object) error 
 	return nil
 }
 
-// webhookLimit bounds how long a webhook may not answer: its manager may have been killed, and starts again on a machine that does other things too.
+// webhookLimit bounds how long a webhook may fail to respond: its manager may have been killed and be restarting on a busy machine.
 const webhookLimit = 2 * time.Minute
 
-// Insist does something again as long as a webhook does not answer.
+// Insist retries while a webhook does not respond.
 func Insist(do func() error) error {
 	return retry.OnError(wait.Backoff{Duration: LookEvery, Steps: int(webhookLimit / LookEvery)}, apierrors.IsInternalError, do)
 }

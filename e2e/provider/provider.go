@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider says what e2e knows of an infrastructure provider, and all that it knows. Each implementation is a folder here;
-// package all registers them. The demo, storms, benchmarks, the kind environment and the specs use them by what is said here.
+// Package provider defines everything that e2e needs from an infrastructure provider. Each implementation has a folder here; package all
+// registers them. The demo, chaos tests, benchmarks, the kind environment and the specs use providers only through these interfaces.
 package provider
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
-// DefaultName is the provider that a command is about which names none.
+// DefaultName is the provider of commands that name none.
 const DefaultName = binaries.DefaultProvider
 
-// InDemo is a provider that can be shown.
+// InDemo is a provider that can run in the demo.
 type InDemo interface {
 	Installed
 	Demonstrated
@@ -30,7 +30,7 @@ type InStorm interface {
 	StormProvider
 }
 
-// InRebalance is a provider of which many clusters can be side by side, so that moves of their control planes can be tried.
+// InRebalance is a provider that can host many clusters at once, so that moves of their control planes can be tested.
 type InRebalance interface {
 	Installed
 	SitesProvider
@@ -42,53 +42,52 @@ type InKind interface {
 	Contained
 }
 
-// Installed is a provider as it is installed.
+// Installed is a provider that can be installed.
 type Installed interface {
 	Describe() Description
-	// AddToScheme registers the provider's types and those that it works with.
+	// AddToScheme registers the provider's types and the types that it works with.
 	AddToScheme(scheme *runtime.Scheme) error
-	// Objects are what others install beside the provider, and what it does not start without.
+	// Objects returns third-party objects without which the provider does not start.
 	Objects() ([]*unstructured.Unstructured, error)
 }
 
-// Description is what does not change about a provider.
+// Description holds the constants of a provider.
 type Description struct {
-	// Name is a folder of providers/ and of templates/, and clusterctl's name.
+	// Name is the folder in providers/ and templates/, and the provider's name in clusterctl.
 	Name string
-	// System is what the infrastructure is called in what people read.
+	// System is the name of the infrastructure in output for people.
 	System string
-	// Namespace is where the provider runs, and Certificate the Secret there that its webhooks serve with.
+	// Namespace is the provider's namespace, and Certificate the Secret there with the serving certificate of its webhooks.
 	Namespace, Certificate string
-	// Programs are what its simulation runs, beside what a management cluster does.
+	// Programs are the programs of its simulation, in addition to those of a management cluster.
 	Programs []string
-	// Unset are variables of the provider's component, with values for where it does without what they are for.
+	// Unset maps variables of the provider's component to values that disable the optional feature.
 	Unset map[string]string
 	// Domains are the failure domains of its cluster templates, sorted.
 	Domains []string
-	// Flavor begins the flavors of the templates that have Domains; "" if all have them.
+	// Flavor is the flavor prefix of the templates that have Domains; "" if all have them.
 	Flavor string
-	// DomainKind is the kind of the objects, named like the domains, whose Ready condition tells of their health; nil if the
+	// DomainKind is the kind of the objects, named like the domains, whose Ready condition reports the health of a domain; nil if the
 	// provider has none.
 	DomainKind *schema.GroupVersionKind
-	// BreakStops tells that what runs in a domain stops when it breaks.
+	// BreakStops is set if machines in a domain stop when it breaks.
 	BreakStops bool
-	// ClusterKind is the kind that stands for a Cluster.
+	// ClusterKind is the kind of the infrastructure cluster.
 	ClusterKind string
-	// Kinds are those whose objects make up a cluster, with the condition that says that all is well; "" if there is none.
+	// Kinds maps the kinds whose objects make up a cluster to the condition that reports them as ready; "" if there is none.
 	Kinds map[schema.GroupVersionKind]string
-	// Shared are the kinds of the cluster template that are in no namespace, each before those that need it: clusters share
-	// them.
+	// Shared are the cluster-scoped kinds of the cluster template, each before those that depend on it. Clusters share their objects.
 	Shared []string
-	// Shown are parts of what clusterctl says of a cluster of the provider.
+	// Shown are parts of clusterctl's description of a cluster of the provider.
 	Shown []string
 }
 
-// ManagementPrograms are what a management cluster with the provider runs, with those of its simulation.
+// ManagementPrograms returns the programs of a management cluster with the provider, including those of its simulation.
 func (d Description) ManagementPrograms() []string {
 	return append(binaries.Demo(d.Name), d.Programs...)
 }
 
-// MachineKind is the kind that stands for a Machine.
+// MachineKind returns the kind of the infrastructure machine.
 func (d Description) MachineKind() string {
 	return strings.TrimSuffix(d.ClusterKind, "Cluster") + "Machine"
 }

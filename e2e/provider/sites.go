@@ -14,41 +14,42 @@ import (
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
-// SitesProvider is a provider that can lay out failure domains for many clusters side by side. Not every provider needs to.
+// SitesProvider is implemented by providers that can create failure domains for many clusters at once. It is optional.
 type SitesProvider interface {
-	// Sites prepares its infrastructure in this process. The folder programs has those of the Description, etcd and kube-apiserver.
+	// Sites prepares the infrastructure in this process. The folder programs has the programs of the Description, etcd and
+	// kube-apiserver.
 	Sites(programs string) (Sites, error)
 }
 
-// Sites are the failure domains of many clusters, each in a namespace of its own.
+// Sites are the failure domains of many clusters, each in its own namespace.
 type Sites interface {
-	// Setup is that of a Simulation.
+	// Setup is like that of a Simulation.
 	Setup(dir string) (Setup, error)
-	// Flavor is that of the cluster template whose control-plane endpoint is where the variables of kube-vip say.
+	// Flavor returns the flavor of the cluster template whose control-plane endpoint is set by the variables of kube-vip.
 	Flavor() string
-	// Run keeps the infrastructure going until ctx ends.
+	// Run runs the infrastructure until ctx ends.
 	Run(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) error
-	// AddCluster makes the failure domains of a cluster, with room for so many machines each, and changes the provider's object that
-	// stands for the Cluster so that it has them. The names of domains are no other cluster's.
+	// AddCluster creates the failure domains of a cluster, each with capacity for room machines, and adds them to the infrastructure
+	// cluster. The names of domains are unique among clusters.
 	AddCluster(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, room int) error
-	// Lose takes a failure domain away with all that runs there, Restore gives it back.
+	// Lose powers off a failure domain and everything that runs there, Restore undoes it.
 	Lose(ctx context.Context, domain string) error
 	Restore(ctx context.Context, domain string) error
-	// Close ends what was prepared.
+	// Close stops the infrastructure.
 	Close()
 }
 
-// Uncounted are Sites of a provider that does not know how many more machines a failure domain has room for. It begins to move a machine to
-// one that is full, and the new machine waits there for room.
+// Uncounted are Sites of a provider that does not know the capacity of a failure domain. It begins to move a machine to a full one, and
+// the new machine waits there.
 type Uncounted interface {
-	// AddRoom adds room for so many machines to a failure domain, once.
+	// AddRoom adds capacity for machines to a failure domain. It may be called once for each.
 	AddRoom(ctx context.Context, domain string, machines int) error
 }
 
-// Unbounded are Sites of a provider whose failure domains have room for any number of machines.
+// Unbounded are Sites of a provider whose failure domains have unlimited capacity.
 type Unbounded interface{ Unbounded() }
 
-// ListDomains has the provider's object that stands for a Cluster list failure domains, each with the same further fields.
+// ListDomains sets the failure domains of an infrastructure cluster, each with the same additional fields.
 func ListDomains(cluster *unstructured.Unstructured, names []string, further map[string]any) error {
 	var listed []any
 	for _, name := range names {

@@ -16,19 +16,19 @@ import (
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
 
-// Mode is a way in which the outside system behaves.
+// Mode is a behavior of the outside system.
 type Mode struct {
 	Name string
-	// Is says what it is, in a sentence.
+	// Is describes the mode in a sentence.
 	Is string
 }
 
-// Behaviour is what a provider has for each of its modes. It embeds the Mode, which is its description.
+// Behaviour is a provider's implementation of a mode. It embeds the Mode, which describes it.
 type Behaviour interface{ describe() Mode }
 
 func (m Mode) describe() Mode { return m }
 
-// ModesOf returns what behaviours are called, in their order.
+// ModesOf returns the modes of behaviours in their order.
 func ModesOf[B Behaviour](all []B) []Mode {
 	modes := make([]Mode, len(all))
 	for i := range all {
@@ -42,122 +42,121 @@ func BehaviourOf[B Behaviour](all []B, mode string) B {
 	return all[slices.IndexFunc(all, func(b B) bool { return b.describe().Name == mode })]
 }
 
-// StormProvider is a provider whose manager can be killed while machines are made and deleted.
+// StormProvider is a provider whose manager can be killed while machines are created and deleted.
 type StormProvider interface {
-	// Modes are the ways in which its infrastructure can behave, the obedient one first.
+	// Modes returns the modes of its infrastructure, beginning with the obedient one.
 	Modes() []Mode
-	// NewTarget makes an infrastructure that behaves as the mode says, and a cluster on it.
+	// NewTarget creates an infrastructure with the behavior of the mode, and a cluster on it.
 	NewTarget(ctx context.Context, o TargetOptions) (Target, error)
 }
 
-// TargetOptions say what a Target is made with.
+// TargetOptions configure a Target.
 type TargetOptions struct {
-	// Mode is the name of one of the provider's.
+	// Mode is the name of one of the provider's modes.
 	Mode string
 	// Cluster is the name of the cluster and of its namespace.
 	Cluster string
-	// Programs is a folder with those of the Description, etcd and kube-apiserver.
+	// Programs is a folder with the programs of the Description, etcd and kube-apiserver.
 	Programs string
-	// Seed is what is random is drawn from.
+	// Seed is the seed of random decisions.
 	Seed       uint64
 	Management *managementcluster.Cluster
 	Client     client.WithWatch
-	// Room is how many machines each of some failure domains is to have room for.
+	// Room returns the capacity of each failure domain for a number of domains.
 	Room func(domains int) int
-	// Others is whether other clusters come and go at the same time.
+	// Others is set if other clusters come and go at the same time.
 	Others bool
 }
 
 // Target is an outside system with a cluster on it.
 type Target interface {
-	// Cluster is the one that the machines belong to, and Domains are its failure
-	// domains.
+	// Cluster returns the cluster of the machines, and Domains its failure domains.
 	Cluster() *Cluster
 	Domains() []string
-	// Machine is the provider's object for a Machine, to be created.
+	// Machine returns a new infrastructure machine.
 	Machine(meta metav1.ObjectMeta) client.Object
-	// Look reads the provider's objects for Machines and what the outside system has.
+	// Look reads the infrastructure machines and the resources of the outside system.
 	Look(ctx context.Context) (Snapshot, error)
-	// Disturb does what the mode does to the outside system from time to time.
+	// Disturb changes the outside system as the mode requires, from time to time.
 	Disturb(ctx context.Context, random *rand.Rand) error
-	// Calm takes back what Disturb left in disorder.
+	// Calm undoes disturbances that would otherwise stay.
 	Calm(ctx context.Context) error
-	// Remains names what is left of machines, outside and in objects.
+	// Remains returns what is left of machines, in the outside system and in objects.
 	Remains(ctx context.Context) ([]Fault, error)
 	Close()
 }
 
-// Soaked is a Target that is made with Others.
+// Soaked is a Target that is created with Others.
 type Soaked interface {
 	Target
-	// Add makes a cluster of this name with a failure domain that has room for a machine. What it has outside is its own.
+	// Add creates a cluster of this name with a failure domain for one machine. It has its own resources in the outside system.
 	Add(ctx context.Context, name string) (Guest, error)
-	// Remove deletes what a cluster that has gone has had outside, and in no namespace.
+	// Remove deletes the outside resources and cluster-scoped objects of a deleted cluster.
 	Remove(ctx context.Context, name string) error
-	// Open is how many watches or sessions the manager has open outside.
+	// Open returns the number of watches or sessions that the manager has open to the outside system.
 	Open() int
 }
 
-// Guest is a cluster that comes and goes.
+// Guest is a cluster that is created and deleted during the run.
 type Guest struct {
 	*Cluster
 
-	// Infrastructure is the provider's object that stands for it.
+	// Infrastructure is the infrastructure cluster.
 	Infrastructure client.Object
 	// Domain is one of its failure domains.
 	Domain string
 }
 
-// Snapshot is what there is at a moment.
+// Snapshot is the state at one moment.
 type Snapshot struct {
 	Machines map[string]Seen
-	// Holdings are what the outside system has that is, or should be, a machine's.
+	// Holdings are the resources of the outside system that belong, or should belong, to a machine.
 	Holdings []Holding
-	// Faults are what was found beyond that.
+	// Faults are additional faults that were found.
 	Faults []Fault
 }
 
-// Seen is a provider's object for a Machine.
+// Seen is the state of an infrastructure machine.
 type Seen struct {
 	Ready      bool
 	Conditions []metav1.Condition
-	// Faults are what its own fields say that the outside system does not.
+	// Faults are contradictions between its fields and the outside system.
 	Faults []string
 }
 
-// Holding is a virtual machine, or a host that somebody claims.
+// Holding is a virtual machine, or a claimed host.
 type Holding struct {
-	// Name is what people call it: "VM x", "host y".
+	// Name is the name for people: "VM x", "host y".
 	Name string
-	// Owner is the machine whose it is, "" when there is none.
+	// Owner is the machine that it belongs to, "" if none.
 	Owner string
-	// Domain is the failure domain that it is in, "" when that does not show yet.
+	// Domain is its failure domain, "" if not known yet.
 	Domain string
-	// Running says that it does what a machine that is ready does.
+	// Running reports whether it runs like a ready machine.
 	Running bool
-	// Disorder is what is wrong with it whatever machine it belongs to, "" for nothing.
+	// Disorder is a fault of the resource itself, regardless of its machine; "" if none.
 	Disorder string
 }
 
-// Fault is something that is not as it must be.
+// Fault is a violation of an expectation.
 type Fault struct {
-	// Object is what it is about, and What is wrong with it.
+	// Object is the object concerned, and What describes the fault.
 	Object, What string
 }
 
 func (f Fault) String() string { return f.Object + ": " + f.What }
 
-// Random draws the same for the same seed and purpose.
+// Random returns a generator that depends only on the seed and the purpose.
 func Random(seed uint64, purpose string) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(purpose))
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// Pick draws one of several.
+// Pick returns a random element.
 func Pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
 
-// Pause waits, unless ctx ends before.
+// Pause waits for d. It returns the cause if ctx ends before.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -5,10 +5,10 @@ package provider
 
 import "strings"
 
-// templatePrefix begins the names of cluster templates, as clusterctl has it.
+// templatePrefix and templateSuffix enclose the flavor in the file names of cluster templates, as in clusterctl.
 const templatePrefix, templateSuffix = "cluster-template", ".yaml"
 
-// Template is the file of a cluster template over the provider's failure domains; the flavor is "" for the plain one.
+// Template returns the file of a cluster template over the provider's failure domains; "" is the default flavor.
 func (d Description) Template(flavor string) string {
 	name := d.templates()
 	if flavor != "" {
@@ -24,7 +24,7 @@ func (d Description) templates() string {
 	return templatePrefix + "-" + d.Flavor
 }
 
-// FlavorOf is the flavor that Template has the file for; it is not ok for what is no cluster template over failure domains.
+// FlavorOf returns the flavor of a file that Template names. ok is false for other files.
 func (d Description) FlavorOf(file string) (flavor string, ok bool) {
 	rest, ok := strings.CutPrefix(file, d.templates())
 	if !ok {
@@ -36,8 +36,8 @@ func (d Description) FlavorOf(file string) (flavor string, ok bool) {
 	return strings.CutPrefix(rest, "-")
 }
 
-// Plain is the name that clusterctl looks for when it is asked for the flavor of Template, in a repository in which all templates are
-// over failure domains; "" for a template that is not.
+// Plain returns the name under which clusterctl looks for a template of Template, in a repository in which all templates are over failure
+// domains; "" for other templates.
 func (d Description) Plain(file string) string {
 	flavor, ok := d.FlavorOf(file)
 	switch {

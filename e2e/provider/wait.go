@@ -12,18 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// LookEvery is how often it is looked whether something has come. Every look at a whole cluster costs an API server some
-// milliseconds.
+// LookEvery is the poll interval. Each poll of a whole cluster costs an API server some milliseconds.
 const LookEvery = 200 * time.Millisecond
 
-// Violation is a rule that was broken, so that waiting on is of no use.
+// Violation is an error for a broken rule, which ends waiting.
 type Violation struct{ Rule string }
 
 func (v *Violation) Error() string { return v.Rule }
 
-// Until calls check until it finds nothing missing or a Violation. Another error
-// may pass by itself, so it counts as something missing. When ctx ends, the error
-// says what was missing the last time.
+// Until calls check until nothing is missing or it returns a Violation. Other errors may be transient, so they count as something
+// missing. When ctx ends, the error contains what was missing last.
 func Until(ctx context.Context, check func(context.Context) (missing string, err error)) error {
 	missing := "everything"
 	err := wait.PollUntilContextCancel(ctx, 2*LookEvery, true, func(ctx context.Context) (bool, error) {

@@ -13,11 +13,10 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// defaultRegistry is what an image without a registry in its name comes from.
+// defaultRegistry is the registry of images without a registry in their name.
 const defaultRegistry = "docker.io/"
 
-// Components builds a kustomize folder. The names of images are complete: clusterctl
-// refuses those that name no registry.
+// Components builds a kustomize folder. It completes the names of images, because clusterctl refuses names without a registry.
 func Components(folder string) ([]byte, error) {
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
@@ -30,7 +29,7 @@ func Components(folder string) ([]byte, error) {
 	return WithImages(components, canonical), nil
 }
 
-// WithImages returns the components with the names that a function has for their images.
+// WithImages returns the components with each image renamed by a function.
 func WithImages(components []byte, name func(image string) string) []byte {
 	return imageLines().ReplaceAllFunc(components, func(line []byte) []byte {
 		parts := imageLines().FindSubmatch(line)
@@ -38,7 +37,7 @@ func WithImages(components []byte, name func(image string) string) []byte {
 	})
 }
 
-// Images are the images that components name.
+// Images returns the images of components.
 func Images(components []byte) []string {
 	var images []string
 	for _, parts := range imageLines().FindAllSubmatch(components, -1) {
@@ -50,8 +49,7 @@ func Images(components []byte) []string {
 // imageLines matches the image of a container.
 func imageLines() *regexp.Regexp { return regexp.MustCompile(`(?m)^(\s*(?:- )?image: )(\S+)$`) }
 
-// canonical gives the name of an image its registry, by Docker's rule of what looks
-// like one.
+// canonical adds the registry to the name of an image, by Docker's rule for what a registry looks like.
 func canonical(image string) string {
 	first, _, slash := strings.Cut(image, "/")
 	if slash && (strings.ContainsAny(first, ".:") || first == "localhost") {
@@ -60,8 +58,7 @@ func canonical(image string) string {
 	return defaultRegistry + image
 }
 
-// released turns the names of Cluster API's images between releases into those of a
-// release, and looks for an image on the node before it asks a registry.
+// released replaces the staging names of Cluster API's images with those of a release, and prefers images on the node to pulling them.
 func released(components []byte, version string) []byte {
 	components = regexp.MustCompile(`gcr\.io/k8s-staging-cluster-api/([a-z-]+):\S+`).
 		ReplaceAll(components, []byte("registry.k8s.io/cluster-api/$1:"+version))

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release writes a release: what clusterctl, kubectl and helm install, and the folder that clusterctl installs from in kind. Make builds
-// kubectl fd.
+// Package release writes a release: the files that clusterctl, kubectl and helm install, and the repository that clusterctl installs from
+// in kind. Make builds kubectl fd.
 package release
 
 //go:generate ../scripts/addons
@@ -20,7 +20,7 @@ import (
 type Release struct {
 	docker.Release
 
-	// Root is the folder of the repository, Out the one that gets the release.
+	// Root is the root folder of the repository, Out the folder for the release.
 	Root, Out string
 }
 
@@ -57,7 +57,7 @@ func (r Release) Write() ([]string, error) {
 	return append(folders, balancer, packed), nil
 }
 
-// provider writes what clusterctl looks for in the repository of a provider.
+// provider writes the files that clusterctl expects in the repository of a provider.
 func (r Release) provider(source string) (string, error) {
 	name := filepath.Base(source)
 	folder, err := r.folder("infrastructure-" + name)
@@ -86,7 +86,7 @@ func (r Release) provider(source string) (string, error) {
 	return folder, nil
 }
 
-// components builds a kustomize folder of the repository. Its images are those of the release, whatever tag the sources have.
+// components builds a kustomize folder of the repository. It replaces the image tags of the sources with those of the release.
 func (r Release) components(from, to string) error {
 	components, err := Components(filepath.Join(r.Root, from))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Types of providers, as clusterctl calls them.
+// Types of providers in clusterctl.
 const (
 	Core           = "CoreProvider"
 	Bootstrap      = "BootstrapProvider"
@@ -24,24 +24,24 @@ const (
 
 const configFile = "clusterctl.yaml"
 
-// Provider is one provider that clusterctl may install.
+// Provider is a provider that clusterctl may install.
 type Provider struct {
 	Name    string
 	Type    string
 	Version string
-	// Config is the kustomize folder that its components are built from.
+	// Config is the kustomize folder of its components.
 	Config string
-	// Metadata is its metadata.yaml.
+	// Metadata is the path of its metadata.yaml.
 	Metadata string
 	// Templates are folders with cluster templates and ClusterClasses.
 	Templates []string
-	// FitTemplate makes a template what it is to be in this repository; nil leaves templates as they are.
+	// FitTemplate adapts a template to this repository; nil leaves templates unchanged.
 	FitTemplate func([]byte) ([]byte, error)
-	// NameTemplate says what a template is called in this repository, "" for one that is left out; nil leaves names as they are.
+	// NameTemplate returns the name of a template in this repository, "" to omit it; nil keeps names.
 	NameTemplate func(file string) string
 }
 
-// CertManager is the manifest to install cert-manager with.
+// CertManager is the manifest of cert-manager.
 type CertManager struct {
 	Version  string
 	Manifest []byte
@@ -50,18 +50,17 @@ type CertManager struct {
 // Repository is a folder that clusterctl installs from.
 type Repository struct {
 	Dir string
-	// CAPIImages completes the names of Cluster API's images, which its kustomize
-	// folders leave open.
+	// CAPIImages completes the names of Cluster API's images, which its kustomize folders do not specify.
 	CAPIImages string
 	// Variables of cluster templates and components.
 	Variables map[string]string
 }
 
-// Config is the path of the configuration to give to clusterctl.
+// Config returns the path of the configuration for clusterctl.
 func (r Repository) Config() string { return filepath.Join(r.Dir, configFile) }
 
-// Write lays out the whole repository. Versions and providers that are there and not named stay: they may be installed, and clusterctl looks for every
-// provider that is. Without a cert-manager clusterctl downloads one.
+// Write writes the whole repository. It keeps existing versions and providers that are not named: they may be installed, and clusterctl
+// looks for every installed provider. Without a cert-manager clusterctl downloads one.
 func (r Repository) Write(providers []Provider, certManager *CertManager) error {
 	for _, p := range providers {
 		if err := r.provider(p); err != nil {
@@ -80,7 +79,7 @@ func (r Repository) Write(providers []Provider, certManager *CertManager) error 
 	return os.WriteFile(r.Config(), config, 0o644)
 }
 
-// Label is the folder of a provider and, on what clusterctl installs, a label.
+// Label returns the folder of a provider, which is also a label on the objects that clusterctl installs.
 func (p Provider) Label() string {
 	switch p.Type {
 	case Bootstrap:
@@ -93,7 +92,7 @@ func (p Provider) Label() string {
 	return p.Name
 }
 
-// components is the file that clusterctl applies.
+// components returns the name of the file that clusterctl applies.
 func (p Provider) components() string {
 	switch p.Type {
 	case Bootstrap:
@@ -171,7 +170,7 @@ type entry struct {
 	URL  string `json:"url"`
 }
 
-// entries of the providers, and of those that the configuration has had before.
+// entries returns the entries of the providers, and of those that were already in the configuration.
 func (r Repository) entries(providers []Provider) ([]entry, error) {
 	var entries []entry
 	for _, p := range providers {
@@ -195,7 +194,7 @@ func (r Repository) entries(providers []Provider) ([]entry, error) {
 	return entries, nil
 }
 
-// config points clusterctl at the repository, and nowhere else but for a cert-manager that is not in it.
+// config returns a configuration that makes clusterctl use only the repository, except for a cert-manager that is not in it.
 func (r Repository) config(providers []Provider, certManager *CertManager) ([]byte, error) {
 	entries, err := r.entries(providers)
 	if err != nil {
@@ -207,7 +206,7 @@ func (r Repository) config(providers []Provider, certManager *CertManager) ([]by
 		// Feature gates of Cluster API, for ClusterClasses and for taints of machines.
 		"CLUSTER_TOPOLOGY":              "true",
 		"EXP_MACHINE_TAINT_PROPAGATION": "true",
-		// Nothing of the person's own configuration.
+		// Ignores the user's own configuration.
 		"overridesFolder": filepath.Join(r.Dir, "overrides"),
 	}
 	if certManager != nil {

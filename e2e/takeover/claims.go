@@ -18,15 +18,15 @@ import (
 
 const ipamGroup = "ipam.cluster.x-k8s.io"
 
-// claim is an IPAddressClaim and the IPAddress that answers it.
+// claim is an IPAddressClaim and its IPAddress.
 type claim struct {
 	UID, Pool, Finalizers  string
-	Owners                 []string // their UIDs; the API version of an owner changes
+	Owners                 []string // UIDs only, because the API version of an owner changes
 	AddressUID, Address    string
 	AddressName, Satisfies string
 }
 
-// claims are all IPAddressClaims, by name.
+// claims returns all IPAddressClaims by name.
 func (m Managed) claims(ctx context.Context) (map[string]claim, error) {
 	list, err := m.listOf(ctx, ipamGroup, "v1beta2", "IPAddressClaim")
 	if err != nil {
@@ -65,7 +65,7 @@ func (m Managed) answer(ctx context.Context, namespace string, one *claim) error
 	return nil
 }
 
-// staticAddress is the first address that metadata of cloud-init has, "" when it has none.
+// staticAddress returns the first address in cloud-init metadata, or "".
 func staticAddress(settings []types.BaseOptionValue) (string, error) {
 	i := slices.IndexFunc(settings, func(o types.BaseOptionValue) bool { return o.GetOptionValue().Key == "guestinfo.metadata" })
 	if i < 0 {

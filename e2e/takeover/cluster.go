@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// Machines is how many the cluster has when it is created.
+	// Machines is the number of machines when the cluster is created.
 	Machines = 5
-	// kinds is how many kinds there are of the provider's.
+	// kinds is the number of the provider's kinds.
 	kinds = 8
 )
 
@@ -26,7 +26,7 @@ var clusterYAML []byte
 //go:embed zone.yaml
 var zoneYAML []byte
 
-// Cluster is a workload cluster over three zones, as it is written for upstream's provider before v1beta2, wherever it is managed.
+// Cluster is a workload cluster over three zones, with manifests of upstream's provider before v1beta2. Either manager can manage it.
 type Cluster struct {
 	Managed
 
@@ -54,15 +54,15 @@ func (c Cluster) Create(ctx context.Context) error {
 	return c.create(ctx, clusterYAML, variables)
 }
 
-// ScaleUp adds a worker that is in no zone.
+// ScaleUp adds a worker without a zone.
 func (c Cluster) ScaleUp(ctx context.Context) error { return c.scaleWorkersUp(ctx, "anywhere") }
 
-// Migrated says which kind is not stored in v1beta2 alone.
+// Migrated returns a kind that is not stored only in v1beta2.
 func (c Cluster) Migrated(ctx context.Context) (missing string, err error) {
 	return c.migrated(ctx, vsphere.Provider{}.Describe().Name, kinds)
 }
 
-// Gone says what there still is of the cluster, whose zones stay: objects, or virtual machines.
+// Gone returns what is left of the cluster, except its zones: objects, or virtual machines.
 func (c Cluster) Gone(ctx context.Context) (missing string, err error) {
 	if left, err := c.gone(ctx, "VSphereMachine", "VSphereVM", "VSphereCluster"); left != "" || err != nil {
 		return left, err
@@ -74,8 +74,8 @@ func (c Cluster) Gone(ctx context.Context) (missing string, err error) {
 	return "", nil
 }
 
-// DeleteZones asks for the deletion of the zones as kubectl delete -f does it with upstream's manifests, one with its failure domain
-// first and the others alone.
+// DeleteZones deletes the zones like kubectl delete -f with upstream's manifests: one with its failure domain before it, the others
+// alone.
 func (c Cluster) DeleteZones(ctx context.Context) error {
 	domains, err := c.list(ctx, "v1beta1", "VSphereFailureDomain")
 	if err != nil {
@@ -99,7 +99,7 @@ func (c Cluster) DeleteZones(ctx context.Context) error {
 	return nil
 }
 
-// ZonesGone says what there still is of the zones.
+// ZonesGone returns what is left of the zones.
 func (c Cluster) ZonesGone(ctx context.Context) (missing string, err error) {
 	return c.left(ctx, "VSphereDeploymentZone", "VSphereFailureDomain")
 }

@@ -1,9 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package takeover runs a cluster with upstream's released manager, on govmomi's vcsim as it comes or on simulated hosts, and then has
-// ours take over. The managers are the real programs, each with the CRDs, webhooks and rights of its own release, which are read from
-// its module or from a checkout of its source.
+// Package takeover runs a cluster with upstream's released manager, on govmomi's unmodified vcsim or on simulated hosts, and then lets
+// our manager take over. The managers are the real programs, each with the CRDs, webhooks and RBAC rules of its own release, which are
+// read from its module or from a checkout of its source.
 package takeover
 
 import (
@@ -25,17 +25,17 @@ import (
 )
 
 const (
-	// Namespace is where the cluster is.
+	// Namespace is the namespace of the cluster.
 	Namespace  = "default"
 	name       = "taken"
 	infraGroup = "infrastructure.cluster.x-k8s.io"
 )
 
-// Managed is a workload cluster as a management cluster has it, whatever its machines are.
+// Managed is a workload cluster in a management cluster, regardless of its infrastructure.
 type Managed struct {
-	// Client is the administrator's in the management cluster.
+	// Client acts as administrator of the management cluster.
 	Client client.Client
-	// Workload keeps the cluster in memory.
+	// Workload keeps the workload cluster in memory.
 	Workload *workload.Simulator
 }
 
@@ -45,7 +45,7 @@ func (m Managed) create(ctx context.Context, manifest []byte, variables map[stri
 		return err
 	}
 	for _, object := range objects {
-		// As kubectl apply --server-side: managedFields are of v1beta1.
+		// As kubectl apply --server-side: managedFields have version v1beta1.
 		if err := m.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl")); err != nil {
 			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
@@ -53,7 +53,7 @@ func (m Managed) create(ctx context.Context, manifest []byte, variables map[stri
 	return nil
 }
 
-// list lists objects of the provider in a version.
+// list lists objects of a kind of the provider in a version.
 func (m Managed) list(ctx context.Context, version, kind string) ([]unstructured.Unstructured, error) {
 	return m.listOf(ctx, infraGroup, version, kind)
 }
@@ -68,7 +68,7 @@ func (m Managed) listOf(ctx context.Context, group, version, kind string) ([]uns
 	return list.Items, nil
 }
 
-// left says of which of the kinds there are objects.
+// left returns a kind of which objects are left.
 func (m Managed) left(ctx context.Context, kinds ...string) (string, error) {
 	for _, kind := range kinds {
 		left, err := m.list(ctx, "v1beta2", kind)
@@ -90,12 +90,12 @@ func (m Managed) scaleWorkersUp(ctx context.Context, workers string) error {
 	return m.Client.Patch(ctx, deployment, client.MergeFrom(was))
 }
 
-// machine is what Cluster API knows of a Machine.
+// machine holds the relevant fields of a Machine.
 type machine struct {
 	UID, ProviderID, Node, Domain string
 }
 
-// machines are those of Cluster API, by name.
+// machines returns all Machines by name.
 func (m Managed) machines(ctx context.Context) (map[string]machine, error) {
 	list := &clusterv1.MachineList{}
 	if err := m.Client.List(ctx, list); err != nil {
@@ -109,7 +109,7 @@ func (m Managed) machines(ctx context.Context) (map[string]machine, error) {
 	return machines, nil
 }
 
-// storedVersions are those in which objects of a provider's kinds may be stored, by the name of the kind's definition.
+// storedVersions returns the stored versions of a provider's kinds by the name of the CRD.
 func (m Managed) storedVersions(ctx context.Context, provider string) (map[string][]string, error) {
 	crds := &apiextensionsv1.CustomResourceDefinitionList{}
 	if err := m.Client.List(ctx, crds, client.MatchingLabels{clusterv1.ProviderNameLabel: "infrastructure-" + provider}); err != nil {
@@ -122,7 +122,7 @@ func (m Managed) storedVersions(ctx context.Context, provider string) (map[strin
 	return versions, nil
 }
 
-// migrated says which kind of a provider, which has so many, is not stored in v1beta2 alone.
+// migrated returns a kind of a provider that is not stored only in v1beta2. kinds is the expected number of kinds.
 func (m Managed) migrated(ctx context.Context, provider string, kinds int) (missing string, err error) {
 	versions, err := m.storedVersions(ctx, provider)
 	if err != nil {
@@ -139,12 +139,12 @@ func (m Managed) migrated(ctx context.Context, provider string, kinds int) (miss
 	return "", nil
 }
 
-// Delete asks for the deletion of the cluster.
+// Delete deletes the cluster without waiting.
 func (m Managed) Delete(ctx context.Context) error {
 	return m.Client.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}})
 }
 
-// gone says what there still is of the cluster: objects of these kinds, or itself.
+// gone returns what is left of the cluster: objects of these kinds, or the Cluster.
 func (m Managed) gone(ctx context.Context, kinds ...string) (missing string, err error) {
 	if left, err := m.left(ctx, kinds...); left != "" || err != nil {
 		return left, err
@@ -156,7 +156,7 @@ func (m Managed) gone(ctx context.Context, kinds ...string) (missing string, err
 	return "", nil
 }
 
-// Settled says what is missing for the cluster to have so many machines, all of them ready and up to date.
+// Settled returns what is missing until the cluster has count machines, all of them ready and up to date.
 func (m Managed) Settled(ctx context.Context, count int) (missing string, err error) {
 	cluster := &clusterv1.Cluster{}
 	if err := m.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, cluster); err != nil {
@@ -180,7 +180,7 @@ func (m Managed) Settled(ctx context.Context, count int) (missing string, err er
 	return "", nil
 }
 
-// unsettled names a condition of a machine that is not true. Not all machines have one that says whether they are up to date.
+// unsettled returns a condition of a machine that is not true. Not every machine has a condition for being up to date.
 func unsettled(m *clusterv1.Machine) string {
 	if ready := conditions.Get(m, clusterv1.MachineReadyCondition); ready == nil || ready.Status != metav1.ConditionTrue {
 		return fmt.Sprintf("Machine %s is ready: %+v", m.Name, ready)

@@ -11,19 +11,19 @@ import (
 	"slices"
 )
 
-// State is all that a change of managers must leave as it was.
+// State holds everything that a change of managers must not change.
 type State struct {
-	// VMs are those of vCenter, by name.
+	// VMs are the virtual machines in vCenter by name.
 	VMs map[string]vm
-	// Specs are those of VSphereVMs in v1beta1, by name.
+	// Specs are the specs of VSphereVMs in v1beta1 by name.
 	Specs map[string]any
-	// Machines are what Cluster API knows of its Machines, by name.
+	// Machines are the Machines by name.
 	Machines map[string]machine
-	// Claims are IPAddressClaims with what they were given, by name.
+	// Claims are the IPAddressClaims with their addresses by name.
 	Claims map[string]claim
 }
 
-// Differences says in words what is not the same.
+// Differences describes what has changed.
 func (s State) Differences(now State) []string {
 	return slices.Concat(
 		compare("virtual machine", s.VMs, now.VMs), compare("VSphereVM", s.Specs, now.Specs), compare("Machine", s.Machines, now.Machines),
@@ -49,7 +49,7 @@ func compare[T any](kind string, before, after map[string]T) (out []string) {
 	return out
 }
 
-// State is that of today.
+// State returns the current state.
 func (c Cluster) State(ctx context.Context) (s State, err error) {
 	if s.VMs, err = c.VCenter.machines(ctx); err != nil {
 		return s, err

@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	// vCenterVersion is the first of the releases that have cluster modules; vcsim's own is older.
+	// vCenterVersion is the first version with cluster modules; vcsim's default is older.
 	vCenterVersion = "7.0.0"
 	modulesPath    = rest.Path + "/vcenter/cluster/modules"
 
@@ -43,8 +43,8 @@ const (
 	datacenters                  = 3
 )
 
-// VCenter is govmomi's vcsim as it comes. Its guests have no addresses of their own, so Run gives them some when they are switched on:
-// those of their metadata, or any.
+// VCenter is govmomi's unmodified vcsim. Its guests have no addresses, so Run sets addresses when they are powered on: those of their
+// metadata, or any.
 type VCenter struct {
 	model  *simulator.Model
 	server *simulator.Server
@@ -55,8 +55,8 @@ type VCenter struct {
 	given  int
 }
 
-// NewVCenter starts a vCenter of three datacenters with a compute cluster each, which are zones, and a template. It listens on an
-// address of this machine.
+// NewVCenter starts a vCenter with a template and three datacenters as zones, each with one compute cluster. It listens on an address of
+// this machine.
 func NewVCenter(ctx context.Context, host string, user *url.Userinfo) (v *VCenter, err error) {
 	model := simulator.VPX()
 	model.Autostart = false
@@ -85,7 +85,7 @@ func NewVCenter(ctx context.Context, host string, user *url.Userinfo) (v *VCente
 	return v, errors.Join(v.makeTemplates(ctx), v.makeTags(ctx))
 }
 
-// oneModuleCallAtATime is for vcsim's cluster modules, which are in maps that nothing guards.
+// oneModuleCallAtATime serializes calls to vcsim's cluster modules, which are in unguarded maps.
 func oneModuleCallAtATime(next http.Handler) http.Handler {
 	var mu sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -97,19 +97,18 @@ func oneModuleCallAtATime(next http.Handler) http.Handler {
 	})
 }
 
-// Close does not wait for requests that are under way, as the server's own Close does: those that wait for updates end only with
-// the process.
+// Close does not wait for requests in progress, unlike the server's own Close: those that wait for updates end only with the process.
 func (v *VCenter) Close() {
 	_ = v.server.Listener.Close()
 	v.model.Remove()
 }
 
-// host is what a VSphereCluster calls the server.
+// host returns the server as a VSphereCluster names it.
 func (v *VCenter) host() string { return v.server.URL.Host }
 
 func (v *VCenter) thumbprint() string { return v.server.CertificateInfo().ThumbprintSHA1 }
 
-// makeTemplates makes the virtual machine of each datacenter a template, of the same name everywhere.
+// makeTemplates turns the virtual machine of each datacenter into a template of the same name.
 func (v *VCenter) makeTemplates(ctx context.Context) error {
 	machines, err := find.NewFinder(v.client.Client).VirtualMachineList(ctx, "/*/vm/*")
 	if err != nil {
@@ -137,7 +136,7 @@ func (v *VCenter) makeTemplates(ctx context.Context) error {
 	return nil
 }
 
-// makeTags tags every datacenter as the region, and the compute cluster of each as its zone.
+// makeTags tags every datacenter as the region, and its compute cluster as its zone.
 func (v *VCenter) makeTags(ctx context.Context) error {
 	v.rest = rest.NewClient(v.client.Client)
 	if err := v.rest.Login(ctx, v.user); err != nil {
@@ -184,14 +183,14 @@ func datacenterOf(i int) string     { return fmt.Sprintf("DC%d", i) }
 func computeClusterOf(i int) string { return fmt.Sprintf("DC%d_C0", i) }
 func zoneOf(i int) string           { return fmt.Sprintf("zone-%d", i) }
 
-// vm is what vCenter knows of a virtual machine.
+// vm holds the relevant fields of a virtual machine.
 type vm struct {
 	Name, Reference, UUID, InstanceUUID, Power, Address string
-	// Static is the address that its metadata gives it, with the length of its prefix.
+	// Static is the address in its metadata, with the prefix length.
 	Static string
 }
 
-// machines are all virtual machines but templates, by name.
+// machines returns all virtual machines except templates, by name.
 func (v *VCenter) machines(ctx context.Context) (found map[string]vm, err error) {
 	var all []mo.VirtualMachine
 	if err = v.vms.Retrieve(ctx, []string{"VirtualMachine"}, []string{"name", "config", "runtime.powerState", "guest"}, &all); err != nil {
@@ -218,7 +217,7 @@ func (v *VCenter) machines(ctx context.Context) (found map[string]vm, err error)
 	return found, nil
 }
 
-// Run gives guests that run and have no address one, until the context ends.
+// Run sets the address of running guests without one, until the context ends.
 func (v *VCenter) Run(ctx context.Context) error {
 	tick := time.NewTicker(provider.LookEvery)
 	defer tick.Stop()
@@ -257,7 +256,7 @@ func (v *VCenter) giveAddresses(ctx context.Context) error {
 		if err == nil {
 			err = task.Wait(ctx)
 		}
-		// It may be deleted meanwhile.
+		// It may have been deleted in the meantime.
 		if err != nil && ctx.Err() == nil && property.DefaultCollector(v.client.Client).RetrieveOne(ctx, reference, []string{"name"}, &mo.VirtualMachine{}) == nil {
 			return fmt.Errorf("giving %s an address: %w", machine.Name, err)
 		}

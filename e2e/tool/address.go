@@ -8,8 +8,7 @@ import (
 	"net"
 )
 
-// ReachableAddress completes an address without a host: a certificate is for one address,
-// and so is the server's own idea of where it is.
+// ReachableAddress adds a host to an address without one, because both a certificate and the server's own URL need a single address.
 func ReachableAddress(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || host != "" {

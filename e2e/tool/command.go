@@ -15,28 +15,27 @@ import (
 )
 
 const (
-	// quotedLines of what a failed command wrote last are part of its error.
+	// quotedLines is the number of last lines of a failed command's output that its error contains.
 	quotedLines = 8
-	// stopGrace is how long a command may take to end after it was asked to.
+	// stopGrace is the time that an interrupted command gets to exit.
 	stopGrace = 10 * time.Second
 )
 
 // Runner runs commands one after the other.
 type Runner struct {
-	// Log receives every command line and what the command writes, save for
-	// standard output that goes somewhere else.
+	// Log receives every command line and the command's output, except standard output that is redirected.
 	Log io.Writer
 	// Env is added to the environment of this process.
 	Env []string
 }
 
-// Streams are what a command reads and where it writes.
+// Streams are the standard input and output of a command.
 type Streams struct {
 	In  io.Reader
 	Out io.Writer
 }
 
-// Run runs a command and answers what it wrote to standard output.
+// Run runs a command and returns its standard output.
 func (r Runner) Run(ctx context.Context, name string, args ...string) (string, error) {
 	var out strings.Builder
 	err := r.Stream(ctx, Streams{Out: io.MultiWriter(&out, r.log())}, name, args...)
@@ -68,7 +67,7 @@ func (r Runner) log() io.Writer {
 	return r.Log
 }
 
-// line is a command as it would be typed.
+// line formats a command as a user would type it.
 func line(name string, args []string) string {
 	words := []string{name}
 	for _, arg := range args {

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// readTimeout is generous: those who ask are near.
+// readTimeout is generous, because clients are local.
 const readTimeout = 10 * time.Second
 
-// most is how many arguments a fault may have.
+// most is the maximum number of arguments of a fault.
 const most = 4
 
-// SetFault makes the fault of that name, or ends it.
+// SetFault injects the fault with a name, or ends it.
 type SetFault func(ctx context.Context, name string, on bool, args ...string) error
 
-// HandleFaults makes a fault with PUT /faults/{name}/{argument}/... and ends it with DELETE. Both answer 204, or 422 and the reason.
+// HandleFaults injects a fault on PUT /faults/{name}/{argument}/... and ends it on DELETE. Both return 204, or 422 with the reason.
 func HandleFaults(mux *http.ServeMux, set SetFault) {
 	path := "/faults/{name}"
 	for n := range most + 1 {
@@ -49,7 +49,7 @@ func answer(set SetFault, on bool, arguments int) http.HandlerFunc {
 	}
 }
 
-// Serve serves until the returned function is called; without an address it does not.
+// Serve serves until the returned function is called. Without an address it does nothing.
 func Serve(ctx context.Context, address string, handler http.Handler) (stop func(), err error) {
 	if address == "" {
 		return func() {}, nil

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// TryLock locks a file, which it makes if need be. It returns nil when another holds the lock.
+// TryLock locks a file, which it creates if necessary. It returns nil if another process holds the lock.
 func TryLock(path string) (unlock func() error, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err

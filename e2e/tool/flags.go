@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// ParseFlags reads the flags of a command that takes nothing else. What is wrong with them is returned as one line that says what to do,
-// and nothing is written but the usage of a command that is asked for it.
+// ParseFlags parses the flags of a command without arguments. It returns errors as one line with the fix, and prints only the usage, when
+// the user requests it.
 func ParseFlags(flags *flag.FlagSet, args []string) error {
 	if err := ParseWords(flags, args); err != nil {
 		return err
@@ -26,7 +26,7 @@ func ParseFlags(flags *flag.FlagSet, args []string) error {
 	return nil
 }
 
-// ParseWords is Parse for a command that takes words after its flags.
+// ParseWords is ParseFlags for a command with arguments after its flags.
 func ParseWords(flags *flag.FlagSet, args []string) error {
 	usage, output := flags.Usage, flags.Output()
 	flags.Usage = func() {}
@@ -41,7 +41,7 @@ func ParseWords(flags *flag.FlagSet, args []string) error {
 	case err != nil:
 		return errors.New(inOurWords(flags, err.Error()))
 	}
-	// Go's flags end at the first word: one behind it would be overlooked.
+	// Package flag stops at the first argument: a flag after it would be ignored.
 	words := flags.Args()
 	if i := slices.IndexFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") }); i >= 0 {
 		return fmt.Errorf("flags go before words: %s %s", flags.Name(), strings.Join(append(words[i:], words[:i]...), " "))
@@ -62,7 +62,7 @@ func seeHelp(flags *flag.FlagSet) string {
 	return fmt.Sprintf("`%s --help` lists those there are", flags.Name())
 }
 
-// inOurWords says what package flag says of a wrong flag, and how it is right.
+// inOurWords rewrites a message of package flag with the fix.
 func inOurWords(flags *flag.FlagSet, message string) string {
 	if name, ok := strings.CutPrefix(message, "flag provided but not defined: -"); ok {
 		return "there is no flag --" + name + ": " + seeHelp(flags)
@@ -87,7 +87,7 @@ func inOurWords(flags *flag.FlagSet, message string) string {
 	return message
 }
 
-// expected says what values a flag has.
+// expected describes the values of a flag.
 func expected(flags *flag.FlagSet, name string) string {
 	value, ok := flags.Lookup(name).Value.(flag.Getter)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"net/http"
 )
 
-// Get returns what a server has at an address, to be closed. Any answer but 200 is an error.
+// Get returns the body of a response, which the caller must close. Any status other than 200 is an error.
 func Get(ctx context.Context, client *http.Client, address string) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {

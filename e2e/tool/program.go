@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// Main runs a command until it is done or interrupted. What went wrong is told in the words of explain, and by the exit status. Help that
-// was asked for is no failure.
+// Main runs a command until it is done or interrupted. It prints an error as formatted by explain, and sets the exit status. Requested
+// help is not a failure.
 func Main(run func(ctx context.Context, args []string) error, explain func(error) string) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
@@ -26,5 +26,5 @@ func Main(run func(ctx context.Context, args []string) error, explain func(error
 	os.Exit(1)
 }
 
-// PlainError explains an error by what it says.
+// PlainError formats an error as its message.
 func PlainError(err error) string { return "Error: " + err.Error() }

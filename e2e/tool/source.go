@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// Source says where programs and images of others come from. Our own are always built.
+// Source selects where third-party programs and images come from. Ours are always built.
 type Source string
 
-// The sources there are.
+// Valid sources.
 const (
-	// SourceAuto takes what was published where that can be reached.
+	// SourceAuto uses published programs and images if they are reachable.
 	SourceAuto Source = "auto"
 	// SourceBuild builds everything from modules and Debian packages.
 	SourceBuild Source = "build"
-	// SourcePublished takes what was published, and fails where that cannot be reached.
+	// SourcePublished uses published programs and images, and fails if they are not reachable.
 	SourcePublished Source = "published"
 )
 
-// askTimeout is short: a site behind a firewall often does not answer at all.
+// askTimeout is short, because a site behind a firewall often does not answer at all.
 const askTimeout = 5 * time.Second
 
-// ParseSource reads a source; "" is SourceAuto.
+// ParseSource parses a source; "" is SourceAuto.
 func ParseSource(text string) (Source, error) {
 	switch s := Source(text); s {
 	case "":
@@ -37,7 +37,7 @@ func ParseSource(text string) (Source, error) {
 	return "", fmt.Errorf("there is no source %q: it is %s, %s or %s", text, SourceAuto, SourceBuild, SourcePublished)
 }
 
-// Published reports whether to take what was published. Only SourceAuto asks.
+// Published reports whether to use published programs and images. Only SourceAuto calls answers.
 func (s Source) Published(answers func() error) (bool, error) {
 	parsed, err := ParseSource(string(s))
 	if err != nil {
@@ -46,7 +46,7 @@ func (s Source) Published(answers func() error) (bool, error) {
 	return parsed == SourcePublished || parsed == SourceAuto && answers() == nil, nil
 }
 
-// AskRegistry is nil when a registry answers, be it that it wants to know who asks.
+// AskRegistry returns nil if a registry answers, even if it requires authentication.
 func AskRegistry(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// Device is a network card of this machine by its name, which program ip looks after.
+// Device is a network card of this machine by its name. It is configured with program ip.
 type Device struct {
 	Name string
 	Run  tool.Runner
@@ -28,5 +28,5 @@ func (d Device) Drop(ctx context.Context, address netip.Addr) error {
 	return err
 }
 
-// single is the network of one address.
+// single returns the prefix of a single address.
 func single(address netip.Addr) string { return netip.PrefixFrom(address, address.BitLen()).String() }

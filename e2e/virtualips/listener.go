@@ -13,17 +13,17 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// dialTimeout is how long an endpoint may take to answer: one that has lost its power refuses nothing.
+// dialTimeout bounds connecting to an endpoint, because one without power refuses no connection.
 const dialTimeout = time.Second
 
-// listener leads connections to whichever endpoint answers.
+// listener forwards connections to any endpoint that answers.
 type listener struct {
 	net.Listener
 
 	backends func(context.Context) ([]string, error)
 }
 
-// serve accepts until the listener is closed, and ends all connections then, or with ctx.
+// serve accepts connections until the listener is closed or ctx ends, and then closes all connections.
 func (l *listener) serve(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var open sync.WaitGroup
@@ -38,7 +38,7 @@ func (l *listener) serve(ctx context.Context) {
 	}
 }
 
-// lead joins a connection to one with an endpoint. Without an endpoint that answers it ends.
+// lead forwards a connection to an endpoint. It closes the connection if no endpoint answers.
 func (l *listener) lead(ctx context.Context, from net.Conn) {
 	defer func() { _ = from.Close() }()
 	backends, err := l.backends(ctx)

@@ -21,39 +21,39 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// retry is how long it takes to try again what has failed.
+// retry is the interval between attempts.
 const retry = time.Second
 
 // Card is a network card.
 type Card interface {
-	// Take has it answer for an address. It may have it already.
+	// Take adds an address. The card may have it already.
 	Take(ctx context.Context, address netip.Addr) error
 	// Drop undoes Take.
 	Drop(ctx context.Context, address netip.Addr) error
 }
 
-// Announcer answers for the addresses of Services of type LoadBalancer.
+// Announcer serves the addresses of Services of type LoadBalancer.
 type Announcer struct {
 	client client.WithWatch
 	card   Card
 	fronts map[front]*listener
-	// connections are those that are open.
+	// connections tracks the open connections.
 	connections sync.WaitGroup
 }
 
-// front is where a port of a Service is reached.
+// front is the address of a port of a Service.
 type front struct {
 	address netip.Addr
 	port    int32
 	service client.ObjectKey
 }
 
-// NewAnnouncer makes an Announcer for a Harvester.
+// NewAnnouncer returns an Announcer for a Harvester.
 func NewAnnouncer(harvester client.WithWatch, card Card) *Announcer {
 	return &Announcer{client: harvester, card: card, fronts: map[front]*listener{}}
 }
 
-// Run answers until ctx ends.
+// Run serves addresses until ctx ends.
 func (a *Announcer) Run(ctx context.Context) {
 	defer a.end(ctx)
 	for ctx.Err() == nil {
@@ -74,7 +74,7 @@ func (a *Announcer) end(ctx context.Context) {
 	a.connections.Wait()
 }
 
-// follow brings what is announced in line with the Services, again whenever one of them changes, until the watch ends.
+// follow updates the announced addresses whenever a Service changes, until the watch ends.
 func (a *Announcer) follow(ctx context.Context) error {
 	services := &corev1.ServiceList{}
 	watch, err := a.client.Watch(ctx, services)
@@ -100,7 +100,7 @@ func (a *Announcer) follow(ctx context.Context) error {
 	}
 }
 
-// frontsOf are where the Services are to be reached that have an address.
+// frontsOf returns the addresses of all Services that have one.
 func frontsOf(services []corev1.Service) map[front]bool {
 	wanted := map[front]bool{}
 	for i := range services {
@@ -120,7 +120,7 @@ func frontsOf(services []corev1.Service) map[front]bool {
 	return wanted
 }
 
-// announce gives up what is wanted no more before it takes what is new: an address may have gone from one Service to another.
+// announce removes old addresses before it adds new ones, because an address may have moved from one Service to another.
 func (a *Announcer) announce(ctx context.Context, wanted map[front]bool) error {
 	var errs []error
 	for _, at := range slices.Collect(maps.Keys(a.fronts)) {
@@ -150,7 +150,7 @@ func (a *Announcer) open(ctx context.Context, at front) error {
 	return nil
 }
 
-// close stops answering. The address goes with its last port.
+// close stops serving a port. It drops the address with its last port.
 func (a *Announcer) close(ctx context.Context, at front) error {
 	err := a.fronts[at].Close()
 	delete(a.fronts, at)
@@ -162,7 +162,7 @@ func (a *Announcer) close(ctx context.Context, at front) error {
 	return errors.Join(err, a.card.Drop(ctx, at.address))
 }
 
-// backends are the endpoints of the Service that are ready, for one of its ports, in an order that is a new one each time.
+// backends returns the ready endpoints for a port of the Service in random order.
 func (a *Announcer) backends(ctx context.Context, at front) ([]string, error) {
 	service, slicesOf := &corev1.Service{}, &discoveryv1.EndpointSliceList{}
 	if err := a.client.Get(ctx, at.service, service); err != nil {

@@ -18,8 +18,8 @@ import (
 // tools is the folder of the module that pins govulncheck and its database.
 const tools = "e2e/build/vulncheck"
 
-// Scan builds every program of the modules and returns what govulncheck finds in them. It looks into the programs and not into their sources:
-// what the linker leaves out is not reachable, and a scan takes a second. Programs have their symbols for it.
+// Scan builds every program of the modules and returns the findings of govulncheck. It scans programs instead of sources: code that the
+// linker removed is not reachable, and a scan takes a second. The programs keep their symbols for it.
 func Scan(ctx context.Context, root string, modules []string) ([]Finding, error) {
 	database, err := database(ctx, root)
 	if err != nil {
@@ -47,7 +47,7 @@ func Scan(ctx context.Context, root string, modules []string) ([]Finding, error)
 	return all, nil
 }
 
-// database returns the folder of the vulnerability database. Nothing is built from its module, so that it has to be downloaded.
+// database returns the folder of the vulnerability database. It downloads the module, because nothing is built from it.
 func database(ctx context.Context, root string) (string, error) {
 	printed, err := output(ctx, root, tools, "mod", "download", "-json", "golang.org/x/vulndb")
 	if err != nil {

@@ -15,25 +15,25 @@ import (
 	"time"
 )
 
-// Allowed is a vulnerability that programs may have for some time.
+// Allowed is a vulnerability that programs may have temporarily.
 type Allowed struct {
-	// ID is that of the Go vulnerability database, such as GO-2026-0001.
+	// ID is the ID in the Go vulnerability database, such as GO-2026-0001.
 	ID string
-	// Why it cannot be fixed now, and why that does no harm.
+	// Why explains why it cannot be fixed now and is harmless.
 	Why string
-	// Until is the day on which somebody has to look again, such as 2027-01-31.
+	// Until is the day on which it must be reviewed, such as 2027-01-31.
 	Until string
 }
 
-// allowed are the vulnerabilities that cannot be fixed now.
+// allowed returns the vulnerabilities that cannot be fixed now.
 func allowed() []Allowed { return nil }
 
-// Finding is a vulnerability of which vulnerable code is in a program.
+// Finding is a vulnerability whose vulnerable code is in a program.
 type Finding struct {
 	Program, ID, Summary, Module, Version, Fixed, Symbol string
 }
 
-// text is a line for the person who has to fix it.
+// text formats the finding in one line.
 func (f Finding) text(programs []string) string {
 	remedy := "no version fixes it"
 	if f.Fixed != "" {
@@ -42,7 +42,7 @@ func (f Finding) text(programs []string) string {
 	return fmt.Sprintf("%s: %s (%s %s has %s; %s): %s", f.ID, f.Summary, f.Module, f.Version, f.Symbol, remedy, strings.Join(programs, ", "))
 }
 
-// message is what govulncheck prints as JSON, as far as it is needed.
+// message holds the required fields of govulncheck's JSON output.
 type message struct {
 	OSV *struct {
 		ID      string `json:"id"`
@@ -60,8 +60,8 @@ type message struct {
 	} `json:"config"`
 }
 
-// Read returns what govulncheck found in a program: one finding for each vulnerability of which a function is linked in. Vulnerabilities of
-// modules, and of packages, without such a function are none.
+// Read returns govulncheck's findings in a program: one for each vulnerability with a linked function. Vulnerabilities of modules and
+// packages without such a function are ignored.
 func Read(program string, output io.Reader) ([]Finding, error) {
 	decoder := json.NewDecoder(output)
 	summaries, found, scanned := map[string]string{}, map[string]Finding{}, false
@@ -96,7 +96,7 @@ func Read(program string, output io.Reader) ([]Finding, error) {
 	return list, nil
 }
 
-// Judge returns the error with which the check fails: findings that are not allowed, and allowances that are over, or that nothing needs.
+// Judge returns the error with which the check fails: findings that are not allowed, and allowances that have expired or are unused.
 func Judge(found []Finding, now time.Time) error { return judge(found, allowed(), now) }
 
 func judge(found []Finding, allowances []Allowed, now time.Time) error {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// boot turns a machine into a node. Failing half-way it can be called again.
+// boot turns a machine into a node. It can be called again after an error.
 func (c *cluster) boot(ctx context.Context, m machine) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -22,8 +22,7 @@ func (c *cluster) boot(ctx context.Context, m machine) error {
 			return fmt.Errorf("booting machine %s: node %s is machine %s's already", m.name, m.nodeName, other)
 		}
 	}
-	// The node goes first: an etcd member of which no node is known would be
-	// taken for a leftover and removed.
+	// The node must be created first: an etcd member without a node would be considered a leftover and removed.
 	if err := c.create(ctx, newNode(m)); err != nil {
 		return fmt.Errorf("booting machine %s: %w", m.name, err)
 	}
@@ -37,8 +36,8 @@ func (c *cluster) boot(ctx context.Context, m machine) error {
 	return nil
 }
 
-// startControlPlane does what kubeadm does on a control-plane machine. The
-// first one initialises the cluster; for later ones, what is there stays.
+// startControlPlane does what kubeadm does on a control-plane machine. The first one initialises the cluster; later ones keep existing
+// objects.
 func (c *cluster) startControlPlane(ctx context.Context, m machine) error {
 	for _, object := range kubeadmObjects(c, m.version) {
 		if err := c.create(ctx, object); err != nil {
@@ -72,7 +71,7 @@ func (c *cluster) serveEtcd(pod string) error {
 	return nil
 }
 
-// usePKI has the cluster serve with certificates of these authorities.
+// usePKI makes the cluster serve with certificates of these authorities.
 func (c *cluster) usePKI(ctx context.Context, p *pki) error {
 	certificate, err := p.cluster.apiServer(c.host)
 	if err != nil {
@@ -96,7 +95,7 @@ func (c *cluster) hasPKI() bool {
 	return c.pki != nil
 }
 
-// setReady stops or starts again the node of a machine.
+// setReady stops or restarts the node of a machine.
 func (c *cluster) setReady(ctx context.Context, machine string, ready bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +115,7 @@ func (c *cluster) setReady(ctx context.Context, machine string, ready bool) erro
 	return nil
 }
 
-// report has the API server show a node as running or not, with all its pods.
+// report sets the status of a node and all its pods in the API server.
 func (c *cluster) report(ctx context.Context, n node, ready bool) error {
 	now := time.Now()
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}
@@ -142,8 +141,7 @@ func (c *cluster) report(ctx context.Context, n node, ready bool) error {
 	return nil
 }
 
-// removeNode takes the node of a machine out of the cluster, with its pods and
-// its etcd member.
+// removeNode removes the node of a machine with its pods and its etcd member.
 func (c *cluster) removeNode(ctx context.Context, machine string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,14 +19,13 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 )
 
-// authority is a certificate authority that the control plane provider made.
+// authority is a certificate authority that the control plane provider created.
 type authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
 }
 
-// authorityFrom reads an authority from the Secret that the control plane
-// provider keeps it in.
+// authorityFrom reads an authority from its Secret of the control plane provider.
 func authorityFrom(s *corev1.Secret) (*authority, error) {
 	for _, key := range []string{secret.TLSCrtDataName, secret.TLSKeyDataName} {
 		if len(s.Data[key]) == 0 {
@@ -45,11 +44,11 @@ func authorityFrom(s *corev1.Secret) (*authority, error) {
 	return &authority{certificate: certificate, key: key}, nil
 }
 
-// pem is the authority's certificate as kubeconfigs have it.
+// pem returns the authority's certificate in the format of kubeconfigs.
 func (a *authority) pem() []byte { return certs.EncodeCertPEM(a.certificate) }
 
-// apiServer issues the serving certificate of the API server at host. Its name
-// is kubeadm's: the control plane provider reads the expiry date of this one.
+// apiServer issues the serving certificate of the API server at host. It has kubeadm's name, because the control plane provider reads the
+// expiry date of that certificate.
 func (a *authority) apiServer(host string) (*tls.Certificate, error) {
 	names := certs.AltNames{
 		DNSNames: []string{"localhost", "kubernetes", "kubernetes.default"},
@@ -90,7 +89,7 @@ func (a *authority) issue(config certs.Config) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{certificate.Raw}, PrivateKey: key}, nil
 }
 
-// encodePair returns certificate and key as kubeconfigs have them.
+// encodePair returns the certificate and the key in the format of kubeconfigs.
 func encodePair(pair *tls.Certificate) (certificate, key []byte, err error) {
 	key, err = certs.EncodePrivateKeyPEMFromSigner(pair.PrivateKey)
 	if err != nil {

@@ -25,38 +25,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// cluster is one simulated cluster: its endpoint, and what is in its API server.
+// cluster is one simulated cluster: its endpoint, and the content of its API server.
 type cluster struct {
 	key      client.ObjectKey
 	host     string
 	port     int
 	frontend *frontend
 	memory   inmemoryruntime.Client
-	discard  func() // drops all that is in memory
-	wake     func() // has the controller look at the cluster
+	discard  func() // drops everything in memory
+	wake     func() // enqueues the cluster
 	log      logr.Logger
 
 	mu sync.Mutex
-	// uid is that of the Cluster this simulates, once it has been seen, and owner
-	// the simulator that saw it.
+	// uid is the UID of the simulated Cluster, once it has been observed, and owner the simulator that observed it.
 	uid   types.UID
 	owner *Simulator
-	// moving says that the Cluster is paused: it may leave for another management
-	// API, and its Machines before it.
+	// moving is set while the Cluster is paused: it may be moved to another management API, with its Machines first.
 	moving bool
 	pki    *pki
-	// initialised says that there has been a control plane.
+	// initialised is set once there has been a control plane.
 	initialised bool
 
 	nodes    map[string]node      // by machine
 	bootable map[string]time.Time // since when a machine has been bootable
-	powered  map[string]Identity  // machines that were told to boot
+	powered  map[string]Identity  // machines that were powered on
 }
 
-// pki is what a cluster's certificates come from.
+// pki holds the cluster's certificate authorities.
 type pki struct{ cluster, etcd *authority }
 
-// newCluster makes an empty cluster with its endpoint shut.
+// newCluster returns an empty cluster with a closed endpoint.
 func newCluster(key client.ObjectKey, listener net.Listener, s *Simulator) *cluster {
 	group := key.String()
 	logger := s.options.Log.WithValues("cluster", group)
@@ -90,8 +88,7 @@ func newHandler(memory inmemoryruntime.Manager, group string, logger logr.Logger
 	})
 }
 
-// wholeNode turns a request for the status of a Node, which the API server in memory does not know by itself, into one for
-// the Node.
+// wholeNode turns a request for the status of a Node, which the in-memory API server does not support, into one for the Node.
 func wholeNode(r *http.Request) *http.Request {
 	path, status := strings.CutSuffix(r.URL.Path, "/status")
 	if !status || !strings.HasPrefix(path, "/api/v1/nodes/") {
@@ -107,8 +104,8 @@ func (c *cluster) close() {
 	c.discard()
 }
 
-// claim says that a Cluster of this UID is what is simulated; it returns false
-// if another one was, of the same name, and it was not on its way to this owner.
+// claim claims the simulated cluster for a Cluster with this UID. It returns false if another Cluster of the same name has claimed it and
+// is not being moved to this owner.
 func (c *cluster) claim(uid types.UID, owner *Simulator) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,15 +116,15 @@ func (c *cluster) claim(uid types.UID, owner *Simulator) bool {
 	return c.uid == uid
 }
 
-// pause notes that the Cluster of this UID is paused.
+// pause records that the Cluster with this UID is paused.
 func (c *cluster) pause(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.moving = c.moving || c.uid == uid
 }
 
-// disown says that the owner's Cluster is gone. It returns true if nothing is
-// left of it, and false if it may come up elsewhere.
+// disown records that the owner's Cluster is deleted. It returns true if nothing is left of it, and false if it may appear in another
+// management API.
 func (c *cluster) disown(owner *Simulator) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +144,7 @@ func (c *cluster) hasNode(machine string) bool {
 	return ok
 }
 
-// restConfig is that of a kubeconfig for the cluster's administrator.
+// restConfig returns the configuration of the cluster's administrator.
 func (c *cluster) restConfig() (*rest.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,8 +165,7 @@ func (c *cluster) restConfig() (*rest.Config, error) {
 	}, nil
 }
 
-// observe returns what the cluster's own state adds to an observation, and
-// notes what is new about the machines.
+// observe returns an observation with the cluster's own state, and records changes of the machines.
 func (c *cluster) observe(machines []machine, now time.Time) observation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,7 +192,7 @@ func (c *cluster) observe(machines []machine, now time.Time) observation {
 	}
 }
 
-// create puts an object into the cluster unless it is there.
+// create creates an object in the cluster unless it exists.
 func (c *cluster) create(ctx context.Context, object client.Object) error {
 	err := c.memory.Create(ctx, object)
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -205,8 +201,7 @@ func (c *cluster) create(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// change reads an object into object, has it edited and writes it back, again
-// if a client was faster. An object that somebody removed stays away.
+// change reads an object into object, edits it and writes it back, and retries on conflict. It ignores a deleted object.
 func (c *cluster) change(ctx context.Context, object client.Object, edit func()) error {
 	key := client.ObjectKeyFromObject(object)
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -223,7 +218,7 @@ func (c *cluster) change(ctx context.Context, object client.Object, edit func())
 	return nil
 }
 
-// remove takes an object out of the cluster if it is there.
+// remove deletes an object from the cluster if it exists.
 func (c *cluster) remove(ctx context.Context, object client.Object) error {
 	err := c.memory.Delete(ctx, object)
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -27,17 +27,17 @@ import (
 )
 
 const (
-	// clustersAtOnce bounds how many clusters change at the same time.
+	// clustersAtOnce is the number of clusters that are reconciled in parallel.
 	clustersAtOnce = 4
 
 	clusterNameField = "spec.clusterName"
 )
 
-// reconciler keeps each cluster in memory in step with its Machines.
+// reconciler updates each in-memory cluster from its Machines.
 type reconciler struct {
 	simulator *Simulator
 	client    client.Client
-	// uncached reads Secrets, which are needed once a cluster and not worth a copy.
+	// uncached reads Secrets, which are needed only once per cluster.
 	uncached client.Reader
 }
 
@@ -74,7 +74,7 @@ func clusterOfMachine(_ context.Context, o client.Object) []reconcile.Request {
 	}}}
 }
 
-// clusterOfAuthority finds the cluster that a Secret is an authority of.
+// clusterOfAuthority returns the cluster whose authority is in a Secret.
 func clusterOfAuthority(_ context.Context, o client.Object) []reconcile.Request {
 	for _, purpose := range []secret.Purpose{secret.ClusterCA, secret.EtcdCA} {
 		if name, ok := strings.CutSuffix(o.GetName(), "-"+string(purpose)); ok {
@@ -84,7 +84,7 @@ func clusterOfAuthority(_ context.Context, o client.Object) []reconcile.Request 
 	return nil
 }
 
-// Reconcile brings one cluster in memory up to date.
+// Reconcile updates one in-memory cluster.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	object := &clusterv1.Cluster{}
 	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
@@ -113,7 +113,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.carryOut(ctx, c, decide(o))
 }
 
-// carryOut does what was decided. What fails does not keep the rest from happening.
+// carryOut executes a decision. A failed part does not prevent the others.
 func (r *reconciler) carryOut(ctx context.Context, c *cluster, d decision) (ctrl.Result, error) {
 	var errs []error
 	for _, name := range d.remove {
@@ -129,9 +129,8 @@ func (r *reconciler) carryOut(ctx context.Context, c *cluster, d decision) (ctrl
 	return ctrl.Result{RequeueAfter: d.wait}, errors.Join(errs...)
 }
 
-// ensurePKI gives the cluster its authorities, without which nothing can
-// happen. While they are not there it returns false; their Secrets' appearance
-// brings the next attempt.
+// ensurePKI reads the cluster's authorities, which everything else needs. It returns false while they do not exist; the creation of their
+// Secrets triggers another reconcile.
 func (r *reconciler) ensurePKI(ctx context.Context, c *cluster) (bool, error) {
 	if c.hasPKI() {
 		return true, nil
@@ -165,7 +164,7 @@ func (r *reconciler) machines(ctx context.Context, key client.ObjectKey) ([]mach
 	return machines, nil
 }
 
-// machineFrom reads from a Machine what matters to the simulation.
+// machineFrom returns the fields of a Machine that matter to the simulation.
 func machineFrom(m *clusterv1.Machine) machine {
 	result := machine{
 		name:         m.Name,
@@ -187,7 +186,7 @@ func machineFrom(m *clusterv1.Machine) machine {
 			break
 		}
 	}
-	// A node keeps the name under which it registered.
+	// A node keeps the name that it registered with.
 	if result.joined {
 		result.nodeName = m.Status.NodeRef.Name
 	}

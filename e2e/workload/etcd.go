@@ -18,13 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// An etcd cluster is the set of etcd pods; the in-memory etcd keeps the state of
-// each member in its pod's annotations, and so does this file:
-//   - all members have the same cluster ID, and each its own member ID;
-//   - a member that a client removed is marked so, and its pod remains;
-//   - the leader is the member with the latest "leader from" time. That time
-//     has a resolution of one second, so whoever hands leadership on must also
-//     take the mark off the old leader.
+// An etcd cluster is the set of etcd pods. Both the in-memory etcd and this file keep the state of each member in its pod's annotations:
+//   - all members have the same cluster ID, and each has its own member ID;
+//   - a member that a client removed is marked as removed, and its pod remains;
+//   - the leader is the member with the latest "leader from" time. That time has a resolution of one second, so a change of the leader
+//     must also remove the mark from the old one.
 
 // members returns the pods of the current members, ordered by name.
 func (c *cluster) members(ctx context.Context) ([]*corev1.Pod, error) {
@@ -46,12 +44,12 @@ func (c *cluster) members(ctx context.Context) ([]*corev1.Pod, error) {
 
 // Member is a member of a simulated cluster's etcd.
 type Member struct {
-	// Machine is the one that it runs on.
+	// Machine is the machine that it runs on.
 	Machine string
 	Healthy bool
 }
 
-// Members returns the members of a cluster's etcd, ordered by the names of their nodes; none when the cluster is not simulated.
+// Members returns the members of a cluster's etcd, ordered by the names of their nodes; none if the cluster is not simulated.
 func (s *Simulator) Members(ctx context.Context, cluster client.ObjectKey) ([]Member, error) {
 	c := s.cluster(cluster)
 	if c == nil {
@@ -96,7 +94,7 @@ func (c *cluster) joinEtcd(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// newEtcdID returns an ID that is not taken; 0 stands for none in etcd.
+// newEtcdID returns an unused ID; 0 means none in etcd.
 func newEtcdID(taken map[string]bool) string {
 	for {
 		id := strconv.FormatUint(uint64(rand.Uint32()), 10)
@@ -106,9 +104,8 @@ func newEtcdID(taken map[string]bool) string {
 	}
 }
 
-// electLeader makes a member that answers the leader if the present one does
-// not or is leaving, as real members would among themselves. leaving is the name
-// of a pod; "" for none.
+// electLeader makes a healthy member the leader if the current one is down or leaving, as real members would do. leaving is the name of a
+// pod; "" for none.
 func (c *cluster) electLeader(ctx context.Context, leaving string) error {
 	members, err := c.members(ctx)
 	if err != nil {
@@ -167,10 +164,9 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-// settle follows a change of the control plane: it sees to an etcd leader and
-// opens or shuts the endpoint. Before the first control plane is up the endpoint
-// is open on an empty API server: controllers that try in vain to connect wait
-// half a minute before they try again. From then on it takes a quorum.
+// settle must be called after a change of the control plane. It ensures an etcd leader and opens or closes the endpoint. Before the first
+// control plane is up, the endpoint is open with an empty API server, because controllers wait half a minute after a failed connection.
+// From then on it requires a quorum.
 func (c *cluster) settle(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,16 +18,14 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// etcdPodPrefix starts the name of every etcd pod; clients of etcd name the pod
-// they want in the TLS handshake.
+// etcdPodPrefix is the name prefix of every etcd pod; clients of etcd send the name of the pod in the TLS handshake.
 const etcdPodPrefix = "etcd-"
 
-// frontend is what a cluster's endpoint answers with: one listener that is the
-// API server and, told apart by the name in the TLS handshake, each etcd member.
+// frontend serves a cluster's endpoint: one listener for the API server and each etcd member, which are distinguished by the name in the
+// TLS handshake.
 //
-// While it is shut it holds its port and closes every connection, as a load
-// balancer without a backend does; clients see a failure at once and no other
-// program can take the port.
+// While it is closed, it keeps its port and closes every connection, like a load balancer without a backend. Clients fail immediately,
+// and no other program can take the port.
 type frontend struct {
 	net.Listener
 	server *http.Server
@@ -37,7 +35,7 @@ type frontend struct {
 	open        bool
 	connections map[net.Conn]struct{}
 	apiServer   *tls.Certificate
-	// etcd holds a certificate for each etcd pod that answers.
+	// etcd maps each etcd pod that is up to its certificate.
 	etcd map[string]*tls.Certificate
 }
 
@@ -49,7 +47,7 @@ func listenOn(host string, port int) (net.Listener, error) {
 	return net.ListenTCP("tcp", address)
 }
 
-// newFrontend serves handler on listener, shut at first.
+// newFrontend serves handler on listener. The endpoint is closed at first.
 func newFrontend(listener net.Listener, handler http.Handler, logger logr.Logger) *frontend {
 	f := &frontend{
 		Listener:    listener,
@@ -61,7 +59,7 @@ func newFrontend(listener net.Listener, handler http.Handler, logger logr.Logger
 		Handler:           handler,
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: f.certificate},
 		ReadHeaderTimeout: 10 * time.Second,
-		// Handshakes that fail are the client's to report.
+		// Clients report failed handshakes.
 		ErrorLog: log.New(logWriter{logger.V(2)}, "", 0),
 	}
 	go f.serve()
@@ -75,7 +73,7 @@ func (f *frontend) serve() {
 	}
 }
 
-// Accept returns the next connection, closing those that come while it is shut.
+// Accept returns the next connection. It closes connections that arrive while the endpoint is closed.
 func (f *frontend) Accept() (net.Conn, error) {
 	for {
 		inner, err := f.Listener.Accept()
@@ -107,8 +105,7 @@ func (f *frontend) isOpen() bool {
 	return f.open
 }
 
-// setOpen opens or shuts the endpoint; shutting it cuts all connections,
-// forwarded ports included.
+// setOpen opens or closes the endpoint. Closing it closes all connections, including forwarded ports.
 func (f *frontend) setOpen(open bool) {
 	f.mu.Lock()
 	f.open = open
@@ -126,7 +123,7 @@ func (f *frontend) setOpen(open bool) {
 	}
 }
 
-// close gives the port back.
+// close releases the port.
 func (f *frontend) close() {
 	f.setOpen(false)
 	if err := errors.Join(f.server.Close(), f.Close()); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -140,7 +137,7 @@ func (f *frontend) setAPIServer(certificate *tls.Certificate) {
 	f.apiServer = certificate
 }
 
-// setEtcd makes an etcd pod answer, or stop doing so if certificate is nil.
+// setEtcd starts an etcd pod with a certificate, or stops it if certificate is nil.
 func (f *frontend) setEtcd(pod string, certificate *tls.Certificate) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -164,13 +161,13 @@ func (f *frontend) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, er
 	return certificate, nil
 }
 
-// connection is a client's connection that the frontend can cut.
+// connection is a client's connection that the frontend can close.
 type connection struct {
 	net.Conn
 	frontend *frontend
 }
 
-// Close closes the connection and has the frontend forget it.
+// Close closes the connection and unregisters it.
 func (c *connection) Close() error {
 	c.frontend.mu.Lock()
 	delete(c.frontend.connections, c)
@@ -178,7 +175,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// logWriter turns the lines of a standard logger into log messages.
+// logWriter converts the lines of a standard logger to log messages.
 type logWriter struct{ log logr.Logger }
 
 // Write logs one line.

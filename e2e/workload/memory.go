@@ -23,8 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// newMemory makes the store that all simulated clusters are kept in, apart from
-// each other.
+// newMemory returns the store for all simulated clusters, which it keeps separate.
 func newMemory() (inmemoryruntime.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -38,11 +37,10 @@ func newMemory() (inmemoryruntime.Manager, error) {
 	return inmemoryruntime.NewManager(scheme), nil
 }
 
-// notifier has the controller look at a cluster for a reason that the management
-// API does not know. It is silent until the controller runs.
+// notifier enqueues a cluster for changes that are not in the management API. It does nothing until the controller runs.
 type notifier struct {
 	mu     sync.Mutex
-	queues []workqueue.TypedRateLimitingInterface[reconcile.Request] // one a simulator
+	queues []workqueue.TypedRateLimitingInterface[reconcile.Request] // one per simulator
 }
 
 func (n *notifier) attach(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -59,12 +57,11 @@ func (n *notifier) notify(cluster client.ObjectKey) {
 	}
 }
 
-// watchMemory is the controller's source of changes that clients make in
-// simulated clusters. The only one to react to is the removal of an etcd member.
+// watchMemory is the controller's source of changes that clients make in simulated clusters. Only the removal of an etcd member matters.
 func (s *Simulator) watchMemory(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	s.notifier.attach(queue)
 	if s.options.With != nil {
-		return nil // which rings for both
+		return nil // which notifies both
 	}
 	pods, err := s.memory.GetCache().GetInformer(ctx, &corev1.Pod{})
 	if err != nil {
@@ -73,7 +70,7 @@ func (s *Simulator) watchMemory(ctx context.Context, queue workqueue.TypedRateLi
 	return pods.AddEventHandler(removals{notifier: s.notifier})
 }
 
-// removals rings for clusters that lose an etcd member.
+// removals enqueues clusters that lose an etcd member.
 type removals struct{ notifier *notifier }
 
 // OnUpdate is called with the store locked, so it must not read from it.

@@ -32,23 +32,22 @@ const (
 	etcdComponent      = "etcd"
 	apiServerComponent = "kube-apiserver"
 
-	// The versions that the static parts state. Nothing runs, so they only need
-	// to be plausible.
+	// The versions in the static pods. Nothing runs, so they only need to be plausible.
 	etcdImage    = "registry.k8s.io/etcd:3.6.14-0"
 	corednsImage = "registry.k8s.io/coredns/coredns:v1.14.2"
 
 	corefile = ".:53 {\n    errors\n    health\n    ready\n    kubernetes cluster.local in-addr.arpa ip6.arpa\n    forward . /etc/resolv.conf\n    cache 30\n}\n"
 )
 
-// staticComponents are the static pods of a control-plane node.
+// staticComponents returns the static pods of a control-plane node.
 func staticComponents() []string {
 	return []string{etcdComponent, apiServerComponent, "kube-controller-manager", "kube-scheduler"}
 }
 
-// staticPodName is what the kubelet of a node calls a static pod.
+// staticPodName returns the kubelet's name of a static pod.
 func staticPodName(component, node string) string { return component + "-" + node }
 
-// newNode is the Node that the kubelet of a machine registers.
+// newNode returns the Node that the kubelet of a machine registers.
 func newNode(m machine) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -105,8 +104,8 @@ func nodeAddresses(m machine) []corev1.NodeAddress {
 	return addresses
 }
 
-// setNodeConditions writes what the kubelet reports while it runs, or what the
-// node controller makes of its silence.
+// setNodeConditions sets the conditions that the kubelet reports while it runs, or those that the node controller sets when it stops
+// reporting.
 func setNodeConditions(node *corev1.Node, running bool, now time.Time) {
 	healthy := map[corev1.NodeConditionType]corev1.NodeCondition{
 		corev1.NodeReady:          {Status: corev1.ConditionTrue, Reason: "KubeletReady"},
@@ -128,8 +127,7 @@ func setNodeConditions(node *corev1.Node, running bool, now time.Time) {
 	}
 }
 
-// newStaticPod is the mirror of a static pod that kubeadm set up. Without the
-// mirror annotation, draining the node would try to evict it.
+// newStaticPod returns the mirror pod of a static pod of kubeadm. Without the mirror annotation, draining the node would try to evict it.
 func newStaticPod(component string, m machine) *corev1.Pod {
 	image := etcdImage
 	if component != etcdComponent {
@@ -174,7 +172,7 @@ func setPodConditions(pod *corev1.Pod, ready bool, now time.Time) {
 	}
 }
 
-// newNamespaces are the namespaces that every cluster starts with.
+// newNamespaces returns the namespaces that every cluster has from the start.
 func newNamespaces() []client.Object {
 	var objects []client.Object
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespacePublic, metav1.NamespaceSystem, corev1.NamespaceNodeLease} {
@@ -186,8 +184,7 @@ func newNamespaces() []client.Object {
 	return objects
 }
 
-// kubeadmObjects is what `kubeadm init` leaves in a cluster: its configuration,
-// the rules for joining, and the two add-ons.
+// kubeadmObjects returns the objects that `kubeadm init` creates: its configuration, the rules for joining, and the two add-ons.
 func kubeadmObjects(c *cluster, version string) []client.Object {
 	return []client.Object{
 		&corev1.ConfigMap{

@@ -12,13 +12,13 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// machine is what the management API says about a Machine.
+// machine holds the relevant fields of a Machine.
 type machine struct {
 	name     string
-	nodeName string // what its node calls itself
+	nodeName string // the name of its node
 
 	providerID   string
-	labels       map[string]string // of its node, beside those that every one has
+	labels       map[string]string // of its node, in addition to the default ones
 	version      string
 	addresses    clusterv1.MachineAddresses
 	controlPlane bool
@@ -26,39 +26,38 @@ type machine struct {
 
 	bootable bool // has infrastructure and bootstrap data
 	deleting bool
-	lost     bool // had infrastructure that is gone
-	joined   bool // Cluster API has seen its node before
+	lost     bool // had infrastructure that has been deleted
+	joined   bool // Cluster API has observed its node before
 }
 
-// node is what a machine became.
+// node is the node of a machine.
 type node struct {
 	name         string
 	controlPlane bool
 	ready        bool
 }
 
-// observation is all that a decision about a cluster rests on.
+// observation holds everything that a decision about a cluster depends on.
 type observation struct {
 	machines []machine
 	nodes    map[string]node      // by machine
-	bootable map[string]time.Time // since when each bootable machine has been so
-	// reachable says that an API server answers.
+	bootable map[string]time.Time // since when each machine has been bootable
+	// reachable reports whether an API server responds.
 	reachable bool
 	bootDelay time.Duration
 	now       time.Time
 }
 
-// decision is what to do about a cluster, in the order of the fields.
+// decision holds the actions for a cluster, in the order of the fields.
 type decision struct {
-	remove []string      // machines whose nodes are gone
+	remove []string      // machines whose nodes must be removed
 	stop   []string      // machines whose nodes have lost their infrastructure
 	boot   []machine     // machines that become nodes
-	wait   time.Duration // until the next machine boots; 0 when none is due by time alone
+	wait   time.Duration // until the next machine boots; 0 if none is waiting for time alone
 }
 
-// decide says what happens next in a cluster. Control planes boot before
-// workers and the oldest first, so that the machine that initialises the
-// cluster precedes those that join; nothing joins an API server that is down.
+// decide returns the next actions in a cluster. Control planes boot before workers and the oldest first, so that the machine that
+// initialises the cluster precedes those that join. Nothing joins an API server that is down.
 func decide(o observation) decision {
 	d, controlPlanes := o.fates()
 	due, wait := o.due()
@@ -67,7 +66,7 @@ func decide(o observation) decision {
 		return d
 	}
 	for _, m := range due {
-		// Without a control plane there is nothing that a worker could join.
+		// Without a control plane a worker cannot join.
 		if m.controlPlane || controlPlanes > 0 {
 			d.boot = append(d.boot, m)
 			controlPlanes++
@@ -76,7 +75,7 @@ func decide(o observation) decision {
 	return d
 }
 
-// fates decides about the nodes there are, and counts the control planes that stay.
+// fates decides about existing nodes, and counts the control planes that stay.
 func (o observation) fates() (d decision, controlPlanes int) {
 	known := map[string]machine{}
 	for _, m := range o.machines {
@@ -98,8 +97,7 @@ func (o observation) fates() (d decision, controlPlanes int) {
 	return d, controlPlanes
 }
 
-// due returns the machines whose time to boot has come, in the order in which
-// they boot, and how long it is to the next one.
+// due returns the machines that must boot now, in that order, and the time until the next one.
 func (o observation) due() (due []machine, wait time.Duration) {
 	for _, m := range o.machines {
 		if _, booted := o.nodes[m.name]; booted || !m.bootable || m.deleting || m.lost {
@@ -107,7 +105,7 @@ func (o observation) due() (due []machine, wait time.Duration) {
 		}
 		left := o.bootDelay - o.now.Sub(o.bootable[m.name])
 		switch {
-		// What had joined before the simulator was restarted is up already.
+		// A machine that joined before the simulator was restarted is up already.
 		case m.joined || left <= 0:
 			due = append(due, m)
 		case wait == 0 || left < wait:

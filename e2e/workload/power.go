@@ -11,18 +11,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Identity is what a machine is told at its boot that it is.
+// Identity is the identity that a machine gets at boot.
 type Identity struct {
-	// NodeName is what its node registers as, ProviderID what the node says of
-	// where it runs.
+	// NodeName and ProviderID are the name and the provider ID of its node.
 	NodeName, ProviderID string
-	// Labels are those that its kubelet gives it.
+	// Labels are the labels that its kubelet sets.
 	Labels map[string]string
 }
 
-// PowerOn boots a Machine whose infrastructure counts as provisioned only when the
-// Machine's node is there, as that of bare metal does. Machines of other
-// infrastructure boot by themselves. A node that was stopped runs again.
+// PowerOn boots a Machine whose infrastructure is provisioned only once the Machine's node exists, as on bare metal. Machines of other
+// infrastructure boot automatically. It restarts a stopped node.
 func (s *Simulator) PowerOn(ctx context.Context, machine client.ObjectKey, as Identity) error {
 	object := &clusterv1.Machine{}
 	if err := s.manager.GetClient().Get(ctx, machine, object); err != nil {
@@ -41,8 +39,7 @@ func (s *Simulator) PowerOn(ctx context.Context, machine client.ObjectKey, as Id
 	return nil
 }
 
-// PowerOff undoes PowerOn: the node stops, or does not come. It may be called for a
-// machine that is gone.
+// PowerOff undoes PowerOn: the node stops, or does not appear. The machine may have been deleted.
 func (s *Simulator) PowerOff(ctx context.Context, machine client.ObjectKey) error {
 	if s.clusterOf(machine) != nil {
 		return s.SetNodeReady(ctx, machine, false)
@@ -69,8 +66,7 @@ func (c *cluster) powerOff(machine string) {
 	delete(c.powered, machine)
 }
 
-// identify lets machines that were powered on boot as what they were told, and
-// forgets those that are gone. The lock must be held.
+// identify sets the identity of powered-on machines, and removes deleted ones. The caller must hold the lock.
 func (c *cluster) identify(machines []machine) {
 	powered := map[string]Identity{}
 	for i := range machines {

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// adopt returns the simulated counterpart of a Cluster; nil if the Cluster has
-// no endpoint yet or one elsewhere, and is not the simulator's business.
+// adopt returns the simulated cluster of a Cluster. It returns nil if the Cluster has no endpoint yet, or an endpoint that is not the
+// simulator's.
 func (s *Simulator) adopt(object *clusterv1.Cluster) (*cluster, error) {
 	endpoint := object.Spec.ControlPlaneEndpoint
 	key, port := client.ObjectKeyFromObject(object), int(endpoint.Port)
@@ -36,9 +36,8 @@ func (s *Simulator) adopt(object *clusterv1.Cluster) (*cluster, error) {
 	return c, nil
 }
 
-// pause leaves the counterpart of a paused Cluster as it is when there is another
-// management API that the Cluster may move to or come from. It returns false if
-// there is none.
+// pause leaves the simulated cluster of a paused Cluster unchanged if there is another management API that the Cluster may move to or
+// from. It returns false if there is none.
 func (s *Simulator) pause(object *clusterv1.Cluster) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +49,7 @@ func (s *Simulator) pause(object *clusterv1.Cluster) bool {
 	return true
 }
 
-// resume takes the endpoints of clusters that an earlier simulator served.
+// resume reserves the endpoints of clusters that an earlier simulator served.
 func (s *Simulator) resume(ctx context.Context) error {
 	list := &clusterv1.ClusterList{}
 	if err := s.manager.GetAPIReader().List(ctx, list); err != nil {
@@ -70,8 +69,7 @@ func (s *Simulator) cluster(key client.ObjectKey) *cluster {
 	return s.clusters[key]
 }
 
-// reserve returns the cluster's state, made with an endpoint on port, or on the
-// first free port if port is 0, when there is none yet.
+// reserve returns the cluster. It creates the cluster if necessary, with an endpoint on port, or on the first free port if port is 0.
 func (s *Simulator) reserve(key client.ObjectKey, port int) (*cluster, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +88,7 @@ func (s *Simulator) reserve(key client.ObjectKey, port int) (*cluster, error) {
 	return c, nil
 }
 
-// release forgets a cluster and closes its endpoint.
+// release removes a cluster and closes its endpoint.
 func (s *Simulator) release(key client.ObjectKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +108,7 @@ func (s *Simulator) stop() {
 	s.stopped = true
 }
 
-// listen takes a port of the range. Ports that other programs use are passed over.
+// listen listens on a port of the range and skips ports in use.
 func (s *Simulator) listen(port int) (net.Listener, error) {
 	if port != 0 {
 		return listenOn(s.options.Host, port)
@@ -126,7 +124,7 @@ func (s *Simulator) listen(port int) (net.Listener, error) {
 	return nil, fmt.Errorf("no port is free in %d-%d: %w", s.options.PortRange.First, s.options.PortRange.Last, last)
 }
 
-// clusterOf returns the cluster that a Machine is a node of; nil if of none.
+// clusterOf returns the cluster in which a Machine is a node, or nil.
 func (s *Simulator) clusterOf(machine client.ObjectKey) *cluster {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,8 +136,7 @@ func (s *Simulator) clusterOf(machine client.ObjectKey) *cluster {
 	return nil
 }
 
-// forget follows the deletion of a Cluster. A reservation for one that is still
-// to come stays, and so does a cluster that is moved.
+// forget handles the deletion of a Cluster. It keeps a reservation for a future Cluster, and a cluster that is being moved.
 func (s *Simulator) forget(key client.ObjectKey) {
 	if c := s.cluster(key); c != nil && c.disown(s) {
 		s.release(key)

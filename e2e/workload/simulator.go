@@ -29,27 +29,25 @@ const (
 	defaultLastPort  = 20999
 )
 
-// PortRange is a range of TCP ports, both ends included.
+// PortRange is an inclusive range of TCP ports.
 type PortRange struct{ First, Last int }
 
 func (r PortRange) contains(port int) bool { return r.First <= port && port <= r.Last }
 
-// Options says where and how clusters are simulated. The zero value is usable.
+// Options configure a simulator. The zero value is usable.
 type Options struct {
-	// Host is the address that control-plane endpoints listen on; 127.0.0.1 if
-	// empty. It must be one of this machine's and reachable for the controllers.
+	// Host is the address that control-plane endpoints listen on. It must belong to this machine and be reachable for the controllers. It
+	// defaults to 127.0.0.1.
 	Host string
-	// PortRange holds the ports of the endpoints, one for a cluster;
-	// 20000-20999 if empty.
+	// PortRange is the range for the ports of the endpoints, one per cluster. It defaults to 20000-20999.
 	PortRange PortRange
-	// With is a simulator of another management API, if the two are to serve the
-	// same clusters: a Cluster that is moved from one API to the other, paused as
-	// clusterctl does it, keeps its nodes, its data and its endpoint. Host and
-	// PortRange are then With's, which must outlive this simulator.
+	// With is the simulator of another management API that serves the same clusters. A Cluster that is moved from one API to the other,
+	// paused as clusterctl does it, keeps its nodes, its data and its endpoint. Host and PortRange are then those of With, which must
+	// outlive this simulator.
 	With *Simulator
-	// BootDelay is the time from a machine having all it needs to its node.
+	// BootDelay is the time from a machine being bootable to its node.
 	BootDelay time.Duration
-	// Log receives what the simulator does; nothing is logged without one.
+	// Log is the simulator's logger. Without one, nothing is logged.
 	Log logr.Logger
 }
 
@@ -75,27 +73,26 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Simulator simulates the workload clusters of one management API. Its methods
-// may be called from several goroutines.
+// Simulator simulates the workload clusters of one management API. Its methods are safe for concurrent use.
 type Simulator struct {
 	options Options
 	manager ctrl.Manager
 	*clusterSet
 }
 
-// clusterSet holds the clusters of the simulators that serve them together.
+// clusterSet holds the clusters that one or several simulators serve.
 type clusterSet struct {
 	memory   inmemoryruntime.Manager
 	notifier *notifier
 
-	// mu comes before the lock of a cluster.
+	// mu must be locked before the lock of a cluster.
 	mu       sync.Mutex
 	clusters map[client.ObjectKey]*cluster
 	shared   bool // by several simulators
 	stopped  bool
 }
 
-// clusterSet is that of the simulator to serve clusters with, or a new one.
+// clusterSet returns the set of With, or a new one.
 func (o Options) clusterSet() (*clusterSet, error) {
 	if o.With != nil {
 		o.With.mu.Lock()
@@ -107,10 +104,8 @@ func (o Options) clusterSet() (*clusterSet, error) {
 	return &clusterSet{memory: memory, notifier: &notifier{}, clusters: map[client.ObjectKey]*cluster{}}, err
 }
 
-// New prepares a simulator for the management API that mgmt reaches, which must
-// have Cluster API's CRDs. Clusters that exist already and have an endpoint of
-// this simulator keep it; ctx bounds looking for them. Endpoints are taken from
-// here on, so Start must follow for them to be given back.
+// New returns a simulator for the management API of mgmt, which must have Cluster API's CRDs. Existing Clusters with an endpoint of this
+// simulator keep it; ctx bounds looking for them. New already reserves endpoints, so Start must follow to release them.
 func New(ctx context.Context, mgmt *rest.Config, options Options) (*Simulator, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -146,8 +141,8 @@ func New(ctx context.Context, mgmt *rest.Config, options Options) (*Simulator, e
 	return s, nil
 }
 
-// Start simulates until ctx ends, then closes every endpoint, unless another
-// simulator serves the clusters too. It can be called once.
+// Start runs the simulation until ctx ends, and then closes every endpoint, unless another simulator also serves the clusters. It can be
+// called once.
 func (s *Simulator) Start(ctx context.Context) error {
 	if s.options.With != nil {
 		return s.manager.Start(ctx)
@@ -162,12 +157,9 @@ func (s *Simulator) Start(ctx context.Context) error {
 	return s.manager.Start(ctx)
 }
 
-// Endpoint returns where the control plane of a cluster will be served, which
-// is what the cluster's infrastructure has to state as its control-plane
-// endpoint. The cluster need not exist yet. The address is the cluster's from
-// then on, until the cluster has been and is deleted. An API server answers
-// there once the cluster's certificate authorities exist; connections that come
-// earlier are closed at once.
+// Endpoint returns the address at which the control plane of a cluster will be served. The cluster's infrastructure must set it as the
+// control-plane endpoint. The cluster need not exist yet. The address is reserved until the cluster has been created and deleted. An API
+// server responds there once the cluster's certificate authorities exist; earlier connections are closed immediately.
 func (s *Simulator) Endpoint(namespace, name string) (host string, port int, err error) {
 	c, err := s.reserve(client.ObjectKey{Namespace: namespace, Name: name}, 0)
 	if err != nil {
@@ -176,8 +168,8 @@ func (s *Simulator) Endpoint(namespace, name string) (host string, port int, err
 	return s.options.Host, c.port, nil
 }
 
-// ClientFor returns a client with an administrator's rights in a simulated
-// cluster. It is an error while no API server of it is up.
+// ClientFor returns a client with administrator permissions in a simulated cluster. It returns an error while the cluster has no running
+// API server.
 func (s *Simulator) ClientFor(namespace, name string) (client.Client, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: name}
 	c := s.cluster(key)
@@ -191,10 +183,9 @@ func (s *Simulator) ClientFor(namespace, name string) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: s.memory.GetScheme()})
 }
 
-// SetNodeReady stops (false) or starts again (true) the node that a Machine
-// became. A stopped node no longer reports to the API server, its pods are not
-// ready, and its etcd member neither answers nor leads; the control plane is
-// unreachable while more than half of its etcd members are stopped.
+// SetNodeReady stops (false) or restarts (true) the node of a Machine. A stopped node does not report to the API server, its pods are not
+// ready, and its etcd member neither responds nor leads. The control plane is unreachable while more than half of its etcd members are
+// stopped.
 func (s *Simulator) SetNodeReady(ctx context.Context, machine client.ObjectKey, ready bool) error {
 	c := s.clusterOf(machine)
 	if c == nil {

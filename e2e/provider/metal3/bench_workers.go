@@ -28,8 +28,8 @@ const deployment = "workers"
 // workers holds the cost of creating the machines of one MachineDeployment at once.
 type workers struct {
 	machines, hosts int
-	// created is after how many seconds the last machine was created, assigned when it was assigned a failure domain, 0 where Machines name
-	// theirs, and associated when it had its host.
+	// created, assigned and associated are the seconds until the last machine was created, was assigned a failure domain (0 if Machines
+	// name theirs), and had its host.
 	created, assigned, associated float64
 	// cost is the cost until then, and peak the manager's highest memory in bytes.
 	cost benchmark.Cost

@@ -23,8 +23,7 @@ import (
 // mode is a behavior of hosts and their operator: with one fault of the simulator, or disturbed by other writers.
 type mode struct {
 	provider.FaultMode[*simulator.Simulator, simulator.Option, types.NamespacedName]
-	// begin is done once, disturb before each kill, calm when all is to come to rest;
-	// each may be nil.
+	// begin runs once, disturb before each kill, and calm before everything must settle. Each may be nil.
 	begin   func(*target, context.Context) error
 	disturb func(*target, context.Context, *rand.Rand) error
 	calm    func(*target, context.Context) error

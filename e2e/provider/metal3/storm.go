@@ -25,31 +25,30 @@ import (
 )
 
 const (
-	// racks are the failure domains, and dataTemplate is what machines have their
-	// metadata from.
+	// racks is the number of failure domains, and dataTemplate the template of the machines' metadata.
 	racks        = 3
 	dataTemplate = "data"
 )
 
-// target is hosts in racks.
+// target is a set of hosts in racks.
 type target struct {
 	client   client.WithWatch
 	cluster  *provider.Cluster
 	layout   simulator.Layout
 	operator *simulator.Simulator
 	mode     mode
-	// faults are what the mode does to hosts, if it is one of the simulator's.
+	// faults injects the mode's fault into hosts, if the mode has one.
 	faults *provider.Disturbance
 	seed   uint64
-	// troubled are the hosts that are refused.
+	// troubled are the hosts for which writes are refused.
 	troubled []types.NamespacedName
-	// stop ends the operator.
+	// stop stops the operator.
 	stop func()
-	// numbered is how many hosts have a number.
+	// numbered is the number of hosts created so far.
 	numbered atomic.Int64
 
 	mu sync.Mutex
-	// complaints are of hosts that booted what is not their machine's.
+	// complaints are faults of hosts that booted the data of another machine.
 	complaints []provider.Fault
 }
 
@@ -89,7 +88,7 @@ func (m *target) createTemplate(ctx context.Context, of *provider.Cluster) error
 	}})
 }
 
-// Add implements provider.Soaked: the cluster has a host of its own.
+// Add implements provider.Soaked. The cluster has its own host.
 func (m *target) Add(ctx context.Context, name string) (provider.Guest, error) {
 	layout := simulator.Racks(1, 1)
 	layout.Ready, layout.First = true, int(m.numbered.Add(1))
@@ -115,7 +114,7 @@ func (m *target) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// Open implements provider.Soaked: hosts are in the management cluster.
+// Open implements provider.Soaked. Hosts are objects of the management cluster.
 func (*target) Open() int { return 0 }
 
 // operate runs the bare-metal operator until Close.
@@ -131,7 +130,7 @@ func (m *target) operate(ctx context.Context, config *rest.Config) {
 	m.stop = func() { cancel(); <-ended }
 }
 
-// booted checks that a host boots what belongs to the machine that it is for.
+// booted verifies that a host boots the data of the machine that it is for.
 func (m *target) booted(_ context.Context, boot simulator.Boot) error {
 	consumer := boot.Host.Spec.ConsumerRef
 	switch {
@@ -161,14 +160,14 @@ func (m *target) Domains() []string {
 	return names
 }
 
-// Machine has its metadata from a template, which takes a claim, data and a Secret.
+// Machine returns a machine whose metadata comes from a template, which requires a claim, data and a Secret.
 func (m *target) Machine(meta metav1.ObjectMeta) client.Object {
 	machine := newMachine(meta)
 	machine.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: dataTemplate}
 	return machine
 }
 
-// Look reads the hosts before the machines: what a machine lets go of has gone before it.
+// Look reads the hosts before the machines: a machine releases its host before it is deleted.
 func (m *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	hosts, data, machines := &bmov1alpha1.BareMetalHostList{}, &infrav1.Metal3DataList{}, &infrav1.Metal3MachineList{}
 	for _, list := range []client.ObjectList{hosts, data, machines} {
@@ -200,7 +199,7 @@ func (m *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	return s, nil
 }
 
-// holdingOf is a host that somebody claims, or that is not as hosts are that nobody does.
+// holdingOf returns a host that is claimed, or that differs from an unclaimed host.
 func holdingOf(host *bmov1alpha1.BareMetalHost) (provider.Holding, bool) {
 	h := provider.Holding{
 		Name: "host " + host.Name, Domain: host.Labels[simulator.DomainLabel],
@@ -216,7 +215,7 @@ func holdingOf(host *bmov1alpha1.BareMetalHost) (provider.Holding, bool) {
 	return h, h.Disorder != ""
 }
 
-// doubledData finds claims with more than one Metal3Data.
+// doubledData returns claims with more than one Metal3Data.
 func doubledData(items []infrav1.Metal3Data) []provider.Fault {
 	var faults []provider.Fault
 	of := map[string]string{}
@@ -232,7 +231,7 @@ func doubledData(items []infrav1.Metal3Data) []provider.Fault {
 	return faults
 }
 
-// Remains looks at everything that belongs to machines.
+// Remains reports all remaining objects of machines.
 func (m *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	if err := m.client.List(ctx, hosts, client.InNamespace(m.cluster.Name)); err != nil {
@@ -256,7 +255,7 @@ func (m *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 
 func (m *target) Close() { m.stop() }
 
-// host is one of them, drawn.
+// host returns a random host.
 func (m *target) host(random *rand.Rand) types.NamespacedName {
 	hosts := m.layout.Hosts(m.cluster.Name)
 	return client.ObjectKeyFromObject(&hosts[random.IntN(len(hosts))])

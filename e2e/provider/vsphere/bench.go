@@ -16,31 +16,30 @@ import (
 )
 
 const (
-	// syncPeriod is how often the manager of the idle scenario reconciles all it
-	// has without a reason, and idlePeriods for how many of them it is watched.
+	// syncPeriod is the manager's resync period in the idle scenario, and idlePeriods the number of periods that it is observed.
 	syncPeriod  = 10 * time.Second
 	idlePeriods = 3
-	// touches is how often every zone is checked again.
+	// touches is how often every zone is reconciled again.
 	touches = 10
-	// disturbances is how often the inventory changes under the zones.
+	// disturbances is how often the inventory of the zones changes.
 	disturbances = 5
 
-	// Names of the controllers that check zones and look after VMs.
+	// Names of the controllers of zones and VMs.
 	zoneController = "vspheredeploymentzone"
 	vmController   = "vspherevm"
-	// stream is the call that waits for changes. It is under way all the time.
+	// stream is the call that waits for changes. One is always in progress.
 	stream = "WaitForUpdatesEx"
 )
 
-// Aims, with default flags.
+// Targets with default flags.
 const (
-	aimCalls    = 12   // SOAP calls a VM
-	aimRequests = 15   // Kubernetes requests a VM, without events, leases and watches
+	aimCalls    = 12   // SOAP calls per VM
+	aimRequests = 15   // Kubernetes requests per VM, without events, leases and watches
 	aimSeconds  = 10   // until aimVMs VMs are ready
-	aimVMs      = 100  // the number that aimSeconds is about
-	aimCPU      = 0.05 // seconds a VM
-	aimSync     = 2    // reconciles of an idle VM in all periods: few calls only count if work was done
-	aimStock    = 15   // SOAP calls a VM, and seconds until aimVMs VMs are ready, with vcsim's own property collector
+	aimVMs      = 100  // the number of VMs for aimSeconds
+	aimCPU      = 0.05 // seconds per VM
+	aimSync     = 2    // reconciles of an idle VM in all periods; few calls are good only if work was done
+	aimStock    = 15   // SOAP calls per VM, and seconds until aimVMs VMs are ready, with vcsim's own property collector
 )
 
 // Benchmark implements benchmark.Provider.
@@ -92,10 +91,10 @@ first inventory and the first zone checks come before.
 func isREST(name string) bool { return strings.HasPrefix(name, "REST ") }
 func isSOAP(name string) bool { return !isREST(name) }
 
-// isWork leaves out the stream, which waits for changes all the time.
+// isWork excludes the stream, which waits for changes all the time.
 func isWork(name string) bool { return isSOAP(name) && name != stream }
 
-// rollout makes n VMs at once.
+// rollout creates n VMs at once.
 func rollout(ctx context.Context, e *benchmark.Environment, n int, opts ...simulator.Option) (benchmark.Batch, error) {
 	w, err := setUp(ctx, e, "bench", simulator.ThreeZones(), opts...)
 	if err == nil {
@@ -124,7 +123,7 @@ func rolloutRows(b benchmark.Batch) []benchmark.Row {
 	}
 }
 
-// stockRows are about a vCenter that is slower to report changes than the simulator.
+// stockRows returns the rows for a vCenter that reports changes more slowly than the simulator.
 func stockRows(b benchmark.Batch) []benchmark.Row {
 	ready := benchmark.Figure("seconds until ready", "%.1f", b.Seconds)
 	if b.Machines == aimVMs {
@@ -133,8 +132,7 @@ func stockRows(b benchmark.Batch) []benchmark.Row {
 	return []benchmark.Row{benchmark.Figure("SOAP calls a VM", "%.1f", b.Per(b.Calls.Sum(isSOAP))).Beside("91-100").AtMost(aimStock), ready}
 }
 
-// idle looks at n ready VMs for some sync periods, and then gives the manager a
-// reason to look at each of them.
+// idle observes n ready VMs for some sync periods, and then triggers a reconcile of each.
 func idle(ctx context.Context, e *benchmark.Environment, n int) error {
 	w, err := setUp(ctx, e, "bench", simulator.ThreeZones())
 	if err == nil {
@@ -165,7 +163,7 @@ func idle(ctx context.Context, e *benchmark.Environment, n int) error {
 	return err
 }
 
-// idleRows are about n idle VMs in all periods.
+// idleRows returns the rows for n idle VMs in all periods.
 func idleRows(n int, cost benchmark.Cost) []benchmark.Row {
 	per := func(name string, count int) benchmark.Row {
 		return benchmark.Figure(name, "%.2f", float64(count)/float64(n*idlePeriods))
@@ -179,9 +177,8 @@ func idleRows(n int, cost benchmark.Cost) []benchmark.Row {
 	}
 }
 
-// zones has the zones checked: for the first time, because their objects were
-// touched, and because the inventory changed, after which nothing that was read of
-// tags holds.
+// zones measures reconciles of the zones: the first ones, after a change of their objects, and after a change of the inventory, which
+// invalidates all cached tags.
 func zones(ctx context.Context, e *benchmark.Environment) error {
 	w, err := setUp(ctx, e, "bench", simulator.ThreeZones())
 	if err != nil {
@@ -225,7 +222,7 @@ func zones(ctx context.Context, e *benchmark.Environment) error {
 	return nil
 }
 
-// startNeighbour starts a vCenter that answers late, and waits until its zones are ready.
+// startNeighbour starts a vCenter that delays its answers, and waits until its zones are ready.
 func startNeighbour(ctx context.Context, e *benchmark.Environment, name string, delay time.Duration) (benchmark.Infrastructure, error) {
 	w, err := setUp(ctx, e, name, simulator.ThreeZones())
 	if err != nil {

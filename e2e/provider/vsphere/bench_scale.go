@@ -25,25 +25,24 @@ import (
 )
 
 const (
-	// foreignFolder holds what is nobody's in the bench.
+	// foreignFolder holds virtual machines that do not belong to the benchmark.
 	foreignFolder = "foreign"
-	// foreignTasks is how many tasks a second others start in a vCenter.
+	// foreignTasks is the number of tasks per second that other clients start in a vCenter.
 	foreignTasks = 20
 )
 
-// Scale is how large the vCenter of the scale scenario is, and how long it is
-// watched.
+// Scale is the size of the vCenter in the scale scenario, and how long it is observed.
 type Scale struct {
-	// Machines are the manager's, Foreign the virtual machines of others.
+	// Machines is the number of the manager's machines, Foreign the number of other virtual machines.
 	Machines, Foreign int
-	// Watch is how long the manager is watched at rest, and again while others work.
+	// Watch is how long the idle manager is observed, and again while other clients work.
 	Watch time.Duration
-	// Outage is how long the vCenter does not answer.
+	// Outage is how long the vCenter does not respond.
 	Outage time.Duration
 }
 
-// ParseScale reads "1", which stands for what the aims are about, or what differs
-// from that: "machines=300,foreign=2000,watch=20s,outage=30s".
+// ParseScale parses "1", which means the numbers of the targets, or quantities that differ from them:
+// "machines=300,foreign=2000,watch=20s,outage=30s".
 func ParseScale(text string) (Scale, error) {
 	var s Scale
 	quantities := flag.NewFlagSet("scale", flag.ContinueOnError)
@@ -58,13 +57,13 @@ func ParseScale(text string) (Scale, error) {
 	return s, err
 }
 
-// limit is how long the scenario may take: on a busy computer ten virtual machines of others are made a second,
-// and three machines; and what is watched.
+// limit returns the time limit of the scenario. A busy computer creates ten foreign virtual machines or three machines per second; the
+// observation times are added.
 func (s Scale) limit() time.Duration {
 	return benchmark.ScenarioLimit + time.Duration(s.Foreign)*time.Second/10 + time.Duration(s.Machines)*time.Second/3 + 2*s.Watch + 2*s.Outage
 }
 
-// measureScale has one scenario.
+// measureScale returns the scale scenario.
 func measureScale(text, _ string) (benchmark.Plan, error) {
 	size, err := ParseScale(text)
 	return benchmark.Plan{Ours: "Faultline", Scenarios: []benchmark.Scenario{{
@@ -125,7 +124,7 @@ func (w *setup) connected(ctx context.Context) error {
 	return nil
 }
 
-// crowded is a layout with virtual machines of others.
+// crowded returns a layout with foreign virtual machines.
 func crowded(n int) simulator.Layout {
 	layout := simulator.ThreeZones()
 	dc := &layout.Datacenters[0]
@@ -160,7 +159,7 @@ func (w *setup) othersWork(ctx context.Context, others []string, d time.Duration
 	}
 }
 
-// phase measures what happens.
+// phase measures one phase of the scenario.
 func (w *setup) phase(ctx context.Context, e *benchmark.Environment, name string, happens func() error) error {
 	e.Progressf("%s", name)
 	began := time.Now()
@@ -182,7 +181,7 @@ func (w *setup) phase(ctx context.Context, e *benchmark.Environment, name string
 	return err
 }
 
-// isWrite leaves out what only reads, and the lease by which a manager stays leader.
+// isWrite excludes reads, and the lease of the leader election.
 func isWrite(request string) bool {
 	verb, resource, _ := strings.Cut(request, " ")
 	return (verb == "create" || verb == "update" || verb == "patch" || verb == "delete") && !strings.HasPrefix(resource, "leases")

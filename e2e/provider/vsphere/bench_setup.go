@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// touched is an annotation that changes so that an object does.
+	// touched is an annotation that is changed to trigger a reconcile.
 	touched = "bench"
-	// spareNetwork is renamed to disturb the inventory; no zone names it.
+	// spareNetwork is renamed to change the inventory; no zone uses it.
 	spareNetwork = simulator.NetworkName
 )
 
-// setup is a vCenter and a cluster on it, in a namespace of its own.
+// setup is a vCenter and a cluster on it in its own namespace.
 type setup struct {
 	*benchmark.Fleet[*infrav1.VSphereMachine]
 
@@ -35,7 +35,7 @@ type setup struct {
 	zones   []*infrav1.VSphereDeploymentZone
 }
 
-// setUp starts a vCenter with zones a, b and c and makes the cluster on it.
+// setUp starts a vCenter with zones a, b and c and creates the cluster on it.
 func setUp(ctx context.Context, e *benchmark.Environment, name string, layout simulator.Layout, opts ...simulator.Option) (*setup, error) {
 	vcenter, err := simulator.New(layout, opts...) //nolint:contextcheck // A vCenter runs until it is closed.
 	if err != nil {
@@ -84,7 +84,7 @@ func (w *setup) makeZone(ctx context.Context, letter string) error {
 	return provider.Create(ctx, w.Client, domain, zone)
 }
 
-// zonesReady waits until the manager has found the zones in order.
+// zonesReady waits until the manager reports the zones as ready.
 func (w *setup) zonesReady(ctx context.Context) error {
 	var last *infrav1.VSphereDeploymentZone
 	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
@@ -104,7 +104,7 @@ func (w *setup) zonesReady(ctx context.Context) error {
 	return nil
 }
 
-// touchZones gives the manager a reason to check every zone again.
+// touchZones triggers a reconcile of every zone.
 func (w *setup) touchZones(ctx context.Context, round int) error {
 	for _, zone := range w.zones {
 		before := zone.DeepCopy()
@@ -116,7 +116,7 @@ func (w *setup) touchZones(ctx context.Context, round int) error {
 	return nil
 }
 
-// touchVMs gives the manager a reason to look at every VM.
+// touchVMs triggers a reconcile of every VM.
 func (w *setup) touchVMs(ctx context.Context) error {
 	list := &infrav1.VSphereVMList{}
 	if err := w.Client.List(ctx, list, client.InNamespace(w.name)); err != nil {
@@ -133,7 +133,7 @@ func (w *setup) touchVMs(ctx context.Context) error {
 	return nil
 }
 
-// disturb changes the inventory in a way that matters to no zone.
+// disturb changes the inventory in a way that affects no zone.
 func (w *setup) disturb(_ context.Context, round int) error {
 	names := []string{spareNetwork, spareNetwork + " (renamed)"}
 	return w.vcenter.RenameNetwork(datacenterName, names[round%2], names[(round+1)%2])

@@ -20,8 +20,8 @@ import (
 
 const separator = "\n---\n"
 
-// bootable makes a cluster template or a ClusterClass fit for machines that are containers: the simulated vCenter is told
-// what to run, and the images of the cloud provider and the CSI driver, which nobody has, are not asked for. Variables stay variables.
+// bootable adapts a cluster template or a ClusterClass to machines that are containers: it configures what the simulated vCenter runs,
+// and removes the cloud provider and the CSI driver, whose images are not available. Variables stay variables.
 func bootable(template []byte, keys map[string]string) ([]byte, error) {
 	var objects []string
 	for object := range strings.SplitSeq(string(template), separator) {
@@ -42,7 +42,7 @@ func bootable(template []byte, keys map[string]string) ([]byte, error) {
 	return []byte(strings.TrimSuffix(strings.Join(objects, separator), "\n") + "\n"), nil
 }
 
-// kindOf needs no parser: an object whose variables have no values yet need not be YAML.
+// kindOf does not parse the object, because an object with unset variables need not be valid YAML.
 func kindOf(object string) string {
 	found := regexp.MustCompile(`(?m)^kind: (\S+)$`).FindStringSubmatch(object)
 	if found == nil {
@@ -76,7 +76,7 @@ func setKeys(template *yaml.RNode, keys map[string]string) error {
 	return nil
 }
 
-// patchKeys adds a patch to a ClusterClass, which comes after those that write whole machine templates.
+// patchKeys adds a patch to a ClusterClass, after those that replace whole machine templates.
 func patchKeys(class *yaml.RNode, keys map[string]string) error {
 	workers, err := class.Pipe(yaml.Lookup("spec", "workers", "machineDeployments"))
 	if err != nil {
@@ -102,7 +102,7 @@ func patchKeys(class *yaml.RNode, keys map[string]string) error {
 	return class.PipeE(yaml.LookupCreate(yaml.SequenceNode, "spec", "patches"), yaml.Append(patch.YNode()))
 }
 
-// FitTemplate tells virtual machines that are to boot from what.
+// FitTemplate configures the container image of virtual machines that boot.
 func (Provider) FitTemplate(template []byte, k provider.Kind) ([]byte, error) {
 	if k.Machine == "" {
 		return template, nil
@@ -114,9 +114,8 @@ func (Provider) FitTemplate(template []byte, k provider.Kind) ([]byte, error) {
 	return bootable(template, keys)
 }
 
-// machineKeys are the advanced settings that back a virtual machine by a container.
-// It names the simulated vCenter by address: a kind node rewires its name server, and
-// after a restart that is in the way.
+// machineKeys returns the advanced settings that back a virtual machine by a container. They name the simulated vCenter by address,
+// because a kind node changes its name server, which breaks name resolution after a restart.
 func machineKeys(k provider.Kind) (map[string]string, error) {
 	host, _, err := net.SplitHostPort(k.Variables["VSPHERE_SERVER"])
 	if err != nil {

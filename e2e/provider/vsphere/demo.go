@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// guestDelay is how long a simulated guest takes to boot: long enough to see
-	// machines come up one after the other.
+	// guestDelay is the boot time of a simulated guest, long enough to see machines start one after the other.
 	guestDelay = time.Second
 )
 
@@ -36,8 +35,8 @@ func (Provider) Simulate(string) (provider.Simulation, error) {
 	return &simulation{vcenter: vcenter}, nil
 }
 
-// Setup gives the manager an account of its own for what belongs to no cluster,
-// the way an installation does, and the templates everything that has no default.
+// Setup gives the manager its own account for objects that belong to no cluster, as an installation does, and sets all template variables
+// without a default.
 func (v *simulation) Setup(dir string) (provider.Setup, error) {
 	credentials := filepath.Join(dir, "credentials.yaml")
 	content := fmt.Sprintf("username: %q\npassword: %q\n", v.vcenter.Username(), v.vcenter.Password())
@@ -72,13 +71,12 @@ func (v *simulation) Setup(dir string) (provider.Setup, error) {
 	}, nil
 }
 
-// Join does nothing: a vCenter is beside the management cluster.
+// Join does nothing: a vCenter is outside the management cluster.
 func (*simulation) Join(context.Context, *managementcluster.Cluster, *workload.Simulator) (func(context.Context) error, error) {
 	return nil, nil
 }
 
-// Machines lists the virtual machines. In this layout the compute cluster is the
-// zone, by the same name.
+// Machines lists the virtual machines. In this layout the compute cluster has the name of the zone.
 func (v *simulation) Machines(context.Context) ([]provider.Placement, error) {
 	vms := v.vcenter.VMs()
 	placements := make([]provider.Placement, 0, len(vms))
@@ -88,8 +86,8 @@ func (v *simulation) Machines(context.Context) ([]provider.Placement, error) {
 	return placements, nil
 }
 
-// Break takes the zone's datastore away, as a storage outage or a mistaken
-// unmount does. What runs there goes on; nothing new can be put there.
+// Break removes the zone's datastore, like a storage outage or an accidental unmount. Running machines continue, but nothing new can be
+// placed there.
 func (v *simulation) Break(_ context.Context, zone string) (string, error) {
 	name := datastore(zone)
 	if err := v.vcenter.RemoveDatastore(datacenterName, name); err != nil {
@@ -101,7 +99,7 @@ func (v *simulation) Break(_ context.Context, zone string) (string, error) {
 // Abandon does nothing: virtual machines can be deleted without their datastore.
 func (*simulation) Abandon(context.Context, string) ([]string, error) { return nil, nil }
 
-// Repair brings the datastore back.
+// Repair restores the datastore.
 func (v *simulation) Repair(_ context.Context, zone string) (string, error) {
 	name := datastore(zone)
 	if err := v.vcenter.RestoreDatastore(datacenterName, name); err != nil {
@@ -110,7 +108,7 @@ func (v *simulation) Repair(_ context.Context, zone string) (string, error) {
 	return "datastore " + name + " is back", nil
 }
 
-// datastore is the one that the layout gives a zone: datastore-a to zone-a.
+// datastore returns the zone's datastore in the layout: datastore-a for zone-a.
 func datastore(zone string) string { return "datastore-" + zone[len(zone)-1:] }
 
 // Remains counts the virtual machines.

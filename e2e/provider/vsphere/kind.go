@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// startTimeout is how long the simulated vCenter may take to start.
+	// startTimeout bounds the start of the simulated vCenter.
 	startTimeout = 30 * time.Second
-	// lastVariable is the last that it writes.
+	// lastVariable is the last variable that it prints.
 	lastVariable = "VSPHERE_ZONE_C_NETWORK"
 )
 
-// CutOff has the vCenter lose the hosts of the compute cluster that is the zone.
+// CutOff returns the fault in which vCenter loses the hosts of the zone's compute cluster.
 func (Provider) CutOff(zone string) string { return "lost-hosts/" + zone }
 
 // Simulator implements provider.Contained.
@@ -36,14 +36,12 @@ func (Provider) Replaced() provider.Replaced {
 	}
 }
 
-// Start runs the simulated vCenter on the network of the node. It starts
-// anew, with an empty inventory, only when its image has moved.
+// Start runs the simulated vCenter on the network of the node. It restarts it with an empty inventory only if its image has changed.
 func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.Beside, error) {
 	return k.Run(ctx, p.Simulator(), p.MachineContainer(".*"), p.arguments(k), provider.Telling{Within: startTimeout, Last: lastVariable})
 }
 
-// arguments run the simulated vCenter. One whose machines are containers
-// starts them beside itself.
+// arguments returns the docker arguments of the simulated vCenter. If machines are containers, it starts them next to itself.
 func (p Provider) arguments(k provider.Kind) []string {
 	image := p.Simulator().Image(k.Boot)
 	args := []string{"run", "--detach", "--name", k.Container(p.Simulator()), "--network", k.Network, "--label", k.Label}

@@ -16,16 +16,15 @@ import (
 )
 
 const (
-	// zoneLabel on zones names the cluster that they are for.
+	// zoneLabel is the label of zones with the name of their cluster.
 	zoneLabel = "faultline.io/cluster"
-	// datacenterName is the one of the simulator's layouts.
+	// datacenterName is the datacenter of the simulator's layouts.
 	datacenterName = "dc-1"
 	// accountSecret is the Secret with the account for the vCenter.
 	accountSecret = "account"
 )
 
-// createCluster creates a cluster on a vCenter, without zones. Zones of its
-// name's label become its failure domains.
+// createCluster creates a cluster without zones on a vCenter. Zones labelled with its name become its failure domains.
 func createCluster(ctx context.Context, api client.Client, name string, vcenter *simulator.Server) (*provider.Cluster, error) {
 	c := &provider.Cluster{Name: name, Kind: "VSphere"}
 	if err := c.Create(ctx, api); err != nil {
@@ -44,11 +43,10 @@ func createCluster(ctx context.Context, api client.Client, name string, vcenter 
 	return c, provider.Create(ctx, api, credentials, infra)
 }
 
-// zoneLabels are those of the zones of a cluster.
+// zoneLabels returns the labels of a cluster's zones.
 func zoneLabels(cluster string) map[string]string { return map[string]string{zoneLabel: cluster} }
 
-// newZone is a VSphereDeploymentZone for a cluster and its VSphereFailureDomain, both to
-// be created.
+// newZone returns a new VSphereDeploymentZone for a cluster and its VSphereFailureDomain.
 func newZone(c *provider.Cluster, name string, vcenter *simulator.Server, domain infrav1.VSphereFailureDomainSpec) (*infrav1.VSphereFailureDomain, *infrav1.VSphereDeploymentZone) {
 	meta := metav1.ObjectMeta{Name: name, Labels: zoneLabels(c.Name)}
 	return &infrav1.VSphereFailureDomain{ObjectMeta: meta, Spec: domain},
@@ -57,7 +55,7 @@ func newZone(c *provider.Cluster, name string, vcenter *simulator.Server, domain
 		}}
 }
 
-// newMachine is one that is cloned from the simulator's template.
+// newMachine returns a machine that is cloned from the simulator's template.
 func newMachine(meta metav1.ObjectMeta) *infrav1.VSphereMachine {
 	return &infrav1.VSphereMachine{ObjectMeta: meta, Spec: infrav1.VSphereMachineSpec{
 		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{

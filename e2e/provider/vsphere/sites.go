@@ -20,14 +20,14 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// sites are datacenters of one vCenter, one for each cluster. Their compute clusters are the zones, each with a datastore and a network that
-// no other one has.
+// sites are datacenters of one vCenter, one for each cluster. Their compute clusters are the zones, each with its own datastore and
+// network.
 type sites struct {
 	*simulation
 
 	mu        sync.Mutex
 	workloads *workload.Simulator
-	of        map[string]string // the namespace of the cluster of each zone
+	of        map[string]string // maps each zone to the namespace of its cluster
 }
 
 // Sites implements provider.SitesProvider.
@@ -42,10 +42,10 @@ func (Provider) Sites(string) (provider.Sites, error) {
 // Flavor implements provider.Sites.
 func (*sites) Flavor() string { return "" }
 
-// Unbounded implements provider.Unbounded: the hosts of vcsim take any number of virtual machines.
+// Unbounded implements provider.Unbounded. The hosts of vcsim accept any number of virtual machines.
 func (*sites) Unbounded() {}
 
-// Run implements provider.Sites: vCenter runs already.
+// Run implements provider.Sites. vCenter is already running.
 func (s *sites) Run(ctx context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) error {
 	s.mu.Lock()
 	s.workloads = workloads
@@ -87,7 +87,7 @@ func (s *sites) AddCluster(ctx context.Context, in *managementcluster.Cluster, c
 	return nil
 }
 
-// addDatacenter makes one with a compute cluster for each zone.
+// addDatacenter creates a datacenter with a compute cluster for each zone.
 func (s *sites) addDatacenter(name string, zones []string) error {
 	dc := simulator.ThreeZones().Datacenters[0]
 	dc.Name, dc.Clusters, dc.Datastores, dc.Networks = name, nil, dc.Datastores[:1], dc.Networks[:1]
@@ -111,7 +111,7 @@ func (s *sites) addDatacenter(name string, zones []string) error {
 	return nil
 }
 
-// connect opens a client that knows zones.
+// connect returns a client whose scheme has zones.
 func connect(in *managementcluster.Cluster) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := infrav1.AddToScheme(scheme); err != nil {
@@ -124,7 +124,7 @@ func connect(in *managementcluster.Cluster) (client.Client, error) {
 	return c, nil
 }
 
-// Lose implements provider.Sites: vCenter loses the hosts of the zone, and the Nodes there stop.
+// Lose implements provider.Sites. vCenter loses the hosts of the zone, and the Nodes there stop.
 func (s *sites) Lose(ctx context.Context, zone string) error {
 	if err := s.vcenter.DisconnectHosts(zone); err != nil {
 		return fmt.Errorf("losing the hosts of %s: %w", zone, err)
@@ -142,7 +142,7 @@ func (s *sites) Restore(ctx context.Context, zone string) error {
 	return nil
 }
 
-// setReady stops the Nodes in a zone, or starts them again. A virtual machine that has no Node yet is passed over.
+// setReady stops or restarts the Nodes in a zone. Virtual machines without a Node are skipped.
 func (s *sites) setReady(ctx context.Context, zone string, ready bool) {
 	s.mu.Lock()
 	workloads, namespace := s.workloads, s.of[zone]

@@ -22,21 +22,21 @@ import (
 )
 
 const (
-	// rackCluster is the compute cluster of simulator.HostGroups, whose racks are three
-	// of the zones; the fourth is a compute cluster of its own.
+	// rackCluster is the compute cluster of simulator.HostGroups, whose racks are three of the zones; the fourth zone is a separate
+	// compute cluster.
 	rackCluster = "cluster-1"
 	ownCluster  = "zone-d"
 	poweredOn   = "poweredOn"
 )
 
-// target is a vCenter with zones of two sorts.
+// target is a vCenter with zones of two types.
 type target struct {
 	client  client.WithWatch
 	cluster *provider.Cluster
 	vcenter *simulator.Server
 	zones   []string
-	tag     string // that machines get
-	// disturbance is what the mode does to vCenter.
+	tag     string // attached to machines
+	// disturbance injects the mode's fault into vCenter.
 	disturbance *provider.Disturbance
 }
 
@@ -64,8 +64,8 @@ func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provid
 	return v, nil
 }
 
-// stormLayout is racks as host groups of one compute cluster, and another compute
-// cluster that has its own datastore and network.
+// stormLayout returns a layout with racks as host groups of one compute cluster, and another compute cluster with its own datastore and
+// network.
 func stormLayout() simulator.Layout {
 	layout := simulator.HostGroups()
 	dc := &layout.Datacenters[0]
@@ -104,7 +104,7 @@ func (v *target) layOut(ctx context.Context, cluster string) (err error) {
 	return v.zonesReady(ctx, v.zones...)
 }
 
-// ownZone is a compute cluster with a datastore and a network of its own.
+// ownZone returns a compute cluster with its own datastore and network.
 func ownZone() infrav1.VSphereFailureDomainSpec {
 	return infrav1.VSphereFailureDomainSpec{
 		Region:   infrav1.FailureDomain{Name: "region-d", Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
@@ -113,7 +113,7 @@ func ownZone() infrav1.VSphereFailureDomainSpec {
 	}
 }
 
-// Add implements provider.Soaked: the cluster has a zone and an account of its own.
+// Add implements provider.Soaked. The cluster has its own zone and account.
 func (v *target) Add(ctx context.Context, name string) (provider.Guest, error) {
 	c, err := createCluster(ctx, v.client, name, v.vcenter)
 	if err != nil {
@@ -141,7 +141,7 @@ func (v *target) zone(ctx context.Context, name string, spec infrav1.VSphereFail
 	return provider.Create(ctx, v.client, domain, zone)
 }
 
-// zonesReady waits until the manager has found the zones in order.
+// zonesReady waits until the manager reports the zones as ready.
 func (v *target) zonesReady(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		zone := &infrav1.VSphereDeploymentZone{}
@@ -160,14 +160,14 @@ func (v *target) Cluster() *provider.Cluster { return v.cluster }
 
 func (v *target) Domains() []string { return v.zones }
 
-// Machine has a tag, which is one more step.
+// Machine returns a machine with a tag, which adds a step to its creation.
 func (v *target) Machine(meta metav1.ObjectMeta) client.Object {
 	machine := newMachine(meta)
 	machine.Spec.TagIDs = []string{v.tag}
 	return machine
 }
 
-// Look reads vCenter before the objects: what an object lets go of has gone before it.
+// Look reads vCenter before the objects: an object releases its resources before it is deleted.
 func (v *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	vms := v.vcenter.VMs()
 	owners, machines := &infrav1.VSphereVMList{}, &infrav1.VSphereMachineList{}
@@ -207,8 +207,8 @@ func (v *target) see(machine *infrav1.VSphereMachine, providerID string) provide
 	return is
 }
 
-// domainOf is the zone that a VM is in. In a compute cluster with racks that is where
-// its group keeps it, which it joins before it runs.
+// domainOf returns the zone of a VM. In a compute cluster with racks that is the rack of its VM group, which it joins before it is
+// powered on.
 func (v *target) domainOf(vm simulator.VM) string {
 	if vm.Cluster != rackCluster {
 		return vm.Cluster
@@ -226,7 +226,7 @@ func (v *target) domainOf(vm simulator.VM) string {
 	return strings.Join(of, " and ")
 }
 
-// Remains looks at everything that belongs to machines.
+// Remains reports all remaining objects of machines.
 func (v *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 	var faults []provider.Fault
 	for _, vm := range v.vcenter.VMs() {

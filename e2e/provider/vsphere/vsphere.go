@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vsphere is the provider for vSphere with a simulated vCenter.
+// Package vsphere implements the provider for vSphere with a simulated vCenter.
 package vsphere
 
 import (
@@ -14,7 +14,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// Provider is vSphere.
+// Provider is the provider for vSphere.
 type Provider struct{}
 
 // Describe implements provider.Installed.
@@ -42,5 +42,5 @@ func (Provider) Describe() provider.Description {
 // AddToScheme implements provider.Installed.
 func (Provider) AddToScheme(scheme *runtime.Scheme) error { return infrav1.AddToScheme(scheme) }
 
-// Objects are none: a vCenter is beside the management cluster.
+// Objects returns none: a vCenter is outside the management cluster.
 func (Provider) Objects() ([]*unstructured.Unstructured, error) { return nil, nil }
