@@ -26,15 +26,15 @@ import (
 )
 
 var (
-	// promise is the comment after a command that makes a cluster.
+	// promise is the comment after a command that creates a cluster.
 	promise = regexp.MustCompile(`# makes (\d+) control-plane machines? and (\d+) workers?$`)
-	// export sets variables in the block of a command. "..." stands for what the reader knows.
+	// export matches variables that are set in the block of a command. "..." stands for a value that the reader fills in.
 	export = regexp.MustCompile(`\b([A-Z0-9_]+)=('[^']*'|\S+)`)
 	// continued matches a line that ends with a backslash.
 	continued = regexp.MustCompile(`\\\n\s*`)
 )
 
-// printed is a command on a page, with what stands around it there.
+// printed is a command on a page, with its context there.
 type printed struct {
 	page, text string
 	args       []string
@@ -42,7 +42,7 @@ type printed struct {
 }
 
 func TestPrintedCommandsOfClusterctlMakeTheClustersThatTheyPromise(t *testing.T) {
-	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none")) // no management cluster is asked
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none")) // no management cluster is contacted
 	g := NewWithT(t)
 	folder := t.TempDir()
 	r := release.Release{Release: docker.Release{Version: ourVersion}, Root: repository, Out: folder}
@@ -67,7 +67,7 @@ func TestPrintedCommandsOfClusterctlMakeTheClustersThatTheyPromise(t *testing.T)
 	}
 }
 
-// printedCommands are those that begin with `clusterctl generate` in the blocks of pages.
+// printedCommands returns the commands in the code blocks of pages that begin with `clusterctl generate`.
 func printedCommands(pages map[string]string) []printed {
 	var all []printed
 	for page, text := range pages {
@@ -93,7 +93,7 @@ func printedCommands(pages map[string]string) []printed {
 	return all
 }
 
-// generatesCluster runs the command and compares the cluster with what the page says. It returns the provider.
+// generatesCluster runs the command and compares the cluster with the page's comment. It returns the provider.
 func (p printed) generatesCluster(t *testing.T, folder, about string) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -136,7 +136,7 @@ func (p printed) generatesCluster(t *testing.T, folder, about string) string {
 	return *provider
 }
 
-// generatesYAML runs a command that fills in a file of the release.
+// generatesYAML runs a command that renders a file of the release.
 func (p printed) generatesYAML(t *testing.T, folder, about string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -153,7 +153,8 @@ func (p printed) generatesYAML(t *testing.T, folder, about string) {
 	g.Expect(template.Yaml()).NotTo(BeEmpty())
 }
 
-// client is clusterctl with the release as its repository, the variables that the page exports, and some for the others that have to be given.
+// client returns a clusterctl client with the release as its repository, the variables that the page exports, and values for other
+// required variables.
 func (p printed) client(t *testing.T, folder, provider string) clusterctl.Client {
 	t.Helper()
 	g := NewWithT(t)
@@ -186,7 +187,7 @@ func (p printed) client(t *testing.T, folder, provider string) clusterctl.Client
 	return client
 }
 
-// given are values for the variables of a provider's templates that have no default, but for what the flags of clusterctl are for.
+// given returns values for the variables of a provider's templates without a default, except those that clusterctl's flags set.
 func given(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	g := NewWithT(t)
@@ -207,7 +208,7 @@ func given(t *testing.T, folder string) map[string]string {
 	return values
 }
 
-// replicas counts the machines of a cluster, whether it has a topology or not.
+// replicas counts the machines of a cluster, with or without a topology.
 func replicas(objects []unstructured.Unstructured) (controlPlane, workers int64) {
 	for _, object := range objects {
 		switch object.GetKind() {
@@ -226,7 +227,7 @@ func replicas(objects []unstructured.Unstructured) (controlPlane, workers int64)
 	return controlPlane, workers
 }
 
-// count reads a number, which is of another type by how the object was decoded.
+// count returns a number, whose type depends on how the object was decoded.
 func count(object map[string]any, fields ...string) int64 {
 	found, _, _ := unstructured.NestedFieldNoCopy(object, fields...)
 	number, _ := strconv.ParseInt(fmt.Sprint(found), 10, 64)

@@ -30,7 +30,7 @@ func TestMachinesAreMovedWithTheVersionOfClusterAPIThatIsTestedHere(t *testing.T
 	NewWithT(t).Expect(rebalance.Tested(version)).To(BeTrue(), "%s: look at what is asked below, then change OldestTested", version)
 }
 
-// clusterAPI is the source of Cluster API that everything is built with.
+// clusterAPI returns the source folder and version of the Cluster API that everything is built with.
 func clusterAPI(t *testing.T) (source, version string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}\n{{.Version}}", "sigs.k8s.io/cluster-api").Output()
@@ -41,8 +41,8 @@ func clusterAPI(t *testing.T) (source, version string) {
 	return source, version
 }
 
-// What rebalance needs of KubeadmControlPlane beyond its contract, asked of its own code: docs/decisions/cloned-from.md. It is to
-// be looked at again with each version of Cluster API for which this fails.
+// Tests the behavior of KubeadmControlPlane that rebalance needs beyond its contract: docs/decisions/cloned-from.md. If this fails with a
+// new version of Cluster API, review the decision.
 func TestAControlPlaneReplacesTheMachineWhoseClonedFromNameIsChanged(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -14,20 +14,20 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// repository is its root folder.
+// repository is the root folder.
 const repository = ".."
 
 var (
 	fence   = regexp.MustCompile("(?ms)^```.*?^```")
 	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	// path is one that begins with a folder of the root.
+	// path matches paths that begin with a folder of the root.
 	path = regexp.MustCompile("`((?:docs|e2e|providers|shared|templates)/[^`\\s]+)`")
-	// noWord is what the anchor of a heading leaves out.
+	// noWord matches characters that the anchor of a heading omits.
 	noWord = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// Pages are split and headings renamed: a link must not be left behind.
+// Pages are split and headings renamed: no link may break.
 func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -52,7 +52,7 @@ func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
 	}
 }
 
-// The lists of places that belong together are only as good as the paths in them.
+// The lists of related locations must only name existing paths.
 func TestPathsThatContributorsAreToldOfExist(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -71,13 +71,13 @@ func TestPathsThatContributorsAreToldOfExist(t *testing.T) {
 }
 
 var (
-	// folder is where the commands that follow are run.
+	// folder matches the folder in which the following commands run.
 	folder = regexp.MustCompile(`\bcd ([a-z0-9/-]+)`)
 	chosen = regexp.MustCompile(`-run '?([^'\s]+)`)
 	test   = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 )
 
-// What is told to run must run something: a test may have been renamed.
+// Documented test commands must run a test: it may have been renamed.
 func TestTestsThatContributorsAreToldToRunExist(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -93,7 +93,7 @@ func TestTestsThatContributorsAreToldToRunExist(t *testing.T) {
 			for _, found := range chosen.FindAllStringSubmatch(line, -1) {
 				for pattern := range strings.SplitSeq(found[1], "|") {
 					looked++
-					name, _, _ := strings.Cut(pattern, "/") // what follows is a part of the test
+					name, _, _ := strings.Cut(pattern, "/") // the rest selects a subtest
 					g.Expect(strings.Join(testsIn(t, in), " ")).To(MatchRegexp(name), "CONTRIBUTING.md: cd %s, -run %s", in, found[1])
 				}
 			}
@@ -102,7 +102,7 @@ func TestTestsThatContributorsAreToldToRunExist(t *testing.T) {
 	g.Expect(looked).To(BeNumerically(">", 10))
 }
 
-// testsIn names the tests of a folder and of those below it.
+// testsIn returns the names of the tests of a folder and its subfolders.
 func testsIn(t *testing.T, folder string) []string {
 	t.Helper()
 	var names []string
@@ -120,10 +120,10 @@ func testsIn(t *testing.T, folder string) []string {
 	return names
 }
 
-// reason is a constant whose value a condition has for its reason. Who is called so is known in its own package alone.
+// reason matches a constant with the reason of a condition. The naming convention is local to that package.
 var reason = regexp.MustCompile(`(?m)^\s*reason[A-Z]\w* +(?:\w+ +)?= +"(\w+)"`)
 
-// What load balancers say of themselves is written where it is decided. The reasons of other kinds are in their API.
+// The reasons of load balancers are defined next to the code that sets them. Those of other kinds are in their API.
 func TestEveryReasonOfALoadBalancerHasAWayOut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Depguard has patterns for the files of a rule, and none for what they may not import: a provider without rows of its own could import
-// anything, and nothing would tell.
+// Depguard matches the files of a rule by pattern, but not the imports that it forbids: a provider without its own rows could import
+// anything unnoticed.
 func TestWhatLintForbidsSeveralProvidersItForbidsAll(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -36,7 +36,7 @@ func TestWhatLintForbidsSeveralProvidersItForbidsAll(t *testing.T) {
 	g.Expect(yaml.Unmarshal(text, &config)).To(Succeed())
 	compared := 0
 	for rule, of := range config.Linters.Settings.Depguard.Rules {
-		named := map[string][]string{} // providers by the folder that is forbidden
+		named := map[string][]string{} // providers by the forbidden folder
 		for _, row := range of.Deny {
 			if _, rest, found := strings.Cut(row.Pkg, "/providers/"); found {
 				name, folder, _ := strings.Cut(rest, "/")
@@ -44,7 +44,7 @@ func TestWhatLintForbidsSeveralProvidersItForbidsAll(t *testing.T) {
 			}
 		}
 		for folder, names := range named {
-			// What one provider alone has, such as the package that talks to its system, has a row where there is something to forbid.
+			// A package that only one provider has, such as its client, has a row where an import must be forbidden.
 			if len(names) > 1 {
 				compared++
 				g.Expect(names).To(ConsistOf(providers(t)), ".golangci.yml, depguard rule %s: rows that end with /%s", rule, folder)

@@ -14,11 +14,11 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// makeIn has make do what the arguments say, and returns everything that it prints.
+// makeIn runs make with the arguments, and returns its output.
 func makeIn(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "-C", repository}, args...)...)
-	// The tests may be run by make, whose own arguments are not for this one.
+	// The tests may be run by make, whose own arguments must not be inherited.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		return slices.Contains([]string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MODULE", "PROVIDER", "CAPM3", "FAULTLINE_CAPM3"}, name)
@@ -47,7 +47,7 @@ func TestMakeSaysInOneLineWhatThereIsNot(t *testing.T) {
 	NewWithT(t).Expect(filepath.Glob(filepath.Join(repository, "out", "infrastructure-abacus"))).To(BeEmpty(), "nothing is left behind")
 }
 
-// A provider is known by its folder: what has to name it is compared with the folders.
+// providers returns the providers by their folders, for comparison with lists of providers elsewhere.
 func providers(t *testing.T) []string {
 	t.Helper()
 	g := NewWithT(t)
@@ -80,7 +80,7 @@ func TestTheWorkspaceOfEditorsHasEveryModule(t *testing.T) {
 	g.Expect(modules).To(ConsistOf(choice(t, "build", "MODULE")))
 }
 
-// choice is what make says that a variable is one of.
+// choice returns the values of a variable that make lists in its error.
 func choice(t *testing.T, target, variable string) []string {
 	t.Helper()
 	printed, err := makeIn(t, target, variable+"=abacus")

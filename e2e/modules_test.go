@@ -19,7 +19,7 @@ import (
 
 const project = "github.com/faultline-io/faultline"
 
-// apis are the folders of the modules that others import.
+// apis returns the folders of the modules that third parties import.
 func apis(t *testing.T) []string {
 	t.Helper()
 	folders := []string{"shared/api"}
@@ -29,7 +29,7 @@ func apis(t *testing.T) []string {
 	return folders
 }
 
-// goMod is what go.mod has, as `go mod edit -json` prints it.
+// goMod holds go.mod in the format of `go mod edit -json`.
 type goMod struct {
 	Require []struct{ Path, Version string }
 	Replace []struct{ Old, New struct{ Path string } }
@@ -47,7 +47,7 @@ func readGoMod(t *testing.T, folder string) goMod {
 	return mod
 }
 
-// apiVersion is the version of the API modules that every go.mod requires: the one that the tags of the release have.
+// apiVersion returns the version of the API modules that every go.mod requires, which must match the tags of the release.
 func apiVersion(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -68,7 +68,7 @@ func apiVersion(t *testing.T) string {
 	return ""
 }
 
-// A module that has no tag keeps others from importing what requires it: of ours, API modules require shared/api only.
+// A module without a tag cannot be imported through a module that requires it: of ours, API modules may only require shared/api.
 func TestAPIModulesRequireNothingThatHasNoTag(t *testing.T) {
 	t.Parallel()
 	for _, folder := range apis(t) {
@@ -81,7 +81,7 @@ func TestAPIModulesRequireNothingThatHasNoTag(t *testing.T) {
 	NewWithT(t).Expect(readGoMod(t, "shared/api").Replace).To(BeEmpty())
 }
 
-// publish puts the module in a folder where the go command looks for it, as if it had a tag.
+// publish stores the module in a folder where the go command finds it, as if it had a tag.
 func publish(t *testing.T, proxy, folder, version string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -119,7 +119,7 @@ func publish(t *testing.T, proxy, folder, version string) {
 	g.Expect(file.Close()).To(Succeed())
 }
 
-// What a release tags is all that others have of us. Modules of others are taken from where they are downloaded already.
+// Third parties can only use what a release tags. Third-party modules come from the local download cache.
 func TestOthersCompileAgainstTheTypesOfARelease(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -146,7 +146,7 @@ func TestOthersCompileAgainstTheTypesOfARelease(t *testing.T) {
 	g.Expect(json.Unmarshal(text, &here)).To(Succeed())
 	build := exec.CommandContext(t.Context(), filepath.Join(here.GOROOT, "bin", "go"), "build", "./...")
 	build.Dir = consumer
-	// The Go of this module is a module, too, and in the cache that is not used.
+	// The Go toolchain of this module is also a module, and not in the empty module cache.
 	build.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw -trimpath", "GOSUMDB=off",
 		"GOMODCACHE="+filepath.Join(t.TempDir(), "modules"),
 		"GOPROXY=file://"+filepath.ToSlash(proxy)+",file://"+filepath.ToSlash(filepath.Join(here.GOMODCACHE, "cache", "download"))+","+here.GOPROXY)

@@ -29,7 +29,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// exported are the names of the metrics of failure domains and of load balancers.
+// exported returns the names of the metrics of failure domains and of load balancers.
 func exported(t *testing.T) map[string]bool {
 	t.Helper()
 	metrics, err := distribution.NewMetrics(prometheus.NewRegistry())
@@ -43,7 +43,7 @@ func exported(t *testing.T) map[string]bool {
 	return names
 }
 
-// uses checks that an expression can be evaluated, of metrics that exist, and returns which.
+// uses verifies that an expression is valid and uses only existing metrics, and returns their names.
 func uses(t *testing.T, expression string, known map[string]bool) []string {
 	t.Helper()
 	g := NewWithT(t)
@@ -60,8 +60,8 @@ func uses(t *testing.T, expression string, known map[string]bool) []string {
 	return names
 }
 
-// series are what managers export in an hour, in the notation of Prometheus' own tests. Of cluster prod zone-a is Cordoned, its machines are
-// spread unevenly, one waits, two are elsewhere, and a move has ended; nothing is wrong with cluster calm, and single has one machine.
+// series holds what managers export in an hour, in the notation of Prometheus' own tests. In cluster prod, zone-a is Cordoned, its
+// machines are spread unevenly, one waits, two are misplaced, and a move has ended. Cluster calm is healthy, and single has one machine.
 const series = `
 capi_failure_domain_state{cluster="prod", domain="zone-a", state="Active"} 0x60
 capi_failure_domain_state{cluster="prod", domain="zone-a", state="Cordoned"} 1x60
@@ -98,7 +98,7 @@ harvester_load_balancers{workload="cluster", ready="Unknown", reason="WaitingFor
 harvester_load_balancers{workload="vm", ready="False", reason="NoServers"} 0x60
 `
 
-// found are the series that a selector finds.
+// found holds the series that a selector matches.
 type found struct {
 	series []storage.Series
 	next   int
@@ -109,7 +109,7 @@ func (f *found) At() storage.Series              { return f.series[f.next-1] }
 func (*found) Err() error                        { return nil }
 func (*found) Warnings() annotations.Annotations { return nil }
 
-// stored answers selectors from series, of which there is a sample every minute.
+// stored returns a storage with series, which have one sample per minute.
 func stored(t *testing.T) storage.Queryable {
 	t.Helper()
 	var all []promql.Series
@@ -135,7 +135,7 @@ func stored(t *testing.T) storage.Queryable {
 	}}
 }
 
-// evaluate has Prometheus evaluate an expression at the end of series. The values are by what name makes of their labels.
+// evaluate evaluates an expression with Prometheus at the end of series. The values are keyed by what name returns for their labels.
 func evaluate(t *testing.T, expression string, name func(map[string]string) string) map[string]float64 {
 	t.Helper()
 	g := NewWithT(t)
@@ -185,7 +185,7 @@ func TestEveryAlertFiresForWhatItIsAboutAndForNothingElse(t *testing.T) {
 	}))
 }
 
-// dashboard is what is tested of a Grafana dashboard.
+// dashboard holds the tested fields of a Grafana dashboard.
 type dashboard struct {
 	Panels []struct {
 		Title   string
@@ -193,7 +193,7 @@ type dashboard struct {
 	}
 }
 
-// legend fills in the labels that a legend names in braces.
+// legend fills in the labels in the braces of a legend.
 func legend(format string) func(map[string]string) string {
 	return func(labels map[string]string) string {
 		return regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}`).ReplaceAllStringFunc(format, func(found string) string {

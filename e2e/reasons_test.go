@@ -19,7 +19,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// allIsWell are the reasons of conditions that hold: there is nothing to look up.
+// allIsWell returns the reasons of true conditions, which need no documentation.
 func allIsWell() []string {
 	return []string{
 		"AllActive", "NoFailureDomains", "Balanced", "Available", "Ready", "Provisioned", "Placed", "Joined", "Validated", "Configured", "InFailureDomain",
@@ -31,11 +31,11 @@ func allIsWell() []string {
 	}
 }
 
-// constants are the string constants of a set of packages by qualified name, such as infrav1.PlacedReason.
+// constants maps qualified names of string constants in a set of packages, such as infrav1.PlacedReason, to their values.
 type constants map[string]string
 
-// read adds the constants of the packages in a folder, which others know by the alias. A constant may be another one's value; of
-// two that refer to one another the one that is referred to must be read first, or in the same package.
+// read adds the constants of the packages in a folder, which other packages import under the alias. A constant may have another one's
+// value; the referenced one must be read before, or be in the same package.
 func (c constants) read(g Gomega, folder, alias string) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -59,7 +59,7 @@ func (c constants) read(g Gomega, folder, alias string) {
 	}
 }
 
-// value is that of a literal, of another constant of the package, or of another package.
+// value returns the value of a literal, of another constant of the package, or of another package.
 func (c constants) value(specs map[string]ast.Expr, expr ast.Expr) string {
 	switch e := expr.(type) {
 	case *ast.BasicLit:
@@ -80,7 +80,7 @@ func qualified(e *ast.SelectorExpr) string {
 	return ""
 }
 
-// used adds the reasons that the product's code below a folder names, by the place of the first.
+// used adds the reasons in the product's code below a folder, with the position of the first use.
 func (c constants) used(g Gomega, folder string, found map[string]string) {
 	g.Expect(filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() && entry.Name() == "simulator" {
@@ -143,7 +143,7 @@ func TestEveryReasonOfAConditionIsInTheDocumentation(t *testing.T) {
 	}
 }
 
-// Whoever adds a provider looks there for what need not be written again.
+// Authors of a new provider look there for existing packages.
 func TestTheReadmeOfSharedHasEveryPackage(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

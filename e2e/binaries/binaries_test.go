@@ -15,8 +15,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// repository lays out a repository whose etcd and provider are programs of a few
-// lines that print word, so that they build in a moment.
+// repository creates a repository whose etcd and provider are programs of a few lines that print word, so that they build quickly.
 func repository(t *testing.T, word string) *Builder {
 	t.Helper()
 	root := t.TempDir()
@@ -31,7 +30,7 @@ func repository(t *testing.T, word string) *Builder {
 	return &Builder{Root: root, Cache: t.TempDir(), Source: tool.SourceBuild, Progress: &strings.Builder{}}
 }
 
-// etcdModule is required for its version only.
+// etcdModule is required only for its version.
 const etcdModule = "\nrequire go.etcd.io/etcd/server/v3 v3.6.14\n\nreplace go.etcd.io/etcd/server/v3 => ../../../../server\n"
 
 func prints(t *testing.T, root, folder, word string) {
@@ -50,7 +49,7 @@ func write(t *testing.T, root, path, content string) {
 	}
 }
 
-// says runs the named program through Ensure and answers what it prints.
+// says runs the named program through Ensure and returns its output.
 func says(t *testing.T, b *Builder, name string) string {
 	t.Helper()
 	paths, err := b.Ensure(t.Context(), name)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// clone is another clone of the repository on the same machine.
+// clone returns another clone of the repository on the same machine.
 func clone(t *testing.T, b *Builder, word string) *Builder {
 	t.Helper()
 	other := repository(t, word)

@@ -25,7 +25,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// site serves an etcd that prints word, in an archive as its project publishes it.
+// site serves an etcd that prints word, in the archive format of its project.
 func site(t *testing.T, word string, sum func(archive []byte) string) (*sites, *atomic.Int64) {
 	t.Helper()
 	var archive bytes.Buffer
@@ -93,7 +93,7 @@ func TestADownloadWithAnotherChecksumIsBuiltInstead(t *testing.T) {
 	}
 }
 
-// Who can replace a file can replace the checksum that is published with it.
+// An attacker who can replace a file can also replace the checksum that is published with it.
 func TestASiteIsNotTrustedWithTheChecksumOfItsOwnFiles(t *testing.T) {
 	b := repository(t, "built")
 	b.Source = tool.SourceAuto
@@ -182,7 +182,7 @@ func TestKubernetesIsDownloadedFromWhereItIsPublished(t *testing.T) {
 	}
 }
 
-// What is built is of the version that would be downloaded.
+// Built programs must have the version that would be downloaded.
 func TestBuiltAndPublishedVersionsAgree(t *testing.T) {
 	b, err := New(nil)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestEveryProgramThatIsInstalledReportsItsVersion builds the programs as images have them.
+// TestEveryProgramThatIsInstalledReportsItsVersion builds the programs as they are in images.
 func TestEveryProgramThatIsInstalledReportsItsVersion(t *testing.T) {
 	g := NewWithT(t)
 	t.Setenv(ReleaseVariable, "v9.8.7")

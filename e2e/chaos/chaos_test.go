@@ -136,7 +136,7 @@ func TestUnsettled(t *testing.T) {
 	g.Expect(faults[1].String()).To(Equal("machine going: does not go"))
 }
 
-// What is random is the same for a seed, so that a fault can be looked for again.
+// Random decisions must be the same for a seed, so that a fault can be reproduced.
 func TestMomentsComeFromTheSeed(t *testing.T) {
 	g := NewWithT(t)
 	moments := func(seed uint64, mode string) []int64 {

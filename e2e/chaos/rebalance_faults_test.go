@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// counted are sites whose provider counts places, uncounted those of one that does not.
+// counted are Sites of a provider that counts capacity, uncounted those of one that does not.
 type (
 	counted   struct{ provider.Sites }
 	uncounted struct {
@@ -30,7 +30,7 @@ func TestLittleRoomEndsWithTheFaultsWhereItIsNotCountedAndIsNoExcuseThen(t *test
 	for name, test := range map[string]struct {
 		sites provider.Sites
 		room  int
-		left  int // places, as long as they are few
+		left  int // capacity, if it is limited
 		added map[string]int
 	}{
 		"counted":                   {sites: counted{}, room: 2, left: 2},

@@ -14,10 +14,10 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// life writes a history down, a minute between any two moments.
+// life builds a history with a minute between consecutive moments.
 type life struct{ history history }
 
-// begin is with machines m0, m1, ... in the domains that the letters name.
+// begin returns a life with machines m0, m1, ... in the domains that the letters name.
 func begin(machines string, domains ...string) *life {
 	m := moment{
 		at: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), what: "begin", replicas: len(machines), states: map[string]faultlinev1.DomainState{},
@@ -50,7 +50,7 @@ func (l *life) then(change func(*moment)) *life {
 	return l
 }
 
-// each adds a moment in which a machine is changed.
+// each adds a moment in which a machine has changed.
 func (l *life) each(i int, change func(*machine)) *life {
 	return l.then(func(m *moment) {
 		for j := range m.machines {
@@ -85,7 +85,7 @@ func (l *life) ask() *life {
 	return l.then(func(m *moment) { m.rollout, m.asked = m.at, m.at })
 }
 
-// strip adds a moment from which on a policy removes annotations, until as many minutes later.
+// strip adds a moment at which a policy begins to remove annotations for a number of minutes.
 func (l *life) strip(minutes int) *life {
 	return l.then(func(m *moment) { m.strippedUntil = m.at.Add(time.Duration(minutes) * time.Minute) })
 }
@@ -128,7 +128,7 @@ func (l *life) says(status metav1.ConditionStatus, reason string) *life {
 	return l.then(func(m *moment) { m.balanced = metav1.Condition{Status: status, Reason: reason} })
 }
 
-// move is one from its beginning to its end.
+// move adds a complete move.
 func (l *life) move(i, by int, to string) *life {
 	return l.record(i).mark(i).outdate(i).surge(by, to).leave(i).gone(i).close()
 }
@@ -167,7 +167,7 @@ func TestTheJudgeFindsNothingInASoundHistory(t *testing.T) {
 	}
 }
 
-// Each history has what a move must not do, by which the judge knows it.
+// Each history has a violation that the judge must report.
 func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 	for scenario, test := range map[string]struct {
 		life *life

@@ -31,7 +31,7 @@ func TestManagerOfADisobedientAPIServerLosesNothingAndAsksNotTooOften(t *testing
 		MatchRegexp("obedient: at most [1-9][0-9]* requests a minute for one object"))
 }
 
-// shortStorm runs a storm with each provider, and matches what it prints.
+// shortStorm runs a short chaos test with each provider, and matches its output.
 func shortStorm(t *testing.T, options Options, prints types.GomegaMatcher) {
 	t.Helper()
 	for _, p := range all.Providers[provider.InStorm]() {
@@ -46,7 +46,7 @@ func shortStorm(t *testing.T, options Options, prints types.GomegaMatcher) {
 	}
 }
 
-// A short soak. It leaves Harvester out, where unused informers stop after ten minutes.
+// A short soak test. It skips Harvester, where unused informers stop only after ten minutes.
 func TestClustersThatComeAndGoLeaveNothingInTheManager(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"vsphere", "metal3"} {

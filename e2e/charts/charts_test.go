@@ -89,7 +89,7 @@ func TestEveryValueIsDocumented(t *testing.T) {
 	}
 }
 
-// valuesOf are the values of a chart: those which are maps by what is in them, unless they are Kubernetes' own types.
+// valuesOf returns the values of a chart. Maps are expanded unless they are Kubernetes types.
 func valuesOf(c *chart.Chart, prefix string) []string {
 	kubernetes := []string{"resources", "nodeSelector", "affinity", "podSecurityContext", "securityContext", "updateStrategy"}
 	var all []string

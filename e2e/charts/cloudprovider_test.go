@@ -35,7 +35,7 @@ cloudConfigPath: /etc/kubernetes/other
 cloudConfig: {secretName: harvester, secretKey: kubeconfig}
 `), cloudProvider).Spec.Template.Spec
 	g.Expect(container(pod).Args).To(ContainElement("--cloud-config=/etc/kubernetes/harvester/cloud-config"))
-	// A folder follows the Secret, so that a container that starts again has it as it is then. A file would not.
+	// A mounted folder follows the Secret, so a restarted container has its current content. A mounted file would not.
 	g.Expect(container(pod).VolumeMounts[0].MountPath).To(Equal("/etc/kubernetes/harvester"))
 	g.Expect(container(pod).VolumeMounts[0].SubPath).To(BeEmpty())
 	g.Expect(pod.Volumes[0].Secret.SecretName).To(Equal("harvester"))

@@ -27,7 +27,7 @@ import (
 const (
 	root      = "../.."
 	namespace = "harvester-system"
-	// patience is more than anything here takes on a busy machine.
+	// patience is longer than anything here takes on a busy machine.
 	patience = time.Minute
 )
 
@@ -67,7 +67,7 @@ func clientOf(t *testing.T, env *envtest.Environment, s *runtime.Scheme) client.
 	return c
 }
 
-// helm is what an action needs to know of the cluster.
+// helm returns the configuration of helm's actions for the cluster.
 func (c *cluster) helm(t *testing.T, namespace string) *action.Configuration {
 	t.Helper()
 	configuration, err := charts.Helm(c.config, namespace, func(string, ...any) {})
@@ -106,7 +106,7 @@ func load(t *testing.T, name string) *chart.Chart {
 	return c
 }
 
-// made is a chart with one template, for what others have installed.
+// made returns a chart with one template, for objects of third parties.
 func made(t *testing.T, name, template string) *chart.Chart {
 	t.Helper()
 	c, err := loader.LoadFiles([]*loader.BufferedFile{

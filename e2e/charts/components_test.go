@@ -26,10 +26,10 @@ import (
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
 
-// restricted is the label of a namespace that takes no pod with rights on its node.
+// restricted is the label of a namespace that admits no pods with privileges on their node.
 const restricted = "pod-security.kubernetes.io/enforce"
 
-// components are the objects of a kustomize folder in providers, as clusterctl installs them.
+// components returns the objects of a kustomize folder in providers, as clusterctl installs them.
 func components(t *testing.T, folder string) []*unstructured.Unstructured {
 	t.Helper()
 	g := NewWithT(t)
@@ -66,7 +66,7 @@ func TestTheAccountOfVSphereIsReleasedForTheServersOfTheInstallation(t *testing.
 	}
 }
 
-// installed are the objects of everything that is released with a manager in it.
+// installed returns the objects of all released installations with a manager.
 func installed(t *testing.T) map[string][]*unstructured.Unstructured {
 	t.Helper()
 	all := map[string][]*unstructured.Unstructured{
@@ -87,7 +87,7 @@ func installed(t *testing.T) map[string][]*unstructured.Unstructured {
 	return all
 }
 
-// the only object of a kind.
+// the returns the only object of a kind.
 func the[T any](g Gomega, what string, rendered []*unstructured.Unstructured, kind string) *T {
 	var found []*T
 	for _, object := range rendered {
@@ -110,7 +110,7 @@ func TestAManagerOutlivesTheDrainOfANode(t *testing.T) {
 		budget := the[policyv1.PodDisruptionBudget](g, what, rendered, "PodDisruptionBudget")
 		replicas := 2
 		if strings.HasPrefix(what, "metal3/") {
-			replicas = 1 // The provider's own test says why.
+			replicas = 1 // The provider's own test explains why.
 		}
 		g.Expect(deployment.Spec.Replicas).To(HaveValue(BeEquivalentTo(replicas)), what)
 		g.Expect(budget.Namespace).To(Equal(deployment.Namespace), what)
@@ -144,7 +144,7 @@ func TestACertificateOfWebhooksIsRenewedWithoutChangingWhoIsTrusted(t *testing.T
 			}
 		}
 		if serving == nil {
-			continue // It has no webhooks, or a certificate that Helm makes.
+			continue // It has no webhooks, or a certificate that Helm creates.
 		}
 		g.Expect(serving["issuerRef"]).To(HaveKeyWithValue("kind", "Issuer"), what)
 		ca, isCA := issuers[serving["issuerRef"].(map[string]any)["name"].(string)]["ca"].(map[string]any)
@@ -187,7 +187,7 @@ func TestARestrictedNamespaceTakesTheManagers(t *testing.T) {
 	strict := client.WithFieldValidation(client.NewDryRunClient(api.Client), metav1.FieldValidationStrict)
 	for what, rendered := range installed(t) {
 		if what == "the cloud provider's chart" {
-			continue // It has the network of the node: there is no other before it has initialized the node.
+			continue // It uses the host network, because there is no other before it has initialized the node.
 		}
 		deployment := the[appsv1.Deployment](g, what, rendered, "Deployment")
 		own := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: deployment.Namespace, Labels: map[string]string{restricted: "restricted"}}}

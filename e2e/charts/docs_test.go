@@ -20,7 +20,7 @@ func TestWhatTheDocumentationShowsIsAccepted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	api := newCluster(t)
-	// Definitions alone: nobody answers webhooks here.
+	// Only the CRDs: no webhook responds here.
 	_, err := api.install(t, namespace, "definitions", made(t, "definitions", definitions(t)), nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	api.makePool(t)

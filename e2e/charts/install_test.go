@@ -24,7 +24,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/offline"
 )
 
-// variants are values with which every object of a chart is made, in every form.
+// variants returns values that cover every object of a chart in every form.
 func variants() map[string][]string {
 	return map[string][]string{
 		loadBalancer: {
@@ -61,7 +61,7 @@ func TestAnAPIServerThatIsStrictTakesEveryObject(t *testing.T) {
 	}
 }
 
-// certManagerKinds are the CRDs of cert-manager, from its module.
+// certManagerKinds returns the CRDs of cert-manager from its module.
 func certManagerKinds(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	find := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "github.com/cert-manager/cert-manager")
@@ -88,7 +88,7 @@ func certManagerKinds(t *testing.T) []*apiextensionsv1.CustomResourceDefinition 
 	return crds
 }
 
-// podMonitors are a kind of the operator of Prometheus, as far as charts use it.
+// podMonitors returns a CRD of the Prometheus operator with the fields that charts use.
 func podMonitors() *apiextensionsv1.CustomResourceDefinition {
 	object := func(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 		return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties}
@@ -112,8 +112,8 @@ func podMonitors() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// harvesters is a release that has what Harvester's own chart of the load balancer makes, as far as it matters here: objects under its
-// names, with its selectors, and what its webhook registers when it runs.
+// harvesters is a release with the relevant objects of Harvester's own load balancer chart: objects with its names and selectors, and the
+// registrations that its webhook creates when it runs.
 const harvesters = `
 apiVersion: apps/v1
 kind: Deployment
@@ -176,7 +176,7 @@ func TestPoolsOutliveAnUpgradeFromHarvestersChartAndTheEndOfTheRelease(t *testin
 	pool := api.makePool(t)
 	api.runTheirWebhook(t)
 
-	// The upgrade.
+	// Upgrade to our chart.
 	_, err = api.upgrade(t, namespace, loadBalancer, load(t, loadBalancer), mustParse(t, theirValues))
 	g.Expect(err).NotTo(HaveOccurred())
 	manager := &appsv1.Deployment{}
@@ -209,7 +209,7 @@ func TestPoolsOutliveAnUpgradeFromHarvestersChartAndTheEndOfTheRelease(t *testin
 	g.Expect(renewed.authority).NotTo(Equal(first.authority))
 	g.Expect(renewed.trusted).To(Equal(renewed.authority+first.authority), "pods still show the old certificate")
 
-	// The end of the release is not that of pools, and a new one finds them.
+	// Uninstalling the release keeps the pools, and a new release finds them.
 	g.Expect(api.uninstall(t, namespace, loadBalancer)).To(Succeed())
 	g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 	err = api.Get(t.Context(), client.ObjectKey{Name: loadBalancer}, &admissionv1.ValidatingWebhookConfiguration{})
@@ -219,7 +219,7 @@ func TestPoolsOutliveAnUpgradeFromHarvestersChartAndTheEndOfTheRelease(t *testin
 	g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 }
 
-// As Harvester is shipped, the load balancer is a part of its own release, which cannot be without it.
+// In a default Harvester, the load balancer is a mandatory part of Harvester's own release.
 func TestPoolsOutliveATakeoverFromHarvesterItself(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -245,7 +245,7 @@ func TestPoolsOutliveATakeoverFromHarvesterItself(t *testing.T) {
 	g.Expect(api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: loadBalancer}, theirs)).To(Succeed())
 	g.Expect(*theirs.Spec.Replicas).To(BeZero())
 
-	// Harvester is upgraded, and so is the chart after it.
+	// Harvester is upgraded, and then the chart.
 	_, err = api.upgrade(t, namespace, "harvester", made(t, "harvester", all), mustParse(t, `{replicaCount: 0, webhook: {replicasCount: 0}}`))
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = api.upgrade(t, namespace, "faultline-load-balancer", load(t, loadBalancer), mustParse(t, `nameOverride: faultline-load-balancer`))
@@ -253,7 +253,7 @@ func TestPoolsOutliveATakeoverFromHarvesterItself(t *testing.T) {
 	g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 }
 
-// makePool makes a pool, as soon as the API server knows what that is.
+// makePool creates a pool as soon as the API server serves the kind.
 func (c *cluster) makePool(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	pool := &unstructured.Unstructured{Object: map[string]any{
@@ -265,7 +265,7 @@ func (c *cluster) makePool(t *testing.T) *unstructured.Unstructured {
 	return pool
 }
 
-// runTheirWebhook leaves what Harvester's own webhook leaves when it has run.
+// runTheirWebhook creates the registrations that Harvester's own webhook creates when it runs.
 func (c *cluster) runTheirWebhook(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -305,7 +305,7 @@ func (c *cluster) expectTheirWebhookToBeGone(t *testing.T) {
 	g.Expect(definition.Spec.Conversion.Webhook.ClientConfig.Service.Path).To(HaveValue(Equal("/convert")))
 }
 
-// admission is the authority of the webhooks' certificate, and those that the API server trusts.
+// admission holds the CA of the webhooks' certificate, and the CAs that the API server trusts.
 type admission struct{ authority, trusted string }
 
 func (c *cluster) admission(t *testing.T) admission {
@@ -324,7 +324,7 @@ func (c *cluster) admission(t *testing.T) admission {
 	return admission{string(secret.Data["ca.crt"]), string(bundles[0])}
 }
 
-// definitions are the CRDs as Harvester's own chart has them: they go with the release.
+// definitions returns the CRDs as in Harvester's own chart, which deletes them with the release.
 func definitions(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder

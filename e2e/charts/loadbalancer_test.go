@@ -21,14 +21,14 @@ import (
 
 const (
 	loadBalancer = charts.LoadBalancer
-	// service is where the webhooks are.
+	// service is the Service of the webhooks.
 	service     = loadBalancer + "-webhook"
 	certificate = service + "-cert"
 	ipPools     = "ippools.loadbalancer.harvesterhci.io"
 	balancers   = "loadbalancers.loadbalancer.harvesterhci.io"
 )
 
-// callers are those who call the webhooks.
+// callers holds the objects through which the API server calls the webhooks.
 type callers struct {
 	validating *admissionv1.ValidatingWebhookConfiguration
 	mutating   *admissionv1.MutatingWebhookConfiguration
@@ -44,7 +44,7 @@ func callersOf(t *testing.T, all rendered) callers {
 	}
 }
 
-// bundles are the authorities that each of them trusts.
+// bundles returns the CAs that each of them trusts.
 func (c callers) bundles() [][]byte {
 	all := [][]byte{c.conversion.Spec.Conversion.Webhook.ClientConfig.CABundle}
 	for i := range c.validating.Webhooks {

@@ -36,8 +36,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// One API server is Harvester and a cluster on it, with both charts. Their programs run as the charts start them: with the arguments of the
-// Deployments, and with the rights of the ServiceAccounts.
+// One API server acts as Harvester and as a cluster on it, with both charts. Their programs run as in the charts: with the arguments of
+// the Deployments, and with the permissions of the ServiceAccounts.
 func TestANodeAndAServiceGetTheirAddressesFromWhatTheChartsInstall(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -95,7 +95,7 @@ func build(t *testing.T) binaries.Paths {
 	return paths
 }
 
-// kindsOfOthers are those that Harvester has, save for the chart's.
+// kindsOfOthers returns the CRDs of Harvester, except those of the chart.
 func kindsOfOthers(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	all, err := simulator.CRDs()
@@ -107,7 +107,7 @@ func kindsOfOthers(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	})
 }
 
-// node makes a Node that is ready.
+// node creates a ready Node.
 func (c *cluster) node(t *testing.T, node *corev1.Node) {
 	t.Helper()
 	u := testworld.NewUser(t, c, patience)
@@ -117,7 +117,7 @@ func (c *cluster) node(t *testing.T, node *corev1.Node) {
 	})
 }
 
-// machine makes a virtual machine that runs.
+// machine creates a running virtual machine.
 func (c *cluster) machine(t *testing.T, name, host, address string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -141,7 +141,7 @@ func (c *cluster) machine(t *testing.T, name, host, address string) {
 	}
 }
 
-// runManager runs the load balancer manager, which nobody can ask at the address of its Service: no network leads there.
+// runManager runs the load balancer manager. It is not reachable at the address of its Service, because there is no network to it.
 func (c *cluster) runManager(t *testing.T, program string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -182,8 +182,8 @@ func (c *cluster) runCloudProvider(t *testing.T, program string) {
 	c.run(t, program, provider, "--kubeconfig="+c.kubeconfigOf(t, provider), "--cloud-config="+harvester, "--secure-port="+strconv.Itoa(reserve(t)))
 }
 
-// run runs the program of a Deployment until the test ends, as its ServiceAccount and with its arguments. More arguments say what is elsewhere
-// here than in a pod.
+// run runs the program of a Deployment until the test ends, as its ServiceAccount and with its arguments. Additional arguments replace
+// settings that only work in a pod.
 func (c *cluster) run(t *testing.T, program string, of *appsv1.Deployment, more ...string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -210,7 +210,7 @@ func (c *cluster) kubeconfigOf(t *testing.T, of *appsv1.Deployment) string {
 	return c.kubeconfig(t, "system:serviceaccount:"+of.Namespace+":"+of.Spec.Template.Spec.ServiceAccountName, "system:serviceaccounts", "system:authenticated")
 }
 
-// kubeconfig writes one for a user.
+// kubeconfig writes a kubeconfig for a user.
 func (c *cluster) kubeconfig(t *testing.T, name string, groups ...string) string {
 	t.Helper()
 	g := NewWithT(t)

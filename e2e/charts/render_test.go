@@ -20,10 +20,10 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// rendered are the objects of a chart.
+// rendered holds the objects of a chart.
 type rendered []*unstructured.Unstructured
 
-// render makes the objects of a chart with these values, which are YAML, as `helm template` does.
+// render renders a chart with these YAML values, as `helm template` does.
 func render(what *chart.Chart, values string) (rendered, error) {
 	given, err := parse(values)
 	if err != nil {

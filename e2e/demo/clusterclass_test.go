@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ofKind is the only object of its kind.
+// ofKind returns the only object of its kind.
 func ofKind(t *testing.T, objects []*unstructured.Unstructured, kind string) map[string]any {
 	t.Helper()
 	for _, object := range objects {
@@ -25,7 +25,7 @@ func ofKind(t *testing.T, objects []*unstructured.Unstructured, kind string) map
 	return nil
 }
 
-// values are those of a cluster's variables, with the defaults that the class has for what the cluster leaves out.
+// values returns the values of a cluster's variables, with the defaults of the class.
 func values(class, cluster map[string]any) map[string]any {
 	given := map[string]any{}
 	for _, each := range cluster["topology"].(map[string]any)["variables"].([]any) {
@@ -52,7 +52,7 @@ func values(class, cluster map[string]any) map[string]any {
 	return given
 }
 
-// patched is what a patch of the class makes of the variables.
+// patched returns the result of a patch of the class for the variables.
 func patched(t *testing.T, class map[string]any, patch string, variables map[string]any) map[string]any {
 	t.Helper()
 	g := NewWithT(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 )
 
-// TestDemoOnBareMetal runs the whole demo with a cluster from the ClusterClass, as
-// TestDemoOnVSphere does beside it; `make demo` runs it with one from the plain template.
+// TestDemoOnBareMetal runs the whole demo with a cluster from the ClusterClass, in parallel with TestDemoOnVSphere. `make demo` runs it
+// with a cluster from the default template.
 func TestDemoOnBareMetal(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -35,9 +35,8 @@ func TestDemoOnBareMetal(t *testing.T) {
 	}
 }
 
-// TestDemoOnVSphere tells the demo and, on the same management cluster, how a MachineSet
-// scales down and how a demo fails: starting a management cluster is half of what it
-// costs.
+// TestDemoOnVSphere runs the demo and, on the same management cluster, tests how a MachineSet scales down and how a demo fails: starting
+// a management cluster is half of the cost.
 func TestDemoOnVSphere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -20,13 +20,13 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 )
 
-// Libraries with one logger for the whole process are not to write across what tests tell.
+// Libraries with a process-wide logger must not write into the output of tests.
 func TestMain(m *testing.M) {
 	divertLogs(io.Discard)
 	os.Exit(m.Run())
 }
 
-// transcript can be read while the demo goes on.
+// transcript can be read while the demo runs.
 type transcript struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -45,7 +45,7 @@ func (t *transcript) String() string {
 	return t.text.String()
 }
 
-// demoOf is what Run makes of the options.
+// demoOf returns the demo that Run would run with the options.
 func demoOf(t *testing.T, options Options) *demo {
 	t.Helper()
 	s, err := newDemo(t.Context(), options, t.TempDir(), logr.Discard())
@@ -54,8 +54,7 @@ func demoOf(t *testing.T, options Options) *demo {
 	return s
 }
 
-// testFailure breaks a domain before there is a cluster, so that the demo cannot go
-// on.
+// testFailure breaks a domain before there is a cluster, so that the demo fails.
 func testFailure(t *testing.T, s *demo, told *transcript) {
 	t.Helper()
 	g := NewWithT(t)

@@ -24,16 +24,16 @@ import (
 )
 
 const (
-	// scaledWorkers are four in each of three failure domains.
+	// scaledWorkers is four in each of three failure domains.
 	scaledWorkers = 12
-	// markedAhead is how many are marked at most.
+	// markedAhead is the maximum number of marked machines.
 	markedAhead = 10
-	// scaleLimit is for what takes seconds on a machine that does nothing else.
+	// scaleLimit allows for a busy machine; an idle one takes seconds.
 	scaleLimit = 3 * time.Minute
 )
 
-// testScaleDown has Cluster API's own MachineSet remove several machines at once, which it chooses in the moment in which it learns of
-// its new size: twice some of those that are marked, then all of them.
+// testScaleDown makes Cluster API's own MachineSet remove several machines at once, which it chooses as soon as it observes its new size:
+// twice some of the marked ones, then all of them.
 func testScaleDown(t *testing.T, d *demo) {
 	t.Helper()
 	w := &scaledDeployment{WithT: NewWithT(t), demo: d, key: client.ObjectKey{Namespace: d.cluster.Namespace, Name: d.cluster.Name + "-scaled"}}
@@ -64,7 +64,7 @@ type scaledDeployment struct {
 
 func (w *scaledDeployment) client() client.Client { return w.demo.management.Client }
 
-// create has the cluster spread workers, and makes some from the templates that its others are made from.
+// create enables spreading of workers in the cluster, and creates some from the templates of its other workers.
 func (w *scaledDeployment) create(ctx context.Context) {
 	cluster := &clusterv1.Cluster{}
 	w.Expect(w.client().Get(ctx, w.demo.cluster, cluster)).To(Succeed())
@@ -95,15 +95,15 @@ func (w *scaledDeployment) scale(ctx context.Context, replicas int) {
 	w.Expect(w.client().Patch(ctx, w.deployment(), client.RawPatch(types.MergePatchType, []byte(body)))).To(Succeed())
 }
 
-// staying are the machines of a MachineDeployment that are not being removed.
+// staying holds the machines of a MachineDeployment that are not being removed.
 type staying struct {
-	// places are the failure domains that the infrastructure has them in.
+	// places maps machines to their failure domains in the infrastructure.
 	places map[string]string
 	marked []string
 	state  spreading.Cluster
 }
 
-// sizes are the numbers of machines in each failure domain, the smallest first.
+// sizes returns the number of machines in each failure domain, sorted.
 func (s staying) sizes() []int {
 	sizes := make([]int, len(s.state.Domains))
 	for _, domain := range s.places {
@@ -113,7 +113,7 @@ func (s staying) sizes() []int {
 	return sizes
 }
 
-// settled waits until so many machines stay, which must be spread at once, and those are marked which the planner chooses of them.
+// settled waits until replicas machines stay, which must be spread immediately, and until those are marked that the planner selects.
 func (w *scaledDeployment) settled(ctx context.Context, replicas int) (now staying) {
 	w.Eventually(func(g Gomega) {
 		now = w.observe(ctx, g)
@@ -128,7 +128,7 @@ func (w *scaledDeployment) settled(ctx context.Context, replicas int) (now stayi
 	return now
 }
 
-// observe expects every machine that stays to be available.
+// observe expects every staying machine to be available.
 func (w *scaledDeployment) observe(ctx context.Context, g Gomega) staying {
 	placements, err := w.demo.infrastructure.Machines(ctx)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
-// forEachProvider runs a test for the templates of each provider there is.
+// forEachProvider runs a test for the templates of each provider.
 func forEachProvider(t *testing.T, test func(t *testing.T, provider string)) {
 	t.Helper()
 	for _, provider := range all.Names[provider.InDemo]() {
@@ -45,7 +45,7 @@ func templateFiles(t *testing.T, provider string) map[string][]byte {
 	return files
 }
 
-// variables are those of a template with their defaults, nil where there is none.
+// variables returns the variables of a template with their defaults, nil without one.
 func variables(t *testing.T, content []byte) map[string]*string {
 	t.Helper()
 	found, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(content)
@@ -55,8 +55,7 @@ func variables(t *testing.T, content []byte) map[string]*string {
 	return found
 }
 
-// TestTemplatesAreExplained compares the variables of all templates, and their
-// defaults, with the table in the README.
+// TestTemplatesAreExplained compares the variables of all templates and their defaults with the table in the README.
 func TestTemplatesAreExplained(t *testing.T) { forEachProvider(t, testExplained) }
 
 func testExplained(t *testing.T, provider string) {
@@ -96,7 +95,7 @@ func testExplained(t *testing.T, provider string) {
 	}
 }
 
-// filled renders a template with all variables that have no default.
+// filled renders a template with values for all variables without a default.
 func filled(t *testing.T, content []byte) []*unstructured.Unstructured {
 	t.Helper()
 	values := map[string]string{}
@@ -117,15 +116,14 @@ func filled(t *testing.T, content []byte) []*unstructured.Unstructured {
 	return objects
 }
 
-// TestTemplatesAgree keeps the flavors from drifting apart: an object that two of
-// them have must be the same in both, except for what makes the flavor.
+// TestTemplatesAgree keeps the flavors from drifting apart: an object in two of them must be the same in both, except for the flavor's
+// own differences.
 func TestTemplatesAgree(t *testing.T) { forEachProvider(t, testAgree) }
 
 func testAgree(t *testing.T, provider string) {
 	t.Helper()
 	g := NewWithT(t)
-	// How many objects a flavor shares with the plain template, and the kinds of
-	// those that are its own.
+	// The number of objects that a flavor shares with the default template, and its own kinds.
 	type flavor struct {
 		shared int
 		own    []string
@@ -168,8 +166,7 @@ func testAgree(t *testing.T, provider string) {
 	}
 }
 
-// TestTemplatesReferToEachOther finds references to objects that a template
-// should have, but has not.
+// TestTemplatesReferToEachOther finds references to objects that are missing in a template.
 func TestTemplatesReferToEachOther(t *testing.T) { forEachProvider(t, testReferences) }
 
 func testReferences(t *testing.T, provider string) {
@@ -184,7 +181,7 @@ func testReferences(t *testing.T, provider string) {
 		}
 		for _, object := range objects {
 			for _, reference := range references(object.Object) {
-				if !have[reference] && !strings.HasPrefix(reference, "InClusterIPPool/") { // that is not the cluster's
+				if !have[reference] && !strings.HasPrefix(reference, "InClusterIPPool/") { // which does not belong to the cluster
 					t.Errorf("%s: %s %s refers to %s, which is not there", file, object.GetKind(), object.GetName(), reference)
 				}
 			}
@@ -192,7 +189,7 @@ func testReferences(t *testing.T, provider string) {
 	}
 }
 
-// references collects kind/name of everything that looks like a reference.
+// references returns the kind/name of everything that looks like a reference.
 func references(value any) []string {
 	var found []string
 	switch value := value.(type) {

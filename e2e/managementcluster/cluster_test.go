@@ -26,10 +26,10 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
-// patience is for a machine that does other things too; it is only waited out by a test that fails.
+// patience allows for a busy machine; only a failing test waits that long.
 const patience = 2 * time.Minute
 
-// TestPlane starts the real thing once and looks at it from several sides.
+// TestPlane starts a real cluster once and tests several aspects of it.
 func TestPlane(t *testing.T) {
 	g := NewWithT(t)
 	builder, err := binaries.New(os.Stderr)
@@ -80,7 +80,7 @@ func testWebhooks(t *testing.T, p *Cluster) {
 			Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
 				ClusterName: "one", Version: "1.36.3",
 				Bootstrap: clusterv1.Bootstrap{DataSecretName: new("none")},
-				// Any kind whose CRD carries a contract label can be referred to.
+				// Any kind whose CRD has a contract label can be referenced.
 				InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfigTemplate", Name: "one"},
 			}},
 		},
@@ -94,9 +94,8 @@ func testWebhooks(t *testing.T, p *Cluster) {
 	g.Expect(err).To(MatchError(And(ContainSubstring("denied the request"), ContainSubstring("not a CIDR"))))
 }
 
-// testConversion reads a version that is not stored: the API server has to call
-// the conversion webhook, which finds the version of the kinds referred to by the
-// contract labels of their CRDs.
+// testConversion reads a version that is not stored. The API server has to call the conversion webhook, which finds the version of
+// referenced kinds by the contract labels of their CRDs.
 func testConversion(t *testing.T, p *Cluster) {
 	t.Helper()
 	g := NewWithT(t)
@@ -109,7 +108,7 @@ func testConversion(t *testing.T, p *Cluster) {
 	g.Expect(version).To(HavePrefix("controlplane.cluster.x-k8s.io/v1beta"))
 }
 
-// testRights acts as a manager, by its kubeconfig.
+// testRights acts as a manager with its kubeconfig.
 func testRights(t *testing.T, p *Cluster) {
 	t.Helper()
 	g := NewWithT(t)

@@ -11,8 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// source lays out a module with a chart as cert-manager has it: of no version yet,
-// and with its CRDs elsewhere.
+// source creates a module with an unreleased chart like cert-manager's, with the CRDs in another folder.
 func source(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()

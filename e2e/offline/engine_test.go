@@ -39,7 +39,7 @@ func TestStartable(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		host host
-		want string // part of the advice; "" when an engine can be started
+		want string // part of the advice; "" if an engine can be started
 	}{
 		"Debian in a container":  {host{root: true, apt: true}, ""},
 		"installed, no systemd":  {host{root: true, engine: true}, ""},
@@ -62,7 +62,7 @@ func TestStartable(t *testing.T) {
 	}
 }
 
-// TestAnEngineOfACloneThatIsGoneIsTold has a docker that answers, with some runtime of ours.
+// TestAnEngineOfACloneThatIsGoneIsTold has a docker that responds, with one of our runtimes.
 func TestAnEngineOfACloneThatIsGoneIsTold(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -85,7 +85,7 @@ func TestAnEngineOfACloneThatIsGoneIsTold(t *testing.T) {
 	}
 }
 
-// A file that names some other process must not make Stop end that process.
+// A file with the ID of another process must not make Stop end that process.
 func TestStopSparesOthers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// TestNothingIsInstalledOnAMachineThatDidNotAskForIt has an apt-get that writes down that it ran.
+// TestNothingIsInstalledOnAMachineThatDidNotAskForIt has an apt-get that records that it ran.
 func TestNothingIsInstalledOnAMachineThatDidNotAskForIt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ci, install string

@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// outside is a system with a fault that hits some of its parts.
+// outside is a system with a fault that affects some of its parts.
 type outside struct {
 	parts []string
 	hit   []string

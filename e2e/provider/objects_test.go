@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// TestCreateTriesAWebhookAgainThatDoesNotAnswer and nothing that was refused.
+// TestCreateTriesAWebhookAgainThatDoesNotAnswer verifies that refused objects are not retried.
 func TestCreateTriesAWebhookAgainThatDoesNotAnswer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err   error

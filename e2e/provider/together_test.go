@@ -32,7 +32,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
-// patience is for a machine that does other things too; it is only waited out by a test that fails.
+// patience allows for a busy machine; only a failing test waits that long.
 const patience = 3 * time.Minute
 
 // side is one of the providers with its cluster.
@@ -45,8 +45,8 @@ type side struct {
 	target       provider.Target
 }
 
-// Each provider has a machine that names its failure domain, and a worker that is given one, so that what all providers have in common is at
-// work in both managers.
+// Each provider has a machine that names its failure domain, and a worker that is assigned one, so that the shared code of all providers
+// runs in both managers.
 func TestTwoProvidersInOneManagementClusterKeepToTheirOwn(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	g := NewWithT(t)
@@ -63,7 +63,7 @@ func TestTwoProvidersInOneManagementClusterKeepToTheirOwn(t *testing.T) {
 		maps.Copy(programs, s.installation.Programs)
 		component, err := s.installation.Component(s.installation.Programs, filepath.Join(dir, s.name))
 		g.Expect(err).NotTo(HaveOccurred())
-		if len(components) > 0 { // the first one has brought what is Cluster API's
+		if len(components) > 0 { // the first one includes Cluster API's objects
 			component.Config = filepath.Join(s.installation.Root, "providers", s.name, "config", "default")
 		}
 		components = append(components, component)
@@ -89,10 +89,10 @@ func TestTwoProvidersInOneManagementClusterKeepToTheirOwn(t *testing.T) {
 	}
 }
 
-// manager is what the manager of a provider calls itself to the API server.
+// manager returns the field manager of a provider's manager.
 func manager(name string) string { return "faultline-" + name + "-manager" }
 
-// begin makes an infrastructure with a cluster whose workers are spread, and two machines.
+// begin creates an infrastructure with a cluster whose workers are spread, and two machines.
 func (s *side) begin(t *testing.T, management *managementcluster.Cluster) {
 	t.Helper()
 	c, err := s.installation.Connect(management.RESTConfig)
@@ -114,7 +114,7 @@ func (s *side) begin(t *testing.T, management *managementcluster.Cluster) {
 	}
 }
 
-// infrastructure is an object of the provider's.
+// infrastructure returns an object of the provider.
 func (s *side) infrastructure(of, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(schema.GroupVersionKind{Group: clusterv1.GroupVersionInfrastructure.Group, Version: "v1beta2", Kind: s.target.Cluster().Kind + of})
@@ -123,7 +123,7 @@ func (s *side) infrastructure(of, name string) *unstructured.Unstructured {
 	return o
 }
 
-// isWrittenByItsOwn looks who has written to the objects of the cluster.
+// isWrittenByItsOwn verifies which managers have written to the objects of the cluster.
 func (s *side) isWrittenByItsOwn(ctx context.Context, own, other string) {
 	for _, of := range []string{"Cluster", "Machine"} {
 		infra := &unstructured.UnstructuredList{}
@@ -161,7 +161,7 @@ func writers(o client.Object) map[string]bool {
 	return all
 }
 
-// countsItsOwn looks whose clusters the series of the manager are of.
+// countsItsOwn verifies that the manager's metrics are only about its own clusters.
 func (s *side) countsItsOwn(ctx context.Context, management *managementcluster.Cluster) {
 	series := regexp.MustCompile(`(?m)^capi_failure_domain_[a-z_]+\{.*?namespace="([^"]*)"`)
 	for _, process := range management.Processes() {

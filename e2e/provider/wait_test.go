@@ -14,7 +14,7 @@ import (
 func TestUntil(t *testing.T) {
 	broken := &Violation{Rule: "two in one"}
 	for name, tc := range map[string]struct {
-		answers []any // what check answers, the last one forever
+		answers []any // results of check, the last one repeated forever
 		want    string
 	}{
 		"nothing is missing":             {[]any{""}, ""},

@@ -3,8 +3,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package realoperator runs our provider for bare metal under upstream's bare-metal operator: its own program with the CRDs, rights and
-// webhooks of its release. Ironic and the machines are simulated, Cluster API's managers are the real ones, and workload clusters are in
+// Package realoperator runs our bare-metal provider with upstream's bare-metal operator: the real program with the CRDs, RBAC rules and
+// webhooks of its release. Ironic and the machines are simulated, Cluster API's managers are real, and workload clusters are kept in
 // memory.
 package realoperator
 
@@ -33,9 +33,9 @@ import (
 )
 
 const (
-	// namespace and name are those of the cluster.
+	// namespace and name identify the cluster.
 	namespace, name = "default", "real"
-	// hostsPerRack is room for a control-plane machine, a worker, and one to replace either.
+	// hostsPerRack allows for a control-plane machine, a worker, and a replacement.
 	hostsPerRack = 4
 )
 
@@ -51,7 +51,8 @@ type environment struct {
 	end        context.CancelCauseFunc
 }
 
-// start starts everything. What it returns must be closed, whatever becomes of the rest; ctx ends when something of it fails.
+// start starts the environment. The caller must close the returned environment, even on an error. ctx ends when a part of the environment
+// fails.
 func start(ctx context.Context, dir string, progress io.Writer) (*environment, context.Context, error) {
 	e := &environment{}
 	ctx, e.end = context.WithCancelCause(ctx)
@@ -115,7 +116,7 @@ func (e *environment) startManagement(ctx context.Context, dir string, progress 
 	return err
 }
 
-// connect opens a client that knows Cluster API's kinds and the provider's.
+// connect returns a client whose scheme has the kinds of Cluster API and of the provider.
 func connect(management *managementcluster.Cluster) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme),
@@ -125,7 +126,7 @@ func connect(management *managementcluster.Cluster) (client.WithWatch, error) {
 	return client.NewWithWatch(management.RESTConfig, client.Options{Scheme: scheme})
 }
 
-// run runs something until the environment is closed, and ends everything when it fails.
+// run runs a function in the background until the environment is closed, and ends ctx if it fails.
 func (e *environment) run(ctx context.Context, f func(context.Context) error) {
 	e.background.Go(func() {
 		if err := f(ctx); err != nil && ctx.Err() == nil {

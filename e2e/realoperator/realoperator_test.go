@@ -34,11 +34,11 @@ import (
 )
 
 const (
-	// patience outlasts what the operator does once a minute.
+	// patience is longer than the operator's interval of one minute.
 	patience = 5 * time.Minute
-	// lost is the rack that loses its power; it has no worker.
+	// lost is the rack that loses power; it has no worker.
 	lost = "rack-c"
-	// machines are those of the template: three of the control plane and two workers.
+	// machines is the number of machines in the template: three of the control plane and two workers.
 	machines = 5
 )
 
@@ -49,7 +49,7 @@ type world struct {
 	*environment
 }
 
-// TestTheRealOperator is one story: each part begins where the one before ended.
+// TestTheRealOperator is a sequence: each part begins where the previous one ended.
 func TestTheRealOperator(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	dir, err := os.MkdirTemp("", "real-operator-") //nolint:usetesting // The logs stay when it fails.
@@ -89,7 +89,7 @@ func TestTheRealOperator(t *testing.T) {
 	}
 }
 
-// until waits until check names nothing that is missing.
+// until waits until check reports nothing missing.
 func (w *world) until(ctx context.Context, check func(context.Context) (missing string, err error)) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -114,7 +114,7 @@ func (w *world) create(ctx context.Context) {
 	w.Expect(racks).To(Equal(map[string]int{"rack-a": 1, "rack-b": 1, "rack-c": 1}))
 }
 
-// whole names what is missing for the cluster to have all of its machines, ready.
+// whole returns what is missing until the cluster has all of its machines, ready.
 func (w *world) whole(ctx context.Context) (string, error) {
 	list := &clusterv1.MachineList{}
 	if err := w.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -222,7 +222,7 @@ func (w *world) pause(ctx context.Context, paused bool) {
 	w.edit(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster, func() { cluster.Spec.Paused = ptr.To(paused) })
 }
 
-// paused names a host in use that is not as paused as is wanted.
+// paused returns a host in use whose pause annotation differs from want.
 func (w *world) paused(ctx context.Context, want bool) (string, error) {
 	for _, host := range w.hosts(ctx) {
 		_, paused := host.Annotations[bmov1alpha1.PausedAnnotation]
@@ -233,8 +233,9 @@ func (w *world) paused(ctx context.Context, want bool) (string, error) {
 	return "", nil
 }
 
-// moves does to a host what clusterctl move does: while the cluster is paused its object is deleted without its finalizers and made again
-// with the annotation that keeps its status. Ironic is out of reach of the source meanwhile, and has lost its database afterwards.
+// moves does to a host what clusterctl move does: while the cluster is paused, it deletes the host's object without its finalizers and
+// recreates it with the annotation that keeps its status. The source cannot reach Ironic meanwhile, and Ironic has lost its database
+// afterwards.
 func (w *world) moves(ctx context.Context) {
 	w.pause(ctx, true)
 	w.until(ctx, func(ctx context.Context) (string, error) { return w.paused(ctx, true) })
@@ -276,7 +277,7 @@ func (w *world) cordonsDarkRack(ctx context.Context) {
 	w.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)).To(Succeed())
 	ready := conditions.Get(cluster, infrav1.Metal3ClusterFailureDomainsReadyCondition)
 	w.Expect(ready.Message).To(And(ContainSubstring(lost), ContainSubstring("power")))
-	// The operator itself still has these hosts as well, and on.
+	// The operator itself still reports these hosts as existing and powered on.
 	for _, host := range w.hosts(ctx) {
 		if host.Labels[infrav1.FailureDomainLabel] == lost {
 			w.Expect(host.Status.OperationalStatus).To(Equal(bmov1alpha1.OperationalStatusOK))
@@ -285,7 +286,7 @@ func (w *world) cordonsDarkRack(ctx context.Context) {
 	}
 }
 
-// rackIs names what is missing for the rack that is lost to be in a state.
+// rackIs returns what is missing until the lost rack is in a state.
 func (w *world) rackIs(ctx context.Context, want faultlinev1.DomainState) (string, error) {
 	cluster := &infrav1.Metal3Cluster{}
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
@@ -299,7 +300,7 @@ func (w *world) rackIs(ctx context.Context, want faultlinev1.DomainState) (strin
 	return fmt.Sprintf("%s is not %s: %+v", lost, want, cluster.Status.Distribution.FailureDomains), nil
 }
 
-// detaches deletes the machine of the dark rack, and then does what its condition asks for.
+// detaches deletes the machine of the rack without power, and then does what its condition asks for.
 func (w *world) detaches(ctx context.Context) {
 	var machine clusterv1.Machine
 	for _, one := range w.machines(ctx) {
@@ -347,7 +348,7 @@ func (w *world) deletes(ctx context.Context) {
 	}
 }
 
-// edit changes an object and tries again when somebody else wrote meanwhile; without a change it takes its finalizers off.
+// edit changes an object and retries on conflict. Without a change it removes its finalizers.
 func (w *world) edit(ctx context.Context, key client.ObjectKey, object client.Object, change func()) {
 	w.Helper()
 	if change == nil {
@@ -369,7 +370,7 @@ func (w *world) machines(ctx context.Context) []clusterv1.Machine {
 	return list.Items
 }
 
-// worker is the machine of a MachineDeployment that is not being deleted.
+// worker returns the machine of a MachineDeployment that is not being deleted.
 func (w *world) worker(ctx context.Context, deployment string) clusterv1.Machine {
 	w.Helper()
 	for _, machine := range w.machines(ctx) {
@@ -387,7 +388,7 @@ func (w *world) hosts(ctx context.Context) []bmov1alpha1.BareMetalHost {
 	return list.Items
 }
 
-// hostOf is the host that a machine, or its Metal3Machine of the same name, consumes.
+// hostOf returns the host that a machine, or its Metal3Machine of the same name, consumes.
 func (w *world) hostOf(ctx context.Context, machine string) *bmov1alpha1.BareMetalHost {
 	w.Helper()
 	hosts := w.hosts(ctx)

@@ -20,8 +20,8 @@ import (
 
 const root = "../.."
 
-// TestEveryImageOfAReleaseHasItsVersion looks at what `make release VERSION=v9.9.9 REGISTRY=registry:5000/team` writes. What its charts install
-// is looked at in package charts.
+// TestEveryImageOfAReleaseHasItsVersion verifies the output of `make release VERSION=v9.9.9 REGISTRY=registry:5000/team`. Package charts
+// tests the content of its charts.
 func TestEveryImageOfAReleaseHasItsVersion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -64,7 +64,7 @@ func filesIn(t *testing.T, folders []string) []string {
 	return files
 }
 
-// imagesIn are those of all containers.
+// imagesIn returns the images of all containers.
 func imagesIn(t *testing.T, components []byte) []string {
 	t.Helper()
 	objects, err := managementcluster.Decode(components)
@@ -83,7 +83,7 @@ func imagesIn(t *testing.T, components []byte) []string {
 	return images
 }
 
-// The sources have the version that the Makefile has: the kind environment, and what is installed from a checkout, name images with it.
+// The sources have the version of the Makefile: the kind environment, and installations from a checkout, use it in image names.
 func TestTheSourcesHaveTheVersionOfTheMakefile(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -21,7 +21,7 @@ const (
 	askTimeout = time.Second
 )
 
-// lookUp asks a DNS server at an address, over tcp or udp, each time with a new connection.
+// lookUp queries a DNS server at an address, over tcp or udp, each time with a new connection.
 func lookUp(ctx context.Context, network, address, name string) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -31,7 +31,7 @@ func lookUp(ctx context.Context, network, address, name string) ([]netip.Addr, e
 	return resolver.LookupNetIP(ctx, "ip4", name+".default.svc.cluster.local.")
 }
 
-// asker asks at an address all the time and remembers when it was answered.
+// asker queries an address continuously and records the times of the answers.
 type asker struct {
 	stop func()
 
@@ -39,7 +39,7 @@ type asker struct {
 	answered []time.Time
 }
 
-// startAsker asks every 200 milliseconds, be the questions before answered or not, until stop is called.
+// startAsker sends a query every 200 milliseconds, whether or not earlier ones were answered, until stop is called.
 func startAsker(address, name string) *asker {
 	a := &asker{}
 	running, cancel := context.WithCancel(background())
@@ -78,7 +78,7 @@ func (a *asker) count() int {
 	return len(a.answered)
 }
 
-// awaitAnswers waits for so many more answers.
+// awaitAnswers waits for a number of additional answers.
 func (a *asker) awaitAnswers(more int, within ...any) {
 	before := a.count()
 	Eventually(a.count, within...).Should(BeNumerically(">=", before+more))

@@ -26,7 +26,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// Zones of hosts for which the vCenter, that of all specs, has nothing: no group, no rule, no tag and no category.
+// Zones of hosts for which the shared vCenter has no group, rule, tag or category.
 var _ = Describe("Zones that are made in the vCenter", Label("auto-configure", "vsphere", onlyBoot), func() {
 	const (
 		spec           = "auto-configure"
@@ -89,7 +89,7 @@ var _ = Describe("Zones that are made in the vCenter", Label("auto-configure", "
 	})
 })
 
-// configured is what is to be made for the racks, as vcenter.configuration has it.
+// configured returns the configuration that must be created for the racks, in the format of vcenter.configuration.
 func configured(ctx context.Context, racks map[string]string, computeCluster, region string) []string {
 	lines := []string{
 		"category rooms: SINGLE ClusterComputeResource", fmt.Sprintf("tag rooms:%s on %s", region, computeCluster), "category racks: SINGLE HostSystem",
@@ -102,7 +102,7 @@ func configured(ctx context.Context, racks map[string]string, computeCluster, re
 	return lines
 }
 
-// onItsHosts expects each machine of the cluster in the VM group of its rack and on the rack's host, as the vCenter says.
+// onItsHosts expects each machine of the cluster in the VM group of its rack and on the rack's host in vCenter.
 func (c *cluster) onItsHosts(ctx context.Context, other vcenter, racks map[string]string) {
 	expected := c.workerZones(ctx)
 	for machine, rack := range c.controlPlaneDomains(ctx, Default) {
@@ -127,7 +127,7 @@ func failureDomain(ctx context.Context, name string) *infrav1.VSphereFailureDoma
 	return domain
 }
 
-// vmGroup is the name that the VM group of a failure domain was given.
+// vmGroup returns the name of a failure domain's VM group.
 func vmGroup(ctx context.Context, name string) string {
 	group := failureDomain(ctx, name).Spec.Topology.Hosts.VMGroupName
 	Expect(group).NotTo(BeEmpty())
@@ -141,7 +141,7 @@ func setDrift(ctx context.Context, name string, policy infrav1.DriftPolicy) {
 	Expect(management.GetClient().Patch(ctx, domain, client.MergeFrom(before))).To(Succeed())
 }
 
-// awaitAutoConfigured waits until the condition of a zone that tells of what was made for it is as it should be.
+// awaitAutoConfigured waits until the condition of a zone that reports its automatic configuration matches.
 func awaitAutoConfigured(ctx context.Context, zone string, as gomegatypes.GomegaMatcher) {
 	Eventually(func(g Gomega) metav1.Condition {
 		found := &infrav1.VSphereDeploymentZone{}
@@ -155,8 +155,8 @@ func drifted(message string) gomegatypes.GomegaMatcher {
 		HaveField("Message", ContainSubstring(message)))
 }
 
-// awaitDriftTold waits for the event that tells that what was made for a zone is not as it was. What is in no namespace has its events
-// in the default one.
+// awaitDriftTold waits for the event that reports drift of a zone's configuration. Events of cluster-scoped objects are in namespace
+// default.
 func awaitDriftTold(ctx context.Context, zone string) {
 	Eventually(func(g Gomega) bool {
 		events := &corev1.EventList{}
@@ -167,12 +167,12 @@ func awaitDriftTold(ctx context.Context, zone string) {
 	}, "1m", "200ms").Should(BeTrue(), "an event about %s", zone)
 }
 
-// added are the lines that are only in the second.
+// added returns the lines that are only in the second slice.
 func added(before, after []string) []string {
 	return slices.DeleteFunc(slices.Clone(after), func(line string) bool { return slices.Contains(before, line) })
 }
 
-// configuration is all that the vCenter has of groups, rules, tag categories and tags, one line each, in order.
+// configuration returns all groups, rules, tag categories and tags of the vCenter, one line each, sorted.
 func (v vcenter) configuration(ctx context.Context) []string {
 	lines := slices.Concat(v.groupsAndRules(ctx), v.tags(ctx))
 	slices.Sort(lines)

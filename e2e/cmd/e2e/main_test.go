@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// None of them may begin anything: there would be a kind cluster.
+// None of them may start anything, such as a kind cluster.
 func TestWordsThatSayNothingAreRefusedInOneLine(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{

@@ -79,7 +79,7 @@ func TestClusterIsReachedWithTheKubeconfigThatIsWrittenAndAHostIsLost(t *testing
 	g.Eventually(ended).Should(Receive(BeNil()))
 }
 
-// send sends a request that has no answer but that it was carried out.
+// send sends a request and expects success without content.
 func send(t *testing.T, method, url string) {
 	t.Helper()
 	g := NewWithT(t)

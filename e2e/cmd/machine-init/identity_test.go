@@ -20,7 +20,7 @@ func TestIdentityIsLearntOnce(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if asked++; asked == 1 {
-			w.WriteHeader(http.StatusNotFound) // Not known yet.
+			w.WriteHeader(http.StatusNotFound) // Unknown so far.
 			return
 		}
 		_, _ = fmt.Fprint(w, "a-uuid")

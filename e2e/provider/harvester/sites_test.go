@@ -58,7 +58,7 @@ func TestAZoneOfASiteHasRoomForAsManyMachinesAsItIsToAndForThoseThatRoomIsAddedF
 	full(room + added)
 }
 
-// siteMachine is a virtual machine of the size that machines have, which is kept to a zone.
+// siteMachine returns a virtual machine of the usual size that is restricted to a zone.
 func siteMachine(zone string, i int) *kubevirtv1.VirtualMachine {
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: vmNamespace, Name: fmt.Sprintf("m-%d", i)}}
 	vm.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyAlways)

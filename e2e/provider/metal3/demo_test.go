@@ -38,8 +38,7 @@ func TestIdentityOfAHost(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("rack-a-host-001")))
 }
 
-// TestRacksAreTheSameEachTime expects the host that Repair racks anew to be the
-// one that was abandoned.
+// TestRacksAreTheSameEachTime expects Repair to recreate the host that was abandoned.
 func TestRacksAreTheSameEachTime(t *testing.T) {
 	g := NewWithT(t)
 	m := threeRacks(hostsPerRack)

@@ -22,7 +22,7 @@ func TestAnOperatorOfBootingHostsReachesDocker(t *testing.T) {
 	g.Expect(Provider{}.arguments(k, "sum")).NotTo(ContainElement("--read-only"))
 }
 
-// Docker gives a container the gateway of the network whose name is first, and the node's is to stay.
+// Docker uses the gateway of a container's first network by name, and the node must keep its gateway.
 func TestHostsThatBootAreOnANetworkOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

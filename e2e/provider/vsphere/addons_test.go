@@ -32,7 +32,7 @@ const (
 	server       = "vcenter.example.com"
 )
 
-// addons is what the ClusterResourceSets of a cluster template install in its clusters, each object in the order in which Cluster API
+// addons holds the objects that the ClusterResourceSets of a cluster template install in its clusters, in the order in which Cluster API
 // creates them.
 type addons struct {
 	flavor  string
@@ -42,13 +42,13 @@ type addons struct {
 // zoned reports whether the template describes zones.
 func (a addons) zoned() bool { return strings.Contains(a.flavor, "zones") }
 
-// allAddons renders every cluster template as clusterctl does, with values for what has no default.
+// allAddons renders every cluster template as clusterctl does, with values for variables without a default.
 func allAddons(t *testing.T) []addons {
 	t.Helper()
 	return addonsWith(t, server)
 }
 
-// addonsWith does so for a VSPHERE_SERVER.
+// addonsWith is allAddons for a VSPHERE_SERVER.
 func addonsWith(t *testing.T, server string) []addons {
 	t.Helper()
 	g := NewWithT(t)
@@ -78,7 +78,7 @@ func addonsWith(t *testing.T, server string) []addons {
 	return all
 }
 
-// installed are the objects in the Secrets and ConfigMaps that ClusterResourceSets name.
+// installed returns the objects in the Secrets and ConfigMaps of ClusterResourceSets.
 func installed(t *testing.T, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	g := NewWithT(t)
@@ -111,7 +111,7 @@ func installed(t *testing.T, objects []*unstructured.Unstructured) []*unstructur
 	return found
 }
 
-// of returns the object of a kind and name as its type, which has to have every field of it.
+// of returns the object of a kind and name as its type, which must have all of its fields.
 func of[T any](t *testing.T, a addons, kind, name string) *T {
 	t.Helper()
 	into := new(T)
@@ -152,7 +152,7 @@ func TestWhatTemplatesInstallIsOfKnownKindsAndFields(t *testing.T) {
 	}
 }
 
-// cloudConfig is what the cloud provider reads of its configuration to reach a vCenter. Without a port it takes 443.
+// cloudConfig holds the fields of the cloud provider's configuration for connecting to a vCenter. The port defaults to 443.
 type cloudConfig struct {
 	VCenter map[string]struct {
 		Server      string   `json:"server"`
@@ -199,7 +199,7 @@ func TestTheCloudProviderAndTheCSIDriverReachAVCenterWithAPort(t *testing.T) {
 	}
 }
 
-// Dry runs leave nothing, so the namespace is made first, as it is in a cluster.
+// Dry runs create nothing, so the namespace is created first, as in a cluster.
 func TestAnAPIServerTakesWhatTemplatesInstall(t *testing.T) {
 	t.Parallel()
 	api, err := client.New(testenv.Start(t, testenv.Options{Scheme: scheme.Scheme}).Config, client.Options{Scheme: scheme.Scheme})
@@ -220,7 +220,7 @@ func TestAnAPIServerTakesWhatTemplatesInstall(t *testing.T) {
 	}
 }
 
-// What pods name has to be among what is installed: an API server does not look.
+// Objects that pods reference must be among the installed ones, because an API server does not check that.
 func TestPodsOfTheCSIDriverFindWhatTheyName(t *testing.T) {
 	t.Parallel()
 	for _, a := range allAddons(t) {
@@ -286,7 +286,7 @@ func TestVolumesFollowZonesWhereATemplateDescribesThem(t *testing.T) {
 	}
 }
 
-// The CSI driver is left out with a selector, as the README says.
+// The CSI driver can be omitted with a selector, as documented in the README.
 func TestWhatInstallsTheCSIDriverCanBeLeftOut(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("../../../templates/vsphere/cluster-template*.yaml")

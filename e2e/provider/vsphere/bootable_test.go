@@ -94,7 +94,7 @@ spec:
 `))
 }
 
-// Every template that is shipped can be made to boot.
+// Every shipped template can be adapted for booting.
 func TestShippedTemplatesAreBootable(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("../../../templates/vsphere/*.yaml")
@@ -112,7 +112,7 @@ func TestShippedTemplatesAreBootable(t *testing.T) {
 	}
 }
 
-// The simulator runs what it is told in a shell, unquoted.
+// The simulator runs its arguments in a shell, unquoted.
 func TestMachineKeysAreSafeInAShell(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

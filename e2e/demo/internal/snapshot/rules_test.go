@@ -11,8 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// settled is a cluster as it should be: a control-plane machine in each of three
-// domains, and a worker in one.
+// settled returns a healthy cluster: a control-plane machine in each of three domains, and a worker in one.
 func settled() Snapshot {
 	now := Snapshot{}
 	for _, domain := range []string{"a", "b", "c"} {
