@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Tilt builds a provider only if the image is the one that its manifests name, and watches only what exists.
+// Tilt builds a provider only if the image is the one in its manifests, and watches only existing paths.
 func TestTiltProvidersAreWhatIsInTheRepository(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -55,10 +55,10 @@ func TestTiltProvidersAreWhatIsInTheRepository(t *testing.T) {
 	g.Expect(names).To(ConsistOf(providers(t)), "every provider has an entry")
 }
 
-// tiltfile is the one at the root of the repository.
+// tiltfile is the Tiltfile in the root of the repository.
 const tiltfile = "../Tiltfile"
 
-// Cluster API's Tiltfile includes ours. What Tilt would do is written down here instead.
+// Cluster API's Tiltfile includes ours. A stand-in for Tilt records its calls here.
 func TestTiltfileNamesWhatIsInTheRepository(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -87,7 +87,7 @@ func TestTiltfileNamesWhatIsInTheRepository(t *testing.T) {
 	}
 }
 
-// tiltStandIn notes the resources that a Tiltfile asks for.
+// tiltStandIn records the resources of a Tiltfile.
 type tiltStandIn struct {
 	resources map[string]map[string]starlark.Value // arguments by name
 }
@@ -111,7 +111,7 @@ func (s tiltStandIn) localResource(_ *starlark.Thread, _ *starlark.Builtin, args
 	return starlark.None, nil
 }
 
-// fallback is what a variable is that is not set.
+// fallback returns the default of an unset variable.
 func fallback(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return args[1], nil
 }

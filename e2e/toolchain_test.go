@@ -13,10 +13,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// toolchainLine is that of a go.mod or of go.work.
+// toolchainLine matches the toolchain line of a go.mod or of go.work.
 var toolchainLine = regexp.MustCompile(`(?m)^toolchain go(\S+)$`)
 
-// What is released, tested and scanned for vulnerabilities has the standard library of one version.
+// Everything that is released, tested and scanned for vulnerabilities must use one version of the standard library.
 func TestOneGoBuildsEverything(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

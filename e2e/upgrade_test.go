@@ -23,15 +23,15 @@ import (
 // ourVersion is in the newest release series of each provider's metadata.yaml.
 const ourVersion = "v2.0.0"
 
-// upstream are releases of the last minor versions of what ours takes the place of. What metadata.yaml has of the others each provider
-// compares itself.
+// upstream are releases of the last minor versions of the providers that ours replaces. Each provider's own tests check the other
+// releases in metadata.yaml.
 var upstream = map[string][]string{
 	"vsphere":   {"v1.14.0", "v1.15.3", "v1.16.1"},
 	"metal3":    {"v1.11.6", "v1.12.7", "v1.13.2"},
 	"harvester": {"v0.9.0", "v0.10.1"},
 }
 
-// clusterctl's own planner is asked, in a management cluster in which it has written down what is installed.
+// Runs clusterctl's own planner in a management cluster in which clusterctl has recorded the installed providers.
 func TestClusterctlUpgradesFromTheLastMinorsOfUpstream(t *testing.T) {
 	t.Parallel()
 	g, ctx := NewWithT(t), t.Context()
@@ -69,7 +69,7 @@ func TestClusterctlUpgradesFromTheLastMinorsOfUpstream(t *testing.T) {
 	}
 }
 
-// planned is the version to which a provider would be upgraded.
+// planned returns the version to which a provider would be upgraded.
 func planned(plans []clusterctl.UpgradePlan, provider string) string {
 	for _, plan := range plans {
 		for _, item := range plan.Providers {
@@ -81,7 +81,7 @@ func planned(plans []clusterctl.UpgradePlan, provider string) string {
 	return ""
 }
 
-// releases makes a repository of the newest releases, and clusterctl's configuration for it.
+// releases creates a repository of the newest releases, and clusterctl's configuration for it.
 func releases(t *testing.T, folder string) (settings string) {
 	t.Helper()
 	source, version := clusterAPI(t)

@@ -39,8 +39,8 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		Expect(slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default)))).To(Equal(infra.Domains))
 	})
 
-	// A host without power can be given back by nobody, and a control plane replaces a machine when it is gone: on bare metal
-	// it is remediated by a reboot.
+	// No administrator can restore a host without power, and a control plane replaces a machine only once the old one is deleted; on bare
+	// metal the machine is remediated by a reboot.
 	It("loses no write when one of them is cut off, gets a replacement while it is away, and takes it back", Label("cut-off", notOn+"metal3"), func(ctx SpecContext) {
 		By("Choosing the domain with the control plane's virtual IP address, which costs clients most")
 		leader := w.leader(ctx)
@@ -129,7 +129,7 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 	})
 })
 
-// cutOff takes a failure domain away with the machines in it, until it is taken back or the spec ends.
+// cutOff cuts off a failure domain with its machines, until takeBack is called or the spec ends.
 func (c *cluster) cutOff(ctx context.Context, domain string) (takeBack func()) {
 	var machines []string
 	for machine, in := range c.places(ctx) {
@@ -145,8 +145,8 @@ func (c *cluster) cutOff(ctx context.Context, domain string) (takeBack func()) {
 	return takeBack
 }
 
-// unspread leaves a failure domain without a machine of the control plane, which is another's fault or an administrator's doing,
-// and tells which.
+// unspread returns a failure domain without a control-plane machine. It creates one if necessary, as another fault or an administrator
+// would.
 func (c *cluster) unspread(ctx context.Context) string {
 	if domains := slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default))); !slices.Equal(domains, infra.Domains) {
 		return slices.DeleteFunc(slices.Clone(infra.Domains), func(domain string) bool { return slices.Contains(domains, domain) })[0]
@@ -163,7 +163,7 @@ func (c *cluster) unspread(ctx context.Context) string {
 	return domain
 }
 
-// rollControlPlane replaces the machines of the control plane by ones of a new template.
+// rollControlPlane replaces the machines of the control plane with machines of a new template.
 func (c *cluster) rollControlPlane(ctx context.Context) {
 	Eventually(func(g Gomega) {
 		plane := &controlplanev1.KubeadmControlPlane{}
@@ -174,7 +174,7 @@ func (c *cluster) rollControlPlane(ctx context.Context) {
 	}, "1m", "1s").Should(Succeed())
 }
 
-// whole expects three control-plane machines and three healthy members of etcd on them, and tells where they are.
+// whole expects three control-plane machines with three healthy etcd members, and returns their failure domains.
 func (c *cluster) whole(ctx context.Context, g Gomega) map[string]string {
 	observed := c.controlPlaneDomains(ctx, g)
 	g.Expect(observed).To(HaveLen(3))

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// podSubnet6 is for the pods of one machine, and within what bothFamilies says.
+// podSubnet6 is the subnet for the pods of one machine, within the range of bothFamilies.
 var podSubnet6 = netip.MustParsePrefix("fd00:10:244:1::/64")
 
-// bothFamilies are variables of a cluster template that has one range for pods and one for Services, between quotation marks. Each becomes one
-// of IPv4 and one of IPv6.
+// bothFamilies returns variables for a cluster template that has one quoted range for pods and one for Services. Each becomes one IPv4
+// and one IPv6 range.
 func bothFamilies() map[string]string {
 	return map[string]string{
 		"POD_CIDR":     `192.168.0.0/16", "fd00:10:244::/56`,
@@ -27,7 +27,8 @@ func bothFamilies() map[string]string {
 	}
 }
 
-// freeAddresses6 are IPv6 addresses where Docker, which counts from the start of its network, does not get; none where that has no IPv6.
+// freeAddresses6 returns IPv6 addresses that Docker does not reach, because it assigns from the start of its network; none if the network
+// has no IPv6.
 func freeAddresses6(ctx context.Context) []string {
 	const first, wanted = 0xff10, 4
 	network, err := networkOf(ctx, environment)
@@ -44,21 +45,21 @@ func freeAddresses6(ctx context.Context) []string {
 	return free
 }
 
-// podsHaveBoth gives the pods that serve the DNS of a cluster with one machine an address of each family, and has their Services routed in both.
+// podsHaveBoth gives the pods of a single-machine cluster's DNS an address of each family, and has their Services routed in both.
 func (t *tenant) podsHaveBoth(ctx context.Context, spec string) {
 	nodes := &corev1.NodeList{}
 	patiently(func() error { return t.List(ctx, nodes) })
 	Expect(nodes.Items).To(HaveLen(1))
 	Expect(addPodSubnet(ctx, environment, nodes.Items[0].Name, podSubnet6)).To(Succeed())
 	system := client.InNamespace(metav1.NamespaceSystem)
-	// The one that runs has found no IPv6 when it started.
+	// The running kube-proxy found no IPv6 when it started.
 	patiently(func() error {
 		return t.DeleteAllOf(ctx, &corev1.Pod{}, system, client.MatchingLabels{"k8s-app": "kube-proxy"})
 	})
 	Eventually(func(g Gomega) {
 		pods := &corev1.PodList{}
 		g.Expect(t.List(ctx, pods, system, client.MatchingLabels{"k8s-app": "kube-dns"})).To(Succeed())
-		for i := range pods.Items { // Those that were made before the machine has seen what it now is to give them, too.
+		for i := range pods.Items { // Pods that were created before the machine applied the new network configuration as well.
 			if pod := &pods.Items[i]; len(pod.Status.PodIPs) == 1 && pod.DeletionTimestamp.IsZero() {
 				g.Expect(client.IgnoreNotFound(t.Delete(ctx, pod))).To(Succeed())
 			}

@@ -29,33 +29,33 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// cloudProviderRole is what cloud providers may do on Harvester.
+// cloudProviderRole is the role of cloud providers on Harvester.
 const cloudProviderRole = "harvesterhci.io:cloudprovider"
 
-// tenant is a cluster on Harvester that has its cloud provider.
+// tenant is a cluster on Harvester with its cloud provider.
 type tenant struct {
 	*cluster
 	guest
 
 	harvester *harvesterCluster
 	proxy     framework.ClusterProxy
-	// pool is its own on Harvester, and pool6 that of IPv6; "" where the network of the machines has none.
+	// pool is the cluster's pool on Harvester, and pool6 its IPv6 pool; "" if the network of the machines has no IPv6.
 	pool, pool6 string
-	// kubeVIPTag is the version of kube-vip that the machines have; "" for the one that the chart names.
+	// kubeVIPTag is the version of kube-vip on the machines; "" means the chart's version.
 	kubeVIPTag string
 }
 
-// tenancy is what a tenant is to have.
+// tenancy configures a tenant.
 type tenancy struct {
-	// workers are as many in each of two failure domains.
+	// workers is the number of workers in each of two failure domains.
 	workers int64
-	// kubeVIP are values of the chart's.
+	// kubeVIP are values of the chart.
 	kubeVIP map[string]any
-	// addresses are those of its pool, one behind the other, and addresses6 those of IPv6 beside it.
+	// addresses are the consecutive addresses of its pool, and addresses6 those of its IPv6 pool.
 	addresses, addresses6 []string
 }
 
-// newTenant makes a cluster, a pool for it alone, and installs the chart of the cloud provider.
+// newTenant creates a cluster and a pool only for it, and installs the chart of the cloud provider.
 func newTenant(ctx context.Context, spec string, h *harvesterCluster, has tenancy) *tenant {
 	from := template{flavor: clusterctl.DefaultFlavor}
 	if len(has.addresses6) > 0 {
@@ -69,7 +69,7 @@ func newTenant(ctx context.Context, spec string, h *harvesterCluster, has tenanc
 		t.pool6 = t.makePool(ctx, t.name+"-services6", has.addresses6)
 	}
 	t.giveAccess(ctx)
-	DeferCleanup(t.giveEverythingBack, spec) // As long as the cloud provider has access.
+	DeferCleanup(t.giveEverythingBack, spec) // While the cloud provider still has access.
 	machines := &corev1.NodeList{}
 	patiently(func() error { return t.List(ctx, machines) })
 	for i := range machines.Items {
@@ -81,12 +81,12 @@ func newTenant(ctx context.Context, spec string, h *harvesterCluster, has tenanc
 	return t
 }
 
-// chart is that of the cloud provider.
+// chart returns the release of the cloud provider's chart.
 func (t *tenant) chart() release {
 	return release{cluster: t.config, namespace: metav1.NamespaceSystem, chart: charts.CloudProvider}
 }
 
-// values are those of the chart, with some for kube-vip.
+// values returns the values of the chart, including some for kube-vip.
 func (t *tenant) values(kubeVIP map[string]any) map[string]any {
 	if t.kubeVIPTag != "" {
 		kubeVIP["image"] = map[string]any{"tag": t.kubeVIPTag}
@@ -100,7 +100,7 @@ func (t *tenant) values(kubeVIP map[string]any) map[string]any {
 	}
 }
 
-// makePool makes a pool of these addresses in the network of the machines, for the cluster alone.
+// makePool creates a pool of these addresses in the network of the machines, only for the cluster.
 func (t *tenant) makePool(ctx context.Context, name string, addresses []string) string {
 	first := netip.MustParseAddr(addresses[0])
 	around, err := first.Prefix(first.BitLen() - 8)
@@ -112,17 +112,18 @@ func (t *tenant) makePool(ctx context.Context, name string, addresses []string) 
 			Selector: lbv1.Selector{Network: vmNetwork(), Scope: []lbv1.Tuple{{Namespace: guestNamespace, GuestCluster: t.name}}},
 		},
 	}
-	if first.Is6() { // The cloud provider names it. With a scope, it would be as good as the other one.
+	if first.Is6() { // The cloud provider names it. With a scope, it would be equivalent to the other pool.
 		pool.Spec.Selector.Scope = nil
 	}
 	Expect(t.harvester.Create(ctx, pool)).To(Succeed())
 	return name
 }
 
-// vmNetwork is the network of all machines on Harvester.
+// vmNetwork returns the network of all machines on Harvester.
 func vmNetwork() string { return environment.Variables()["VM_NETWORK"] }
 
-// giveAccess makes an account for the cloud provider on Harvester, as its administrator does, and gives the cluster its kubeconfig.
+// giveAccess creates an account for the cloud provider on Harvester, as Harvester's administrator does, and gives its kubeconfig to the
+// cluster.
 func (t *tenant) giveAccess(ctx context.Context) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: guestNamespace, Name: t.name}}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}
@@ -150,18 +151,18 @@ func (t *tenant) giveAccess(ctx context.Context) {
 	})
 }
 
-// create makes an object in the cluster.
+// create creates an object in the cluster.
 func (t *tenant) create(ctx context.Context, object client.Object) {
 	patiently(func() error { return client.IgnoreAlreadyExists(t.Create(ctx, object)) })
 }
 
-// patiently tries until it works: a cluster whose machines share two cores may take its time to answer.
+// patiently retries until do succeeds: a cluster whose machines share two cores may respond slowly.
 func patiently(do func() error) {
 	GinkgoHelper()
 	Eventually(do, config.GetIntervals("default", "wait-load-balancer")...).Should(Succeed())
 }
 
-// kubeVIPTag is the version of kube-vip that the machines have; "" where they pull the one that the chart names.
+// kubeVIPTag returns the version of kube-vip on the machines; "" if they pull the chart's version.
 func kubeVIPTag(nodes []corev1.Node) string {
 	for _, image := range nodes[0].Status.Images {
 		for _, name := range image.Names {
@@ -173,7 +174,7 @@ func kubeVIPTag(nodes []corev1.Node) string {
 	return ""
 }
 
-// nameItself makes a Service whose name is the cluster's, so that the cluster's DNS tells which one it is.
+// nameItself creates a Service with the cluster's name, so that the cluster's DNS identifies the cluster.
 func (t *tenant) nameItself(ctx context.Context) {
 	t.create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: t.name},
@@ -188,14 +189,15 @@ var (
 	dnsMetrics = corev1.ServicePort{Name: "metrics", Port: 9153, Protocol: corev1.ProtocolTCP}
 )
 
-// expose makes a Service of type LoadBalancer before the pods that serve the cluster's DNS: nothing can be pulled, and they are there.
+// expose creates a Service of type LoadBalancer for the pods of the cluster's DNS, because they already exist and no other image can be
+// pulled.
 func (t *tenant) expose(ctx context.Context, name string, annotations map[string]string, ports ...corev1.ServicePort) *corev1.Service {
 	service := balanced(name, annotations, ports...)
 	t.create(ctx, service)
 	return service
 }
 
-// balanced is a Service of type LoadBalancer before those pods.
+// balanced returns a Service of type LoadBalancer for those pods.
 func balanced(name string, annotations map[string]string, ports ...corev1.ServicePort) *corev1.Service {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name, Annotations: annotations},
@@ -207,17 +209,17 @@ func balanced(name string, annotations map[string]string, ports ...corev1.Servic
 	return service
 }
 
-// inNetwork has a Service's address come from a pool of the machines' network.
+// inNetwork makes a Service's address come from a pool of the machines' network.
 func inNetwork() map[string]string {
 	return map[string]string{"cloudprovider.harvesterhci.io/network": vmNetwork()}
 }
 
-// announced waits until kube-vip has announced a Service's address, and returns that.
+// announced waits until kube-vip has announced a Service's address, and returns it.
 func (t *tenant) announced(ctx context.Context, spec string, service *corev1.Service) string {
 	return t.announcedAll(ctx, spec, service, 1)[0]
 }
 
-// announcedAll is announced for so many addresses.
+// announcedAll is announced for several addresses.
 func (t *tenant) announcedAll(ctx context.Context, spec string, service *corev1.Service, count int) []string {
 	Eventually(func(g Gomega) {
 		g.Expect(t.Get(ctx, client.ObjectKeyFromObject(service), service)).To(Succeed())
@@ -230,7 +232,7 @@ func (t *tenant) announcedAll(ctx context.Context, spec string, service *corev1.
 	return addresses
 }
 
-// hosts are the nodes that have an address.
+// hosts returns the nodes that have an address.
 func (t *tenant) hosts(ctx context.Context, g Gomega, address string) []string {
 	nodes := &corev1.NodeList{}
 	g.Expect(t.List(ctx, nodes)).To(Succeed())
@@ -245,14 +247,14 @@ func (t *tenant) hosts(ctx context.Context, g Gomega, address string) []string {
 	return have
 }
 
-// allocated are the addresses of a pool that are in use, and the LoadBalancers that have them.
+// allocated returns the addresses of a pool that are in use, with their LoadBalancers.
 func (h *harvesterCluster) allocated(ctx context.Context, g Gomega, pool string) map[string]string {
 	found := &lbv1.IPPool{}
 	g.Expect(h.Get(ctx, client.ObjectKey{Name: pool}, found)).To(Succeed())
 	return found.Status.Allocated
 }
 
-// balancer is a Service's LoadBalancer on Harvester.
+// balancer returns a Service's LoadBalancer on Harvester.
 func (t *tenant) balancer(ctx context.Context, g Gomega, service *corev1.Service) *lbv1.LoadBalancer {
 	all := &lbv1.LoadBalancerList{}
 	g.Expect(t.harvester.List(ctx, all, client.InNamespace(guestNamespace), client.MatchingLabels{
@@ -262,7 +264,7 @@ func (t *tenant) balancer(ctx context.Context, g Gomega, service *corev1.Service
 	return &all.Items[0]
 }
 
-// chartRuns waits until all pods of the cloud provider's chart run: the provider's, and kube-vip's on so many nodes.
+// chartRuns waits until all pods of the cloud provider's chart run: the provider's, and kube-vip's on a number of nodes.
 func (t *tenant) chartRuns(ctx context.Context, spec string, nodes int32) {
 	Eventually(func(g Gomega) {
 		provider, announcer := &appsv1.Deployment{}, &appsv1.DaemonSet{}
@@ -273,7 +275,7 @@ func (t *tenant) chartRuns(ctx context.Context, spec string, nodes int32) {
 	}, config.GetIntervals(spec, "wait-deployment-available")...).Should(Succeed(), "the pods of the chart run in %s", t.name)
 }
 
-// giveEverythingBack deletes the Services with addresses and expects nothing to be left of them on Harvester.
+// giveEverythingBack deletes the Services with addresses and expects nothing of them to be left on Harvester.
 func (t *tenant) giveEverythingBack(ctx SpecContext, spec string) {
 	services := &corev1.ServiceList{}
 	patiently(func() error { return t.List(ctx, services) })
@@ -292,7 +294,7 @@ func (t *tenant) giveEverythingBack(ctx SpecContext, spec string) {
 	}
 }
 
-// collect writes what the cluster has of Services, and the logs of what its chart runs.
+// collect writes the cluster's Services, and the logs of the chart's programs.
 func (t *tenant) collect(ctx context.Context, folder string) {
 	folder = filepath.Join(folder, t.name)
 	writePodLogs(ctx, t.proxy, filepath.Join(folder, "logs"), func(pod *corev1.Pod) bool { return pod.Namespace == metav1.NamespaceSystem })

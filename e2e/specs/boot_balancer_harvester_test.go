@@ -33,9 +33,9 @@ import (
 )
 
 const (
-	// managerNamespace is where Harvester has its own manager of load balancers.
+	// managerNamespace is the namespace of Harvester's own load balancer manager.
 	managerNamespace = "harvester-system"
-	// guestNamespace has the virtual machines of all clusters.
+	// guestNamespace is the namespace of the virtual machines of all clusters.
 	guestNamespace = metav1.NamespaceDefault
 	// accountFolder is where a pod finds its ServiceAccount.
 	accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -43,7 +43,7 @@ const (
 	tokenSeconds = 24 * 3600
 )
 
-// harvesterCluster is the simulated Harvester as its administrator has it.
+// harvesterCluster gives an administrator access to the simulated Harvester.
 type harvesterCluster struct {
 	client.Client
 	config *rest.Config
@@ -59,7 +59,7 @@ func newHarvesterCluster() *harvesterCluster {
 	return &harvesterCluster{Client: c, config: access}
 }
 
-// takeOver stops the load balancer that comes with Harvester and installs ours with its chart, until the end of the spec.
+// takeOver replaces Harvester's own load balancer with ours, installed by its chart, until the end of the spec.
 func (h *harvesterCluster) takeOver(ctx context.Context) {
 	const others = "no-load-balancer"
 	collectors = append(collectors, h.collect)
@@ -72,7 +72,7 @@ func (h *harvesterCluster) takeOver(ctx context.Context) {
 	h.route(ctx, client.ObjectKey{Namespace: managerNamespace, Name: charts.LoadBalancer + "-webhook"})
 }
 
-// release is a chart of ours in a cluster.
+// release is one of our charts in a cluster.
 type release struct {
 	cluster          *rest.Config
 	namespace, chart string
@@ -82,8 +82,8 @@ func (r release) helm() (*action.Configuration, error) {
 	return charts.Helm(r.cluster, r.namespace, func(format string, args ...any) { GinkgoWriter.Printf(format+"\n", args...) })
 }
 
-// install installs the chart, in the place of what a run or an attempt that was cut short has left. What is there of others is taken
-// over, as Harvester's own definitions are to be.
+// install installs the chart, and replaces what an interrupted run or attempt has left. It takes over third-party objects, as required
+// for Harvester's own CRDs.
 func (r release) install(ctx context.Context, values map[string]any) {
 	patiently(func() error {
 		content, err := charts.Load(repository, r.chart, "")
@@ -101,7 +101,7 @@ func (r release) install(ctx context.Context, values map[string]any) {
 	})
 }
 
-// upgrade gives the chart other values.
+// upgrade changes the values of the chart.
 func (r release) upgrade(ctx context.Context, values map[string]any) {
 	patiently(func() error {
 		content, err := charts.Load(repository, r.chart, "")
@@ -132,8 +132,8 @@ func (r release) remove() error {
 	return err
 }
 
-// runPods runs the pods of a Deployment of the simulated Harvester, which has no kubelet, on the node of the management cluster: as they
-// are, in a namespace of the same name, and as their ServiceAccount on Harvester. It waits until all are available.
+// runPods runs the pods of a Deployment of the simulated Harvester, which has no kubelet, on the node of the management cluster:
+// unchanged, in a namespace of the same name, and as their ServiceAccount on Harvester. It waits until all are available.
 func (h *harvesterCluster) runPods(ctx context.Context, key client.ObjectKey) {
 	theirs := &appsv1.Deployment{}
 	Expect(h.Get(ctx, key, theirs)).To(Succeed())
@@ -153,7 +153,7 @@ func (h *harvesterCluster) runPods(ctx context.Context, key client.ObjectKey) {
 	}, config.GetIntervals("default", "wait-deployment-available")...).Should(Succeed(), "the pods of %s run", key)
 }
 
-// mirrorNamespace makes a namespace of the management cluster until the end of the spec.
+// mirrorNamespace creates a namespace in the management cluster until the end of the spec.
 func (h *harvesterCluster) mirrorNamespace(ctx context.Context, name string) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	remove := func(ctx context.Context) {
@@ -167,7 +167,7 @@ func (h *harvesterCluster) mirrorNamespace(ctx context.Context, name string) {
 	DeferCleanup(remove)
 }
 
-// pretend has a pod find Harvester where it looks for the cluster that it runs in.
+// pretend makes a pod use Harvester as the cluster that it runs in.
 func (h *harvesterCluster) pretend(ctx context.Context, namespace string, pod *corev1.PodSpec) {
 	server, err := url.Parse(h.config.Host)
 	Expect(err).NotTo(HaveOccurred())
@@ -192,7 +192,7 @@ func (h *harvesterCluster) pretend(ctx context.Context, namespace string, pod *c
 	}
 }
 
-// token is one of a ServiceAccount on Harvester.
+// token returns a token of a ServiceAccount on Harvester.
 func (h *harvesterCluster) token(ctx context.Context, namespace, name string) string {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](tokenSeconds)}}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -200,7 +200,7 @@ func (h *harvesterCluster) token(ctx context.Context, namespace, name string) st
 	return request.Status.Token
 }
 
-// route has a Service of Harvester lead to the pods on the node of the management cluster.
+// route makes a Service of Harvester route to the pods on the node of the management cluster.
 func (h *harvesterCluster) route(ctx context.Context, key client.ObjectKey) {
 	theirs := &corev1.Service{}
 	Expect(h.Get(ctx, key, theirs)).To(Succeed())
@@ -221,7 +221,7 @@ func (h *harvesterCluster) route(ctx context.Context, key client.ObjectKey) {
 	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(h.Delete(ctx, endpoints))).To(Succeed()) })
 }
 
-// managementNode is the address of the node of the management cluster.
+// managementNode returns the address of the management cluster's node.
 func managementNode(ctx context.Context) string {
 	nodes := &corev1.NodeList{}
 	Expect(management.GetClient().List(ctx, nodes)).To(Succeed())
@@ -234,12 +234,12 @@ func managementNode(ctx context.Context) string {
 	return ""
 }
 
-// named is what an object is called, without what only its API server knows.
+// named returns the metadata of an object without the fields that its API server sets.
 func named(object client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName(), Labels: object.GetLabels()}
 }
 
-// clear removes what a run that was cut short has left.
+// clear removes what an interrupted run has left.
 func (h *harvesterCluster) clear(ctx context.Context, pools client.MatchingLabels) {
 	all := &lbv1.LoadBalancerList{}
 	Expect(h.List(ctx, all)).To(Succeed())
@@ -252,7 +252,7 @@ func (h *harvesterCluster) clear(ctx context.Context, pools client.MatchingLabel
 		config.GetIntervals("default", "wait-load-balancer")...).Should(Succeed(), "the pools of an earlier run have no address in use")
 }
 
-// collect writes what Harvester has of load balancers, and the logs of their manager.
+// collect writes Harvester's load balancer objects, and the logs of their manager.
 func (h *harvesterCluster) collect(ctx context.Context, folder string) {
 	folder = filepath.Join(folder, "harvester")
 	writePodLogs(ctx, management, filepath.Join(folder, "logs"), func(pod *corev1.Pod) bool { return pod.Namespace == managerNamespace })

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// tellsName is what a pod that tells who asks, and what belongs to it, is called.
+	// tellsName is the name of a pod that reports the client's address, and of its other objects.
 	tellsName = "who-asks"
-	// tellsPort needs no privilege.
+	// tellsPort is an unprivileged port.
 	tellsPort = 5353
-	// tells has CoreDNS answer every question with the address of who asks.
+	// tells makes CoreDNS answer every query with the client's address.
 	tells = `.:5353 {
     prometheus :9153
     template IN A {
@@ -34,12 +34,12 @@ const (
 `
 )
 
-// onWorkers are values for kube-vip: without tolerations it runs on workers.
+// onWorkers returns values for kube-vip: without tolerations it runs on workers.
 func onWorkers(election string) map[string]any {
 	return map[string]any{"affinity": nil, "tolerations": []any{}, "env": map[string]any{"svc_election": election}}
 }
 
-// twoWorkers are the names of the nodes that are not of the control plane.
+// twoWorkers returns the names of the nodes that do not belong to the control plane.
 func (t *tenant) twoWorkers(ctx context.Context) (first, second string) {
 	nodes := &corev1.NodeList{}
 	patiently(func() error { return t.List(ctx, nodes) })
@@ -53,7 +53,8 @@ func (t *tenant) twoWorkers(ctx context.Context) (first, second string) {
 	return names[0], names[1]
 }
 
-// tellWhoAsks runs a pod on a node that tells who asks. It is the cluster's CoreDNS: nothing can be pulled, and that is there.
+// tellWhoAsks runs a pod on a node that reports the client's address. It is the cluster's CoreDNS, because it already exists and no other
+// image can be pulled.
 func (t *tenant) tellWhoAsks(ctx context.Context, node string) *corev1.Pod {
 	corefile := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: tellsName}, Data: map[string]string{"Corefile": tells}}
 	t.create(ctx, corefile)
@@ -78,7 +79,7 @@ func (t *tenant) tellWhoAsks(ctx context.Context, node string) *corev1.Pod {
 	return pod
 }
 
-// exposeLocally makes a Service before those pods, which are to see who asks.
+// exposeLocally creates a Service for those pods that preserves the client's address.
 func (t *tenant) exposeLocally(ctx context.Context) *corev1.Service {
 	service := balanced(tellsName, inNetwork(), dnsOverTCP, dnsOverUDP, dnsMetrics)
 	service.Namespace, service.Spec.Selector = metav1.NamespaceDefault, map[string]string{"app": tellsName}
@@ -92,7 +93,7 @@ func (t *tenant) exposeLocally(ctx context.Context) *corev1.Service {
 	return service
 }
 
-// answersThrough waits until this node has an address, and no other, and who asks at a port of the Service there is told to be who it is.
+// answersThrough waits until only this node has an address, and clients of the Service's ports there get their own address as answer.
 func (t *tenant) answersThrough(ctx context.Context, spec, address, node string) {
 	within := config.GetIntervals(spec, "wait-load-balancer")
 	Eventually(func(g Gomega) { g.Expect(t.hosts(ctx, g, address)).To(HaveExactElements(node)) }, within...).Should(Succeed(), "%s has %s", node, address)
@@ -106,7 +107,7 @@ func (t *tenant) answersThrough(ctx context.Context, spec, address, node string)
 	Eventually(func() (string, error) { return fetchMetrics(ctx, address) }, within...).Should(ContainSubstring("coredns_build_info"))
 }
 
-// own is the address with which this machine asks at another.
+// own returns this machine's source address for connections to an address.
 func own(ctx context.Context, g Gomega, address string) netip.Addr {
 	connection, err := new(net.Dialer).DialContext(ctx, "udp", net.JoinHostPort(address, "53"))
 	g.Expect(err).NotTo(HaveOccurred())

@@ -24,7 +24,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// specPools are the labels of the pools that the spec makes.
+// specPools are the labels of the spec's pools.
 var specPools = client.MatchingLabels{"e2e.faultline.io/spec": "load-balancer"}
 
 var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyBoot, "harvester", "load-balancer"), func() {
@@ -45,7 +45,7 @@ var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyB
 		free := freeAddresses()
 		// One of two workers has the addresses of all Services.
 		red = newTenant(ctx, spec, h, tenancy{workers: 1, kubeVIP: onWorkers("false"), addresses: free[:2]})
-		// A node is elected for each Service; the one of the control plane is the only one.
+		// A node is elected for each Service; the control-plane node is the only one.
 		blue = newTenant(ctx, spec, h, tenancy{
 			kubeVIP:   map[string]any{"env": map[string]any{"svc_election": "true", "vip_subnet": "32,128"}},
 			addresses: free[8:12], addresses6: freeAddresses6(ctx),
@@ -184,7 +184,7 @@ var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyB
 	})
 })
 
-// freeAddresses are behind those that control planes may have.
+// freeAddresses returns addresses after those of control planes.
 func freeAddresses() []string {
 	const processes, wanted = 4, 13
 	address, err := netip.ParseAddr(environment.Variables()["CONTROL_PLANE_ENDPOINT_IP"])
@@ -213,7 +213,7 @@ func serveAddress(ctx context.Context, address string) {
 	go server.Serve(connection)
 }
 
-// refusesPools waits until the webhooks of the load balancer say what is wrong with a pool.
+// refusesPools waits until the webhooks of the load balancer reject an invalid pool.
 func (h *harvesterCluster) refusesPools(ctx context.Context) {
 	wrong := &lbv1.IPPool{
 		ObjectMeta: metav1.ObjectMeta{Name: "wrong", Labels: specPools},
@@ -223,7 +223,7 @@ func (h *harvesterCluster) refusesPools(ctx context.Context) {
 		config.GetIntervals("default", "wait-load-balancer")...).Should(MatchError(And(ContainSubstring("192.0.3.10"), ContainSubstring("192.0.2.0/24"))))
 }
 
-// answers waits until the cluster's DNS answers at an address, and tells that it is this cluster's.
+// answers waits until the DNS at an address answers, and identifies itself as this cluster's.
 func (t *tenant) answers(ctx context.Context, spec, address string, networks ...string) {
 	for _, network := range networks {
 		Eventually(func(g Gomega) {
@@ -234,7 +234,7 @@ func (t *tenant) answers(ctx context.Context, spec, address string, networks ...
 	}
 }
 
-// fetchMetrics is what a DNS server at an address tells of itself.
+// fetchMetrics returns the metrics of a DNS server at an address.
 func fetchMetrics(ctx context.Context, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -12,8 +12,7 @@ import (
 	capie2e "sigs.k8s.io/cluster-api/test/e2e"
 )
 
-// Cluster API's own specs that need what only machines have that boot: a bootstrap that can be held up, and pods that can
-// be drained.
+// Cluster API's own specs that need machines that boot: a bootstrap that can be delayed, and pods that can be drained.
 
 var _ = Describe("Remediation of a control plane", Label(onlyBoot, notOn+"metal3", "kcp-remediation"), func() {
 	capie2e.KCPRemediationSpec(background(), func() capie2e.KCPRemediationSpecInput {

@@ -15,7 +15,7 @@ import (
 // holdFlavor has machines that wait for a signal before they become nodes.
 const holdFlavor = "kcp-remediation"
 
-// controlPlaneHealthCheck has what the framework's remediation spec marks machines and nodes with.
+// controlPlaneHealthCheck matches the marks that the framework's remediation spec sets on machines and nodes.
 const controlPlaneHealthCheck = `apiVersion: cluster.x-k8s.io/v1beta2
 kind: MachineHealthCheck
 metadata:
@@ -35,7 +35,7 @@ spec:
       timeoutSeconds: 10
 `
 
-// holdFile asks the management cluster, which the framework gives the machine a token for.
+// holdFile polls the management cluster, with a token that the framework provides.
 const holdFile = `- path: /usr/local/bin/await-signal
   permissions: "0755"
   content: |
@@ -46,7 +46,7 @@ const holdFile = `- path: /usr/local/bin/await-signal
     call --request PATCH --header "Content-Type: application/merge-patch+json" --data '{"data":{"signal":"ack-pass"}}' $url
 `
 
-// writeBootFlavors writes what Cluster API's specs need that look into machines.
+// writeBootFlavors writes the templates for Cluster API's specs that depend on the inside of machines.
 func writeBootFlavors(template string) {
 	hold := strings.Join(append(without(template, "kind: MachineHealthCheck"), controlPlaneHealthCheck), separator)
 	hold = appended(hold, "KubeadmControlPlane", holdFile, "spec", "kubeadmConfigSpec", "files")

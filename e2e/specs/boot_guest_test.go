@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// kubeVIPLease names in its holder the node that has the control plane's virtual IP address.
+// kubeVIPLease is held by the node that has the control plane's virtual IP address.
 const kubeVIPLease = "plndr-cp-lock"
 
-// guest is a workload cluster as its users have it: through the endpoint of its control plane.
+// guest gives access to a workload cluster as its users have it: through its control-plane endpoint.
 type guest struct {
 	client.Client
 	config *rest.Config
@@ -33,7 +33,7 @@ func (c *cluster) guest(ctx context.Context) guest {
 	return guest{Client: proxy.GetClient(), config: proxy.GetRESTConfig()}
 }
 
-// leader is the node that has the virtual IP address; "" when none of them takes it.
+// leader returns the node that has the virtual IP address; "" if none of them has it.
 func (w guest) leader(ctx context.Context) string {
 	lease := &coordinationv1.Lease{}
 	err := w.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: kubeVIPLease}, lease)
@@ -41,8 +41,7 @@ func (w guest) leader(ctx context.Context) string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-// deploy runs pods that are not fond of each other and leave a node soon that is not heard of. Nothing can be pulled, so
-// they run what every node has.
+// deploy runs pods with anti-affinity that leave an unreachable node soon. No image can be pulled, so they run one that every node has.
 func (w guest) deploy(ctx context.Context, replicas int32) {
 	labels := map[string]string{"app": "served"}
 	var tolerations []corev1.Toleration
@@ -103,7 +102,7 @@ func (w guest) served(ctx context.Context, spec string, replicas int32) {
 	}, config.GetIntervals(spec, "wait-nodes-ready")...).Should(Succeed())
 }
 
-// ready counts the nodes that are.
+// ready counts the ready nodes.
 func (w guest) ready(ctx context.Context, g Gomega) int {
 	nodes := &corev1.NodeList{}
 	g.Expect(w.List(ctx, nodes)).To(Succeed())

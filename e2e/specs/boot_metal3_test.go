@@ -56,7 +56,7 @@ var _ = Describe("A cluster on bare metal that boots", Label(onlyBoot, "metal3")
 	})
 })
 
-// nodesAreHosts expects each machine to be a Node that says on which host it is, with the host's address and domain.
+// nodesAreHosts expects each machine to have a Node that identifies its host, with the host's address and domain.
 func (c *cluster) nodesAreHosts(ctx context.Context, nodes client.Client) {
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	Expect(management.GetClient().List(ctx, hosts, c.in())).To(Succeed())
@@ -83,7 +83,7 @@ func (c *cluster) nodesAreHosts(ctx context.Context, nodes client.Client) {
 	}
 }
 
-// readiness is what the cluster knows of a node's kubelet.
+// readiness returns the status of a node's Ready condition.
 func readiness(ctx context.Context, g Gomega, nodes client.Client, name string) corev1.ConditionStatus {
 	node := &corev1.Node{}
 	g.Expect(nodes.Get(ctx, client.ObjectKey{Name: name}, node)).To(Succeed())

@@ -29,7 +29,7 @@ var _ = Describe("Machines that Harvester migrates while they run", Ordered, Lab
 	var c *cluster
 	var w guest
 	var h *harvesterCluster
-	var named, zone string // the machine of the control plane, and where it is asked to be
+	var named, zone string // the machine of the control plane, and its requested zone
 
 	BeforeAll(func(ctx SpecContext) {
 		h = newHarvesterCluster()
@@ -87,7 +87,7 @@ var _ = Describe("Machines that Harvester migrates while they run", Ordered, Lab
 
 		By("Giving " + host + " to " + other)
 		h.setZone(ctx, host, other)
-		DeferCleanup(func(ctx SpecContext) { h.setZone(ctx, host, zone) }) // should this spec fail before it does
+		DeferCleanup(func(ctx SpecContext) { h.setZone(ctx, host, zone) }) // in case the spec fails before it does
 		Eventually(func(g Gomega) {
 			c.tells(ctx, g, w, named, other)
 			g.Expect(c.infraCondition(ctx, g, faultlinev1.MachinesInPlaceCondition)).To(HaveValue(And(
@@ -106,7 +106,7 @@ var _ = Describe("Machines that Harvester migrates while they run", Ordered, Lab
 	})
 })
 
-// workerBeside makes a worker that names no failure domain, outside of a zone, and tells where it is once it is well.
+// workerBeside creates a worker without a failure domain, outside of a zone, and returns its failure domain once it is healthy.
 func (c *cluster) workerBeside(ctx context.Context, spec string, w guest, zone string) (worker, in string, running life) {
 	By("Making a worker outside of " + zone)
 	reopen := infra.fault(ctx, "full-zone/"+zone)
@@ -128,16 +128,16 @@ func (c *cluster) workerBeside(ctx context.Context, spec string, w guest, zone s
 	return worker, in, running
 }
 
-// life is what of a machine that is well stays the same for as long as it runs, and since when it has been well.
+// life holds the properties of a healthy machine that do not change while it runs, including since when it has been healthy.
 type life struct {
 	ProviderID, Ready, NodeReady string
 	Node                         types.UID
 	Boot                         string
-	// Proxy is the container of kube-proxy. Nodes that are containers share the boot ID of their host; what runs on them ends with them.
+	// Proxy is the container of kube-proxy. Nodes that are containers share the boot ID of their host, but their processes end with them.
 	Proxy string
 }
 
-// life expects the machine to be well.
+// life expects the machine to be healthy.
 func (c *cluster) life(ctx context.Context, g Gomega, w guest, machine string) life {
 	ready := conditions.Get(c.infraMachine(ctx, g, machine), clusterv1.ReadyCondition)
 	g.Expect(ready).To(HaveValue(HaveField("Status", metav1.ConditionTrue)))
@@ -155,7 +155,7 @@ func (c *cluster) life(ctx context.Context, g Gomega, w guest, machine string) l
 	}
 }
 
-// tells expects the machine, the infrastructure machine and the Node of one name to say that they are in a failure domain.
+// tells expects the machine, the infrastructure machine and the Node of one name to report a failure domain.
 func (c *cluster) tells(ctx context.Context, g Gomega, w guest, name, domain string) {
 	machine, node := &clusterv1.Machine{}, &corev1.Node{}
 	g.Expect(management.GetClient().Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, machine)).To(Succeed())
@@ -165,26 +165,26 @@ func (c *cluster) tells(ctx context.Context, g Gomega, w guest, name, domain str
 	g.Expect(node.Labels).To(HaveKeyWithValue(corev1.LabelTopologyZone, domain))
 }
 
-// infraMachine is the HarvesterMachine of a machine.
+// infraMachine returns the HarvesterMachine of a machine.
 func (c *cluster) infraMachine(ctx context.Context, g Gomega, name string) *infrav1.HarvesterMachine {
 	machine := &infrav1.HarvesterMachine{}
 	g.Expect(management.GetClient().Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, machine)).To(Succeed())
 	return machine
 }
 
-// inPlace expects the cluster to say that no machine is elsewhere than it was asked to be.
+// inPlace expects the cluster to report that no machine is outside of its requested failure domain.
 func (c *cluster) inPlace(ctx context.Context, g Gomega) {
 	g.Expect(c.infraCondition(ctx, g, faultlinev1.MachinesInPlaceCondition)).To(HaveValue(HaveField("Status", metav1.ConditionTrue)))
 }
 
-// infraCondition is a condition of the HarvesterCluster.
+// infraCondition returns a condition of the HarvesterCluster.
 func (c *cluster) infraCondition(ctx context.Context, g Gomega, condition string) *metav1.Condition {
 	object := &infrav1.HarvesterCluster{}
 	g.Expect(management.GetClient().Get(ctx, c.key(), object)).To(Succeed())
 	return conditions.Get(object, condition)
 }
 
-// instance is the virtual machine of a machine as it runs.
+// instance returns the virtual machine instance of a machine.
 func (h *harvesterCluster) instance(ctx context.Context, g Gomega, machine string) *kubevirtv1.VirtualMachineInstance {
 	instance := &kubevirtv1.VirtualMachineInstance{}
 	g.Expect(h.Get(ctx, client.ObjectKey{Namespace: guestNamespace, Name: machine}, instance)).To(Succeed())

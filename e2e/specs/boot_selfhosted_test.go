@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 )
 
-// The process that has brought the environment up knows the images of managers, so these specs are serial.
+// Only the process that ran Up has the list of manager images, so these specs are serial.
 
 var _ = Describe("A cluster that manages itself", Serial, Label(onlyBoot, notOn+"metal3", "self-hosted", long), func() {
 	capie2e.SelfHostedSpec(background(), func() capie2e.SelfHostedSpecInput {
@@ -26,7 +26,7 @@ var _ = Describe("A cluster that manages itself", Serial, Label(onlyBoot, notOn+
 			E2EConfig:              naming(installed(background()).Version), ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "self-hosted"), SkipCleanup: *keep,
 			Flavor:      "topology", // The ClusterClass moves as well.
-			SkipUpgrade: true,       // Machines of one version of Kubernetes boot.
+			SkipUpgrade: true,       // Only machines of one version of Kubernetes boot.
 			PostNamespaceCreated: func(proxy framework.ClusterProxy, namespace string) {
 				if proxy == management {
 					namespaceCreated(proxy, namespace)
@@ -38,8 +38,8 @@ var _ = Describe("A cluster that manages itself", Serial, Label(onlyBoot, notOn+
 	})
 })
 
-// naming is the configuration with a version of the provider by its name. An earlier run may have upgraded the provider here: where no
-// version is named, clusterctl installs the first one in the other cluster, and moves nothing to one that is older.
+// naming returns the configuration with an explicit version of the provider. An earlier run may have upgraded the provider here: without
+// a version, clusterctl installs the first one in the other cluster, and refuses to move to an older version.
 func naming(version string) *clusterctl.E2EConfig {
 	named := config.DeepCopy()
 	for i := range named.Providers {
@@ -50,7 +50,7 @@ func naming(version string) *clusterctl.E2EConfig {
 	return named
 }
 
-// takeManagers makes a cluster whose machines boot ready for managers: nothing can be pulled there.
+// takeManagers prepares a cluster whose machines boot for running managers, because it cannot pull their images.
 func takeManagers(ctx context.Context, proxy framework.ClusterProxy) {
 	By("Loading the images of managers into the machines of " + proxy.GetName())
 	others = append(others, proxy)

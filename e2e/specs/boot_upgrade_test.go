@@ -51,14 +51,14 @@ var _ = Describe("Upgrade of a management cluster of machines", Serial, Label(on
 	})
 })
 
-// passingVersion is a next version of the provider that nobody finds who comes after this spec: clusterctl takes the last one.
+// passingVersion returns a next version of the provider that is removed after this spec, because clusterctl uses the latest one.
 func passingVersion(ctx context.Context) string {
 	next := nextVersion(ctx)
 	DeferCleanup(func() { Expect(os.RemoveAll(filepath.Join(repositoryFolder(), next))).To(Succeed()) })
 	return next
 }
 
-// serveClusterctl returns the address where the framework downloads clusterctl from.
+// serveClusterctl returns the address from which the framework downloads clusterctl.
 func serveClusterctl() string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFile(w, r, environment.Program(binaries.Clusterctl))
@@ -67,7 +67,7 @@ func serveClusterctl() string {
 	return server.URL
 }
 
-// copyShared makes the objects that clusters share in another management cluster, too.
+// copyShared also creates the objects that clusters share in another management cluster.
 func copyShared(ctx context.Context, to framework.ClusterProxy) {
 	for _, kind := range infra.Shared {
 		for _, object := range list(ctx, Default, infrav1.GroupVersion.WithKind(kind)) {
@@ -75,7 +75,7 @@ func copyShared(ctx context.Context, to framework.ClusterProxy) {
 			fresh.SetGroupVersionKind(object.GroupVersionKind())
 			fresh.SetName(object.GetName())
 			fresh.SetLabels(object.GetLabels())
-			Eventually(func() error { // Its webhook may not answer yet.
+			Eventually(func() error { // Its webhook may not respond yet.
 				return client.IgnoreAlreadyExists(to.GetClient().Create(ctx, fresh.DeepCopy()))
 			}, config.GetIntervals("clusterctl-upgrade", "wait-controllers")...).Should(Succeed())
 		}

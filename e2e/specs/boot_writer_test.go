@@ -30,26 +30,26 @@ const (
 	writeKey     = "number"
 )
 
-// longestGap is how long a client may be without an API server when the one that has the virtual IP address loses power.
-// kube-vip's lease ends 15 seconds after it was renewed last, and the others try for it every 2 seconds, with a jitter of a
-// fifth. etcd needs a second or two for a new leader if the old one is lost too. The rest is for a machine that is busy.
+// longestGap is how long a client may be without an API server when the machine with the virtual IP address loses power. kube-vip's lease
+// ends 15 seconds after its last renewal, and the others retry every 2 seconds, with a jitter of a fifth. etcd needs a second or two to
+// elect a new leader if the old one is lost as well. The rest allows for a busy machine.
 const longestGap = 30 * time.Second
 
-// writer writes numbered ConfigMaps to an API server and remembers those that were acknowledged, and when.
+// writer writes numbered ConfigMaps to an API server and records which were acknowledged, and when.
 type writer struct {
 	configMaps typedv1.ConfigMapInterface
-	prefix     string // of the names of what it writes
+	prefix     string // name prefix of its ConfigMaps
 	stop       func()
 
 	mu           sync.Mutex
 	acknowledged map[int]time.Time
 }
 
-// startWriter writes every 200 milliseconds, be the writes before answered or not, until stop is called.
+// startWriter writes every 200 milliseconds, whether or not earlier writes were answered, until stop is called.
 func startWriter(config *rest.Config) *writer {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	// A connection whose request is not answered in time is given up with it; with HTTP/2 the next would share it.
+	// A connection is closed if its request times out; with HTTP/2 the next request would share it.
 	config.NextProtos = []string{"http/1.1"}
 	client, err := kubernetes.NewForConfig(config)
 	Expect(err).NotTo(HaveOccurred())
@@ -86,7 +86,7 @@ func (w *writer) write(number int) {
 		Data:       map[string]string{writeKey: strconv.Itoa(number)},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return // Nothing was promised.
+		return // The write was not acknowledged.
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,14 +99,13 @@ func (w *writer) count() int {
 	return len(w.acknowledged)
 }
 
-// awaitWrites waits until so many more writes were acknowledged.
+// awaitWrites waits until a number of additional writes were acknowledged.
 func (w *writer) awaitWrites(more int) {
 	before := w.count()
 	Eventually(w.count, "1m", writeEvery).Should(BeNumerically(">=", before+more))
 }
 
-// lostNothing stops the writer and expects every write that was acknowledged to be there, and none to have been missed for
-// long.
+// lostNothing stops the writer and expects every acknowledged write to exist, and no long gap between them.
 func (w *writer) lostNothing(ctx context.Context) {
 	By("Reading back what was acknowledged")
 	w.stop()
@@ -129,7 +128,7 @@ func (w *writer) lostNothing(ctx context.Context) {
 	Expect(gap).To(BeNumerically("<", longestGap))
 }
 
-// gap is the longest time between two acknowledged writes.
+// gap returns the longest time between two acknowledged writes.
 func (w *writer) gap() time.Duration {
 	times := slices.SortedFunc(maps.Values(w.acknowledged), time.Time.Compare)
 	var longest time.Duration

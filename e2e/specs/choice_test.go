@@ -12,8 +12,8 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 )
 
-// checkChoice returns an error when a label filter cannot be read, or no spec of this provider and these machines passes it. `make e2e`
-// asks for it by a dry run before it brings a kind cluster up.
+// checkChoice returns an error if a label filter is invalid, or selects no spec for this provider and these machines. `make e2e` checks
+// this in a dry run before it creates a kind cluster.
 func checkChoice(suite types.SuiteConfig, reporter types.ReporterConfig) error {
 	filter := suite.LabelFilter
 	if _, err := types.ParseLabelFilter(filter); err != nil {

@@ -28,13 +28,13 @@ type cluster struct {
 	name, namespace string
 }
 
-// newCluster makes a cluster from the first template and waits until all its machines run. It is dumped and deleted at the
-// end of the spec.
+// newCluster creates a cluster from the default template and waits until all its machines run. It is dumped and deleted at the end of the
+// spec.
 func newCluster(ctx context.Context, name string, controlPlanes, workers int64) *cluster {
 	return newClusterOf(ctx, name, template{flavor: clusterctl.DefaultFlavor}, controlPlanes, workers)
 }
 
-// template is what a cluster is made from: one of those of the provider, with variables besides those of the environment.
+// template selects a template of the provider, with variables in addition to those of the environment.
 type template struct {
 	flavor    string
 	variables map[string]string
@@ -74,15 +74,15 @@ func (c *cluster) cleanUp(ctx context.Context, spec, folder string, namespace *c
 
 func (c *cluster) in() client.ListOption { return client.InNamespace(c.namespace) }
 
-// places tells where its machines are, as the outside system says.
+// places returns the failure domains of its machines in the outside system.
 func (c *cluster) places(ctx context.Context) map[string]string { return infra.places(ctx, c.name) }
 
-// controlPlaneDomains tells in which failure domain each control-plane machine was observed.
+// controlPlaneDomains returns the observed failure domain of each control-plane machine.
 func (c *cluster) controlPlaneDomains(ctx context.Context, g Gomega) map[string]string {
 	return infra.observed(ctx, g, c.namespace)
 }
 
-// controlPlaneIn is the control-plane machine in a failure domain that has one.
+// controlPlaneIn returns a control-plane machine in a failure domain that has one.
 func (c *cluster) controlPlaneIn(ctx context.Context, domain string) string {
 	for machine, observed := range c.controlPlaneDomains(ctx, Default) {
 		if observed == domain {
@@ -93,7 +93,7 @@ func (c *cluster) controlPlaneIn(ctx context.Context, domain string) string {
 	return ""
 }
 
-// published are the failure domains that Cluster API may put control-plane machines in.
+// published returns the failure domains that are published for control-plane machines.
 func (c *cluster) published(ctx context.Context, g Gomega) []string {
 	fresh := &clusterv1.Cluster{}
 	g.Expect(management.GetClient().Get(ctx, client.ObjectKeyFromObject(c.Cluster), fresh)).To(Succeed())
@@ -106,20 +106,19 @@ func (c *cluster) published(ctx context.Context, g Gomega) []string {
 	return names
 }
 
-// shortenGrace makes the cluster act on what it sees at once: the specs cannot wait for the ten minutes that a domain has to
-// have been healthy.
+// shortenGrace makes the cluster react to observations immediately: the specs cannot wait the ten minutes that a domain must be healthy.
 func (c *cluster) shortenGrace(ctx context.Context) {
 	c.distribute(ctx, func(distribution *faultlinev1.Distribution) {
 		distribution.GracePeriodSeconds, distribution.HoldPeriodSeconds = ptr.To[int32](1), ptr.To[int32](1)
 	})
 }
 
-// distribute changes how the cluster uses its failure domains.
+// distribute changes the distribution settings of the cluster.
 func (c *cluster) distribute(ctx context.Context, change func(*faultlinev1.Distribution)) {
 	Eventually(func(g Gomega) { infra.distribute(ctx, g, c.key(), change) }, "10s", "200ms").Should(Succeed())
 }
 
-// setDomains gives the cluster these failure domains and no others, and waits for them to be published.
+// setDomains sets the failure domains of the cluster, and waits until they are published.
 func (c *cluster) setDomains(ctx context.Context, names []string) {
 	Eventually(func(g Gomega) { infra.setDomains(ctx, g, c.key(), names) }, "10s", "200ms").Should(Succeed())
 	Eventually(func(g Gomega) []string { return c.published(ctx, g) }, config.GetIntervals("default", "wait-failure-domain")...).
@@ -130,7 +129,7 @@ func (c *cluster) key() client.ObjectKey {
 	return client.ObjectKey{Namespace: c.namespace, Name: c.name}
 }
 
-// hastenHealthChecks makes the template's health checks give up a node soon that is not heard of.
+// hastenHealthChecks shortens the template's health checks for unreachable nodes.
 func (c *cluster) hastenHealthChecks(ctx context.Context) {
 	Eventually(func(g Gomega) {
 		checks := &clusterv1.MachineHealthCheckList{}
@@ -139,7 +138,7 @@ func (c *cluster) hastenHealthChecks(ctx context.Context) {
 		for i := range checks.Items {
 			conditions := checks.Items[i].Spec.Checks.UnhealthyNodeConditions
 			for j := range conditions {
-				if conditions[j].Status == corev1.ConditionUnknown { // A node that starts says that it is not ready.
+				if conditions[j].Status == corev1.ConditionUnknown { // A starting node reports False instead.
 					conditions[j].TimeoutSeconds = ptr.To[int32](10)
 				}
 			}

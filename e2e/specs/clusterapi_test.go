@@ -13,7 +13,7 @@ import (
 	capie2e "sigs.k8s.io/cluster-api/test/e2e"
 )
 
-// Cluster API's own specs. They know nothing of failure domains and must pass all the same.
+// Cluster API's own specs. They are independent of failure domains and must pass as well.
 
 var _ = Describe("Quick start", Label("quick-start"), func() {
 	capie2e.QuickStartSpec(background(), func() capie2e.QuickStartSpecInput { return quickStart("quick-start", nil) })

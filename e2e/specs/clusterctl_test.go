@@ -55,7 +55,7 @@ var _ = Describe("clusterctl", Serial, Label("clusterctl", onlyFast), func() {
 	})
 })
 
-// run is for what the framework has no function for.
+// run runs a command for which the framework has no function.
 func run(ctx context.Context, args ...string) string { return runIn(ctx, environment, args...) }
 
 // runIn runs clusterctl in the management cluster of an environment.
@@ -73,8 +73,8 @@ func installed(ctx context.Context) *clusterctlv1.Provider {
 	return is
 }
 
-// nextVersion puts a version into clusterctl's repository that follows the installed one. It is the same but for its name:
-// what is tried is the upgrade.
+// nextVersion adds a version that follows the installed one to clusterctl's repository. It differs only in its name, because only the
+// upgrade is tested.
 func nextVersion(ctx context.Context) string {
 	version, err := semver.ParseTolerant(installed(ctx).Version)
 	Expect(err).NotTo(HaveOccurred())

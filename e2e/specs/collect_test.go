@@ -28,19 +28,19 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// others are the management clusters of a spec beside the one that all specs share.
+// others are the management clusters of a spec in addition to the shared one.
 var others []framework.ClusterProxy
 
 // collectors write what only some specs have, each into a folder.
 var collectors []func(ctx context.Context, folder string)
 
-// isManager reports whether a pod is Cluster API's or a provider's.
+// isManager reports whether a pod belongs to Cluster API or a provider.
 func isManager(pod *corev1.Pod) bool {
 	_, manager := pod.Labels[clusterv1.ProviderNameLabel]
 	return manager
 }
 
-// writePodLogs writes the logs of the pods that are wanted, those of containers that have ended included.
+// writePodLogs writes the logs of the selected pods, including those of terminated containers.
 func writePodLogs(ctx context.Context, proxy framework.ClusterProxy, folder string, wanted func(*corev1.Pod) bool) {
 	pods := &corev1.PodList{}
 	Expect(proxy.GetClient().List(ctx, pods)).To(Succeed())
@@ -78,7 +78,7 @@ func writeLog(path string, from io.Reader) {
 	Expect(file.Close()).To(Succeed())
 }
 
-// writeContainerLogs writes the logs of what is simulated outside of the clusters: vCenters, and machines that boot.
+// writeContainerLogs writes the logs of containers outside of the clusters: simulated vCenters, and machines that boot.
 func writeContainerLogs(ctx context.Context, folder string) {
 	Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
 	names, err := exec.CommandContext(ctx, "docker", "ps", "--all", "--format", "{{.Names}}",
@@ -91,8 +91,8 @@ func writeContainerLogs(ctx context.Context, folder string) {
 	}
 }
 
-// writeObjects writes the objects of Cluster API and of providers that are the spec's or in no namespace, and tells which
-// of them are not well.
+// writeObjects writes the objects of Cluster API and of providers that belong to the spec or are cluster-scoped, and returns the
+// conditions of unhealthy ones.
 func writeObjects(ctx context.Context, proxy framework.ClusterProxy, folder string) []condition {
 	var sick []condition
 	for _, kind := range kindsOfProviders(ctx, proxy) {
@@ -135,14 +135,14 @@ func kindsOfProviders(ctx context.Context, proxy framework.ClusterProxy) []schem
 	return kinds
 }
 
-// condition is one that says that an object is not well.
+// condition is a condition that reports an unhealthy object.
 type condition struct {
 	metav1.Condition
 
 	object *unstructured.Unstructured
 }
 
-// failing is the condition that sums an object up, if it is not true.
+// failing returns the summary condition of an object, if it is not true.
 func failing(object *unstructured.Unstructured) *condition {
 	for _, kind := range []string{clusterv1.ReadyCondition, clusterv1.AvailableCondition} {
 		if c, err := conditions.UnstructuredGet(object, kind); err == nil && c != nil && c.Status != metav1.ConditionTrue {
@@ -157,13 +157,13 @@ func (c condition) String() string {
 		c.LastTransitionTime.UTC().Format("15:04:05"), c.Message)
 }
 
-// compare puts causes before effects: what is deepest first, and of that what has been so for longest.
+// compare sorts causes before effects: the deepest objects first, and among those the oldest condition.
 func (c condition) compare(other condition) int {
 	return cmp.Or(c.depth()-other.depth(), c.LastTransitionTime.Compare(other.LastTransitionTime.Time),
 		cmp.Compare(c.object.GetName(), other.object.GetName()))
 }
 
-// depth is how far a kind is from the machines: those of the infrastructure are near, a Cluster is far.
+// depth is the distance of a kind from the machines: infrastructure kinds are near, a Cluster is far.
 func (c condition) depth() int {
 	groups := []string{"metal3.io", "infrastructure.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io"}
 	kinds := []string{"Machine", "KubeadmControlPlane", "MachineSet", "MachineDeployment", "Cluster"}

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
-// Ports of the control-plane endpoints of clusters that are kept in memory: each process that runs specs has its share.
+// Ports of the control-plane endpoints of in-memory clusters: each process that runs specs has its share.
 const (
 	firstPort       = 21000
 	lastPort        = 21999
@@ -26,14 +26,13 @@ const (
 )
 
 var (
-	// controlPlanes keeps clusters in memory, in the process that began it.
+	// controlPlanes simulates the clusters of this process in memory.
 	controlPlanes *workload.Simulator
-	// stopControlPlanes ends what startControlPlanes began.
+	// stopControlPlanes stops what startControlPlanes started.
 	stopControlPlanes func()
 )
 
-// startControlPlanes keeps the API servers of all clusters in this process, listening where the pods of the kind cluster
-// reach them.
+// startControlPlanes serves the API servers of all clusters in this process, at an address that the pods of the kind cluster reach.
 func startControlPlanes(ctx context.Context) {
 	host, err := gatewayOf(ctx, environment)
 	Expect(err).NotTo(HaveOccurred())
@@ -42,7 +41,7 @@ func startControlPlanes(ctx context.Context) {
 	})
 }
 
-// simulate keeps the clusters of a management cluster in memory until it is stopped.
+// simulate simulates the clusters of a management cluster in memory until stop is called.
 func simulate(ctx context.Context, kubeconfig string, options workload.Options) (simulator *workload.Simulator, stop func()) {
 	management, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	Expect(err).NotTo(HaveOccurred())
@@ -64,7 +63,7 @@ func simulate(ctx context.Context, kubeconfig string, options workload.Options) 
 	}
 }
 
-// controlPlaneEndpoints gives each cluster of this process an endpoint of its own.
+// controlPlaneEndpoints gives each cluster of this process its own endpoint.
 type controlPlaneEndpoints struct {
 	host string
 	port int
@@ -74,7 +73,7 @@ func newEndpoints(host string) *controlPlaneEndpoints {
 	return &controlPlaneEndpoints{host: host, port: firstPort + (GinkgoParallelProcess()-1)*portsPerProcess}
 }
 
-// next chooses the endpoint of the cluster whose template is written next.
+// next sets the endpoint of the cluster whose template is rendered next.
 func (e *controlPlaneEndpoints) next() {
 	e.port++
 	Expect(os.Setenv("CONTROL_PLANE_ENDPOINT_IP", e.host)).To(Succeed())

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// listenDHCP hears who asks on a network card, by its name, and on no other.
+// listenDHCP listens for DHCP requests on only one network card.
 func listenDHCP(ctx context.Context, card string) (net.PacketConn, error) {
 	config := net.ListenConfig{Control: func(_, _ string, connection syscall.RawConn) error {
 		var bound error

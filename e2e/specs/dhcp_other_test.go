@@ -11,5 +11,5 @@ import (
 	"net"
 )
 
-// listenDHCP is for Linux, where a network of Docker's is a network card of this machine.
+// listenDHCP requires Linux, where a Docker network is a network card of this machine.
 func listenDHCP(context.Context, string) (net.PacketConn, error) { return nil, errors.ErrUnsupported }

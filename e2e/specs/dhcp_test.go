@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Where things are in a message.
+// Offsets in a message.
 const (
 	operation   = 0
 	hardwareLen = 2
@@ -29,29 +29,29 @@ const (
 	cookie        = 0x63825363
 )
 
-// Options, and the types of messages that one of them has.
+// Options, and the message types of one of them.
 const (
 	optionMask, optionLease, optionType, optionServer, optionEnd = 1, 51, 53, 54, 255
 
 	discover, offer, request, acknowledge = 1, 2, 3, 5
 )
 
-// leaseSeconds is longer than anybody asks here.
+// leaseSeconds is longer than any test.
 const leaseSeconds = 24 * 3600
 
-// dhcpServer gives addresses.
+// dhcpServer assigns addresses.
 type dhcpServer struct {
-	// Own is the server's, and Network what clients are told that theirs are in.
+	// Own is the server's address, and Network the network of its clients.
 	Own     netip.Addr
 	Network netip.Prefix
-	// Free are given one after the other.
+	// Free addresses are assigned in order.
 	Free []netip.Addr
 
 	mu    sync.Mutex
-	given map[string]netip.Addr // by hardware address
+	given map[string]netip.Addr // by MAC address
 }
 
-// Serve answers until the connection is closed.
+// Serve serves until the connection is closed.
 func (s *dhcpServer) Serve(on net.PacketConn) {
 	const largest = 1500
 	message := make([]byte, largest)
@@ -62,12 +62,12 @@ func (s *dhcpServer) Serve(on net.PacketConn) {
 			return
 		}
 		if answer := s.answer(message[:n]); answer != nil {
-			_, _ = on.WriteTo(answer, everybody) // A client that hears nothing asks again.
+			_, _ = on.WriteTo(answer, everybody) // A client without an answer retries.
 		}
 	}
 }
 
-// answer is what the server says; nil is nothing.
+// answer returns the server's answer, or nil.
 func (s *dhcpServer) answer(message []byte) []byte {
 	if len(message) < optionsAt || message[operation] != asks || message[hardwareLen] > hardwareMax ||
 		binary.BigEndian.Uint32(message[cookieAt:]) != cookie {
@@ -91,7 +91,7 @@ func (s *dhcpServer) answer(message []byte) []byte {
 	return append(answer, optionEnd)
 }
 
-// give is the address of a client, who keeps it; false when there is none left.
+// give returns the address of a client, which keeps it; false if none is left.
 func (s *dhcpServer) give(hardware string) (netip.Addr, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,10 +108,10 @@ func (s *dhcpServer) give(hardware string) (netip.Addr, bool) {
 	return s.given[hardware], true
 }
 
-// typeOf is what kind of message has these options; 0 when they do not tell.
+// typeOf returns the type of a message with these options; 0 if they do not contain it.
 func typeOf(options []byte) byte {
 	for len(options) > 2 && options[0] != optionEnd {
-		if options[0] == 0 { // It fills up.
+		if options[0] == 0 { // Padding.
 			options = options[1:]
 			continue
 		}
@@ -127,11 +127,11 @@ func typeOf(options []byte) byte {
 	return 0
 }
 
-// message is what a client with a hardware address says.
+// message returns the message of a client with a MAC address.
 func message(kind, hardware byte, options ...byte) []byte {
 	m := make([]byte, optionsAt)
 	m[operation], m[1], m[hardwareLen], m[hardwareAt+5] = asks, 1, 6, hardware
-	copy(m[4:8], []byte{1, 2, 3, 4}) // The answer has it, too.
+	copy(m[4:8], []byte{1, 2, 3, 4}) // The answer repeats it.
 	binary.BigEndian.PutUint32(m[cookieAt:], cookie)
 	return append(append(append(m, options...), optionType, 1, kind), optionEnd)
 }

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What happens to a management cluster in the middle of a rollout must neither lose a machine nor make one twice.
+// A disturbance of a management cluster during a rollout must neither lose nor duplicate a machine.
 var _ = Describe("A rollout survives", Ordered, Serial, Label("disturb", onlyFast), func() {
 	const (
 		spec     = "disturb"
@@ -70,14 +70,14 @@ var _ = Describe("A rollout survives", Ordered, Serial, Label("disturb", onlyFas
 	})
 })
 
-// deployment is the first MachineDeployment of the template.
+// deployment returns the first MachineDeployment of the template.
 func (c *cluster) deployment(ctx context.Context, g Gomega) *clusterv1.MachineDeployment {
 	deployment := &clusterv1.MachineDeployment{}
 	g.Expect(management.GetClient().Get(ctx, client.ObjectKeyFromObject(c.MachineDeployments[0]), deployment)).To(Succeed())
 	return deployment
 }
 
-// change edits the deployment until no conflict and no webhook that is away keeps it from it.
+// change edits the deployment, and retries on conflicts and while a webhook does not respond.
 func (c *cluster) change(ctx context.Context, edit func(*clusterv1.MachineDeployment)) {
 	Eventually(func(g Gomega) {
 		deployment := c.deployment(ctx, g)
@@ -103,7 +103,7 @@ func (c *cluster) replaceTemplate(ctx context.Context) {
 	})
 }
 
-// copyTemplate makes a copy of a machine template: Cluster API rolls out to it because of its name. It returns the name.
+// copyTemplate copies a machine template and returns the name of the copy, which makes Cluster API roll out.
 func (c *cluster) copyTemplate(ctx context.Context, g Gomega, ref clusterv1.ContractVersionedObjectReference) string {
 	template, err := external.GetObjectFromContractVersionedRef(ctx, management.GetClient(), ref, c.namespace)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -115,7 +115,7 @@ func (c *cluster) copyTemplate(ctx context.Context, g Gomega, ref clusterv1.Cont
 	return next.GetName()
 }
 
-// settled expects all replicas of the deployment to be up to date and available, and no machine to be on its way.
+// settled expects all replicas of the deployment to be up to date and available, and no machine to be created or deleted.
 func (c *cluster) settled(ctx context.Context, g Gomega, replicas int32) {
 	deployment := c.deployment(ctx, g)
 	g.Expect(deployment.Status.ObservedGeneration).To(Equal(deployment.Generation))

@@ -18,20 +18,20 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// kindNetwork is the network of Docker that kind's nodes are on.
+// kindNetwork is the Docker network of kind's nodes.
 const kindNetwork = "kind"
 
-// dockerNetwork is the one that the node is on.
+// dockerNetwork is the network of the node.
 type dockerNetwork struct {
-	// Card is this machine's in it, where Docker runs on this machine itself.
+	// Card is this machine's card in the network, if Docker runs on this machine itself.
 	Card    string
 	Gateway netip.Addr
 	Subnet  netip.Prefix
-	// Subnet6 is that of IPv6; the zero Prefix where the network has none.
+	// Subnet6 is the IPv6 subnet; the zero Prefix if the network has none.
 	Subnet6 netip.Prefix
 }
 
-// parseNetwork reads the id of a network and its subnets, each with its gateway. Docker may name none for IPv6.
+// parseNetwork parses the ID of a network and its subnets with their gateways. Docker may name no IPv6 gateway.
 func parseNetwork(inspected string) (dockerNetwork, error) {
 	id, ranges, _ := strings.Cut(inspected, " ")
 	network := dockerNetwork{Card: "br-" + id}
@@ -55,7 +55,7 @@ func parseNetwork(inspected string) (dockerNetwork, error) {
 	return network, nil
 }
 
-// withSubnet is a configuration of network plugins whose first one gives an address of an IPv6 subnet, too.
+// withSubnet returns a configuration of network plugins whose first plugin also assigns an address of an IPv6 subnet.
 func withSubnet(conflist []byte, subnet netip.Prefix) ([]byte, error) {
 	var all struct {
 		CNIVersion string           `json:"cniVersion"`
@@ -79,7 +79,7 @@ func withSubnet(conflist []byte, subnet netip.Prefix) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// setFault tells a simulator.
+// setFault sets a fault in a simulator.
 func setFault(ctx context.Context, url, fault string, present bool) error {
 	method := http.MethodDelete
 	if present {

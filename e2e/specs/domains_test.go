@@ -33,7 +33,7 @@ var _ = Describe("Failure domains", Serial, Label("failure-domains", onlyFast, d
 
 		By("Breaking " + lost)
 		infra.setBroken(ctx, lost, true)
-		DeferCleanup(func(ctx SpecContext) { infra.setBroken(ctx, lost, false) }) // should this spec fail before it does
+		DeferCleanup(func(ctx SpecContext) { infra.setBroken(ctx, lost, false) }) // in case the spec fails before it does
 		within := config.GetIntervals(spec, "wait-failure-domain")
 		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(left))
 

@@ -19,10 +19,10 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// repository is its root folder.
+// repository is the root folder.
 const repository = "../.."
 
-// gatewayOf is this machine's address on the network of the node: what listens there is reached from the cluster's pods.
+// gatewayOf returns this machine's address on the network of the node. The cluster's pods reach programs that listen there.
 func gatewayOf(ctx context.Context, e *kind.Environment) (string, error) {
 	network, err := networkOf(ctx, e)
 	if err != nil {
@@ -31,7 +31,7 @@ func gatewayOf(ctx context.Context, e *kind.Environment) (string, error) {
 	return network.Gateway.String(), nil
 }
 
-// networkOf is what Docker knows of the network of the node.
+// networkOf returns the network of the node.
 func networkOf(ctx context.Context, e *kind.Environment) (dockerNetwork, error) {
 	out, err := e.Kind(io.Discard).Docker.Run(ctx, "network", "inspect", kindNetwork, "--format",
 		"{{slice .ID 0 12}} {{range .IPAM.Config}}{{.Subnet}},{{.Gateway}} {{end}}")
@@ -41,7 +41,7 @@ func networkOf(ctx context.Context, e *kind.Environment) (dockerNetwork, error) 
 	return parseNetwork(out)
 }
 
-// cutPower takes the power from machines that boot, given by name. The simulator of the first provider finds them switched off.
+// cutPower powers off machines that boot, given by name. The simulator of the first provider detects this.
 func cutPower(ctx context.Context, e *kind.Environment, machines ...string) error {
 	for _, machine := range machines {
 		container, err := containerOf(ctx, e, machine)
@@ -55,7 +55,7 @@ func cutPower(ctx context.Context, e *kind.Environment, machines ...string) erro
 	return nil
 }
 
-// hasAddress reports whether a machine that boots, given by name, answers for an address. One that has no power does not.
+// hasAddress reports whether a machine that boots has an address. A machine without power does not.
 func hasAddress(ctx context.Context, e *kind.Environment, machine, address string) (bool, error) {
 	running, err := running(ctx, e, machine)
 	if err != nil || running == "" {
@@ -65,10 +65,10 @@ func hasAddress(ctx context.Context, e *kind.Environment, machine, address strin
 	return out != "", err
 }
 
-// networkPlugins is where a machine has the configuration of what gives pods a network.
+// networkPlugins is the path of the pod network configuration on a machine.
 const networkPlugins = "/etc/cni/net.d/10-ptp.conflist"
 
-// addPodSubnet has each pod that a machine that boots, given by name, runs from now on have an address of this IPv6 subnet besides its own.
+// addPodSubnet makes every new pod on a machine that boots get an address of this IPv6 subnet in addition to its own.
 func addPodSubnet(ctx context.Context, e *kind.Environment, machine string, subnet netip.Prefix) error {
 	container, err := containerOf(ctx, e, machine)
 	if err != nil {
@@ -83,17 +83,17 @@ func addPodSubnet(ctx context.Context, e *kind.Environment, machine string, subn
 	if err != nil {
 		return fmt.Errorf("adding %s to %s of machine %s: %w", subnet, networkPlugins, machine, err)
 	}
-	// Docker has it on for its own network card alone, and not for those that lead to pods.
+	// Docker enables it only for its own network card, and not for those of pods.
 	if _, err := docker.Exec(ctx, container, "sysctl", "--write", "net.ipv6.conf.all.disable_ipv6=0"); err != nil {
 		return err
 	}
-	// In one step: containerd reads it as soon as it changes.
+	// Atomically, because containerd reads it as soon as it changes.
 	const replace = "cat > " + networkPlugins + ".new && mv " + networkPlugins + ".new " + networkPlugins
 	return docker.Feed(ctx, bytes.NewReader(both), "exec", "--interactive", container, "sh", "-ec", replace)
 }
 
-// loadMachines gives machines that boot, given by name, the images that the kind node has: a management cluster is to run
-// on them, and nothing can be pulled. Only who has called Up knows the images.
+// loadMachines loads the images of the kind node into machines that boot, because a management cluster will run on them, and they cannot
+// pull images. Only the process that called Up has the list of images.
 func loadMachines(ctx context.Context, e *kind.Environment, machines ...string) error {
 	images := e.NodeImages()
 	if len(images) == 0 {
@@ -102,7 +102,7 @@ func loadMachines(ctx context.Context, e *kind.Environment, machines ...string) 
 	return load(ctx, e, images, machines)
 }
 
-// loadChartImage gives machines that boot, given by name, the image of the program that a chart of ours runs.
+// loadChartImage loads the image of the program of one of our charts into machines that boot.
 func loadChartImage(ctx context.Context, e *kind.Environment, chart string, machines ...string) error {
 	name, err := charts.Image(repository, chart)
 	if err != nil {
@@ -124,7 +124,7 @@ func load(ctx context.Context, e *kind.Environment, images, machines []string) e
 	return nil
 }
 
-// containerOf is the container that a machine of the first provider runs in.
+// containerOf returns the container of a machine of the first provider.
 func containerOf(ctx context.Context, e *kind.Environment, machine string) (string, error) {
 	container, err := running(ctx, e, machine)
 	if err == nil && container == "" {
@@ -133,13 +133,13 @@ func containerOf(ctx context.Context, e *kind.Environment, machine string) (stri
 	return container, err
 }
 
-// running is the container of a machine; "" when it does not run.
+// running returns the container of a machine; "" if it does not run.
 func running(ctx context.Context, e *kind.Environment, machine string) (string, error) {
 	return e.Kind(io.Discard).Docker.Run(ctx, "ps", "--quiet",
 		"--filter", "label="+e.Kind(io.Discard).Label, "--filter", "name="+e.Providers[0].MachineContainer(machine))
 }
 
-// makeFault makes a fault of the simulated infrastructure of a provider, or repairs it.
+// makeFault injects a fault into the simulated infrastructure of a provider, or ends it.
 func makeFault(ctx context.Context, e *kind.Environment, p provider.Contained, fault string, present bool) error {
 	k := e.Kind(io.Discard)
 	host, err := k.Docker.Run(ctx, "inspect", "--format",
@@ -150,7 +150,7 @@ func makeFault(ctx context.Context, e *kind.Environment, p provider.Contained, f
 	return setFault(ctx, "http://"+net.JoinHostPort(host, provider.ControlPort), fault, present)
 }
 
-// whileStopped does something while the simulated infrastructure of a provider rests.
+// whileStopped runs a function while the simulated infrastructure of a provider is stopped.
 func whileStopped(ctx context.Context, e *kind.Environment, p provider.Contained, do func()) error {
 	k := e.Kind(io.Discard)
 	name := k.Container(p.Simulator())

@@ -20,7 +20,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// failureFile is where the last lines of a run that failed are kept, for `make e2e` to say at the very end.
+// failureFile holds the last lines of a failed run, which `make e2e` prints at the very end.
 const failureFile = "failure.txt"
 
 // Names of report entries.
@@ -29,14 +29,14 @@ const (
 	entryLogs   = "Logs and objects"
 )
 
-// What is there is collected before anything is cleaned up.
+// The state is collected before anything is cleaned up.
 var _ = JustAfterEach(func(ctx SpecContext) {
 	if !CurrentSpecReport().Failed() || management == nil {
 		return
 	}
 	folder := filepath.Join(*artifacts, specFolder(), "failure")
 	AddReportEntry(entryLogs, folder)
-	// Whatever cannot be collected must not hide why the spec failed.
+	// A failed collection must not hide why the spec failed.
 	failures := InterceptGomegaFailures(func() { AddReportEntry(entryObject, collect(ctx, folder)) })
 	for _, failure := range failures {
 		GinkgoWriter.Println("Collecting:", failure)
@@ -58,7 +58,7 @@ var _ = ReportAfterSuite("Say what went wrong first", func(report Report) {
 
 func failedAt(r SpecReport) time.Time { return r.Failure.TimelineLocation.Time }
 
-// describeFailure names the spec, its step and the object whose condition tells most.
+// describeFailure names the spec, its step and the most relevant object.
 func describeFailure(r SpecReport) string {
 	lines := []string{
 		"The first thing that went wrong:",
@@ -78,7 +78,7 @@ func describeFailure(r SpecReport) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// lastStep is the last step that the spec began before it failed.
+// lastStep returns the last step that the spec began before it failed.
 func lastStep(r SpecReport) string {
 	step := ""
 	for _, event := range r.SpecEvents {
@@ -89,7 +89,7 @@ func lastStep(r SpecReport) string {
 	return step
 }
 
-// firstLines leaves out the objects that failed matchers print in full.
+// firstLines omits the objects that failed matchers print in full.
 func firstLines(message string) string {
 	const most = 12
 	lines := strings.Split(message, "\n")
@@ -99,10 +99,10 @@ func firstLines(message string) string {
 	return strings.Join(lines, "\n")
 }
 
-// specNamespace is the namespace that the spec of this process made last.
+// specNamespace is the namespace that the spec of this process created last.
 var specNamespace string
 
-// specFolder is the folder of the spec's artifacts: its namespace without what makes that unique.
+// specFolder returns the folder of the spec's artifacts: its namespace without the unique suffix.
 func specFolder() string {
 	if end := strings.LastIndex(specNamespace, "-"); end > 0 {
 		return specNamespace[:end]
@@ -110,8 +110,7 @@ func specFolder() string {
 	return "suite"
 }
 
-// collect writes the logs of what runs and the objects of the spec's clusters to a folder, and tells which object is the
-// deepest that is not well.
+// collect writes the logs and the objects of the spec's clusters to a folder, and returns the deepest unhealthy object.
 func collect(ctx context.Context, folder string) string {
 	var sick []condition
 	for _, proxy := range append(others, management) {

@@ -41,8 +41,8 @@ spec:
       timeoutSeconds: 5
 `
 
-// writeTemplates makes the cluster templates in clusterctl's repository fit for specs that run beside each other: what is in
-// no namespace is applied once, and left out of the templates. Variants that only specs need are added.
+// writeTemplates adapts the cluster templates in clusterctl's repository to specs that run in parallel: cluster-scoped objects are
+// applied once, and removed from the templates. It also adds variants that only specs need.
 func writeTemplates(ctx context.Context) {
 	first := config.GetProviderVersions(*providerName)[0]
 	refreshVersions(first)
@@ -61,7 +61,7 @@ func writeTemplates(ctx context.Context) {
 	}
 	template, err := os.ReadFile(filepath.Join(folder, "cluster-template.yaml"))
 	Expect(err).NotTo(HaveOccurred())
-	// The control plane of one machine that the spec has could not be remediated.
+	// The single-machine control plane of the spec could not be remediated.
 	remediation := append(without(string(template), "kind: MachineHealthCheck"), workerHealthCheck)
 	writeTemplate("cluster-template-md-remediation.yaml", strings.Join(remediation, separator))
 	writeTemplate("cluster-template-"+rolloutFlavor+".yaml", withTaints(string(template)))
@@ -70,7 +70,7 @@ func writeTemplates(ctx context.Context) {
 	}
 }
 
-// refreshVersions makes the later versions that an upgrade of an earlier run has left what the first is now.
+// refreshVersions updates the later versions that upgrades of earlier runs have left to the content of the first version.
 func refreshVersions(first string) {
 	versions, err := filepath.Glob(filepath.Join(repositoryFolder(), "v*"))
 	Expect(err).NotTo(HaveOccurred())
@@ -81,14 +81,14 @@ func refreshVersions(first string) {
 	}
 }
 
-// copyVersion puts a version of the provider into clusterctl's repository that is another but for its name.
+// copyVersion adds a version of the provider to clusterctl's repository that differs only in its name.
 func copyVersion(from, to string) {
 	Expect(os.RemoveAll(filepath.Join(repositoryFolder(), to))).To(Succeed())
 	Expect(os.CopyFS(filepath.Join(repositoryFolder(), to), os.DirFS(filepath.Join(repositoryFolder(), from)))).To(Succeed())
 }
 
-// writeTemplate writes a template into each version of the provider: an earlier run may have left the cluster with a later
-// one, and clusterctl takes the templates of what is installed.
+// writeTemplate writes a template into each version of the provider: an earlier run may have left the cluster with a later version, and
+// clusterctl uses the templates of the installed one.
 func writeTemplate(name, content string) {
 	versions, err := filepath.Glob(filepath.Join(repositoryFolder(), "v*"))
 	Expect(err).NotTo(HaveOccurred())
@@ -98,7 +98,7 @@ func writeTemplate(name, content string) {
 	}
 }
 
-// applyShared makes the objects of the cluster template that clusters share, without those that an earlier run has left.
+// applyShared creates the objects of the cluster template that clusters share, after removing those of earlier runs.
 func applyShared(ctx context.Context) {
 	if len(infra.Shared) == 0 {
 		return
@@ -110,7 +110,7 @@ func applyShared(ctx context.Context) {
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !slices.Contains(infra.Shared, o.GetKind()) })
 	Expect(objects).NotTo(BeEmpty())
 	intervals := config.GetIntervals("default", "wait-failure-domain")
-	Eventually(func(g Gomega) { // A failure domain goes when no zone names it any more.
+	Eventually(func(g Gomega) { // A failure domain can be deleted once no zone references it.
 		for _, object := range slices.Backward(objects) {
 			g.Expect(client.IgnoreNotFound(management.GetClient().Delete(ctx, object))).To(Succeed())
 		}
@@ -124,12 +124,12 @@ func applyShared(ctx context.Context) {
 	}, intervals...).Should(Succeed())
 }
 
-// repositoryFolder is where clusterctl finds the provider's versions.
+// repositoryFolder returns the folder of the provider's versions in clusterctl's repository.
 func repositoryFolder() string {
 	return filepath.Join(filepath.Dir(environment.ClusterctlConfig()), "infrastructure-"+*providerName)
 }
 
-// without leaves out the objects that hold a line.
+// without omits the objects that contain a line.
 func without(template, line string) []string {
 	var kept []string
 	for _, object := range strings.Split(template, separator) {

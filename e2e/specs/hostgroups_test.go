@@ -59,7 +59,7 @@ var _ = Describe("Zones that are host groups", Label("host-groups", "vsphere", o
 	})
 })
 
-// hasAddons waits until Cluster API has made in the cluster what its ClusterResourceSets have.
+// hasAddons waits until Cluster API has created the objects of the cluster's ClusterResourceSets.
 func (c *cluster) hasAddons(ctx context.Context, count int) {
 	Eventually(func(g Gomega) {
 		sets := &addonsv1.ClusterResourceSetList{}
@@ -72,7 +72,7 @@ func (c *cluster) hasAddons(ctx context.Context, count int) {
 	}, "1m", "500ms").Should(Succeed())
 }
 
-// vcenter is one that fails the spec when it does not answer.
+// vcenter is an inventory that fails the spec on an error.
 type vcenter struct{ *inventory }
 
 func connectTo(ctx context.Context, variables map[string]string) vcenter {
@@ -85,7 +85,7 @@ func (v vcenter) all(ctx context.Context, kind string, properties []string, into
 	Expect(v.All(ctx, kind, properties, into)).To(Succeed())
 }
 
-// makeRacks makes the zones of the simulated vCenter's host groups, until the end of the spec.
+// makeRacks creates zones for the simulated vCenter's host groups, until the end of the spec.
 func makeRacks(ctx context.Context, variables map[string]string, racks []string) {
 	for i, rack := range racks {
 		makeZone(ctx, variables, rack, infrav1.VSphereFailureDomainSpec{
@@ -100,7 +100,7 @@ func makeRacks(ctx context.Context, variables map[string]string, racks []string)
 	}
 }
 
-// makeZone makes a zone that clusters of its region select, with its failure domain, until the end of the spec.
+// makeZone creates a zone that clusters of its region select, with its failure domain, until the end of the spec.
 func makeZone(ctx context.Context, variables map[string]string, name string, spec infrav1.VSphereFailureDomainSpec) {
 	domain := &infrav1.VSphereFailureDomain{}
 	domain.Name, domain.Spec = name, spec
@@ -116,7 +116,7 @@ func makeZone(ctx context.Context, variables map[string]string, name string, spe
 			if *keep {
 				return
 			}
-			// A failure domain goes with its last zone.
+			// A failure domain is deleted with its last zone.
 			Expect(client.IgnoreNotFound(management.GetClient().Delete(ctx, object))).To(Succeed())
 			Eventually(func() error { return management.GetClient().Get(ctx, client.ObjectKeyFromObject(object), object) }, "2m", "200ms").
 				ShouldNot(Succeed())
@@ -130,7 +130,7 @@ type hostRule struct {
 	Enforced       bool
 }
 
-// groups are the VM groups of all compute clusters by name, with the rule for each.
+// groups returns the VM groups of all compute clusters by name, with the rule of each.
 func (v vcenter) groups(ctx context.Context) map[string]hostRule {
 	names := v.names(ctx)
 	var clusters []mo.ClusterComputeResource
@@ -161,7 +161,7 @@ func (v vcenter) groups(ctx context.Context) map[string]hostRule {
 
 type names map[types.ManagedObjectReference]string
 
-// names are those of virtual machines, and of what these are in.
+// names returns the names of virtual machines and their parents.
 func (v vcenter) names(ctx context.Context) names {
 	found := names{}
 	for _, kind := range []string{"Datacenter", "ClusterComputeResource", "HostSystem", "VirtualMachine"} {
@@ -182,7 +182,7 @@ func (n names) of(refs []types.ManagedObjectReference) []string {
 	return found
 }
 
-// hostOf is the host that a virtual machine runs on.
+// hostOf returns the host of a virtual machine.
 func (v vcenter) hostOf(ctx context.Context, machine string) string {
 	var machines []mo.VirtualMachine
 	v.all(ctx, "VirtualMachine", []string{"name", "runtime.host"}, &machines)

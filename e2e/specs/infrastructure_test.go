@@ -18,7 +18,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// infrastructure is the provider that the specs run against, in the words of specs: what cannot be found out fails the spec.
+// infrastructure wraps the provider for specs: errors fail the spec.
 type infrastructure struct {
 	provider.InKind
 	provider.Description
@@ -71,18 +71,18 @@ func (i infrastructure) setBroken(ctx context.Context, domain string, broken boo
 	Expect(i.observer.SetBroken(ctx, domain, broken)).To(Succeed())
 }
 
-// fault has the simulator make a fault until that is ended, or the spec ends.
+// fault makes the simulator inject a fault until end is called or the spec ends.
 func (i infrastructure) fault(ctx context.Context, fault string) (end func()) {
 	set := func(ctx context.Context, present bool) {
 		Expect(makeFault(ctx, environment, i, fault, present)).To(Succeed())
 	}
 	set(ctx, true)
-	DeferCleanup(func(ctx SpecContext) { set(ctx, false) }) // should the spec fail before it ends it
+	DeferCleanup(func(ctx SpecContext) { set(ctx, false) }) // in case the spec fails before it ends the fault
 	return func() { set(ctx, false) }
 }
 
-// handOver keeps a simulator whose objects are moved away from acting on them meanwhile. For bare metal that is what stopping Ironic is to the
-// real operator, whose webhook goes on: the simulated one has none that has to be there.
+// handOver keeps a simulator from acting on objects while they are moved away. For bare metal it corresponds to stopping Ironic of the
+// real operator, whose webhook keeps running: the simulated operator has no webhook that must run.
 func (i infrastructure) handOver(ctx context.Context, from *kind.Environment, move func()) {
 	if !i.Simulator().InCluster {
 		move()

@@ -18,11 +18,11 @@ import (
 	capie2e "sigs.k8s.io/cluster-api/test/e2e"
 )
 
-// Cluster API's own specs of what happens to a cluster in its life: changes in place and by rollout, new versions of
-// Kubernetes and of its ClusterClass, its end.
+// Cluster API's own specs of the life of a cluster: changes in place and by rollout, new versions of Kubernetes and of its ClusterClass,
+// and deletion.
 //
-// Those that need what clusters in memory do not have are in boot_*_test.go: KCPRemediationSpec machines that boot,
-// NodeDrainTimeoutSpec pods that are scheduled, SelfHostedSpec and ClusterctlUpgradeSpec machines that run managers.
+// Specs that need what in-memory clusters lack are in boot_*_test.go: KCPRemediationSpec needs machines that boot, NodeDrainTimeoutSpec
+// pods that are scheduled, SelfHostedSpec and ClusterctlUpgradeSpec machines that run managers.
 
 const rolloutFlavor = "md-rollout"
 
@@ -44,7 +44,7 @@ var _ = Describe("Upgrade of Kubernetes", Label("upgrade", onlyFast, long), func
 			E2EConfig:              config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "k8s-upgrade-and-conformance"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
 			Flavor: ptr.To(""), ControlPlaneMachineCount: ptr.To[int64](3), WorkerMachineCount: ptr.To[int64](1),
-			SkipConformanceTests: true, // There is nothing to test in a cluster in memory.
+			SkipConformanceTests: true, // There is nothing to test in an in-memory cluster.
 		}
 	})
 })
@@ -58,7 +58,7 @@ var _ = Describe("Changes of a ClusterClass", Label("clusterclass-changes", only
 			Flavor:                   "topology",
 			ModifyControlPlaneFields: map[string]any{"spec.kubeadmConfigSpec.verbosity": int64(4)},
 			ModifyMachineDeploymentBootstrapConfigTemplateFields: map[string]any{"spec.template.spec.verbosity": int64(4)},
-			// The ClusterClass writes the whole specification of machines.
+			// The ClusterClass sets the whole specification of machines.
 			ModifyMachineDeploymentInfrastructureMachineTemplateFields: map[string]any{"spec.template.metadata.annotations.changed": "yes"},
 		}
 	})
@@ -71,7 +71,7 @@ var _ = Describe("Deletion of a cluster", Label("deletion", onlyFast), func() {
 			E2EConfig:              config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "cluster-deletion"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
 			ControlPlaneMachineCount: ptr.To[int64](3),
-			// Workers before the control plane that they need, and the infrastructure of the cluster last.
+			// Workers are deleted before the control plane, and the infrastructure of the cluster last.
 			ClusterDeletionPhases: []capie2e.ClusterDeletionPhase{
 				phase("Machine", "MachineSet", "MachineDeployment", "MachineSet"),
 				phase("Machine", "KubeadmControlPlane", "KubeadmControlPlane"),
@@ -81,7 +81,7 @@ var _ = Describe("Deletion of a cluster", Label("deletion", onlyFast), func() {
 	})
 })
 
-// phase of a deletion: objects of some kinds go, and those of the kind that blocks it if they have an owner of this kind.
+// phase of a deletion: objects of some kinds are deleted, and those of the blocking kind if they have an owner of this kind.
 func phase(blocks, owner string, kinds ...string) capie2e.ClusterDeletionPhase {
 	return capie2e.ClusterDeletionPhase{
 		ObjectFilter: func(object corev1.ObjectReference, owners []metav1.OwnerReference) bool {
@@ -92,7 +92,7 @@ func phase(blocks, owner string, kinds ...string) capie2e.ClusterDeletionPhase {
 	}
 }
 
-// withTaints adds the taints to a cluster template that the rollout spec expects on all machines.
+// withTaints adds the taints that the rollout spec expects on all machines to a cluster template.
 func withTaints(template string) string {
 	const taints = `      taints:
       - {key: pre-existing-always-taint, value: always-value, effect: PreferNoSchedule, propagation: Always}

@@ -89,14 +89,14 @@ var _ = Describe("A second management cluster", Serial, Ordered, Label("second",
 	})
 })
 
-// managementCluster is another kind cluster. It drives the same vCenter; bare metal is what its objects say.
+// managementCluster is another kind cluster. It uses the same vCenter; bare metal is simulated from its own objects.
 type managementCluster struct {
 	*kind.Environment
 
 	proxy framework.ClusterProxy
 }
 
-// newManagementCluster brings up a management cluster with the providers that the first has, until the end of the container.
+// newManagementCluster creates a management cluster with the same providers as the first, until the end of the container.
 func newManagementCluster(ctx context.Context, name string) *managementCluster {
 	By("Bringing up a second management cluster")
 	other, err := kind.New(kind.Options{
@@ -110,7 +110,7 @@ func newManagementCluster(ctx context.Context, name string) *managementCluster {
 	return second
 }
 
-// bringUp brings up a management cluster until the end of the container.
+// bringUp creates a management cluster until the end of the container.
 func bringUp(ctx context.Context, name string, other *kind.Environment) *managementCluster {
 	DeferCleanup(func(ctx SpecContext) {
 		if !*keep {
@@ -127,7 +127,7 @@ func bringUp(ctx context.Context, name string, other *kind.Environment) *managem
 	return cluster
 }
 
-// catchUp upgrades the provider to the version that the first management cluster has: clusterctl moves to no older one.
+// catchUp upgrades the provider to the version in the first management cluster, because clusterctl refuses to move to an older one.
 func (m *managementCluster) catchUp(ctx context.Context) {
 	version := installed(ctx).Version
 	at(m.proxy, func() {
@@ -144,7 +144,7 @@ func (m *managementCluster) catchUp(ctx context.Context) {
 	})
 }
 
-// at does something with another management cluster in the place of the first. The spec must have this process for itself.
+// at runs a function with another management cluster instead of the first. The spec must be the only one in this process.
 func at(proxy framework.ClusterProxy, do func()) {
 	first := management
 	defer func() { management = first }()
@@ -161,7 +161,7 @@ func (c *cluster) move(ctx context.Context, from, to *kind.Environment) {
 	})
 }
 
-// hasMoved expects the cluster to be here as it was, on the same machines, whose nodes have run all the time.
+// hasMoved expects the cluster to exist here unchanged, on the same machines, whose nodes never stopped.
 func (c *cluster) hasMoved(ctx context.Context, before map[string]possession, machines map[string]any, running map[string]string) {
 	Eventually(func(g Gomega) {
 		c.isWell(ctx, g, before)
@@ -170,7 +170,7 @@ func (c *cluster) hasMoved(ctx context.Context, before map[string]possession, ma
 	Expect(c.readySince(ctx)).To(Equal(running))
 }
 
-// readySince tells since when each node of the cluster has been ready.
+// readySince returns since when each node of the cluster has been ready.
 func (c *cluster) readySince(ctx context.Context) map[string]string {
 	nodes := &corev1.NodeList{}
 	Expect(management.GetWorkloadCluster(ctx, c.namespace, c.name).GetClient().List(ctx, nodes)).To(Succeed())
@@ -190,7 +190,7 @@ func nodeReadySince(node *corev1.Node) string {
 	return ""
 }
 
-// traces are the objects that only the provider can have left.
+// traces returns the objects that only the provider can have left.
 func traces(ctx context.Context) []string {
 	var found []string
 	prefix := strings.TrimSuffix(infra.Namespace, "system")

@@ -28,14 +28,14 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// harvesterObserver looks at clusters on a Harvester.
+// harvesterObserver observes clusters on a Harvester.
 type harvesterObserver struct{ outside }
 
-// poolTimeout is how long pools of earlier runs may take to go.
+// poolTimeout bounds the deletion of pools of earlier runs.
 const poolTimeout = time.Minute
 
-// Prepare makes a pool for the namespace on Harvester. Its only address is that of the control plane which the load balancer of
-// the next cluster stands for.
+// Prepare creates a pool for the namespace on Harvester. Its only address is the control-plane endpoint of the next cluster, which the
+// load balancer serves.
 func (o harvesterObserver) Prepare(ctx context.Context, namespace string) (variables map[string]string, err error) {
 	reached, err := o.harvester()
 	if err != nil {
@@ -56,7 +56,7 @@ func (o harvesterObserver) Prepare(ctx context.Context, namespace string) (varia
 	return map[string]string{"LOAD_BALANCER_IPAM": "pool", "IP_POOL_NAME": namespace}, nil
 }
 
-// harvester reaches it as the templates do.
+// harvester returns a client with the access that templates have.
 func (o harvesterObserver) harvester() (client.Client, error) {
 	config, err := harvesterConfig(o.Variables())
 	if err != nil {
@@ -69,7 +69,7 @@ func (o harvesterObserver) harvester() (client.Client, error) {
 	return client.New(config, client.Options{Scheme: scheme})
 }
 
-// forgetPools removes pools that earlier runs have made of an address: two pools cannot have it.
+// forgetPools deletes pools of earlier runs with an address, because two pools cannot have it.
 func forgetPools(ctx context.Context, reached client.Client, namespace, address string) error {
 	pools := &lbv1.IPPoolList{}
 	if err := reached.List(ctx, pools); err != nil {
@@ -87,7 +87,7 @@ func forgetPools(ctx context.Context, reached client.Client, namespace, address 
 	return nil
 }
 
-// harvesterConfig is an administrator's of the Harvester that variables of cluster templates describe.
+// harvesterConfig returns administrator access to the Harvester in variables of cluster templates.
 func harvesterConfig(variables map[string]string) (*rest.Config, error) {
 	kubeconfig, err := base64.StdEncoding.DecodeString(variables["HARVESTER_KUBECONFIG_B64"])
 	if err != nil {
@@ -118,7 +118,7 @@ func (o harvesterObserver) change(ctx context.Context, key client.ObjectKey, cha
 	return o.Client().Update(ctx, cluster)
 }
 
-// ofCluster looks at the virtual machines of a cluster, which is called as its namespace, by the names of their machines.
+// ofCluster calls look for each virtual machine of a cluster, which has the name of its namespace, with the name of its machine.
 func (o harvesterObserver) ofCluster(ctx context.Context, cluster string, look func(f *harvester.Found, machine string, vm *kubevirtv1.VirtualMachine)) error {
 	reached, err := o.harvester()
 	if err != nil {
@@ -145,7 +145,7 @@ func (o harvesterObserver) Places(ctx context.Context, cluster string) (map[stri
 	return places, err
 }
 
-// harvesterMachine is all that tells a virtual machine from another, and whether something was done to it.
+// harvesterMachine holds the properties that identify a virtual machine, and change if it is restarted or replaced.
 type harvesterMachine struct {
 	VM, Instance string // UIDs
 	Host         string
@@ -172,7 +172,7 @@ func (o harvesterObserver) Machines(ctx context.Context, cluster string) (map[st
 	return machines, err
 }
 
-// SetBroken cordons the hosts of a zone, as an administrator does who is going to work on them.
+// SetBroken cordons the hosts of a zone, as an administrator does before maintenance.
 func (o harvesterObserver) SetBroken(ctx context.Context, domain string, broken bool) error {
 	reached, err := o.harvester()
 	if err != nil {

@@ -31,23 +31,23 @@ import (
 )
 
 const (
-	// hostsInMemory is what the spec that needs most has in one rack: a worker group while it is rolled out.
+	// hostsInMemory is the number of hosts in a rack for the most demanding spec: a worker group during its rollout.
 	hostsInMemory = 12
-	// hostsThatBoot is one for a control-plane machine, two for workers, and one to replace any of them.
+	// hostsThatBoot allows for a control-plane machine, two workers, and one replacement.
 	hostsThatBoot = 4
-	// firstHost leaves numbers for the hosts that the environment brings.
+	// firstHost leaves lower numbers to the hosts of the environment.
 	firstHost = 20
 )
 
-// metal3Observer looks at clusters on bare metal.
+// metal3Observer observes clusters on bare metal.
 type metal3Observer struct {
 	outside
 
-	// made is how many hosts that boot were made so far: each has a number of its own, wherever it is.
+	// made is the number of booting hosts created so far: each has a unique number.
 	made int
 }
 
-// Prepare makes hosts. Those that boot are enough for a control-plane machine, a worker and one to replace either in each rack.
+// Prepare creates hosts. Those that boot suffice for a control-plane machine, a worker and a replacement in each rack.
 func (o *metal3Observer) Prepare(ctx context.Context, namespace string) (map[string]string, error) {
 	layout, hosts := simulator.Layout{}, hostsInMemory
 	if o.Boot {
@@ -92,7 +92,7 @@ func (o *metal3Observer) Places(ctx context.Context, cluster string) (map[string
 	return places, nil
 }
 
-// server is all that tells a host in use from another, and whether something was done to it.
+// server holds the properties that identify a host in use, and change if something was done to it.
 type server struct {
 	Host, Domain, MAC, Image, ProvisioningID string
 	State                                    bmov1alpha1.ProvisioningState
@@ -143,23 +143,23 @@ func (o *metal3Observer) SetBroken(ctx context.Context, domain string, broken bo
 	return nil
 }
 
-// bootRetry is how long a machine waits that cannot boot yet.
+// bootRetry is the retry interval of a machine that cannot boot yet.
 const bootRetry = 500 * time.Millisecond
 
-// connect switches machines of clusters that are kept in memory on and off until ctx ends: a host that has power runs its machine.
+// connect powers machines of in-memory clusters on and off with their hosts until ctx ends.
 func (*metal3Observer) connect(ctx context.Context, management *rest.Config, workloads *workload.Simulator) error {
 	return newBoots(workloads).start(ctx, management)
 }
 
-// boots watches the hosts of the management cluster: one that is provisioned and has power runs the machine in memory
-// that its metadata says it is, as a real one would by its cloud-init and kubelet.
+// boots watches the hosts of the management cluster. A provisioned host with power runs the in-memory machine that its metadata
+// identifies, as a real one does through cloud-init and the kubelet.
 type boots struct {
 	workloads *workload.Simulator
 	client    client.Client
 	secrets   client.Reader
 
 	mu sync.Mutex
-	// running are the Machines by host.
+	// running maps hosts to the Machines that run on them.
 	running map[client.ObjectKey]client.ObjectKey
 }
 
@@ -191,14 +191,13 @@ func (b *boots) start(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// Reconcile lets one host's machine run, or stops it.
+// Reconcile starts or stops the machine of one host.
 func (b *boots) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	host := &bmov1alpha1.BareMetalHost{}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.client.Get(ctx, request.NamespacedName, host); err != nil {
-		// What has no object any more, because it was moved for example, runs on. A host that was given back has been
-		// stopped before.
+		// A machine whose host object was deleted, for example by a move, keeps running. A released host has been stopped before.
 		if apierrors.IsNotFound(err) {
 			delete(b.running, request.NamespacedName)
 		}
@@ -226,7 +225,7 @@ func (b *boots) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	return ctrl.Result{}, nil
 }
 
-// identity is what the templates let a machine register as.
+// identity returns the identity that the templates make a machine register with.
 func (b *boots) identity(ctx context.Context, host *bmov1alpha1.BareMetalHost) (machine client.ObjectKey, as workload.Identity, err error) {
 	if host.Spec.MetaData == nil {
 		return machine, as, fmt.Errorf("host %s has no metadata", host.Name)

@@ -17,40 +17,39 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// outside is how the outside system of a management cluster in kind is reached.
+// outside gives access to the outside system of a management cluster in kind.
 type outside struct {
-	// Client is the one of today: specs look at several clusters.
+	// Client returns the current client, because specs use several clusters.
 	Client func() client.Client
-	// Variables are those of cluster templates.
+	// Variables returns the variables of cluster templates.
 	Variables func() map[string]string
-	// Boot tells that machines boot.
+	// Boot is set if machines boot.
 	Boot bool
-	// Endpoint is the address of the control plane of the cluster whose template is written next.
+	// Endpoint returns the control-plane address of the cluster whose template is rendered next.
 	Endpoint func() string
 }
 
-// observer looks at clusters of a provider, and at what the outside system has of them.
+// observer observes clusters of a provider, and their resources in the outside system.
 type observer interface {
-	// Prepare makes a namespace ready for the provider's cluster template, and tells its variables that are the namespace's own.
+	// Prepare prepares a namespace for the provider's cluster template, and returns variables that are specific to the namespace.
 	Prepare(ctx context.Context, namespace string) (variables map[string]string, err error)
-	// SetDomains gives a cluster the failure domains of these names, out of those of the Description, and no others.
+	// SetDomains sets the failure domains of a cluster to those of the Description with these names.
 	SetDomains(ctx context.Context, cluster client.ObjectKey, names []string) error
-	// Places tells, as the outside system says, where each machine is whose cluster has this name: its failure domain by
-	// the machine's name.
+	// Places returns the failure domain of each machine of a cluster in the outside system, by the machine's name.
 	Places(ctx context.Context, cluster string) (map[string]string, error)
-	// Machines are those of the cluster as the outside system knows them, by name: all that tells a machine from another, and
-	// tells whether something was done to it.
+	// Machines returns the properties of each machine of the cluster in the outside system, by name: those that identify it, and change
+	// if something was done to it.
 	Machines(ctx context.Context, cluster string) (map[string]any, error)
-	// SetBroken makes a failure domain unfit for new machines, or repairs it. Machines in it stay.
+	// SetBroken makes a failure domain unusable for new machines, or repairs it. Existing machines stay.
 	SetBroken(ctx context.Context, domain string, broken bool) error
 }
 
-// observers have one for each provider.
+// observers returns one observer for each provider.
 func observers(o outside) map[string]observer {
 	return map[string]observer{"vsphere": vsphereObserver{o}, "metal3": &metal3Observer{outside: o}, "harvester": harvesterObserver{o}}
 }
 
-// kindOf is an object of a kind of the provider.
+// kindOf returns an object of a kind of the provider.
 func kindOf(about provider.Description, name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	for kind := range about.Kinds {
@@ -61,7 +60,7 @@ func kindOf(about provider.Description, name string) *unstructured.Unstructured 
 	return object
 }
 
-// distributeIn changes how a cluster uses its failure domains: a field that all providers have.
+// distributeIn changes the distribution of a cluster, a field that all providers have.
 func (i infrastructure) distributeIn(ctx context.Context, key client.ObjectKey, change func(*faultlinev1.Distribution)) error {
 	cluster := kindOf(i.Description, i.ClusterKind)
 	if err := management.GetClient().Get(ctx, key, cluster); err != nil {
@@ -85,7 +84,7 @@ func (i infrastructure) distributeIn(ctx context.Context, key client.ObjectKey, 
 	return management.GetClient().Update(ctx, cluster)
 }
 
-// observedIn are the failure domains in which the provider observed the control-plane machines of a namespace.
+// observedIn returns the failure domains in which the provider observed the control-plane machines of a namespace.
 func (i infrastructure) observedIn(ctx context.Context, namespace string) (map[string]string, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kindOf(i.Description, i.MachineKind()).GroupVersionKind())

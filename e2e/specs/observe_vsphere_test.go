@@ -30,18 +30,19 @@ import (
 )
 
 const (
-	// vcenterTimeout is how long a simulated vCenter may take to start, and lastOfVCenter the last variable that it writes.
+	// vcenterTimeout bounds the start of a simulated vCenter, and lastOfVCenter is the last variable that it prints.
 	vcenterTimeout = 30 * time.Second
 	lastOfVCenter  = "VSPHERE_ZONE_C_NETWORK"
 )
 
-// vsphereObserver looks at clusters on a vCenter.
+// vsphereObserver observes clusters on a vCenter.
 type vsphereObserver struct{ outside }
 
-// Prepare has nothing to do: zones are in no namespace.
+// Prepare does nothing, because zones are cluster-scoped.
 func (vsphereObserver) Prepare(context.Context, string) (map[string]string, error) { return nil, nil }
 
-// SetDomains labels the zones for the cluster, and has it select them. Zones are in no namespace: other clusters have them too.
+// SetDomains labels the zones for the cluster, and makes the cluster select them. Zones are cluster-scoped, so other clusters use them
+// too.
 func (o vsphereObserver) SetDomains(ctx context.Context, key client.ObjectKey, names []string) error {
 	label := "of-cluster/" + key.Name
 	for _, name := range infra.Domains {
@@ -82,7 +83,7 @@ func (o vsphereObserver) Machines(ctx context.Context, cluster string) (map[stri
 	return inventory.machines(ctx, cluster)
 }
 
-// SetBroken puts all hosts of a zone into maintenance.
+// SetBroken puts all hosts of a zone into maintenance mode.
 func (o vsphereObserver) SetBroken(ctx context.Context, domain string, broken bool) error {
 	inventory, err := connectInventory(ctx, o.Variables())
 	if err != nil {
@@ -94,7 +95,7 @@ func (o vsphereObserver) SetBroken(ctx context.Context, domain string, broken bo
 	return nil
 }
 
-// inventory is what a vCenter itself says.
+// inventory gives access to a vCenter itself.
 type inventory struct {
 	*govmomi.Client
 
@@ -102,7 +103,7 @@ type inventory struct {
 	user   *url.Userinfo
 }
 
-// connectInventory logs in to the vCenter that variables of cluster templates describe.
+// connectInventory logs in to the vCenter in variables of cluster templates.
 func connectInventory(ctx context.Context, variables map[string]string) (*inventory, error) {
 	address := &url.URL{
 		Scheme: "https", Host: variables["VSPHERE_SERVER"], Path: "/sdk",
@@ -115,7 +116,7 @@ func connectInventory(ctx context.Context, variables map[string]string) (*invent
 	return &inventory{Client: client, finder: find.NewFinder(client.Client), user: address.User}, nil
 }
 
-// clusterOf tells the compute cluster of each virtual machine whose name has a prefix.
+// clusterOf returns the compute cluster of each virtual machine whose name has a prefix.
 func (v *inventory) clusterOf(ctx context.Context, prefix string) (map[string]string, error) {
 	var machines []mo.VirtualMachine
 	var hosts []mo.HostSystem
@@ -142,12 +143,12 @@ func (v *inventory) clusterOf(ctx context.Context, prefix string) (map[string]st
 	return places, err
 }
 
-// virtualMachine is all that tells a virtual machine from another, and whether it was switched off and on.
+// virtualMachine holds the properties that identify a virtual machine, and its power state.
 type virtualMachine struct {
 	Ref, BIOSUUID, InstanceUUID, Power string
 }
 
-// machines are the virtual machines whose names have a prefix.
+// machines returns the virtual machines whose names have a prefix.
 func (v *inventory) machines(ctx context.Context, prefix string) (map[string]any, error) {
 	var all []mo.VirtualMachine
 	err := v.All(ctx, "VirtualMachine", []string{"name", "config.uuid", "config.instanceUuid", "runtime.powerState"}, &all)
@@ -170,13 +171,13 @@ func (v *inventory) All(ctx context.Context, kind string, properties []string, i
 	return container.Retrieve(ctx, []string{kind}, properties, into)
 }
 
-// Tagging logs in to the service of tags, which is another than the inventory's.
+// Tagging logs in to the tagging service, which is separate from the inventory.
 func (v *inventory) Tagging(ctx context.Context) (*tags.Manager, error) {
 	client := rest.NewClient(v.Client.Client)
 	return tags.NewManager(client), client.Login(ctx, v.user)
 }
 
-// setMaintenance puts the hosts of a compute cluster into maintenance, or takes them out. Their virtual machines run on.
+// setMaintenance puts the hosts of a compute cluster into maintenance mode, or takes them out of it. Their virtual machines keep running.
 func (v *inventory) setMaintenance(ctx context.Context, cluster string, on bool) error {
 	hosts, err := v.finder.HostSystemList(ctx, "/*/host/"+cluster+"/*")
 	if err != nil {
@@ -200,9 +201,8 @@ func (v *inventory) setMaintenance(ctx context.Context, cluster string, on bool)
 	return nil
 }
 
-// addVCenter starts another simulated vCenter, with the inventory of a layout that
-// cmd/vcsim knows, and tells what cluster templates need to know about it. It is
-// there until remove is called, or the environment is taken down.
+// addVCenter starts another simulated vCenter with a layout of cmd/vcsim, and returns its variables of cluster templates. It runs until
+// remove is called, or the environment is removed.
 func addVCenter(ctx context.Context, k provider.Kind, layout string) (variables map[string]string, remove func(context.Context) error, err error) {
 	simulator := infra.Simulator()
 	name := k.Container(simulator) + "-" + layout

@@ -21,16 +21,16 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 )
 
-// possession is what must be the same of an object wherever the cluster that it belongs to is managed.
+// possession holds what must not change in an object when its cluster moves to another management cluster.
 type possession struct {
 	Spec          any
 	Labels        map[string]string
 	Finalizers    []string
 	Owners        []string
-	FailureDomain any // as observed
+	FailureDomain any // observed failure domain
 }
 
-// kindsOfClusters are those whose objects make up a cluster, with the condition that says that all is well.
+// kindsOfClusters returns the kinds whose objects make up a cluster, with their summary conditions.
 func kindsOfClusters() map[schema.GroupVersionKind]string {
 	core := clusterv1.GroupVersion
 	kinds := map[schema.GroupVersionKind]string{
@@ -47,7 +47,7 @@ func kindsOfClusters() map[schema.GroupVersionKind]string {
 	return kinds
 }
 
-// possessions are the objects that make up the cluster, those that clusters share included, by kind and name.
+// possessions returns the objects that make up the cluster, including shared ones, by kind and name.
 func (c *cluster) possessions(ctx context.Context, g Gomega) map[string]possession {
 	found := map[string]possession{}
 	for kind := range kindsOfClusters() {
@@ -64,7 +64,7 @@ func (c *cluster) possessions(ctx context.Context, g Gomega) map[string]possessi
 	return found
 }
 
-// ownersOf names them without their UIDs, which are others in each management cluster.
+// ownersOf returns the owners without their UIDs, which differ in each management cluster.
 func ownersOf(object *unstructured.Unstructured) []string {
 	var owners []string
 	for _, owner := range object.GetOwnerReferences() {
@@ -73,7 +73,7 @@ func ownersOf(object *unstructured.Unstructured) []string {
 	return slices.Sorted(slices.Values(owners))
 }
 
-// unshared names the possessions that are one cluster's alone.
+// unshared returns the names of the possessions that belong to only one cluster.
 func unshared(possessions map[string]possession) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(possessions)), func(name string) bool {
 		kind, _, _ := strings.Cut(name, " ")
@@ -81,7 +81,7 @@ func unshared(possessions map[string]possession) []string {
 	})
 }
 
-// sharedKinds are those of the objects that clusters share, in the order in which they can be deleted.
+// sharedKinds returns the kinds of the objects that clusters share, in the order of deletion.
 func sharedKinds() []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for _, name := range slices.Backward(infra.Shared) {
@@ -94,7 +94,7 @@ func sharedKinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// isWell expects all objects of the cluster to be as they were, and to say so.
+// isWell expects all objects of the cluster to be unchanged and healthy.
 func (c *cluster) isWell(ctx context.Context, g Gomega, before map[string]possession) {
 	now := c.possessions(ctx, g)
 	g.Expect(slices.Sorted(maps.Keys(now))).To(Equal(slices.Sorted(maps.Keys(before))))
@@ -113,7 +113,7 @@ func (c *cluster) isWell(ctx context.Context, g Gomega, before map[string]posses
 	}
 }
 
-// objects are those of a kind that are the cluster's or in no namespace.
+// objects returns the objects of a kind that belong to the cluster or are cluster-scoped.
 func (c *cluster) objects(ctx context.Context, g Gomega, kind schema.GroupVersionKind) []*unstructured.Unstructured {
 	return slices.DeleteFunc(list(ctx, g, kind), func(object *unstructured.Unstructured) bool {
 		namespace := object.GetNamespace()
@@ -121,7 +121,7 @@ func (c *cluster) objects(ctx context.Context, g Gomega, kind schema.GroupVersio
 	})
 }
 
-// list reads all objects of a kind; none if there is no such kind.
+// list returns all objects of a kind; none if the kind does not exist.
 func list(ctx context.Context, g Gomega, kind schema.GroupVersionKind) []*unstructured.Unstructured {
 	objects := &unstructured.UnstructuredList{}
 	objects.SetGroupVersionKind(kind)

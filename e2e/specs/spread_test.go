@@ -89,7 +89,7 @@ var _ = Describe("Workers that name no failure domain", Ordered, Label(demonstra
 
 	It("are in as many logical failure domains as are asked for", Label("logical"), func(ctx SpecContext) {
 		if c.deployment(ctx, Default).Spec.Template.Spec.FailureDomain != "" {
-			c.addDeployment(ctx, "", workers) // The other spec, which has made it, was not asked for.
+			c.addDeployment(ctx, "", workers) // The other spec, which creates it, was not selected.
 		}
 		before := c.spread(ctx, spec, infra.Domains)
 		for _, step := range []struct{ domains, replaced int }{{3, 0}, {2, 1}, {4, 2}} {
@@ -104,7 +104,7 @@ var _ = Describe("Workers that name no failure domain", Ordered, Label(demonstra
 	})
 })
 
-// domainsButOne are the failure domains without one in which no machine is.
+// domainsButOne returns the failure domains except one without machines.
 func (c *cluster) domainsButOne(ctx context.Context) []string {
 	used := slices.Collect(maps.Values(c.places(ctx)))
 	for i, domain := range infra.Domains {
@@ -116,7 +116,7 @@ func (c *cluster) domainsButOne(ctx context.Context) []string {
 	return nil
 }
 
-// domainOfOne is a failure domain in which there is only one machine, a worker.
+// domainOfOne returns a failure domain with only one machine, which is a worker.
 func (c *cluster) domainOfOne(ctx context.Context) string {
 	all := c.places(ctx)
 	for machine, domain := range c.workersOutside(ctx, Default) {
@@ -129,8 +129,8 @@ func (c *cluster) domainOfOne(ctx context.Context) string {
 	return ""
 }
 
-// spread waits until the machines of the MachineDeployment are spread evenly over the failure domains, as the outside system says,
-// and tells in which each is.
+// spread waits until the machines of the MachineDeployment are spread evenly over the failure domains in the outside system, and returns
+// the failure domain of each.
 func (c *cluster) spread(ctx context.Context, spec string, domains []string) (places map[string]string) {
 	nodes := management.GetWorkloadCluster(ctx, c.namespace, c.name).GetClient()
 	c.oneAtATime(ctx, spec, func(g Gomega) {
@@ -142,8 +142,8 @@ func (c *cluster) spread(ctx context.Context, spec string, domains []string) (pl
 	return places
 }
 
-// nodesTell expects each machine of the MachineDeployment to be a Node that says where the outside system has it, in which region that is,
-// and in which logical failure domain the machine is.
+// nodesTell expects each machine of the MachineDeployment to have a Node that reports its failure domain in the outside system, the
+// region of that domain, and the machine's logical failure domain.
 func (c *cluster) nodesTell(ctx context.Context, g Gomega, nodes client.Client, places map[string]string) {
 	fresh := &clusterv1.Cluster{}
 	g.Expect(management.GetClient().Get(ctx, c.key(), fresh)).To(Succeed())
@@ -163,8 +163,8 @@ func (c *cluster) nodesTell(ctx context.Context, g Gomega, nodes client.Client, 
 	}
 }
 
-// keyed waits until the machines of the MachineDeployment are spread evenly over a number of logical failure domains, and tells in
-// which each is. As long as there are enough failure domains, none has machines of two, as the outside system says.
+// keyed waits until the machines of the MachineDeployment are spread evenly over a number of logical failure domains, and returns that of
+// each. If there are enough failure domains, none may have machines of two logical ones in the outside system.
 func (c *cluster) keyed(ctx context.Context, spec string, number int) (keys map[string]string) {
 	nodes := management.GetWorkloadCluster(ctx, c.namespace, c.name).GetClient()
 	var places map[string]string
@@ -194,7 +194,7 @@ func (c *cluster) keyed(ctx context.Context, spec string, number int) (keys map[
 	return keys
 }
 
-// oneAtATime waits until nothing is moved any more and the check succeeds, and fails when two machines go at the same time.
+// oneAtATime waits until nothing moves and the check succeeds. It fails if two machines are deleted at the same time.
 func (c *cluster) oneAtATime(ctx context.Context, spec string, check func(Gomega)) {
 	replicas := *c.deployment(ctx, Default).Spec.Replicas
 	Eventually(func(g Gomega) {
@@ -212,7 +212,7 @@ func (c *cluster) oneAtATime(ctx context.Context, spec string, check func(Gomega
 	}, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
 }
 
-// workerMachines are the Machines of the MachineDeployment.
+// workerMachines returns the Machines of the MachineDeployment.
 func (c *cluster) workerMachines(ctx context.Context, g Gomega) []clusterv1.Machine {
 	machines := &clusterv1.MachineList{}
 	g.Expect(management.GetClient().List(ctx, machines, c.in(), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: c.MachineDeployments[0].Name})).
@@ -220,7 +220,7 @@ func (c *cluster) workerMachines(ctx context.Context, g Gomega) []clusterv1.Mach
 	return machines.Items
 }
 
-// workersOutside tells where the machines of the MachineDeployment are, as the outside system says.
+// workersOutside returns the failure domains of the MachineDeployment's machines in the outside system.
 func (c *cluster) workersOutside(ctx context.Context, g Gomega) map[string]string {
 	all, workers := c.places(ctx), map[string]string{}
 	for _, machine := range c.workerMachines(ctx, g) {
@@ -230,7 +230,7 @@ func (c *cluster) workersOutside(ctx context.Context, g Gomega) map[string]strin
 	return workers
 }
 
-// sizes are the numbers of machines in each group.
+// sizes returns the number of machines in each group.
 func sizes(groups map[string]string) map[string]int {
 	counted := map[string]int{}
 	for _, group := range groups {
@@ -239,12 +239,12 @@ func sizes(groups map[string]string) map[string]int {
 	return counted
 }
 
-// evenly matches sizes of groups that differ by no more than one.
+// evenly matches sizes of groups that differ by at most one.
 func evenly(machines, groups int) types.GomegaMatcher {
 	return HaveEach(And(BeNumerically(">=", machines/groups), BeNumerically("<=", (machines+groups-1)/groups)))
 }
 
-// newIn are the machines that were not there before.
+// newIn returns the new machines.
 func newIn(now, before map[string]string) []string {
 	var fresh []string
 	for machine := range now {

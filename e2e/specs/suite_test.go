@@ -3,8 +3,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package specs runs Cluster API's own end-to-end specs and ours against the providers as they are installed in a kind
-// cluster: images, RBAC, certificates and webhooks included.
+// Package specs runs Cluster API's own end-to-end specs and ours against the providers as installed in a kind cluster: including images,
+// RBAC, certificates and webhooks.
 package specs
 
 import (
@@ -38,23 +38,23 @@ var (
 	keep         = flag.Bool("e2e.skip-resource-cleanup", false, "leave clusters as they are at the end of a spec")
 )
 
-// What the specs share.
+// State that the specs share.
 var (
 	config      *clusterctl.E2EConfig
 	environment *kind.Environment
 	management  framework.ClusterProxy
 	infra       infrastructure
-	endpoints   interface{ next() } // of control planes; next chooses that of the cluster whose template is written next
+	endpoints   interface{ next() } // of control planes; next sets the endpoint of the cluster whose template is rendered next
 )
 
-// Labels that say where a spec runs; one without them runs everywhere.
+// Labels that select where a spec runs; a spec without them runs everywhere.
 const (
-	onlyFast = "fast" // needs clusters that are kept in memory, or learns nothing from machines that boot
+	onlyFast = "fast" // needs in-memory clusters, or learns nothing from machines that boot
 	onlyBoot = "boot" // needs machines that boot
-	long     = "long" // is left out by `make e2e` unless asked for
+	long     = "long" // skipped by `make e2e` unless selected
 	notOn    = "not-" // and the name of the provider that it is not for
-	// demonstrated is what the tests of the demo, or those of a package on a real API server, prove as well; .ci/run, which runs
-	// them, leaves it out.
+	// demonstrated marks specs whose behavior is also tested by the demo, or by a package on a real API server; .ci/run runs those, and
+	// skips the specs.
 	demonstrated = "demonstrated"
 )
 
@@ -72,7 +72,7 @@ func TestSpecs(t *testing.T) {
 	RunSpecs(t, "faultline-e2e "+*providerName, suite, reporter)
 }
 
-// applicable narrows a label filter to the specs that are for this provider and these machines.
+// applicable restricts a label filter to the specs for this provider and these machines.
 func applicable(filter string) string {
 	not := []string{onlyFast}
 	if *fast {
@@ -93,7 +93,7 @@ func applicable(filter string) string {
 	return filter
 }
 
-// One process brings the environment up, all of them use it.
+// One process runs Up, all of them use the environment.
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	configure()
 	By("Bringing up the kind environment")
@@ -136,7 +136,7 @@ var _ = SynchronizedAfterSuite(func(ctx SpecContext) {
 	}
 })
 
-// configure reads the flags.
+// configure parses the flags.
 func configure() {
 	known, err := all.Named[provider.InKind](*providerName)
 	Expect(err).NotTo(HaveOccurred(), "-e2e.provider")
@@ -155,7 +155,7 @@ func configure() {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// connectToManagement reads the configuration, too: it names files that are there when the environment is up.
+// connectToManagement also reads the configuration, because its files exist only once the environment is up.
 func connectToManagement(ctx context.Context) {
 	config = clusterctl.LoadE2EConfig(ctx, clusterctl.LoadE2EConfigInput{ConfigPath: *configPath})
 	management = framework.NewClusterProxy("management", environment.Kubeconfig(), scheme())
@@ -168,12 +168,12 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// namespaceCreated is called by every spec before it writes its cluster template.
+// namespaceCreated is called by every spec before it renders its cluster template.
 func namespaceCreated(_ framework.ClusterProxy, namespace string) {
 	specNamespace = namespace
 	endpoints.next()
 	infra.prepare(background(), namespace)
 }
 
-// background is for what outlives a spec.
+// background returns a context for what outlives a spec.
 func background() context.Context { return context.Background() }

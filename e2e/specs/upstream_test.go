@@ -60,7 +60,7 @@ var _ = Describe("An installation of upstream's provider", Serial, Label("upstre
 			}
 
 			By("Scaling with ours")
-			// Webhooks of a manager that was restarted a moment ago may be called where it was before.
+			// Webhooks of a recently restarted manager may still be called at the old address.
 			Eventually(c.ScaleUp, "1m", "1s").WithArguments(ctx).Should(Succeed())
 			c.settles(ctx, takeover.Machines+1)
 			after, err = c.State(ctx)
@@ -81,13 +81,14 @@ var _ = Describe("An installation of upstream's provider", Serial, Label("upstre
 	})
 })
 
-// leftOfUpstream is what clusterctl does not remove with upstream's provider: of what is in no namespace it takes for a provider's own
-// what has a name that begins with that of the provider's namespace. The documentation says to remove it.
+// leftOfUpstream returns what clusterctl does not remove with upstream's provider. Of the cluster-scoped objects it only removes those
+// whose names begin with the provider's namespace. The documentation requires the user to remove the rest.
 func leftOfUpstream() []string {
 	return []string{"ClusterRole capv-manager-role", "ClusterRole capv-aggregated-manager-role", "ClusterRoleBinding capv-manager-rolebinding"}
 }
 
-// restartClusterAPI is what the documentation says to do after the change: see TestClusterAPIWatchesTheVersionThatItHasMetFirstUntilItIsRestarted.
+// restartClusterAPI does what the documentation requires after the change: see
+// TestClusterAPIWatchesTheVersionThatItHasMetFirstUntilItIsRestarted.
 func restartClusterAPI(ctx context.Context, e *kind.Environment) {
 	By("Restarting Cluster API's manager")
 	manager := []string{"deployment/capi-controller-manager", "--namespace", "capi-system"}
@@ -100,19 +101,19 @@ func kubectlIn(ctx context.Context, e *kind.Environment, args ...string) {
 	Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
-// newUpstream brings up a management cluster that has upstream's provider in the place of ours, until the end of the spec.
+// newUpstream creates a management cluster with upstream's provider instead of ours, until the end of the spec.
 func newUpstream(ctx context.Context, name string) *managementCluster {
 	By("Bringing up a management cluster with upstream's provider")
 	other, err := kind.New(kind.Options{
 		Name: name, Providers: []provider.InKind{infra.InKind}, Source: "auto", SimulatorOf: environment.Name, Upstream: true, Out: GinkgoWriter,
 	})
 	Expect(err).NotTo(HaveOccurred())
-	// One that a run has left may have been upgraded.
+	// An environment of an earlier run may have been upgraded.
 	Expect(other.Down(ctx)).To(Succeed())
 	return bringUp(ctx, "upstream", other)
 }
 
-// taken is the cluster that is taken over, on a vCenter of its own.
+// taken is the cluster that is taken over, on its own vCenter.
 type taken struct{ takeover.Cluster }
 
 func newTaken(ctx context.Context, in *managementCluster) taken {

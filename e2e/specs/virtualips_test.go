@@ -13,11 +13,11 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// addressesPerProcess keeps the processes of a suite apart.
+// addressesPerProcess separates the processes of a suite.
 const addressesPerProcess = 24
 
-// virtualIPs gives each cluster whose machines boot an address of its own for its control plane: a machine of the cluster
-// before may answer for its address a little longer.
+// virtualIPs gives each cluster whose machines boot its own control-plane address, because a machine of a previous cluster may serve its
+// address a little longer.
 type virtualIPs struct{ last netip.Addr }
 
 func newVirtualIPs() *virtualIPs {

@@ -51,8 +51,7 @@ var _ = Describe("Workers", Label("worker-domains", "vsphere", onlyFast), func()
 	})
 })
 
-// addDeployment copies the first MachineDeployment for a zone, or for none that it names. From then on it is the one that the spec
-// looks at.
+// addDeployment copies the first MachineDeployment for a zone, or without a failure domain. The spec uses the copy from then on.
 func (c *cluster) addDeployment(ctx context.Context, zone string, replicas int32) {
 	first := c.deployment(ctx, Default)
 	next := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name + "-md-" + cmp.Or(zone, "all")}}
@@ -63,12 +62,12 @@ func (c *cluster) addDeployment(ctx context.Context, zone string, replicas int32
 	c.MachineDeployments = append([]*clusterv1.MachineDeployment{next}, c.MachineDeployments...)
 }
 
-// intend says what failure domains of the cluster are to be used for; those that are left out are to be active.
+// intend sets the intents of failure domains of the cluster; others are Active.
 func (c *cluster) intend(ctx context.Context, intents ...faultlinev1.FailureDomainIntent) {
 	c.distribute(ctx, func(distribution *faultlinev1.Distribution) { distribution.FailureDomains = intents })
 }
 
-// workerZones tells for each worker the zone that its Machine names.
+// workerZones returns the zone that each worker's Machine names.
 func (c *cluster) workerZones(ctx context.Context) map[string]string {
 	machines := &clusterv1.MachineList{}
 	Expect(management.GetClient().List(ctx, machines, c.in(), client.HasLabels{clusterv1.MachineDeploymentNameLabel})).To(Succeed())
@@ -79,7 +78,7 @@ func (c *cluster) workerZones(ctx context.Context) map[string]string {
 	return zones
 }
 
-// landed expects each worker to be where its Machine says, in the view of the vCenter.
+// landed expects each worker to be in the zone of its Machine in vCenter.
 func (c *cluster) landed(ctx context.Context) {
 	places := c.places(ctx)
 	for machine, zone := range c.workerZones(ctx) {
@@ -87,7 +86,7 @@ func (c *cluster) landed(ctx context.Context) {
 	}
 }
 
-// waiting are the machines that say that they wait for the zone.
+// waiting returns the machines that report waiting for the zone.
 func (c *cluster) waiting(ctx context.Context, g Gomega, zone string) []string {
 	machines := &infrav1.VSphereMachineList{}
 	g.Expect(management.GetClient().List(ctx, machines, c.in())).To(Succeed())

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// pooled is the MachineDeployment whose machines have addresses of a pool, and pooledMachines how many it has when it is created.
+	// pooled is the MachineDeployment whose machines have addresses of a pool, and pooledMachines its initial number of machines.
 	pooled         = "claimed"
 	pooledMachines = 2
 )
@@ -27,13 +27,12 @@ const (
 //go:embed claimed.yaml
 var claimedYAML []byte
 
-// createPooled adds workers that have addresses of a pool and disks of a storage policy. It takes a provider for the pool.
+// createPooled adds workers with addresses of a pool and disks with a storage policy. It needs a provider for the pool.
 func (c Cluster) createPooled(ctx context.Context) error {
 	return c.create(ctx, claimedYAML, map[string]string{"SERVER": c.VCenter.host(), "TEMPLATE": template, "VERSION": binaries.KubernetesVersion})
 }
 
-// claimed says what is missing for each machine that has addresses of a pool to have the one of its claim, and for nobody else to have
-// a claim.
+// claimed returns what is missing until each of those machines has the address of its claim, and no other claims exist.
 func (c Cluster) claimed(ctx context.Context) (missing string, err error) {
 	now, err := c.State(ctx)
 	if err != nil {
@@ -56,7 +55,7 @@ func (c Cluster) claimed(ctx context.Context) (missing string, err error) {
 	return c.used(ctx, machines)
 }
 
-// used says what is missing for so many addresses of the pool to be given away.
+// used returns what is missing until count addresses of the pool are in use.
 func (m Managed) used(ctx context.Context, count int) (missing string, err error) {
 	pool := newPool()
 	if err := m.Client.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
@@ -69,7 +68,7 @@ func (m Managed) used(ctx context.Context, count int) (missing string, err error
 	return "", err
 }
 
-// poolGone says what there still is of the pool, which is deleted when nobody has an address of it.
+// poolGone returns what is left of the pool, which is deleted once none of its addresses is in use.
 func (m Managed) poolGone(ctx context.Context) (missing string, err error) {
 	for _, kind := range []string{"IPAddressClaim", "IPAddress"} {
 		left, err := m.listOf(ctx, ipamGroup, "v1beta2", kind)

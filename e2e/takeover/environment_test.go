@@ -22,13 +22,13 @@ import (
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
-// environment is what managers need, whatever they are for: Cluster API with a provider of pools, and workload clusters in memory.
+// environment holds what every manager needs: Cluster API with a provider of pools, and in-memory workload clusters.
 type environment struct {
 	management *managementcluster.Cluster
 	managed    Managed
 
 	upstream, ours managementcluster.Component
-	// lease is the one that both managers ask for.
+	// lease is the lease that both managers use.
 	lease client.ObjectKey
 
 	background sync.WaitGroup
@@ -37,13 +37,13 @@ type environment struct {
 	failure    error
 }
 
-// newEnvironment has nothing running yet. What runs in it lives until close.
+// newEnvironment returns an environment without running programs. Programs in it run until close.
 func newEnvironment(ctx context.Context) (g *environment, life context.Context) {
 	life, end := context.WithCancel(ctx)
 	return &environment{end: end}, life
 }
 
-// start starts Cluster API's managers and that of pools.
+// start starts Cluster API's managers and the manager of pools.
 func (g *environment) start(ctx, life context.Context, builder *binaries.Builder, options managementcluster.Options, log logr.Logger) error {
 	source, version, err := builder.ClusterAPI(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func (g *environment) start(ctx, life context.Context, builder *binaries.Builder
 	return nil
 }
 
-// run runs something beside everything else; what fails is kept for err.
+// run runs a function in the background and stores its error for err.
 func (g *environment) run(ctx context.Context, f func(context.Context) error) {
 	g.background.Go(func() {
 		if err := f(ctx); err != nil {
@@ -88,14 +88,14 @@ func (g *environment) run(ctx context.Context, f func(context.Context) error) {
 	})
 }
 
-// err is what failed beside everything else.
+// err returns the error of a background function.
 func (g *environment) err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.failure
 }
 
-// settled is Settled, unless something has failed beside everything else.
+// settled is Settled, unless a background function has failed.
 func (g *environment) settled(ctx context.Context, count int) (missing string, err error) {
 	if err := g.err(); err != nil {
 		return "", err
@@ -103,7 +103,7 @@ func (g *environment) settled(ctx context.Context, count int) (missing string, e
 	return g.managed.Settled(ctx, count)
 }
 
-// holder is who has the lease.
+// holder returns the holder of the lease.
 func (g *environment) holder(ctx context.Context) (string, error) {
 	lease := &coordinationv1.Lease{}
 	if err := g.management.Client.Get(ctx, g.lease, lease); err != nil {

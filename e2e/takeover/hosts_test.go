@@ -8,21 +8,21 @@ import (
 	"slices"
 )
 
-// HostState is all that a change of managers must leave as it was, on bare metal.
+// HostState holds everything on bare metal that a change of managers must not change.
 type HostState struct {
 	// Hosts are BareMetalHosts by name.
 	Hosts map[string]host
-	// Objects are the provider's in v1beta1, by kind and name.
+	// Objects are the provider's objects in v1beta1, by kind and name.
 	Objects map[string]kept
-	// Secrets are those that hosts boot with, by name.
+	// Secrets are the Secrets that hosts boot with, by name.
 	Secrets map[string]kept
-	// Machines are what Cluster API knows of its Machines, by name.
+	// Machines are the Machines by name.
 	Machines map[string]machine
-	// Claims are IPAddressClaims with what they were given, by name.
+	// Claims are the IPAddressClaims with their addresses by name.
 	Claims map[string]claim
 }
 
-// host is what the bare-metal operator is told, and what it has done.
+// host holds the settings of a host and the operator's results.
 type host struct {
 	UID, Operation        string
 	Consumer, State       string // of the spec and of the status
@@ -32,7 +32,7 @@ type host struct {
 	Spec, Status, History any
 }
 
-// kept is what the provider, others and people have written.
+// kept holds what the provider, other controllers and users have written.
 type kept struct {
 	UID                 string
 	Content             any
@@ -40,7 +40,7 @@ type kept struct {
 	Finalizers, Owners  []string
 }
 
-// Differences says in words what is not the same.
+// Differences describes what has changed.
 func (s HostState) Differences(now HostState) []string {
 	return slices.Concat(
 		compare("host", s.Hosts, now.Hosts), compare("object", s.Objects, now.Objects), compare("Secret", s.Secrets, now.Secrets),
@@ -48,7 +48,7 @@ func (s HostState) Differences(now HostState) []string {
 	)
 }
 
-// withoutEmpty is a value without fields that have nothing in them: who writes them all and who leaves them out say the same.
+// withoutEmpty removes empty fields from a value, because a writer may omit them or not.
 func withoutEmpty(value any) any {
 	fields, ok := value.(map[string]any)
 	if !ok {

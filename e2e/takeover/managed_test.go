@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// replaceControlPlane has all control-plane machines replaced.
+// replaceControlPlane rolls out all control-plane machines.
 func (m Managed) replaceControlPlane(ctx context.Context) error {
 	plane := &controlplanev1.KubeadmControlPlane{}
 	if err := m.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, plane); err != nil {
@@ -27,10 +27,10 @@ func (m Managed) replaceControlPlane(ctx context.Context) error {
 	return m.Client.Patch(ctx, plane, client.MergeFrom(was))
 }
 
-// machineTemplate is one of the provider's.
+// machineTemplate is a machine template of the provider.
 type machineTemplate struct{ Kind, Name string }
 
-// replaceWorkers gives a MachineDeployment a template like another, in upstream's v1beta1, with a field changed.
+// replaceWorkers gives a MachineDeployment a copy of a template in upstream's v1beta1 with one field changed.
 func (m Managed) replaceWorkers(ctx context.Context, deployment string, like machineTemplate, value any, field ...string) error {
 	template := &unstructured.Unstructured{}
 	template.SetAPIVersion(infraGroup + "/v1beta1")
@@ -57,7 +57,7 @@ func (m Managed) replaceWorkers(ctx context.Context, deployment string, like mac
 	return m.Client.Patch(ctx, object, client.MergeFrom(had))
 }
 
-// remediate has a worker of a MachineDeployment be unhealthy for its MachineHealthCheck, and returns its name.
+// remediate makes a worker of a MachineDeployment fail its MachineHealthCheck, and returns its name.
 func (m Managed) remediate(ctx context.Context, workers string) (string, error) {
 	machines := &clusterv1.MachineList{}
 	if err := m.Client.List(ctx, machines, client.InNamespace(Namespace), client.MatchingLabels{"workers": workers}); err != nil {

@@ -33,11 +33,10 @@ import (
 )
 
 const (
-	// hostMachines is how many machines the cluster on hosts has when it is created, and hostKinds how many kinds there are of the
-	// provider's.
+	// hostMachines is the initial number of machines of the cluster on hosts, and hostKinds the number of the provider's kinds.
 	hostMachines = 6
 	hostKinds    = 9
-	// hostsPerRack is room for all machines that may be anywhere in any rack, so that none waits for a host.
+	// hostsPerRack allows all machines that may run in any rack to be in one rack, so that none waits for a host.
 	hostsPerRack = 8
 )
 
@@ -50,16 +49,16 @@ type bareMetal struct {
 	hostCluster
 }
 
-// hostCluster is a workload cluster on three racks of simulated hosts, as it is written for upstream's provider.
+// hostCluster is a workload cluster on three racks of simulated hosts, with manifests for upstream's provider.
 type hostCluster struct {
 	Managed
 
 	racks provider.Simulation
-	// older says that upstream's release has v1beta1 alone.
+	// older is set if upstream's release has only v1beta1.
 	older bool
 }
 
-// newBareMetal starts upstream's manager for metal3, with hosts, and all that it needs. What it writes is in a folder.
+// newBareMetal starts upstream's manager for metal3, with hosts, and everything that it needs. It writes its files to a folder.
 func newBareMetal(ctx context.Context, dir string, progress io.Writer, log logr.Logger) (b *bareMetal, err error) {
 	builder, err := binaries.New(progress)
 	if err != nil {
@@ -93,11 +92,11 @@ func newBareMetal(ctx context.Context, dir string, progress io.Writer, log logr.
 	if err := b.management.Apply(ctx, b.upstream); err != nil {
 		return b, err
 	}
-	b.upstream.Objects = nil // They are the hosts' and not the manager's.
+	b.upstream.Objects = nil // They belong to the hosts and not to the manager.
 	return b, errors.Join(b.rack(ctx, life), b.version(ctx))
 }
 
-// describe says what the two managers are. Upstream's asks for no lease, as its Deployment has it.
+// describe returns the components of the two managers. Upstream's uses no lease, as in its Deployment.
 func (b *bareMetal) describe(ctx context.Context, builder *binaries.Builder, programs binaries.Paths, name string) error {
 	_, clusterAPI, err := builder.ClusterAPI(ctx)
 	if err != nil {
@@ -113,7 +112,7 @@ func (b *bareMetal) describe(ctx context.Context, builder *binaries.Builder, pro
 	return nil
 }
 
-// rack has hosts, which are registered and inspected.
+// rack creates hosts, which are registered and inspected.
 func (b *bareMetal) rack(ctx, life context.Context) error {
 	b.racks = metal3.Racks(hostsPerRack)
 	operate, err := b.racks.Join(ctx, b.management, b.Workload)
@@ -124,7 +123,7 @@ func (b *bareMetal) rack(ctx, life context.Context) error {
 	return nil
 }
 
-// version looks what upstream's release has.
+// version detects the API versions of upstream's release.
 func (b *bareMetal) version(ctx context.Context) error {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := b.Client.Get(ctx, client.ObjectKey{Name: "metal3machines." + infraGroup}, crd); err != nil {
@@ -152,12 +151,12 @@ func (c hostCluster) createCluster(ctx context.Context) error {
 	return c.create(ctx, hostsYAML, variables)
 }
 
-// Migrated says which kind is not stored in v1beta2 alone.
+// Migrated returns a kind that is not stored only in v1beta2.
 func (c hostCluster) Migrated(ctx context.Context) (missing string, err error) {
 	return c.migrated(ctx, metal3.Provider{}.Describe().Name, hostKinds)
 }
 
-// Gone says what there still is of the cluster: objects, or hosts that are not as they were before.
+// Gone returns what is left of the cluster: objects, or hosts that differ from before.
 func (c hostCluster) Gone(ctx context.Context) (missing string, err error) {
 	if left, err := c.gone(ctx, "Metal3Machine", "Metal3DataClaim", "Metal3Data", "Metal3Remediation", "Metal3Cluster"); left != "" || err != nil {
 		return left, err
@@ -165,7 +164,7 @@ func (c hostCluster) Gone(ctx context.Context) (missing string, err error) {
 	return c.racks.Remains(ctx)
 }
 
-// State is that of today.
+// State returns the current state.
 func (c hostCluster) State(ctx context.Context) (s HostState, err error) {
 	if s.Hosts, err = c.hosts(ctx); err != nil {
 		return s, err
@@ -211,8 +210,8 @@ func (c hostCluster) hosts(ctx context.Context) (map[string]host, error) {
 	return hosts, nil
 }
 
-// adopted says which host is not as ours claims it: its machine is not its owner, it is not moved before it is paused, and the Secret of its
-// BMC is no cluster's.
+// adopted returns a host that differs from those that ours claims: its machine must not be its owner, it must be moved only when paused,
+// and the Secret of its BMC must have no cluster name.
 func (c hostCluster) adopted(ctx context.Context) (missing string, err error) {
 	list, err := c.listOf(ctx, "metal3.io", "v1alpha1", "BareMetalHost")
 	if err != nil {
@@ -238,7 +237,7 @@ func (c hostCluster) adopted(ctx context.Context) (missing string, err error) {
 	return "", nil
 }
 
-// bootSecrets are the Secrets of the cluster's machines: user data, metadata and network data.
+// bootSecrets returns the Secrets of the cluster's machines: user data, metadata and network data.
 func (c hostCluster) bootSecrets(ctx context.Context) (map[string]kept, error) {
 	list := &corev1.SecretList{}
 	if err := c.Client.List(ctx, list, client.InNamespace(Namespace)); err != nil {
@@ -263,7 +262,7 @@ func keptOf(o client.Object, content any) kept {
 	}
 	maps.Copy(one.Labels, o.GetLabels())
 	maps.Copy(one.Annotations, o.GetAnnotations())
-	// What v1beta1 cannot say is not what is compared.
+	// Fields that v1beta1 does not have are not compared.
 	delete(one.Annotations, conversion.DataAnnotation)
 	for _, owner := range o.GetOwnerReferences() {
 		one.Owners = append(one.Owners, ownerOf(owner))
@@ -272,7 +271,7 @@ func keptOf(o client.Object, content any) kept {
 	return one
 }
 
-// ownerOf does not say in which version the owner is.
+// ownerOf formats an owner reference without the API version.
 func ownerOf(owner metav1.OwnerReference) string {
 	group, _, _ := strings.Cut(owner.APIVersion, "/")
 	return fmt.Sprintf("%s %s %s %s controller=%t blocks=%t", group, owner.Kind, owner.Name, owner.UID, owner.Controller != nil && *owner.Controller,

@@ -27,7 +27,7 @@ type onHosts struct {
 	hostCluster
 }
 
-// A cluster on hosts that upstream's manager has made goes on under ours.
+// A cluster on hosts that upstream's manager created continues to work under ours.
 func TestAClusterOfUpstreamsManagerForMetal3GoesOnUnderOurs(t *testing.T) {
 	dir := newFolder(t)
 	b, err := newBareMetal(t.Context(), dir, os.Stderr, logr.Discard())
@@ -61,7 +61,7 @@ func (w *onHosts) state() HostState {
 	return now
 }
 
-// preflightSays looks at upstream's installation before.
+// preflightSays checks the preflight report on upstream's installation.
 func (w *onHosts) preflightSays(dir string) {
 	stored := MatchRegexp(`Changes +metal3 +CustomResourceDefinition metal3machines\S+ +StoredVersions +objects that are stored in v1beta1`)
 	if !w.older {
@@ -70,8 +70,8 @@ func (w *onHosts) preflightSays(dir string) {
 	w.Expect(w.preflight(dir, "metal3")).To(stored)
 }
 
-// changeOver ends upstream's manager, which asks for no lease, and then applies our components over upstream's. Upstream's has claimed a
-// host for one more worker by then, which boots under ours. It returns the state with that worker.
+// changeOver kills upstream's manager, which uses no lease, and then applies our components over upstream's. At that time upstream's
+// manager has claimed a host for one more worker, which boots under ours. It returns the state with that worker.
 func (w *onHosts) changeOver(before HostState) HostState {
 	w.Log("upstream's manager ends, and our components are applied over its")
 	ctx := w.Context()
@@ -91,7 +91,7 @@ func (w *onHosts) changeOver(before HostState) HostState {
 	return after
 }
 
-// awaitHost waits for a host that is what is wanted.
+// awaitHost waits for a matching host.
 func (w *onHosts) awaitHost(what string, wanted func(host) bool) (name string, found host) {
 	w.until(func(ctx context.Context) (string, error) {
 		hosts, err := w.hosts(ctx)
@@ -105,7 +105,7 @@ func (w *onHosts) awaitHost(what string, wanted func(host) bool) (name string, f
 	return name, found
 }
 
-// beOneMore matches the differences that a further worker makes.
+// beOneMore matches the differences that an additional worker makes.
 func (w *onHosts) beOneMore() OmegaMatcher {
 	return ConsistOf(
 		HavePrefix("host rack-"), HavePrefix("object Metal3Machine anywhere-"), HavePrefix("object Metal3DataClaim anywhere-"),
@@ -114,7 +114,7 @@ func (w *onHosts) beOneMore() OmegaMatcher {
 	)
 }
 
-// apply applies our components. Our manager is killed in the middle of its first work, if that is to write everything anew.
+// apply applies our components. If our manager has to migrate stored objects, it is killed during the migration.
 func (w *onHosts) apply() {
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
@@ -138,7 +138,7 @@ func (w *onHosts) scaleUp(before HostState) {
 	w.Expect(before.Differences(w.state())).To(w.beOneMore(), "what there was is as it was")
 }
 
-// rollOut replaces all machines but those that are anywhere.
+// rollOut replaces all machines except those of MachineDeployment anywhere.
 func (w *onHosts) rollOut(before HostState) {
 	w.Log("control plane and workers are rolled out")
 	ctx := w.Context()
@@ -158,8 +158,8 @@ func (w *onHosts) rollOut(before HostState) {
 	})
 }
 
-// remediate has the host of a worker rebooted, and then replaced, as a MachineHealthCheck does it with a Metal3RemediationTemplate. Where
-// there is a way back, upstream's manager begins it, and ours has to find out how far that was.
+// remediate makes the host of a worker be rebooted, and then replaced, by a MachineHealthCheck with a Metal3RemediationTemplate. If a
+// downgrade is possible, upstream's manager begins the remediation, and ours has to find out how far it got.
 func (w *onHosts) remediate() {
 	if !w.older {
 		w.back(len(w.state().Machines))
@@ -181,7 +181,7 @@ func (w *onHosts) remediate() {
 	})
 }
 
-// delete deletes the cluster, and expects that hosts are as they were before, and that nobody has an address.
+// delete deletes the cluster, and expects hosts to be unchanged from before, and no address to be in use.
 func (w *onHosts) delete() {
 	w.Log("the cluster is deleted")
 	w.Expect(w.Delete(w.Context())).To(Succeed())
@@ -190,7 +190,7 @@ func (w *onHosts) delete() {
 	w.until(w.poolGone)
 }
 
-// wayBack applies upstream's components over ours, and ours once more.
+// wayBack applies upstream's components over ours, and then ours again.
 func (w *onHosts) wayBack(before HostState) {
 	w.back(len(before.Machines))
 	w.Expect(before.Differences(w.state())).To(BeEmpty())
@@ -208,7 +208,7 @@ func (w *onHosts) back(machines int) {
 	w.settles(machines)
 }
 
-// interrupt kills our manager when it has migrated some kinds and not all, and starts it again.
+// interrupt kills our manager after it has migrated some kinds but not all, and restarts it.
 func (w *onHosts) interrupt(crds <-chan watch.Event) {
 	for event := range crds {
 		crd, ok := event.Object.(*apiextensionsv1.CustomResourceDefinition)

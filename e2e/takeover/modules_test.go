@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// modules are the references of the members of each cluster module of the vCenter, by its UUID.
+// modules returns the references of the members of each cluster module of the vCenter, by the module's UUID.
 func (v *VCenter) modules(ctx context.Context) (map[string][]string, error) {
 	manager := cluster.NewManager(v.rest)
 	list, err := manager.ListModules(ctx)
@@ -38,7 +38,7 @@ func (v *VCenter) modules(ctx context.Context) (map[string][]string, error) {
 	return modules, nil
 }
 
-// recorded are the owners of cluster modules that the VSphereCluster names, by the UUID of each.
+// recorded returns the owners of the cluster modules in the VSphereCluster, by the UUID of each.
 func (c Cluster) recorded(ctx context.Context) (map[string]string, error) {
 	infra := &unstructured.Unstructured{}
 	infra.SetAPIVersion("infrastructure.cluster.x-k8s.io/v1beta1")
@@ -59,8 +59,8 @@ func (c Cluster) recorded(ctx context.Context) (map[string]string, error) {
 	return recorded, nil
 }
 
-// unrecorded are the cluster modules that the VSphereCluster does not name. Upstream leaves some behind: what it has made is lost when it
-// does not see yet that it has, or when it cannot write it down.
+// unrecorded returns the cluster modules that the VSphereCluster does not name. Upstream leaves some behind: it loses a module that it
+// has created if its cache is stale, or if it cannot record it.
 func (c Cluster) unrecorded(ctx context.Context) ([]string, error) {
 	modules, err := c.VCenter.modules(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c Cluster) unrecorded(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(modules)), err
 }
 
-// apart says what is missing for all machines of these owners to be in a cluster module of theirs, and to say so.
+// apart returns what is missing until all machines of these owners are in a cluster module of their own, and report it.
 func (c Cluster) apart(ctx context.Context, owners ...string) (missing string, err error) {
 	modules, err := c.VCenter.modules(ctx)
 	if err != nil {

@@ -27,11 +27,11 @@ import (
 
 const patience = 4 * time.Minute
 
-// newFolder is a folder for what a test writes, which stays when it fails.
+// newFolder returns a folder for the files of a test, which is kept if the test fails.
 func newFolder(t *testing.T) string {
 	t.Helper()
 	ctrl.SetLogger(logr.Discard())
-	format.MaxLength = 0                      // All differences are of interest.
+	format.MaxLength = 0                      // Show all differences.
 	dir, err := os.MkdirTemp("", "takeover-") //nolint:usetesting // The logs stay when it fails.
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
@@ -51,7 +51,7 @@ type world struct {
 	*environment
 }
 
-// settles waits until the cluster has so many machines and all is well.
+// settles waits until the cluster has this number of healthy machines.
 func (w *world) settles(machines int) {
 	w.Helper()
 	w.until(func(ctx context.Context) (string, error) { return w.settled(ctx, machines) })
@@ -64,7 +64,7 @@ func (w *world) until(check func(context.Context) (string, error)) {
 	w.Expect(provider.Until(ctx, check)).To(Succeed())
 }
 
-// preflight looks at upstream's installation of a provider before, and returns what it says, which is nothing that stops.
+// preflight runs the preflight check on upstream's installation of a provider, and returns its output, which must report no blocker.
 func (w *world) preflight(dir, name string) string {
 	program := filepath.Join(dir, "kubectl-fd")
 	build := exec.CommandContext(w.Context(), "go", "build", "-o", program, ".")
@@ -79,7 +79,7 @@ func (w *world) preflight(dir, name string) string {
 	return string(out)
 }
 
-// restart restarts a manager, as the documentation says to do with Cluster API's: see watches_test.go.
+// restart restarts a manager, as the documentation requires for Cluster API's: see watches_test.go.
 func (w *world) restart(manager string) {
 	w.Expect(w.management.Terminate(manager)).To(Succeed())
 	w.startAgain(manager)
@@ -91,8 +91,8 @@ func (w *world) startAgain(manager string) {
 	w.Expect(ready(w.Context())).To(Succeed())
 }
 
-// noStaleConditions expects that an object of upstream's has no condition that one of ours, of the same owner, has not: what upstream
-// alone sets has gone.
+// noStaleConditions expects objects that upstream created to have no conditions that our objects of the same owner lack: conditions that
+// only upstream sets must have been removed.
 func (w *world) noStaleConditions(before map[string]machine, kind string, owners ...string) {
 	for _, version := range []string{"v1beta1", "v1beta2"} {
 		for _, owner := range owners {
@@ -121,7 +121,7 @@ func (w *world) noStaleConditionsOf(before map[string]machine, kind, version, ow
 	w.Expect(made).To(ContainElements(slices.Compact(taken)), "%s of %s in %s", kind, owner, version)
 }
 
-// conditionsOf are the types of an object's conditions, with where they are.
+// conditionsOf returns the types of an object's conditions with their paths.
 func conditionsOf(object *unstructured.Unstructured) []string {
 	var types []string
 	for _, path := range [][]string{{"status", "conditions"}, {"status", "v1beta2", "conditions"}, {"status", "deprecated", "v1beta1", "conditions"}} {

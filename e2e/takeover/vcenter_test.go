@@ -16,7 +16,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 )
 
-// agents are the programs that have a session.
+// agents returns the user agents of all sessions.
 func (v *VCenter) agents(ctx context.Context) ([]string, error) {
 	var manager mo.SessionManager
 	if err := property.DefaultCollector(v.client.Client).RetrieveOne(ctx, *v.client.ServiceContent.SessionManager, []string{"sessionList"}, &manager); err != nil {

@@ -31,7 +31,7 @@ type vSphere struct {
 	Cluster
 }
 
-// newVSphere starts everything but a manager for vSphere. What it writes is in a folder.
+// newVSphere starts everything except a manager for vSphere. It writes its files to a folder.
 func newVSphere(ctx context.Context, dir string, progress io.Writer, log logr.Logger) (v *vSphere, err error) {
 	builder, err := binaries.New(progress)
 	if err != nil {
@@ -62,7 +62,7 @@ func newVSphere(ctx context.Context, dir string, progress io.Writer, log logr.Lo
 	return v, err
 }
 
-// describe says what the two managers are.
+// describe returns the components of the two managers.
 func (v *vSphere) describe(ctx context.Context, builder *binaries.Builder, programs binaries.Paths, dir string) error {
 	folder, version, err := builder.Upstream(ctx)
 	if err != nil {

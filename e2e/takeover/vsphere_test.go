@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// What the managers call themselves in vCenter.
+	// User agents of the managers in vCenter.
 	upstreamAgent, ourAgent = "infrastructure.cluster.x-k8s.io/", "faultline-vsphere-manager"
 )
 
@@ -32,11 +32,11 @@ type virtualMachines struct {
 	*world
 	Cluster
 
-	lost  []string // cluster modules that upstream has made and does not know of
+	lost  []string // cluster modules that upstream created but did not record
 	older bool     // upstream's release stores v1beta1
 }
 
-// A cluster on virtual machines that upstream's released manager has made goes on under ours.
+// A cluster on virtual machines that upstream's released manager created continues to work under ours.
 func TestAClusterOfUpstreamsManagerForVSphereGoesOnUnderOurs(t *testing.T) {
 	dir := newFolder(t)
 	v, err := newVSphere(t.Context(), dir, os.Stderr, logr.Discard())
@@ -79,7 +79,7 @@ func TestAClusterOfUpstreamsManagerForVSphereGoesOnUnderOurs(t *testing.T) {
 	}
 }
 
-// preflightSays looks at upstream's installation before.
+// preflightSays checks the preflight report on upstream's installation.
 func (w *virtualMachines) preflightSays(dir string) {
 	stored := MatchRegexp(`Changes +vsphere +CustomResourceDefinition vspheremachines\S+ +StoredVersions +objects that are stored in v1beta1`)
 	if !w.older {
@@ -88,7 +88,7 @@ func (w *virtualMachines) preflightSays(dir string) {
 	w.Expect(w.preflight(dir, "vsphere")).To(And(stored, MatchRegexp(`Changes +vsphere +VSphereCluster +ManagedFields`)))
 }
 
-// changeOver applies our components over upstream's, whose manager still runs, and then ends that.
+// changeOver applies our components over upstream's while upstream's manager still runs, and then stops that.
 func (w *virtualMachines) changeOver(before State) {
 	ctx := w.Context()
 	upstream, err := w.holder(ctx)
@@ -117,7 +117,7 @@ func (w *virtualMachines) changeOver(before State) {
 	w.upstreamAgain()
 }
 
-// upstreamAgain starts upstream's manager once more, as somebody does who scales its Deployment up by mistake.
+// upstreamAgain starts upstream's manager again, as if a user scaled its Deployment up by mistake.
 func (w *virtualMachines) upstreamAgain() {
 	ctx := w.Context()
 	ours, err := w.holder(ctx)
@@ -127,8 +127,8 @@ func (w *virtualMachines) upstreamAgain() {
 	w.Expect(w.management.Terminate(w.upstream.Name)).To(Succeed())
 }
 
-// keptModules expects that the cluster modules which upstream has made are used, and that the machines which they are not for have
-// others.
+// keptModules expects upstream's cluster modules to be reused, and machines that are in a module of another compute cluster to get
+// another module.
 func (w *virtualMachines) keptModules(before map[string]string) {
 	w.until(func(ctx context.Context) (string, error) { return w.apart(ctx, "anywhere", pooled, name, "zoned") })
 	w.until(w.claimed)
@@ -141,7 +141,7 @@ func (w *virtualMachines) keptModules(before map[string]string) {
 	w.Expect(after).To(HaveLen(len(before)+3), "one for workers in another zone, and two for the control plane")
 }
 
-// scaleUp adds a worker to each of two.
+// scaleUp adds a worker to each of two MachineDeployments.
 func (w *virtualMachines) scaleUp(before State) {
 	w.Log("two workers are added")
 	ctx := w.Context()
@@ -158,7 +158,7 @@ func (w *virtualMachines) scaleUp(before State) {
 	w.until(w.claimed)
 }
 
-// rollOut replaces all control-plane machines, and with other templates, in upstream's v1beta1, the workers of a zone and those with
+// rollOut replaces all control-plane machines, and, with new templates in upstream's v1beta1, the workers of a zone and those with
 // addresses of a pool.
 func (w *virtualMachines) rollOut(before State) {
 	w.Log("control plane and workers are rolled out")
@@ -180,7 +180,7 @@ func (w *virtualMachines) rollOut(before State) {
 	})
 }
 
-// remediate has a worker replaced as a MachineHealthCheck does it.
+// remediate makes a MachineHealthCheck replace a worker.
 func (w *virtualMachines) remediate() {
 	w.Log("a worker is remediated")
 	unhealthy, err := w.Managed.remediate(w.Context(), "zoned")
@@ -194,7 +194,7 @@ func (w *virtualMachines) remediate() {
 	})
 }
 
-// delete deletes the cluster and then its zones, and expects that nothing is left.
+// delete deletes the cluster and then its zones, and expects nothing to be left.
 func (w *virtualMachines) delete() {
 	w.Log("the cluster is deleted")
 	w.Expect(w.Delete(w.Context())).To(Succeed())

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// watches counts what a controller is to watch.
+// watches counts the watches of a controller.
 type watches struct {
 	controller.TypedController[reconcile.Request]
 	count int
@@ -29,9 +29,10 @@ func (w *watches) Watch(source.TypedSource[reconcile.Request]) error {
 	return nil
 }
 
-// Its controllers read infrastructure in the version that the CRD names for its contract, which a takeover changes, and are woken by the
-// version of before: what they are woken for may not have come to what they read, and a Machine waits for a VSphereMachine that has gone.
-// That is why the documentation says to restart its manager. Where this fails, it need not.
+// Cluster API's controllers read infrastructure in the version that the CRD names for its contract, which a takeover changes, but still
+// watch the previous version. An event of that watch may arrive before the cache of the new version has the change, so a Machine keeps
+// waiting for a deleted VSphereMachine. The documentation therefore requires a restart of its manager. If this test fails, the restart is
+// no longer needed.
 func TestClusterAPIWatchesTheVersionThatItHasMetFirstUntilItIsRestarted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

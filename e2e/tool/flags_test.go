@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// command is a set of flags of every kind, and what was written about them.
+// command returns flags of every type, and their output.
 func command() (*flag.FlagSet, *bytes.Buffer) {
 	written := &bytes.Buffer{}
 	flags := flag.NewFlagSet("try", flag.ContinueOnError)

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// noted is a card that only remembers.
+// noted is a card that only records addresses.
 type noted struct {
 	mu  sync.Mutex
 	has map[netip.Addr]bool
@@ -46,7 +46,7 @@ func (c *noted) answersFor(address string) func() bool {
 	}
 }
 
-// backend says its name to whoever connects.
+// backend sends its name to every client that connects.
 func backend(t *testing.T, address, name string) (port int32) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address+":0")
@@ -84,7 +84,7 @@ func TestALoadBalancerAnswersFromAnEndpointThatIsThereAndStopsWithItsService(t *
 	meta.Labels = map[string]string{discoveryv1.LabelServiceName: "lb"}
 	endpoints := &discoveryv1.EndpointSlice{ObjectMeta: meta, Ports: []discoveryv1.EndpointPort{{Name: ptr.To("api"), Port: ptr.To(backend(t, address, "one"))}}}
 	endpoints.Endpoints = []discoveryv1.Endpoint{
-		{Addresses: []string{address}}, {Addresses: []string{"127.0.0.2"}}, // where nobody answers
+		{Addresses: []string{address}}, {Addresses: []string{"127.0.0.2"}}, // where nothing listens
 		{Addresses: []string{"127.0.0.3"}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}},
 	}
 	harvester := fake.NewClientBuilder().WithObjects(service, endpoints).WithStatusSubresource(service).Build()
@@ -107,7 +107,7 @@ func TestALoadBalancerAnswersFromAnEndpointThatIsThereAndStopsWithItsService(t *
 		return bufio.NewReader(connection).ReadString('\n')
 	}
 	g.Eventually(ask).Should(Equal("one\n"))
-	for range 10 { // whichever is tried first
+	for range 10 { // regardless of which is tried first
 		g.Expect(ask()).To(Equal("one\n"))
 	}
 	g.Expect(card.answersFor(address)()).To(BeTrue())

@@ -11,7 +11,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// printed is govulncheck's about a program with a vulnerable function, a package without one that is linked, and a module that is only required.
+// printed is govulncheck's output for a program with a vulnerable function, a package without a linked vulnerable function, and a module
+// that is only required.
 const printed = `{"config": {"scan_mode": "binary"}}
 {"osv": {"id": "GO-2026-0001", "summary": "Crash by a frame"}}
 {"finding": {"osv": "GO-2026-0001", "fixed_version": "v0.60.0", "trace": [{"module": "golang.org/x/net", "version": "v0.57.0"}]}}

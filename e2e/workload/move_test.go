@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// clusterctl pauses a Cluster, makes its objects anew elsewhere, takes the old ones away and lets the new ones go on.
+// clusterctl pauses a Cluster, creates its objects in another cluster, deletes the old ones and resumes the new ones.
 func TestMovedClusterKeepsItsNodes(t *testing.T) {
 	w := newWorld(t)
 	other := w.neighbour()
@@ -52,7 +52,7 @@ func TestMovedClusterKeepsItsNodes(t *testing.T) {
 	w.Eventually(func() error { _, err := w.simulator.ClientFor(w.namespace, "blue"); return err }).Should(HaveOccurred(), "it is forgotten")
 }
 
-// neighbour is a management API with a simulator that serves the same clusters.
+// neighbour returns a management API with a simulator that serves the same clusters.
 func (w *world) neighbour() *world {
 	w.t.Helper()
 	second := testenv.Start(w.t, testenv.Options{ClusterAPI: true})
@@ -62,7 +62,7 @@ func (w *world) neighbour() *world {
 	return other
 }
 
-// unseen is a Machine whose status its new management API has not found out yet.
+// unseen clears the status of a Machine, as in a new management API that has not determined it yet.
 func unseen(m *clusterv1.Machine) { m.Status = clusterv1.MachineStatus{} }
 
 func pause(w *world, cluster *clusterv1.Cluster, paused bool) {
@@ -72,7 +72,7 @@ func pause(w *world, cluster *clusterv1.Cluster, paused bool) {
 	w.Expect(w.client.Patch(w.t.Context(), cluster, client.MergeFrom(before))).To(Succeed())
 }
 
-// created tells since when each node has been there.
+// created returns the creation time of each node.
 func (w *world) created(cluster string) map[string]time.Time {
 	w.t.Helper()
 	list := &corev1.NodeList{}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// start is when the oldest machine of a test was made.
+// start is when the oldest machine of a test was created.
 var start = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 func controlPlaneMachine(name string, age time.Duration) machine {

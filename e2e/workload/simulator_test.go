@@ -68,7 +68,7 @@ func TestNodeTakesTheHostnameOfItsInfrastructure(t *testing.T) {
 func TestMachinesJoinWhatTheFirstInitialises(t *testing.T) {
 	w := newWorld(t)
 	w.createCluster("blue")
-	// The worker is complete first, and has to wait.
+	// The worker is ready to boot first, and has to wait.
 	w.provisioned("blue", "worker-0")
 	w.provisioned("blue", "cp-0", controlPlane)
 	w.eventuallyReady("blue", "cp-0", "worker-0")
@@ -118,7 +118,7 @@ func TestBootingTakesTheDelay(t *testing.T) {
 	w.Expect(time.Since(begin)).To(BeNumerically(">=", delay))
 }
 
-// unprovisioned is a machine of infrastructure that waits for the machine's node.
+// unprovisioned marks a machine as one whose infrastructure waits for the machine's node.
 func unprovisioned(m *clusterv1.Machine) {
 	m.Spec.ProviderID, m.Status.Initialization.InfrastructureProvisioned, m.Status.Addresses = "", nil, nil
 }
@@ -136,7 +136,7 @@ func TestPoweredMachineBootsAsItIsTold(t *testing.T) {
 	w.Expect(node.Spec.ProviderID).To(Equal("metal://host-0"))
 	w.Expect(node.Labels).To(HaveKeyWithValue("host", "0"))
 
-	// Switched off before the next look at the machines, cp-1 never comes.
+	// Powered off before the next reconcile, cp-1 never appears.
 	w.Expect(w.simulator.PowerOff(t.Context(), w.key("cp-1"))).To(Succeed())
 	w.Expect(w.simulator.PowerOff(t.Context(), w.key("stranger"))).To(Succeed())
 	w.Expect(w.simulator.PowerOff(t.Context(), w.key("cp-0"))).To(Succeed())
@@ -156,7 +156,7 @@ func TestDeletedMachineLeavesNothing(t *testing.T) {
 	other := w.provisioned("blue", "cp-2", controlPlane)
 	w.eventuallyReady("blue", "cp-0", "cp-1", "cp-2")
 
-	// The infrastructure goes, then the Machine.
+	// The infrastructure is deleted, then the Machine.
 	w.delete(leader)
 	w.loseInfrastructure(leader)
 	w.eventuallyReady("blue", "cp-1", "cp-2")
@@ -166,7 +166,7 @@ func TestDeletedMachineLeavesNothing(t *testing.T) {
 	w.Expect(names).To(ContainElement(elected))
 	w.Expect(w.etcdAnswers("blue", "cp-0")).To(MatchError(ContainSubstring("internal error")))
 
-	// The Machine goes at once.
+	// The Machine is deleted immediately.
 	w.delete(other)
 	w.eventuallyReady("blue", "cp-1")
 	names, elected, err = w.members("blue", "cp-1")
@@ -218,7 +218,7 @@ func TestDeletedClusterFreesItsPort(t *testing.T) {
 	w.delete(cluster)
 	w.Eventually(func() error { return bind(cluster) }).Should(Succeed())
 
-	// Another of the same name at the same endpoint starts from nothing.
+	// Another cluster of the same name at the same endpoint starts from scratch.
 	w.delete(m)
 	again := w.createClusterOnly("blue")
 	w.Expect(again.Spec.ControlPlaneEndpoint).To(Equal(cluster.Spec.ControlPlaneEndpoint))
@@ -290,7 +290,7 @@ func TestStoppedNodes(t *testing.T) {
 	w.Expect(names).To(ConsistOf("cp-0", "cp-1", "cp-2"))
 	w.Expect([]string{second, third}).To(ContainElement(successor))
 
-	// A second one costs the quorum, and a machine that comes now has to wait.
+	// Stopping a second one loses the quorum, and a new machine has to wait.
 	w.Expect(w.simulator.SetNodeReady(t.Context(), w.key(second), false)).To(Succeed())
 	_, err = w.nodes("blue")
 	w.Expect(err).To(MatchError(ContainSubstring("no API server")))
@@ -354,7 +354,7 @@ func TestEndpointsAreReserved(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(same).To(Equal(blue))
 
-	// A port that another program has is passed over.
+	// A port that another program has is skipped.
 	taken, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(first+1)))
 	w.Expect(err).NotTo(HaveOccurred())
 	defer func() { w.Expect(taken.Close()).To(Succeed()) }()
@@ -362,7 +362,7 @@ func TestEndpointsAreReserved(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(green).To(Equal(first + 2))
 
-	// What is reserved answers nobody.
+	// A reserved endpoint closes connections.
 	connection, err := net.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(blue)))
 	w.Expect(err).NotTo(HaveOccurred())
 	_, err = connection.Read(make([]byte, 1))
@@ -379,7 +379,7 @@ func TestEndpointsRunOut(t *testing.T) {
 
 func TestReservationOutlivesOtherClusters(t *testing.T) {
 	w := newWorld(t)
-	// The Secret makes the simulator look for a Cluster that is still to come.
+	// The Secret enqueues a Cluster that does not exist yet.
 	_, port, err := w.simulator.Endpoint(w.namespace, "blue")
 	w.Expect(err).NotTo(HaveOccurred())
 	w.createAuthorities("blue")

@@ -46,7 +46,7 @@ const (
 	host    = ports.Host
 	version = "v1.36.3"
 
-	// patience is for a machine that does other things too; it is only waited out by a test that fails.
+	// patience allows for a busy machine; only a failing test waits that long.
 	patience    = 2 * time.Minute
 	callTimeout = time.Minute
 )
@@ -64,7 +64,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// world is a namespace of the management API with a simulator that runs.
+// world is a namespace of the management API with a running simulator.
 type world struct {
 	*WithT
 	t         *testing.T
@@ -81,7 +81,7 @@ func newWorld(t *testing.T, change ...func(*workload.Options)) *world {
 	return newWorldOn(t, management, change...)
 }
 
-// newWorldOn makes a world on a management API.
+// newWorldOn returns a world on a management API.
 func newWorldOn(t *testing.T, config *rest.Config, change ...func(*workload.Options)) *world {
 	t.Helper()
 	g := NewWithT(t)
@@ -108,8 +108,7 @@ func newWorldOn(t *testing.T, config *rest.Config, change ...func(*workload.Opti
 	return w
 }
 
-// logOnFailure keeps what is logged, some of it after the test has ended, and
-// shows it if the test fails.
+// logOnFailure keeps all log lines, including those after the test has ended, and prints them if the test fails.
 func logOnFailure(t *testing.T) logr.Logger {
 	t.Helper()
 	var mu sync.Mutex
@@ -162,8 +161,8 @@ func (w *world) delete(object client.Object) {
 	w.Expect(w.client.Delete(w.t.Context(), object)).To(Succeed())
 }
 
-// createCluster makes a Cluster as it is once its infrastructure is ready, at
-// its reserved endpoint and with the authorities of its control plane.
+// createCluster creates a Cluster as it is once its infrastructure is ready, at its reserved endpoint and with the authorities of its
+// control plane.
 func (w *world) createCluster(name string) *clusterv1.Cluster {
 	w.t.Helper()
 	w.createAuthorities(name)
@@ -197,7 +196,7 @@ func infrastructure(kind, name string) clusterv1.ContractVersionedObjectReferenc
 	return clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: kind, Name: name}
 }
 
-// provisioned makes a Machine whose infrastructure and bootstrap data are ready.
+// provisioned creates a Machine whose infrastructure and bootstrap data are ready.
 func (w *world) provisioned(cluster, name string, change ...func(*clusterv1.Machine)) *clusterv1.Machine {
 	w.t.Helper()
 	m := &clusterv1.Machine{ObjectMeta: w.meta(name)}
@@ -225,7 +224,7 @@ func controlPlane(m *clusterv1.Machine) { m.Labels[clusterv1.MachineControlPlane
 // kept gives it a finalizer, as Cluster API does.
 func kept(m *clusterv1.Machine) { m.Finalizers = []string{clusterv1.MachineFinalizer} }
 
-// loseInfrastructure says what Cluster API says when the infrastructure is gone.
+// loseInfrastructure sets the status that Cluster API sets when the infrastructure is deleted.
 func (w *world) loseInfrastructure(m *clusterv1.Machine) {
 	w.t.Helper()
 	w.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(m), m)).To(Succeed())
@@ -236,8 +235,7 @@ func (w *world) loseInfrastructure(m *clusterv1.Machine) {
 	w.Expect(w.client.Status().Update(w.t.Context(), m)).To(Succeed())
 }
 
-// nodes lists what the cluster's API server says, names of nodes and whether
-// they are ready.
+// nodes returns the names of nodes in the cluster's API server and whether they are ready.
 func (w *world) nodes(cluster string) (map[string]corev1.ConditionStatus, error) {
 	c, err := w.simulator.ClientFor(w.namespace, cluster)
 	if err != nil {
@@ -258,7 +256,7 @@ func (w *world) nodes(cluster string) (map[string]corev1.ConditionStatus, error)
 	return nodes, nil
 }
 
-// ready is what nodes returns when exactly these are there and ready.
+// ready returns the result of nodes if exactly these exist and are ready.
 func ready(names ...string) map[string]corev1.ConditionStatus {
 	nodes := map[string]corev1.ConditionStatus{}
 	for _, name := range names {
@@ -280,8 +278,7 @@ func (w *world) workload(cluster string) client.Client {
 	return c
 }
 
-// restConfig reaches a simulated cluster with nothing but its endpoint and
-// authorities, as Cluster API does.
+// restConfig connects to a simulated cluster with only its endpoint and authorities, as Cluster API does.
 func (w *world) restConfig(cluster string) *rest.Config {
 	w.t.Helper()
 	address, port, err := w.simulator.Endpoint(w.namespace, cluster)
@@ -294,10 +291,9 @@ func (w *world) restConfig(cluster string) *rest.Config {
 	}
 }
 
-// etcd connects to the etcd member of a node through the API server, as the
-// kubeadm control plane provider does. Its own constructor is not used: that
-// shares a port-forwarding transport between the two connections that an etcd
-// client opens at once, and one of them may be lost.
+// etcd connects to the etcd member of a node through the API server, as the kubeadm control plane provider does. It does not use that
+// provider's constructor, which shares a port-forwarding transport between the two connections that an etcd client opens at once, so that
+// one of them may be lost.
 func (w *world) etcd(cluster, node string) (*etcd.Client, error) {
 	w.t.Helper()
 	ca, err := secret.Get(w.t.Context(), w.client, w.key(cluster), secret.EtcdCA)
@@ -348,8 +344,7 @@ func (w *world) clientCertificate(ca *corev1.Secret) tls.Certificate {
 	return pair
 }
 
-// members returns the names of the etcd members and of the leader among them,
-// as the member on node sees them.
+// members returns the names of the etcd members and of their leader, as reported by the member on node.
 func (w *world) members(cluster, node string) (names []string, leader string, err error) {
 	c, err := w.etcd(cluster, node)
 	if err != nil {
@@ -369,7 +364,7 @@ func (w *world) members(cluster, node string) (names []string, leader string, er
 	return names, leader, nil
 }
 
-// etcdAnswers makes a TLS handshake with the etcd member of a node.
+// etcdAnswers performs a TLS handshake with the etcd member of a node.
 func (w *world) etcdAnswers(cluster, node string) error {
 	w.t.Helper()
 	address, port, err := w.simulator.Endpoint(w.namespace, cluster)
