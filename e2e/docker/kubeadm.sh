@@ -1,6 +1,6 @@
 #!/bin/sh
-# A machine in a container shares its kernel: kubeadm's checks of the kernel fail,
-# and kube-proxy may not change how many connections it follows.
+# A machine in a container shares the host's kernel: kubeadm's checks of the kernel fail,
+# and kube-proxy may not change the conntrack limits.
 set -e
 verb=$1
 case "$verb" in
