@@ -1,15 +1,15 @@
-# Thin on purpose: every verb is one Go command per module. `make help` lists them.
+# Deliberately thin: every target is one Go command per module. `make help` lists the targets.
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 
 VERSION ?= v2.0.0
-# Those that there are, the one whose tests take longest first.
+# All providers, the one with the slowest tests first.
 PROVIDERS := vsphere $(filter-out vsphere,$(sort $(patsubst providers/%/main.go,%,$(wildcard providers/*/main.go))))
 PROVIDER ?= vsphere
 TEST_FLAGS ?=
-# Modules tested at the same time.
+# Number of modules tested in parallel.
 JOBS ?= 2
-# Those that others import: docs/decisions/modules.md.
+# Modules that third parties import: docs/decisions/modules.md.
 APIS := shared/api $(PROVIDERS:%=providers/%/api)
 MODULES := $(APIS) shared kubectl-fd $(PROVIDERS:%=providers/%) e2e
 ifeq ($(filter $(PROVIDER),$(PROVIDERS)),)
@@ -18,7 +18,7 @@ endif
 ifneq ($(filter-out $(MODULES),$(MODULE)),)
 $(error There is no module "$(MODULE)": MODULE is one of $(MODULES))
 endif
-# What test, lint, build and generate are about: one module, or all.
+# Modules that test, lint, build and generate process: one, or all.
 CHOSEN := $(or $(MODULE),$(MODULES))
 .DEFAULT: ; $(error There is no target "$@": make help lists those there are)
 
@@ -26,11 +26,11 @@ CACHE := $(CURDIR)/.cache
 BIN := $(CACHE)/bin
 OUT := $(CURDIR)/out
 export GOFLAGS := -buildvcs=false -trimpath
-# cgo is off everywhere, so that images and tests share one build cache. Only the race detector needs it.
+# cgo is disabled everywhere, so that images and tests share one build cache. Only the race detector needs it.
 export CGO_ENABLED := 0
-# Modules are built alone, as their users build them: go.work is for editors.
+# Each module is built without the workspace, as its users build it: go.work is for editors.
 export GOWORK := off
-# One Go builds all modules, tools and what is released: the one that go.mod names, whatever this machine has.
+# One Go version builds all modules, tools and releases: the one in go.mod, regardless of the installed version.
 export GOTOOLCHAIN := $(shell awk '$$1 == "toolchain" {print $$2}' shared/go.mod)
 
 GOLANGCI_LINT := $(BIN)/golangci-lint
@@ -38,27 +38,27 @@ GOLANGCI_LINT := $(BIN)/golangci-lint
 .PHONY: demo test help test-full assets deflake operator kubevirt e2e bench storm takeover lint fuzz vulncheck build kubectl-fd generate tidy verify release images clean
 
 ##@ Start here
-demo: ## Bring up a cluster spread over failure domains, lose a domain, repair it. STORY=add, evict, return, workers or logical tells another, PROVIDER=metal3 does it on bare metal, FLAVOR=topology with a ClusterClass, KEEP=1 leaves it running
+demo: ## Create a cluster spread over failure domains, lose a domain, repair it. STORY=add, evict, return, workers or logical runs another scenario, PROVIDER=metal3 uses bare metal, FLAVOR=topology a ClusterClass, KEEP=1 leaves it running
 	@echo "Compiling the demo (some minutes the first time, silent until it is done)"
 	@cd e2e && $(if $(BMO),$(REAL_OPERATOR) )$(if $(KUBEVIRT),$(REAL_KUBEVIRT) )go run ./cmd/e2e demo --provider=$(PROVIDER) $(if $(STORY),--story=$(STORY)) $(if $(FLAVOR),--flavor=$(FLAVOR)) $(if $(KEEP),--keep)
 
-test: assets ## Run the unit and integration tests of every module, or of MODULE, in some minutes (no Docker)
+test: assets ## Run the unit and integration tests of every module, or of MODULE, in a few minutes (no Docker)
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(CHOSEN:%=test/%)
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-zA-Z0-9_\/-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ Develop
-# Nobody debugs the programs of tests, which link in half the time so. Tests wait for events more than they compute, so more of them run
-# at a time than there are cores. The API server, etcd and the simulators make much garbage and keep little: with four times the heap,
-# tests take three quarters of the CPU. The limit is for machines with little memory.
+# Test programs have no debug information, which halves their link time. Tests wait for events more than they compute, so more of them run
+# in parallel than there are cores. The API server, etcd and the simulators produce much garbage and keep little: with four times the heap,
+# tests take three quarters of the CPU time. The limit is for machines with little memory.
 TEST := go test -ldflags=-w -parallel=6 -timeout=60m
 test test-full deflake: export GOGC := 400
 test test-full deflake: export GOMEMLIMIT := 1GiB
 ASSETS = KUBEBUILDER_ASSETS=$$(cd $(CURDIR)/e2e && go run ./cmd/binaries --print-path)
-# Programs that tests of e2e run are built without the race detector, which would watch the tests alone there.
+# Programs that the tests of e2e run are built without the race detector, which would only check the tests themselves.
 RACED = $(if $(filter e2e,$1),$(TEST) -tags=full,CGO_ENABLED=1 $(TEST) -race -tags=full)
-test-full: assets ## Run all tests of every module, or of MODULE, with those that take minutes, under the race detector but for e2e (no Docker)
+test-full: assets ## Run all tests of every module, or of MODULE, including those that take minutes, with the race detector except for e2e (no Docker)
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(CHOSEN:%=test-full/%)
 .PHONY: $(MODULES:%=test/%) $(MODULES:%=test-full/%)
 $(MODULES:%=test/%): test/%: ; cd $* && $(ASSETS) $(TEST) $(TEST_FLAGS) ./...
@@ -73,13 +73,13 @@ deflake: assets ## Run the tests of one module until one fails: make deflake MOD
 	@cd $(MODULE) && while $(ASSETS) $(call RACED,$(MODULE)) -shuffle=on -count=1 ./...; do :; done
 
 CLUSTER ?= faultline
-# Specs run beside each other where they mostly wait; booting machines take all that two cores have.
-# On Harvester pools hand out the one address that simulated control planes have, so a spec would take another's.
+# Specs run in parallel if they mostly wait; booting machines use two cores completely.
+# On Harvester, pools assign the only address of simulated control planes, so parallel specs would compete for it.
 PROCS ?= $(if $(and $(FAST),$(filter-out harvester,$(PROVIDER))),3,1)
 LABEL ?= !long
 SPECS = -e2e.cluster=$(CLUSTER) -e2e.provider=$(PROVIDER) $(if $(FAST),-e2e.fast)
-# Programs of others, which BMO=FILE or KUBEVIRT=FOLDER name, and which come from their images otherwise. BMO_RELEASE is the kustomize folder
-# of the operator's release, by default that of its module.
+# Third-party programs, named by BMO=FILE or KUBEVIRT=FOLDER, or else copied from their images. BMO_RELEASE is the kustomize folder of the
+# operator's release, by default that of its module.
 BMO_VERSION := v0.13.2
 BMO_IMAGE := quay.io/metal3-io/baremetal-operator
 BMO_RELEASE ?= $(shell cd e2e && go mod download -json github.com/metal3-io/baremetal-operator@$(BMO_VERSION) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')/config/default
@@ -93,9 +93,9 @@ kubevirt:
 	@for name in virt-api virt-controller virt-operator; do \
 		e2e/scripts/program KUBEVIRT "$(KUBEVIRT:%=%/$$name)" $(BIN)/kubevirt/$$name $(KUBEVIRT_IMAGES)/$$name:$(KUBEVIRT_VERSION) /usr/bin/$$name || exit 1; done
 
-# What the kind environment lacks of Debian's packages is installed only where that is asked for, here or with CI=true.
+# Missing Debian packages of the kind environment are installed only with INSTALL=1 or CI=true.
 e2e images: export FAULTLINE_INSTALL := $(or $(INSTALL),$(FAULTLINE_INSTALL))
-e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs, LABEL=long the longest. INSTALL=1 installs docker.io and debootstrap from Debian where they are missing and needed. OPERATOR=real does without kind: PROVIDER=metal3 runs a cluster under upstream's bare-metal operator, PROVIDER=harvester our manager under the real virt-controller and virt-api (KUBEVIRT=FOLDER)
+e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... selects specs, LABEL=long the longest. INSTALL=1 installs docker.io and debootstrap from Debian if they are missing and needed. OPERATOR=real runs without kind: PROVIDER=metal3 runs a cluster with upstream's bare-metal operator, PROVIDER=harvester our manager with the real virt-controller and virt-api (KUBEVIRT=FOLDER)
 ifneq ($(OPERATOR)$(KUBEVIRT),)
 ifeq ($(PROVIDER),harvester)
 e2e: kubevirt assets
@@ -115,7 +115,7 @@ e2e:
 	cd e2e && go tool ginkgo -v --tags=e2e --procs=$(PROCS) --timeout=80m --label-filter='$(LABEL)' ./specs -- $(SPECS) || { cat $(OUT)/e2e/failure.txt 2>/dev/null; exit 1; }
 endif
 
-bench: assets ## Print planner times and what a machine costs in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal, SCALE=1 for a large vCenter, with PROVIDER=metal3 for spreading 500 workers and 1,000 control planes. PROVIDER=harvester for a /16 of addresses, 1,000 load balancers and a Harvester that answers late beside another, with SCALE=1 for ten minutes at rest
+bench: assets ## Print planner times and the cost of a machine in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal, SCALE=1 for a large vCenter, with PROVIDER=metal3 for spreading 500 workers and 1,000 control planes. PROVIDER=harvester for a /16 of addresses, 1,000 load balancers and a slow Harvester next to another, with SCALE=1 for ten idle minutes
 ifdef SCALE
 	cd e2e && go run ./cmd/e2e bench --provider=$(PROVIDER) --scale=$(SCALE)
 else
@@ -126,10 +126,10 @@ else
 	cd e2e && go run ./cmd/e2e bench --provider=$(PROVIDER)
 endif
 
-storm: ## Kill the manager 200 times (KILLS=) at random while machines are made and deleted, with vCenter or hosts (PROVIDER=metal3) obedient and not (MODE=); SEED= repeats. MODE=rebalance moves control planes amid faults (SEEDS=), MODE=soak has clusters come and go (CLUSTERS=). API_SERVER=lagging,busy,failing,cutting,conflicting has the API server disobey the manager
+storm: ## Kill the manager 200 times (KILLS=) at random moments while machines are created and deleted, with and without faults of vCenter or hosts (PROVIDER=metal3, MODE=); SEED= repeats a run. MODE=rebalance moves control planes during faults (SEEDS=), MODE=soak creates and deletes clusters (CLUSTERS=). API_SERVER=lagging,busy,failing,cutting,conflicting injects faults of the API server
 	cd e2e && go run ./cmd/e2e storm --provider=$(PROVIDER) $(if $(KILLS),--kills=$(KILLS)) $(if $(MODE),--mode=$(MODE)) $(if $(SEED),--seed=$(SEED)) $(if $(SEEDS),--seeds=$(SEEDS)) $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(API_SERVER),--api-server=$(API_SERVER))
 
-takeover: ## Have our manager for vSphere take over a cluster of upstream's released one, on vcsim as it comes (some minutes the first time). PROVIDER=metal3 does it with simulated hosts, and upstream's of a checkout of its source: CAPM3=FOLDER
+takeover: ## Take over a cluster of upstream's released vSphere manager with ours, on an unmodified vcsim (a few minutes the first time). PROVIDER=metal3 does it with simulated hosts, and with upstream's manager from a checkout of its source: CAPM3=FOLDER
 	$(if $(filter harvester,$(PROVIDER)),$(error There is no takeover of harvester: PROVIDER is one of vsphere metal3))
 	$(if $(filter metal3,$(PROVIDER)),$(if $(CAPM3)$(FAULTLINE_CAPM3),,$(error Give a checkout of the source of cluster-api-provider-metal3, v1.12 or later: make takeover PROVIDER=metal3 CAPM3=FOLDER)))
 	cd e2e && $(if $(CAPM3),FAULTLINE_CAPM3=$(abspath $(CAPM3)) )$(TEST) -v -tags=e2e -count=1 -timeout=25m -run 'ManagerFor(?i:$(PROVIDER))GoesOnUnderOurs' $(TEST_FLAGS) ./takeover
@@ -139,13 +139,13 @@ lint: ## Run golangci-lint in every module, or in MODULE
 	@status=0; for module in $(CHOSEN); do echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || status=1; done; exit $$status
 
 FUZZTIME ?= 2m
-fuzz: ## Run each fuzz target of all modules, or of MODULE, for FUZZTIME=2m. What fails is a file in testdata then: commit it with what mends it
+fuzz: ## Run each fuzz target of all modules, or of MODULE, for FUZZTIME=2m. A failing input is written to testdata: commit it with the fix
 	@e2e/scripts/fuzz $(FUZZTIME) $(CHOSEN)
 
-vulncheck: ## Fail when a program of ours, or of MODULE, has code with a known vulnerability. The database is a Go module: bump it in e2e/build/vulncheck
+vulncheck: ## Fail if a program of ours, or of MODULE, has code with a known vulnerability. The database is a Go module: bump it in e2e/build/vulncheck
 	@cd e2e && go run ./cmd/e2e vulncheck --modules="$(CHOSEN)"
 
-build: ## Compile every module on its own, or MODULE
+build: ## Compile every module separately, or MODULE
 	@for module in $(CHOSEN); do echo "build $$module"; (cd $$module && go build ./...) || exit 1; done
 
 kubectl-fd: ## Build the kubectl plugin, out/bin/kubectl-fd
@@ -160,27 +160,27 @@ generate: ## Write deepcopy functions, CRDs, RBAC, webhook manifests, the files 
 tidy:
 	@for module in $(MODULES); do (cd $$module && go mod tidy) || exit 1; done
 
-verify: generate tidy ## Fail when a generated file or a go.mod is not what the sources say
+verify: generate tidy ## Fail if a generated file or a go.mod is out of date
 	@mkdir -p $(CACHE)
 	@git status --porcelain | tee $(CACHE)/verify.txt; test ! -s $(CACHE)/verify.txt
 
 ##@ Release
-# Not from the environment, where others have one for themselves.
+# Not read from the environment, where other projects may set it.
 REGISTRY :=
 KUBECTL_FD_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64
-release: ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/harvester-load-balancer/<version>/ for kubectl, out/charts/<version>/ for helm, and out/kubectl-fd/<version>/ for krew. VERSION= is the version and the tag of all images, REGISTRY= where they are instead of docker.io/faultline
+release: ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/harvester-load-balancer/<version>/ for kubectl, out/charts/<version>/ for helm, and out/kubectl-fd/<version>/ for krew. VERSION= is the version and the tag of all images, REGISTRY= the registry instead of docker.io/faultline
 	cd e2e && go run ./cmd/e2e release --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) --out=$(OUT)
 	e2e/scripts/kubectl-fd $(VERSION) $(OUT)/kubectl-fd/$(VERSION) $(KUBECTL_FD_PLATFORMS)
 
-# What the programs in images report when they are asked for their version. The Dockerfile takes both as arguments.
+# The version and commit that programs in images report. The Dockerfile takes both as arguments.
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porcelain 2>/dev/null),-dirty)
 images: export FAULTLINE_RELEASE := $(VERSION)
 images: export FAULTLINE_COMMIT = $(COMMIT)
-images: ## Build the images of providers and charts, with the names that `make release` writes: a static program in each, no registry needed. INSTALL=1 installs docker.io from Debian where no Docker engine is there
+images: ## Build the images of providers and charts, with the names that `make release` writes: one static program in each, no registry needed. INSTALL=1 installs docker.io from Debian if there is no Docker engine
 	cd e2e && go run ./cmd/e2e kind --providers=$(subst $(space),$(comma),$(PROVIDERS)) --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) managers
 comma := ,
 space := $(subst ,, )
 
-clean: ## Remove what this clone has built. ALL=1 removes the programs that all clones on this machine share, too
+clean: ## Remove everything that this clone has built. ALL=1 also removes the programs that all clones on this machine share
 	@shared=$$(cd e2e && go run ./cmd/binaries --print-cache) && rm -rf $(CACHE) $(OUT) && echo "Removed $(CACHE) and $(OUT)" && \
 	if [ -n "$(ALL)" ]; then rm -rf "$$shared" && echo "Removed $$shared"; else echo "Kept $$shared, which all clones share: make clean ALL=1 removes it"; fi
