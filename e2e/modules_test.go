@@ -68,7 +68,7 @@ func apiVersion(t *testing.T) string {
 	return ""
 }
 
-// A module without a tag cannot be imported through a module that requires it: of ours, API modules may only require shared/api.
+// A module cannot be imported if it requires a module without a tag: of our modules, API modules may only require shared/api.
 func TestAPIModulesRequireNothingThatHasNoTag(t *testing.T) {
 	t.Parallel()
 	for _, folder := range apis(t) {

@@ -193,8 +193,8 @@ func (e *Environment) run(ctx context.Context, s Scenario) error {
 	return s.Run(alive, e)
 }
 
-// load returns the system's load average of the last minute, or 0 if the system does not report it. Times are unreliable in a run that
-// began with a load above 0.
+// load returns the load average of the last minute, or 0 if the system does not report it. Times are unreliable if the run began on a
+// busy system.
 func load() float64 {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {

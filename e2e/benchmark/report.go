@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	none       = "-" // where there is nothing to compare with
+	none       = "-" // shown if there is nothing to compare with
 	unmeasured = "not measured"
 	// Missed marks a figure that missed its target.
 	Missed = "MISSED"

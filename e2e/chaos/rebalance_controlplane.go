@@ -61,7 +61,7 @@ type controlPlane struct {
 	stopped string // Machine
 	claimed string // Machine
 	held    string // Machine
-	renewed int    // templates
+	renewed int    // number of template replacements
 	// stripping is set while a policy removes annotations.
 	stripping bool
 

@@ -74,7 +74,7 @@ const (
 	// killers steps the manager is killed, and one in amid steps comes during a move. One in moved machines that fail during a move is
 	// any machine; the others are the moving machine or its replacement.
 	tightOnes, rolled, killers, amid, moved = 6, 5, 2, 2, 4
-	// goesOn is the odds that a script continues instead of ending.
+	// goesOn: a script ends after each step with a probability of 1/goesOn.
 	goesOn = 4
 	// roomy is the capacity of a failure domain that fits all five machines and one more.
 	roomy = 6

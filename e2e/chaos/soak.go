@@ -45,8 +45,8 @@ const (
 	// data kept from the last minutes. For 500 clusters this is a tenth of a goroutine and 8 KiB each.
 	moreGoroutines = 40
 	moreHeap       = 4 << 20
-	// One in warmUp clusters comes and goes before the start. They fill the caches that are limited by entry count: strings and labels
-	// that objects share, and events.
+	// Before the measurement, 1/warmUp as many clusters come and go. They fill the caches that are limited by entry count: strings and
+	// labels that objects share, and events.
 	warmUp = 5
 )
 

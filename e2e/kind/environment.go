@@ -26,9 +26,9 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// Options of an environment.
+// Options configure an environment.
 type Options struct {
-	// Name of the kind cluster.
+	// Name is the name of the kind cluster.
 	Name string
 	// Providers are the infrastructure providers to install.
 	Providers []provider.InKind
