@@ -131,7 +131,7 @@ func (d *demo) prepareCluster(cluster *unstructured.Unstructured) error {
 	return unstructured.SetNestedSlice(cluster.Object, rest, "spec", "failureDomains")
 }
 
-// prepareWorkers turns a MachineDeployment into the one of all workers, without a failure domain.
+// prepareWorkers makes a MachineDeployment manage all workers, without a failure domain.
 func (d *demo) prepareWorkers(deployment *unstructured.Unstructured) error {
 	unstructured.RemoveNestedField(deployment.Object, "spec", "template", "spec", "failureDomain")
 	d.deployment = deployment.GetName()

@@ -36,8 +36,8 @@ type Options struct {
 	Source tool.Source
 	// Boot makes the machines of the simulated infrastructure boot as containers.
 	Boot bool
-	// SimulatorOf is the name of another running environment whose simulated infrastructure should be used where possible, instead of an
-	// own one.
+	// SimulatorOf is the name of another running environment whose simulated infrastructure should be used where possible, instead of a
+	// separate one.
 	SimulatorOf string
 	// Upstream installs the upstream release that one of our providers takes over from. clusterctl then offers ours as an upgrade.
 	Upstream bool
