@@ -22,7 +22,7 @@ const (
 	neighbourMachines, rounds = 20, 3
 
 	noEffect = 1.1 // a slow neighbour may cost 10%
-	noise    = 0.5 // plus this many seconds, by which runs differ anyway
+	noise    = 0.5 // plus this many seconds of normal variation
 
 	first, second = "first", "second"
 )

@@ -74,7 +74,7 @@ type Description struct {
 	BreakStops bool
 	// ClusterKind is the kind of the infrastructure cluster.
 	ClusterKind string
-	// Kinds maps the kinds whose objects make up a cluster to the condition that reports them as ready; "" if there is none.
+	// Kinds maps the kinds whose objects make up a cluster to the condition that reports them as ready; "" if they have none.
 	Kinds map[schema.GroupVersionKind]string
 	// Shared are the cluster-scoped kinds of the cluster template, each before those that depend on it. Clusters share their objects.
 	Shared []string

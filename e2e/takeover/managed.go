@@ -68,7 +68,7 @@ func (m Managed) listOf(ctx context.Context, group, version, kind string) ([]uns
 	return list.Items, nil
 }
 
-// left returns a kind of which objects are left.
+// left returns a kind that still has objects.
 func (m Managed) left(ctx context.Context, kinds ...string) (string, error) {
 	for _, kind := range kinds {
 		left, err := m.list(ctx, "v1beta2", kind)

@@ -107,7 +107,7 @@ func TestALoadBalancerAnswersFromAnEndpointThatIsThereAndStopsWithItsService(t *
 		return bufio.NewReader(connection).ReadString('\n')
 	}
 	g.Eventually(ask).Should(Equal("one\n"))
-	for range 10 { // regardless of which is tried first
+	for range 10 { // whichever is tried first
 		g.Expect(ask()).To(Equal("one\n"))
 	}
 	g.Expect(card.answersFor(address)()).To(BeTrue())

@@ -37,7 +37,7 @@ func (s *Simulator) adopt(object *clusterv1.Cluster) (*cluster, error) {
 }
 
 // pause leaves the simulated cluster of a paused Cluster unchanged if there is another management API that the Cluster may move to or
-// from. It returns false if there is none.
+// from. It returns false if none exists.
 func (s *Simulator) pause(object *clusterv1.Cluster) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -183,7 +183,7 @@ func (s *simulation) Abandon(ctx context.Context, host string) ([]string, error)
 	}, nil
 }
 
-// waitsFor returns the machine that is being deleted and reports that it waits for the host; nil if there is none.
+// waitsFor returns the machine that is being deleted and reports that it waits for the host; nil if none exists.
 func (s *simulation) waitsFor(ctx context.Context, host string) (*infrav1.HarvesterMachine, error) {
 	machines := &infrav1.HarvesterMachineList{}
 	if err := s.management.List(ctx, machines, client.InNamespace(provider.DemoNamespace)); err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// siteMemory is the memory of a machine, of which Harvester reserves two thirds on a host. sitePlace is the memory of a host for each
+	// siteMemory is the memory of a machine. Harvester reserves two thirds of it on a host. sitePlace is the memory of a host for each
 	// machine: these 1024 MiB, and 256 MiB that the virt-launcher uses almost completely.
 	siteMemory, sitePlace = "1536Mi", 1280 << 20
 	// siteFlavor is the flavor of templates without a load balancer of Harvester, because all in-memory clusters have the same address.
