@@ -27,7 +27,7 @@ import (
 
 var (
 	// promise is the comment after a command that creates a cluster.
-	promise = regexp.MustCompile(`# makes (\d+) control-plane machines? and (\d+) workers?$`)
+	promise = regexp.MustCompile(`# creates (\d+) control-plane machines? and (\d+) workers?$`)
 	// export matches variables that are set in the block of a command. "..." stands for a value that the reader fills in.
 	export = regexp.MustCompile(`\b([A-Z0-9_]+)=('[^']*'|\S+)`)
 	// continued matches a line that ends with a backslash.
@@ -59,7 +59,7 @@ func TestPrintedCommandsOfClusterctlMakeTheClustersThatTheyPromise(t *testing.T)
 		case len(command.args) > 0 && command.args[0] == "yaml":
 			command.generatesYAML(t, folder, about)
 		default:
-			t.Errorf("%s: this test has to learn what that makes", about)
+			t.Errorf("%s: this test does not know what the command creates", about)
 		}
 	}
 	for _, provider := range providers(t) {
@@ -128,7 +128,7 @@ func (p printed) generatesCluster(t *testing.T, folder, about string) string {
 	}
 	promised := promise.FindStringSubmatch(p.text)
 	if promised == nil {
-		t.Errorf("%s: the comment after the command says what it makes: # makes 3 control-plane machines and 2 workers", about)
+		t.Errorf("%s: the comment after the command says what it creates: # creates 3 control-plane machines and 2 workers", about)
 		return *provider
 	}
 	controlPlanes, machines := replicas(template.Objs())
