@@ -69,8 +69,8 @@ type PlacementConstraint struct {
 // VSphereDeploymentZoneStatus defines the observed state of VSphereDeploymentZone.
 // +kubebuilder:validation:MinProperties=1
 type VSphereDeploymentZoneStatus struct {
-	// conditions of the zone: Ready, VCenterAvailable, PlacementConstraintReady, FailureDomainValidated, Paused, and one for
-	// each check.
+	// conditions of the zone: Ready, VCenterAvailable, PlacementConstraintReady, FailureDomainValidated, AutoConfigured, Paused,
+	// and one for each check.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

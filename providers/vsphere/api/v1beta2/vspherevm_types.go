@@ -121,7 +121,8 @@ const (
 // +kubebuilder:validation:MinProperties=1
 type VSphereVMStatus struct {
 	// conditions of the virtual machine: Ready, VirtualMachineProvisioned,
-	// VCenterAvailable, IPAddressClaimsFulfilled, GuestSoftPowerOffSucceeded,
+	// VCenterAvailable, InFailureDomain, VMGroupJoined,
+	// IPAddressClaimsFulfilled, GuestSoftPowerOffSucceeded,
 	// PCIDevicesDetached and Paused.
 	// +optional
 	// +listType=map
