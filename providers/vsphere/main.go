@@ -73,29 +73,29 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 // addFlags adds the flags that only this provider has. They have upstream's names where upstream has such a flag.
 func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.StringVar(&o.CredentialsFile, "credentials-file", "/etc/capv/credentials.yaml",
-		"YAML file with the keys username and password: the account for clusters that name no identity. An optional key servers lists the only vCenters "+
-			"that it is sent to. It is read again when it changes.")
+		"YAML file with the keys username and password, used for clusters without spec.identityRef. The optional key servers restricts the vCenters "+
+			"to which the credentials are sent. The file is reloaded when it changes.")
 	fs.BoolVar(&o.SkipVerify, "vcenter-insecure-skip-verify", false,
-		"Accept any certificate of a vCenter for which no thumbprint is given, as Cluster API Provider vSphere does. "+
-			"Without it an authority that the manager's system trusts must vouch for the certificate.")
-	fs.IntVar(&o.Clusters, "vspherecluster-concurrency", 50, "VSphereClusters reconciled at the same time.")
-	fs.IntVar(&o.Machines, "vspheremachine-concurrency", 100, "VSphereMachines reconciled at the same time.")
-	fs.IntVar(&o.VMs, "vspherevm-concurrency", 100, "VSphereVMs reconciled at the same time.")
-	fs.IntVar(&o.Zones, "vspheredeploymentzone-concurrency", 10, "VSphereDeploymentZones reconciled at the same time.")
+		"Accept any certificate of a vCenter that has no thumbprint, as Cluster API Provider vSphere does. "+
+			"By default, the certificate must be signed by a certificate authority that the manager's system trusts.")
+	fs.IntVar(&o.Clusters, "vspherecluster-concurrency", 50, "Number of VSphereClusters to process simultaneously.")
+	fs.IntVar(&o.Machines, "vspheremachine-concurrency", 100, "Number of VSphereMachines to process simultaneously.")
+	fs.IntVar(&o.VMs, "vspherevm-concurrency", 100, "Number of VSphereVMs to process simultaneously.")
+	fs.IntVar(&o.Zones, "vspheredeploymentzone-concurrency", 10, "Number of VSphereDeploymentZones to process simultaneously.")
 	o.Common.AddFlags(fs)
-	fs.IntVar(&o.Identities, "vsphereclusteridentity-concurrency", 10, "VSphereClusterIdentities reconciled at the same time.")
+	fs.IntVar(&o.Identities, "vsphereclusteridentity-concurrency", 10, "Number of VSphereClusterIdentities to process simultaneously.")
 	fs.BoolVar(&o.LabelNodes, "label-nodes", true,
-		"Give Nodes the zone and region of their machines where no cloud provider does. It takes a connection to each workload cluster.")
-	fs.IntVar(&o.Labels, "nodelabels-concurrency", 10, "Machines whose Nodes are labelled at the same time.")
+		"Label Nodes with the zone and region of their machines unless a cloud provider does. Requires a connection to each workload cluster.")
+	fs.IntVar(&o.Labels, "nodelabels-concurrency", 10, "Number of Machines whose Nodes are labeled simultaneously.")
 	remote.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
 	o.Remote.AddFlags(fs)
 }
 
 // ignoreFlags accepts flags that upstream's installations pass to the manager but that have no effect here.
 func ignoreFlags(fs *pflag.FlagSet, opts *manager.Options) {
-	const supervisor = "clusters on a Supervisor are not for this provider"
+	const supervisor = "this provider does not support clusters on a Supervisor"
 	opts.Ignore(fs,
-		manager.Ignored{Name: "pod-name", Why: "the API server knows who holds the lease"},
+		manager.Ignored{Name: "pod-name", Why: "the Lease object records the leader"},
 		manager.Ignored{Name: "network-provider", Why: supervisor},
 		manager.Ignored{Name: "vm-operator-api-version", Why: supervisor},
 		manager.Ignored{Name: "vspheremachinetemplate-concurrency", Why: supervisor},
@@ -109,6 +109,6 @@ func ignoreFlags(fs *pflag.FlagSet, opts *manager.Options) {
 	}
 	opts.Gates(fs, []manager.Gate{{
 		Name: validation.NodeAntiAffinity,
-		Does: "machines of one control plane or MachineDeployment are kept on different hosts by cluster modules, which vCenter 7 has",
+		Does: "keeps the machines of a control plane or MachineDeployment on different hosts with cluster modules (requires vCenter 7)",
 	}}, ignored...)
 }

@@ -178,7 +178,7 @@ func readVersion(labels map[string]string) string {
 func supervisor(e *examination) {
 	for i := range e.CRDs {
 		if group := text(&e.CRDs[i], "spec", "group"); e.Name == "vsphere" && group == "vmware."+Group {
-			e.about(&e.CRDs[i], Stops, "Supervisor", "clusters on a Supervisor are not for this provider: leave upstream's in place for them")
+			e.about(&e.CRDs[i], Stops, "Supervisor", "this provider does not support clusters on a Supervisor: leave upstream's in place for them")
 		}
 	}
 }

@@ -154,7 +154,7 @@ func TestWhatStopsOrChangesIsSaid(t *testing.T) {
 		"a zone that is not ready":           {change{"{ready: true}", "{ready: false}"}, preflight.Check, "Zones", "VSphereDeploymentZone zone", "is not ready"},
 		"a zone without its domain":          {change{"failureDomain: domain", "failureDomain: other"}, preflight.Stops, "Zones", "VSphereDeploymentZone zone", "VSphereFailureDomain other"},
 		"a zone that no cluster selects":     {change{"matchLabels: {of: c}", "matchLabels: {of: d}"}, preflight.Check, "Zones", "VSphereDeploymentZone zone", "no VSphereCluster selects it"},
-		"a host group for a region":          {change{"{type: Datacenter}", "{type: HostGroup}"}, preflight.Check, "Refused", "VSphereFailureDomain domain", "make the region a Datacenter"},
+		"a host group for a region":          {change{"{type: Datacenter}", "{type: HostGroup}"}, preflight.Check, "Refused", "VSphereFailureDomain domain", "must be Datacenter or ComputeCluster"},
 		"a domain without owners":            {change{"[{kind: VSphereDeploymentZone, name: zone}]", "[]"}, preflight.Changes, "FailureDomains", "VSphereFailureDomain domain", "deleted with the last of them"},
 		"a machine in no zone that there is": {change{"failureDomain: zone", "failureDomain: gone"}, preflight.Check, "Machines", "Machine m", "gone is no VSphereDeploymentZone"},
 		"a machine on another vCenter":       {change{"server: vc.example,", "server: other.example,"}, preflight.Check, "Machines", "Machine m", "one in its place is made there when the zone is ready"},

@@ -12,11 +12,11 @@ type Gate struct{ Name, Why string }
 // IgnoredGates returns the gates of all upstream releases from which a migration is supported, because upstream's Deployment
 // sets each of them explicitly.
 func IgnoredGates() []Gate {
-	const supervisor = "clusters on a Supervisor are not for this provider"
+	const supervisor = "this provider does not support clusters on a Supervisor"
 	return []Gate{
-		{"PriorityQueue", "objects are worked on in the order in which they change"},
-		{"ReconcilerRateLimiting", "objects are worked on when something about them changes, and only then"},
-		{"NodeLabeling", "--label-nodes is what gives Nodes their labels"},
+		{"PriorityQueue", "the default workqueue is used"},
+		{"ReconcilerRateLimiting", "objects are reconciled only when they or their dependencies change"},
+		{"NodeLabeling", "--label-nodes controls the labels of Nodes"},
 		{"MultiNetworks", supervisor},
 		{"NamespaceScopedZones", supervisor},
 		{"NodeAutoPlacement", supervisor},
@@ -24,6 +24,6 @@ func IgnoredGates() []Gate {
 		{"InfrastructurePolicies", supervisor},
 		{"IPv6DualStack", supervisor},
 		{"VLANSubinterface", supervisor},
-		{"AllBeta", "there are no such gates"},
+		{"AllBeta", "this provider has no beta feature gates"},
 	}
 }

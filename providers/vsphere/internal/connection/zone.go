@@ -124,7 +124,7 @@ type tenantsError struct{ cause error }
 
 func (e *tenantsError) Error() string {
 	return "the account of the oldest VSphereCluster that selects this zone cannot be used; condition VCenterAvailable of that cluster " +
-		"says why. Set spec.identityRef of the zone to check it with an account of its own"
+		"shows the reason. Set spec.identityRef of the zone to check it with an account of its own"
 }
 
 func (e *tenantsError) Unwrap() error { return e.cause }

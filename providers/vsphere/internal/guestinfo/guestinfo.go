@@ -31,7 +31,7 @@ const encoding = "base64"
 func Bootstrap(format string, data []byte) (map[string]string, error) {
 	data = plain(data)
 	if len(data) == 0 {
-		return nil, fmt.Errorf("key value is missing or empty")
+		return nil, fmt.Errorf("key value must not be empty")
 	}
 	content := base64.StdEncoding.EncodeToString(data)
 	switch format {
@@ -40,7 +40,7 @@ func Bootstrap(format string, data []byte) (map[string]string, error) {
 	case "ignition":
 		return map[string]string{IgnitionKey: content, IgnitionEncodingKey: encoding}, nil
 	default:
-		return nil, fmt.Errorf("key format is %q: only cloud-config and ignition are known", format)
+		return nil, fmt.Errorf("key format is %q: it must be cloud-config or ignition", format)
 	}
 }
 

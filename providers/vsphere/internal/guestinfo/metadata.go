@@ -83,7 +83,7 @@ type nameservers struct {
 // and the routes of the machine, as in upstream.
 func Metadata(hostname string, network infrav1.NetworkSpec, macs []string) (map[string]string, error) {
 	if len(macs) < len(network.Devices) {
-		return nil, fmt.Errorf("virtual machine has %d network cards, spec.network.devices has %d", len(macs), len(network.Devices))
+		return nil, fmt.Errorf("virtual machine has %d network cards, but spec.network.devices has %d", len(macs), len(network.Devices))
 	}
 	content := metadata{
 		InstanceID: hostname, LocalHostname: hostname,

@@ -39,7 +39,7 @@ func (f *File) Account() (Account, error) {
 		return Account{}, fmt.Errorf("%w: credentials file %s is not YAML with the keys %s and %s", ErrNotUsable, f.Path, UsernameKey, PasswordKey)
 	}
 	if account.Username == "" || account.Password == "" {
-		return Account{}, fmt.Errorf("%w: credentials file %s must have the keys %s and %s, neither empty", ErrNotUsable, f.Path, UsernameKey, PasswordKey)
+		return Account{}, fmt.Errorf("%w: credentials file %s must have non-empty keys %s and %s", ErrNotUsable, f.Path, UsernameKey, PasswordKey)
 	}
 	account.origin, account.managers = "credentials file "+f.Path, true
 	return account, nil
@@ -48,7 +48,7 @@ func (f *File) Account() (Account, error) {
 // warn logs a warning if the account is not restricted to vCenters.
 func (f *File) warn(ctx context.Context) {
 	if account, err := f.Account(); err == nil && len(account.Servers) == 0 {
-		log.FromContext(ctx).Info("Warning: the manager's account is bound to no vCenter, so that whoever may make a VSphereCluster decides where it is sent: "+
+		log.FromContext(ctx).Info("Warning: the manager's account is not restricted to any vCenter, so every user who may create a VSphereCluster decides where it is sent: "+
 			"list the vCenters as servers in the credentials file (variable VSPHERE_SERVERS)", "path", f.Path)
 	}
 }
@@ -63,7 +63,7 @@ func (f *File) Start(ctx context.Context) error {
 	}
 	defer func() { _ = watcher.Close() }()
 	if err := watcher.Add(filepath.Dir(f.Path)); err != nil {
-		log.FromContext(ctx).Info("Credentials file is not watched: clusters must name an identity", "path", f.Path, "reason", err.Error())
+		log.FromContext(ctx).Info("Not watching credentials file: clusters must specify an identity", "path", f.Path, "reason", err.Error())
 		<-ctx.Done()
 		return nil
 	}

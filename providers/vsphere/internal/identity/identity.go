@@ -50,7 +50,7 @@ func (a Account) For(server string) error {
 	if len(a.Servers) == 0 || slices.ContainsFunc(a.Servers, func(allowed string) bool { return infrav1.SameServer(allowed, server) }) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is for vCenter %s only, not for %s: correct spec.server, or add it to the servers there",
+	return fmt.Errorf("%w: %s may only be sent to vCenter %s, not to %s: correct spec.server, or add the vCenter to its servers",
 		ErrNotUsable, a.origin, strings.Join(a.Servers, ", "), server)
 }
 
@@ -61,8 +61,8 @@ func (a Account) Pinned(server, thumbprint string) error {
 	if thumbprint == "" || !a.managers || len(a.Servers) > 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s names no servers, so that the thumbprint of a tenant does not decide that it is sent to %s: "+
-		"add the vCenter to the key servers there, or set spec.identityRef to an account of the cluster's own", ErrNotUsable, a.origin, server)
+	return fmt.Errorf("%w: %s has no servers, and a tenant's thumbprint is not sufficient to send it to %s: "+
+		"add the vCenter to its key servers, or set spec.identityRef to an account of the cluster's own", ErrNotUsable, a.origin, server)
 }
 
 // Resolver returns accounts. It reads a Secret's content from the API server only when the Secret has changed.
@@ -151,7 +151,7 @@ func (r *Resolver) fromSecret(ctx context.Context, key client.ObjectKey) (Accoun
 	}
 	account := Account{Username: string(secret.Data[UsernameKey]), Password: string(secret.Data[PasswordKey])}
 	if account.Username == "" || account.Password == "" {
-		return Account{}, fmt.Errorf("%w: Secret %s must have the keys %s and %s, neither empty", ErrNotUsable, key, UsernameKey, PasswordKey)
+		return Account{}, fmt.Errorf("%w: Secret %s must have non-empty keys %s and %s", ErrNotUsable, key, UsernameKey, PasswordKey)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

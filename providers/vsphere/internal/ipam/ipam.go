@@ -54,7 +54,7 @@ func Network(network infrav1.NetworkSpec, given []Given) (infrav1.NetworkSpec, e
 	var errs []error
 	for _, each := range given {
 		if err := add(&network.Devices[each.Device], each, taken); err != nil {
-			errs = append(errs, fmt.Errorf("IPAddressClaim %s has %s of %s %s: %w", each.Claim, each.Address, each.PoolRef.Kind, each.PoolRef.Name, err))
+			errs = append(errs, fmt.Errorf("IPAddressClaim %s has the address %s of %s %s: %w", each.Claim, each.Address, each.PoolRef.Kind, each.PoolRef.Name, err))
 		}
 	}
 	return network, errors.Join(errs...)
@@ -67,7 +67,7 @@ func add(device *infrav1.NetworkDeviceSpec, given Given, taken map[netip.Addr]st
 		return err
 	}
 	if other, twice := taken[address.Addr()]; twice {
-		return fmt.Errorf("%s has that, too: repair the pool, then delete the Machine", other)
+		return fmt.Errorf("%s has the same address: fix the pool, then delete the Machine", other)
 	}
 	taken[address.Addr()] = "IPAddressClaim " + given.Claim
 	if err := addGateway(device, given, address); err != nil {
@@ -81,11 +81,11 @@ func parse(given Given) (netip.Prefix, error) {
 	address, err := netip.ParseAddr(given.Address)
 	switch {
 	case err != nil:
-		return netip.Prefix{}, errors.New("which is no address: repair the pool, then delete the Machine")
+		return netip.Prefix{}, errors.New("which is not an IP address: fix the pool, then delete the Machine")
 	case given.Prefix == nil || *given.Prefix <= 0:
-		return netip.Prefix{}, errors.New("without the prefix length of its subnet: repair the pool, then delete the Machine")
+		return netip.Prefix{}, errors.New("without the prefix length of its subnet: fix the pool, then delete the Machine")
 	case int(*given.Prefix) > address.BitLen():
-		return netip.Prefix{}, fmt.Errorf("with prefix length %d, and at most %d is possible: repair the pool, then delete the Machine", *given.Prefix, address.BitLen())
+		return netip.Prefix{}, fmt.Errorf("with prefix length %d, which must be at most %d: fix the pool, then delete the Machine", *given.Prefix, address.BitLen())
 	}
 	return netip.PrefixFrom(address, int(*given.Prefix)), nil
 }
@@ -99,20 +99,20 @@ func addGateway(device *infrav1.NetworkDeviceSpec, given Given, address netip.Pr
 	gateway, err := netip.ParseAddr(given.Gateway)
 	switch {
 	case err != nil:
-		return fmt.Errorf("with gateway %s, which is no address: repair the pool, then delete the Machine", given.Gateway)
+		return fmt.Errorf("with gateway %s, which is not an IP address: fix the pool, then delete the Machine", given.Gateway)
 	case gateway.Is4() != address.Addr().Is4():
-		return fmt.Errorf("with gateway %s, which is of another IP version: repair the pool, then delete the Machine", gateway)
+		return fmt.Errorf("with gateway %s, which is of the other IP family: fix the pool, then delete the Machine", gateway)
 	case gateway == address.Addr():
-		return errors.New("which is its own gateway: take it out of the pool, then delete the Machine")
+		return errors.New("which is also its gateway: remove it from the pool, then delete the Machine")
 	case !reaches(address, gateway):
-		return fmt.Errorf("with gateway %s, which is outside of its subnet %s: repair the pool, then delete the Machine", gateway, address.Masked())
+		return fmt.Errorf("with gateway %s, which is outside its subnet %s: fix the pool, then delete the Machine", gateway, address.Masked())
 	}
 	field, known := "gateway4", &device.Gateway4
 	if gateway.Is6() {
 		field, known = "gateway6", &device.Gateway6
 	}
 	if other, err := netip.ParseAddr(*known); *known != "" && (err != nil || other != gateway) {
-		return fmt.Errorf("with gateway %s, but %s of the card is %s, by its device or another pool: all addresses of a card have one gateway; use another pool or another card",
+		return fmt.Errorf("with gateway %s, but %s of the card is %s, from its device or another pool: all addresses of a card must have the same gateway; use another pool or another card",
 			gateway, field, *known)
 	}
 	*known = given.Gateway

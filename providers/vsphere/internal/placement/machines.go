@@ -48,7 +48,7 @@ func MachinesIn(ctx context.Context, c client.Reader, zone string) ([]string, er
 		return nil, fmt.Errorf("listing machines of failure domain %s: %w", zone, err)
 	}
 	if err := c.List(ctx, assigned, client.MatchingFields{FailureDomainIndex: zone}); err != nil {
-		return nil, fmt.Errorf("listing machines that were assigned failure domain %s: %w", zone, err)
+		return nil, fmt.Errorf("listing machines assigned to failure domain %s: %w", zone, err)
 	}
 	names := make([]string, 0, len(machines.Items)+len(assigned.Items))
 	for i := range machines.Items {

@@ -41,7 +41,7 @@ func (VSphere) Capabilities() provider.Capabilities { return provider.Capabiliti
 func (v VSphere) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.Observation, error) {
 	vsphere, ok := cluster.(*infrav1.VSphereCluster)
 	if !ok {
-		return nil, fmt.Errorf("looking at failure domains: %T is no VSphereCluster", cluster)
+		return nil, fmt.Errorf("listing failure domains: %T is not a VSphereCluster", cluster)
 	}
 	zones, err := placement.Zones(ctx, v.Client)
 	if err != nil {

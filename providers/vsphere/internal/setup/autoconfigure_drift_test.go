@@ -31,7 +31,7 @@ func drifts() map[string]struct {
 				return err
 			}
 			return s.SetRuleGroups("cluster-1", "rack-a-vms-rule", "rack-a-vms", "others")
-		}, `VM/host rule "rack-a-vms-rule": it is between VM group "rack-a-vms" and host group "others"`},
+		}, `VM/host rule "rack-a-vms-rule": it applies to VM group "rack-a-vms" and host group "others"`},
 		"deletes the rule": {func(s *simulator.Server) error { return s.RemoveRule("cluster-1", "rack-a-vms-rule") },
 			`VM/host rule "rack-a-vms-rule": it was removed`},
 		"deletes the VM group": {func(s *simulator.Server) error { return s.RemoveGroup("cluster-1", "rack-a-vms") },
@@ -55,7 +55,7 @@ func TestWhatSomebodyChangesIsReportedAndRepairedWhereThatIsAskedFor(t *testing.
 			calls := w.vc.Calls()["ReconfigureComputeResource_Task"]
 			w.Expect(tc.do(w.vc)).To(Succeed())
 			w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason)).To(And(
-				ContainSubstring(tc.want), ContainSubstring("put it back, or set drift of VSphereFailureDomain "+zone.Name+" to Repair")))
+				ContainSubstring(tc.want), ContainSubstring("revert the change, or set drift of VSphereFailureDomain "+zone.Name+" to Repair")))
 			w.toldOf(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason)
 			w.Expect(w.vc.Calls()["ReconfigureComputeResource_Task"]).To(Equal(calls), "nothing is touched")
 			update(w, &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}, repairing)
@@ -74,7 +74,7 @@ func TestTagThatSomebodyTakesOffIsReportedAndRepaired(t *testing.T) {
 		look    func(*world)
 	}{
 		"at once": {nil, func(*world) {}},
-		"when the zone is looked at, where vCenter does not tell of tags": {
+		"when the zone is looked at, where vCenter does not report tag events": {
 			[]simulator.Option{simulator.WithSilentTags()},
 			func(w *world) {
 				w.stop()

@@ -313,7 +313,7 @@ func TestObjectThatCarriesAnotherTagOfTheCategoryIsNotGivenASecond(t *testing.T)
 	w := newWorld(t, layout)
 	zone := w.autoRack("a", named("a"))
 	w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationRefusedReason)).To(ContainSubstring(
-		`host-a-1 carries tag "zone-b" of category "k8s-zone" already: detach it`))
+		`host-a-1 already has tag "zone-b" of category "k8s-zone": detach it`))
 	w.Expect(w.configuration()).To(ContainElement("tag k8s-zone:zone-a on " + onCluster + "/host-a-2"))
 	w.Expect(w.vc.DetachTag("k8s-zone/zone-b", onCluster+"/host-a-1")).To(Succeed())
 	w.stop() // attachments are cached for a minute
@@ -330,7 +330,7 @@ func TestCategoryThatAllowsSeveralTagsOnAnObjectIsReported(t *testing.T) {
 	w := newWorld(t, layout)
 	w.Expect(w.vc.AllowSeveralTags(simulator.ZoneCategory)).To(Succeed())
 	zone := w.autoRack("a", named("a"), repairing)
-	says := `tag category "%s" allows several of its tags on an object`
+	says := `tag category "%s" allows an object to have several of its tags`
 	w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationRefusedReason)).To(And(
 		ContainSubstring(says, simulator.ZoneCategory), Not(ContainSubstring(says, simulator.RegionCategory))))
 
@@ -382,7 +382,7 @@ func TestZoneOfAVCenterThatIsGoneCanBeDeleted(t *testing.T) {
 	w.condition(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
 	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
 	w.Eventually(func() string { return w.condition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason) }).Should(And(
-		ContainSubstring("What was made in vCenter cannot be removed"), ContainSubstring(infrav1.AbandonConfiguredAnnotation)))
+		ContainSubstring("Objects created in vCenter cannot be removed"), ContainSubstring(infrav1.AbandonConfiguredAnnotation)))
 	update(w, zone, func(z *infrav1.VSphereDeploymentZone) {
 		metav1.SetMetaDataAnnotation(&z.ObjectMeta, infrav1.AbandonConfiguredAnnotation, "")
 	})

@@ -134,11 +134,11 @@ func TestAMachineGetsAddressesOfItsPoolsBeforeItIsCloned(t *testing.T) {
 		w.Expect(made.Finalizers).To(ConsistOf("vspherevm.infrastructure.cluster.x-k8s.io/ip-claim-protection"))
 		w.Expect(metav1.IsControlledBy(made, w.vsphereVM("node"))).To(BeTrue())
 	}
-	w.waitsForAddress(machine, "Waiting for Pool v4 to give an address to IPAddressClaim node-0-0; Waiting for Pool v6")
+	w.waitsForAddress(machine, "Waiting for Pool v4 to assign an address to IPAddressClaim node-0-0; Waiting for Pool v6")
 	w.addressesOf("node", infrav1.VSphereVMIPAddressClaimsWaitingForIPAddressReason)
 	w.gives(w.address("node-0-0", "10.0.0.5", 24, "10.0.0.1"))
 	w.gives(w.address("node-1-0", "192.168.0.5", 16, ""))
-	w.waitsForAddress(machine, "Waiting for Pool v6 to give an address to IPAddressClaim node-0-1")
+	w.waitsForAddress(machine, "Waiting for Pool v6 to assign an address to IPAddressClaim node-0-1")
 	w.Expect(w.vms()).To(BeEmpty())
 
 	w.gives(w.address("node-0-1", "2001:db8::5", 64, "fe80::1"))
@@ -179,7 +179,7 @@ func TestWhatAPoolAnswersWronglyReachesNoGuest(t *testing.T) {
 	}{
 		"twice":   {func(a *ipamclusterv1.IPAddress) { a.Spec.Address = "10.0.0.5" }, "IPAddressClaim twice-0-0 has that, too"},
 		"prefix":  {func(a *ipamclusterv1.IPAddress) { a.Spec.Prefix = ptr.To[int32](0) }, "without the prefix length of its subnet"},
-		"outside": {func(a *ipamclusterv1.IPAddress) { a.Spec.Address = "10.1.0.6" }, "which is outside of its subnet 10.1.0.0/24"},
+		"outside": {func(a *ipamclusterv1.IPAddress) { a.Spec.Address = "10.1.0.6" }, "which is outside its subnet 10.1.0.0/24"},
 		"gateway": {func(a *ipamclusterv1.IPAddress) { a.Spec.Gateway = "10.0.0.2" }, "with gateway 10.0.0.2, but gateway4 of the card is 10.0.0.1"},
 		"claim":   {func(a *ipamclusterv1.IPAddress) { a.Spec.ClaimRef.Name = "claim-0-0" }, "which is that of claim-0-0"},
 	} {

@@ -122,7 +122,7 @@ func TestMachineOutOfSightIsNotTakenForDeleted(t *testing.T) {
 	vm := w.vsphereVM("node")
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
-		g.Expect(testworld.Describe(vm)).To(ContainSubstring("shows it in no folder"))
+		g.Expect(testworld.Describe(vm)).To(ContainSubstring("does not show it in any folder"))
 	}).Should(Succeed())
 	w.Expect(w.vms()).To(HaveKey("node"))
 	w.Expect(w.vc.ShowVM("node")).To(Succeed())

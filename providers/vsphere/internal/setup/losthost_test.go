@@ -29,12 +29,12 @@ func TestControlPlaneMachineOfALostHostMakesRoom(t *testing.T) {
 	for _, name := range []string{"plane", "worker"} {
 		vm := w.vsphereVM(name)
 		message := w.condition(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
-		w.Expect(message).To(And(ContainSubstring("zone-a-host-"), ContainSubstring("destroyed when the host is back")))
+		w.Expect(message).To(And(ContainSubstring("zone-a-host-"), ContainSubstring("destroyed once the host is connected again")))
 	}
 	// Before vCenter reports the host as disconnected, powering off may have been tried.
 	w.Eventually(func() string {
 		return w.condition(worker, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
-	}).Should(ContainSubstring("vCenter has lost host"), "whether a worker runs on is not known")
+	}).Should(ContainSubstring("is not responding"), "a worker may still be running")
 	w.Expect(w.vms()).To(And(HaveKey("plane"), HaveKey("worker")))
 
 	w.Expect(w.vc.ReconnectHosts("zone-a")).To(Succeed())
@@ -70,7 +70,7 @@ func TestMachineOfALostHostIsPoweredOnWithIt(t *testing.T) {
 	w.Expect(w.vc.DisconnectHosts("zone-a")).To(Succeed())
 	w.vc.ReleaseTasks("PowerOnVM_Task")
 	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
-	w.Expect(message).To(ContainSubstring("powered on when that is repaired"))
+	w.Expect(message).To(ContainSubstring("powered on once this is fixed"))
 	calls := w.vc.Calls()["PowerOnVM_Task"]
 	w.Consistently(func() int { return w.vc.Calls()["PowerOnVM_Task"] }, moment).Should(Equal(calls))
 

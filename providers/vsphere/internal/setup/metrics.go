@@ -22,7 +22,7 @@ func newCallMetrics(registerer prometheus.Registerer) (*callMetrics, error) {
 			Name: "capv_vcenter_calls_total", Help: "Calls to a vCenter, by method and result (success or error).",
 		}, []string{"server", "method", "result"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "capv_vcenter_call_duration_seconds", Help: "Time that a vCenter took to answer. WaitForUpdatesEx waits for changes and is left out.",
+			Name: "capv_vcenter_call_duration_seconds", Help: "Duration of calls to a vCenter. Excludes WaitForUpdatesEx, which waits for changes.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 12),
 		}, []string{"server", "method"}),
 	}

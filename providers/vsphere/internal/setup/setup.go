@@ -163,7 +163,7 @@ func addNodeLabels(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	if err := (&nodes.Reconciler{Client: mgr.GetClient(), Provider: ours, Workloads: connections, Recorder: manager.Recorder(mgr, "nodelabels")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
-		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
+		return fmt.Errorf("adding Node label controller: %w", err)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func TestInaccessibleMachineOfALostHostWaitsForTheHost(t *testing.T) {
 	w.Expect(w.vc.SetConnectionState("node", types.VirtualMachineConnectionStateInaccessible)).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 	message := w.condition(w.vsphereVM("node"), provisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
-	w.Expect(message).To(ContainSubstring("vCenter has lost host"))
+	w.Expect(message).To(ContainSubstring("is not responding"))
 	w.Expect(w.vc.ReconnectHosts("zone-a")).To(Succeed())
 	w.gone(machine)
 	w.Expect(w.vms()).To(BeEmpty())

@@ -132,7 +132,7 @@ func TestUnreachableVCenterIsNoBrokenZone(t *testing.T) {
 	message := w.condition(zones[0], infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
 	since := zones[0].Status.StaleSince
 	w.Expect(since.IsZero()).To(BeFalse())
-	w.Expect(message).To(HaveSuffix("; the zone is shown as it was at " + since.UTC().Format(time.RFC3339)))
+	w.Expect(message).To(HaveSuffix("; the status is from " + since.UTC().Format(time.RFC3339)))
 	w.Expect(zones[0].Status.Ready).To(HaveValue(BeTrue()), "the last good answer is kept")
 	w.Eventually(func(g Gomega) {
 		w.get(cluster)

@@ -24,7 +24,7 @@ import (
 func newClient(ep Endpoint, opts *Options) (*vim25.Client, error) {
 	u, err := soap.ParseURL(bracketed(ep.Server))
 	if err != nil {
-		return nil, fmt.Errorf("%w: server %q is not host[:port]", vcerrors.ErrInvalid, ep.Server)
+		return nil, fmt.Errorf("%w: server %q must be host or host:port", vcerrors.ErrInvalid, ep.Server)
 	}
 	u.User = nil
 	wire := soap.NewClient(u, true)

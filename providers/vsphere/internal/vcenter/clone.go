@@ -62,7 +62,7 @@ func (s *Session) LinkedPossible(ctx context.Context, template inventory.VM, sna
 	}
 	bound := s.index.BoundTo(read.Devices, inventory.ParseRef("Datastore", at.DatastoreRef), at.HostRefs)
 	if bound != "" && snapshot != "" {
-		return false, fmt.Errorf("%w: no linked clone of snapshot %q of template %s can be made there: %s; place the machine on that datastore, "+
+		return false, fmt.Errorf("%w: no linked clone of snapshot %q of template %s can be created there: %s; place the machine on that datastore, "+
 			"or set cloneMode to fullClone", vcerrors.ErrInvalid, snapshot, template.Path, bound)
 	}
 	return bound == "", nil

@@ -135,7 +135,7 @@ func TestCloneThatCannotBe(t *testing.T) {
 		err      error
 		text     string
 	}{
-		"no such snapshot":          {"history", func(c *vcenter.CloneSpec) { c.Linked, c.Snapshot = true, "third" }, vcenter.ErrNoSnapshot, "first, second"},
+		"snapshot not found":        {"history", func(c *vcenter.CloneSpec) { c.Linked, c.Snapshot = true, "third" }, vcenter.ErrNoSnapshot, "first, second"},
 		"a snapshot of none":        {"bare", func(c *vcenter.CloneSpec) { c.Linked, c.Snapshot = true, "third" }, vcenter.ErrNoSnapshot, "none"},
 		"two snapshots of one name": {"twins", func(c *vcenter.CloneSpec) { c.Linked, c.Snapshot = true, "same" }, vcenter.ErrAmbiguous, "2 snapshots"},
 		"a disk that would shrink":  {"bare", func(c *vcenter.CloneSpec) { c.DiskGiB = 5 }, vcenter.ErrInvalid, "less than the 10 GiB"},
@@ -169,7 +169,7 @@ func TestDuplicateNameFailsTheTask(t *testing.T) {
 	failed := finish(t, s, task, err)
 	g.Expect(failed.Err).To(MatchError(vcenter.ErrDuplicateName))
 	g.Expect(failed.Err).To(MatchError(vcenter.ErrTaskFailed))
-	g.Expect(failed.Err).To(MatchError(ContainSubstring(`"vm-1" exists already`)))
+	g.Expect(failed.Err).To(MatchError(ContainSubstring(`"vm-1" already exists`)))
 	g.Expect(r.server.VMs()).To(HaveLen(1))
 }
 

@@ -78,7 +78,7 @@ func (m *clusterModules) set(uuid, compute string) {
 // Create creates a cluster module. Modules have no names, so it cannot be found again by name.
 func (m *clusterModules) Create(ctx context.Context, clusterRef string) (uuid string, err error) {
 	r := inventory.ParseRef("ClusterComputeResource", clusterRef)
-	err = m.rest.Run(ctx, "making a cluster module in "+r.Value, func(ctx context.Context) (err error) {
+	err = m.rest.Run(ctx, "creating a cluster module in "+r.Value, func(ctx context.Context) (err error) {
 		uuid, err = cluster.NewManager(m.rest.Client).CreateModule(ctx, r)
 		return err
 	})
@@ -101,7 +101,7 @@ func (m *clusterModules) Delete(ctx context.Context, uuid string) error {
 
 // Members returns the virtual machines of a module. ErrNotFound means that vCenter does not have the module.
 func (m *clusterModules) Members(ctx context.Context, uuid string) (members []string, err error) {
-	err = m.rest.Run(ctx, "looking for cluster module "+uuid, func(ctx context.Context) error {
+	err = m.rest.Run(ctx, "looking up cluster module "+uuid, func(ctx context.Context) error {
 		refs, err := cluster.NewManager(m.rest.Client).ListModuleMembers(ctx, uuid)
 		for _, r := range refs {
 			members = append(members, r.String())
@@ -128,7 +128,7 @@ func (m *clusterModules) Join(ctx context.Context, uuid, vmRef string) error {
 	}
 	members, err := m.Members(ctx, uuid)
 	if err == nil && !slices.Contains(members, r.String()) {
-		err = fmt.Errorf("%w: vCenter does not take %s into cluster module %s, which may be in another compute cluster", vcerrors.ErrInvalid, r.Value, uuid)
+		err = fmt.Errorf("%w: vCenter does not add %s to cluster module %s, which may be in another compute cluster", vcerrors.ErrInvalid, r.Value, uuid)
 	}
 	return err
 }
@@ -136,7 +136,7 @@ func (m *clusterModules) Join(ctx context.Context, uuid, vmRef string) error {
 // Leave removes a virtual machine from a module, if it is a member.
 func (m *clusterModules) Leave(ctx context.Context, uuid, vmRef string) error {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
-	return m.rest.Run(ctx, "taking "+r.Value+" out of cluster module "+uuid, func(ctx context.Context) error {
+	return m.rest.Run(ctx, "removing "+r.Value+" from cluster module "+uuid, func(ctx context.Context) error {
 		_, err := cluster.NewManager(m.rest.Client).RemoveModuleMembers(ctx, uuid, r)
 		return transport.IgnoreGone(err)
 	})

@@ -146,7 +146,7 @@ func TestWhoComesSecondOwnsNothing(t *testing.T) {
 	late := other.plan(zone)
 	one.settle(zone)
 	outcome := other.take(late)
-	g.Expect(outcome.Err()).To(MatchError(ContainSubstring("somebody else has just made it")))
+	g.Expect(outcome.Err()).To(MatchError(ContainSubstring("another client has just created it")))
 	for item := range other.records {
 		g.Expect(item.Kind).To(BeEquivalentTo("TagAttachment"), "%s", item)
 	}

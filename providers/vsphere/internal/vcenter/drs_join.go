@@ -138,7 +138,7 @@ func (g *drsGroups) add(ctx context.Context, cluster inventory.Ref, joins []inve
 	var writing []inventory.Membership
 	for _, m := range joins {
 		if members, exists := wanted[m.Group]; !exists {
-			fail(fmt.Errorf("%w: the compute cluster has no group of virtual machines of that name", vcerrors.ErrNotFound), m)
+			fail(fmt.Errorf("%w: the compute cluster has no VM group with that name", vcerrors.ErrNotFound), m)
 		} else if members != nil {
 			writing = append(writing, m)
 		}

@@ -160,7 +160,7 @@ func (k *keyring) cryptoKey(ctx context.Context, machine, value string, provider
 
 func (k *keyring) newKey(ctx context.Context, machine string, provider types.KeyProviderId) (types.CryptoKeyId, error) {
 	var made types.CryptoKeyResult
-	err := k.api.Call(ctx, FieldCryptoKey+": making a key of key provider "+provider.Id, func(ctx context.Context, rt soap.RoundTripper) error {
+	err := k.api.Call(ctx, FieldCryptoKey+": creating a key with key provider "+provider.Id, func(ctx context.Context, rt soap.RoundTripper) error {
 		res, err := methods.GenerateKey(ctx, rt, &types.GenerateKey{This: *k.api.ServiceContent.CryptoManager, KeyProvider: &provider})
 		if err == nil {
 			made = res.Returnval
@@ -172,7 +172,7 @@ func (k *keyring) newKey(ctx context.Context, machine string, provider types.Key
 	}
 	if !made.Success {
 		return types.CryptoKeyId{}, &vcerrors.LookupError{Field: FieldCryptoKey, Value: provider.Id, Err: vcerrors.ErrNoKeyProvider,
-			Detail: fmt.Sprintf("the key provider makes no key: %s; see to its connection in vCenter", made.Reason)}
+			Detail: fmt.Sprintf("the key provider did not create a key: %s; check its connection in vCenter", made.Reason)}
 	}
 	if made.KeyId.ProviderId == nil {
 		made.KeyId.ProviderId = &provider
@@ -203,5 +203,5 @@ func (k *keyring) existingKey(ctx context.Context, value string, providers []typ
 		names[i] = providers[i].ClusterId.Id
 	}
 	return types.CryptoKeyId{}, &vcerrors.LookupError{Field: FieldCryptoKey, Value: value, Err: vcerrors.ErrNotFound,
-		Detail: "name a key that vCenter has, or one of its key providers: " + strings.Join(names, ", ")}
+		Detail: "use a key that vCenter has, or one of its key providers: " + strings.Join(names, ", ")}
 }

@@ -133,7 +133,7 @@ func (e *entry) serve() error {
 	if err != nil {
 		return err
 	}
-	e.opts.Log.Info("vCenter session is up", "server", e.ep.Server, "user", e.ep.Username, "version", s.Version())
+	e.opts.Log.Info("vCenter session started", "server", e.ep.Server, "user", e.ep.Username, "version", s.Version())
 	var delay backoff
 	for err == nil {
 		e.set(s, nil)
@@ -177,7 +177,7 @@ func (e *entry) failed(err error) {
 	default:
 	}
 	e.set(nil, err)
-	e.opts.Log.Info("vCenter session is down", "server", e.ep.Server, "user", e.ep.Username, "error", err)
+	e.opts.Log.Info("vCenter session failed", "server", e.ep.Server, "user", e.ep.Username, "error", err)
 	e.down(err)
 }
 

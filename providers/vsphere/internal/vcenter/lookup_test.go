@@ -101,7 +101,7 @@ func TestResolveFailures(t *testing.T) {
 		"which datacenter":    {func(p *vcenter.Placement) { p.Datacenter = "" }, "datacenter", vcenter.ErrAmbiguous, "/dc-1, /dc-2"},
 		"no such cluster":     {func(p *vcenter.Placement) { p.ComputeCluster = "zone-x" }, "computeCluster", vcenter.ErrNotFound, "/dc-1/host/zone-b"},
 		"no such pool":        {func(p *vcenter.Placement) { p.ResourcePool = "gold" }, "resourcePool", vcenter.ErrNotFound, "/dc-1/host/zone-a/Resources/workload"},
-		"pool elsewhere":      {func(p *vcenter.Placement) { p.ComputeCluster, p.ResourcePool = "zone-b", "only-a" }, "resourcePool", vcenter.ErrInvalid, "in another compute cluster than zone-b"},
+		"pool elsewhere":      {func(p *vcenter.Placement) { p.ComputeCluster, p.ResourcePool = "zone-b", "only-a" }, "resourcePool", vcenter.ErrInvalid, "not in compute cluster zone-b"},
 		"which pool":          {func(p *vcenter.Placement) { p.ComputeCluster, p.ResourcePool = "", "workload" }, "resourcePool", vcenter.ErrAmbiguous, "/dc-1/host/zone-c/Resources/workload"},
 		"which cluster":       {func(p *vcenter.Placement) { p.ComputeCluster = "" }, "resourcePool", vcenter.ErrAmbiguous, "/dc-1/host/zone-a"},
 		"no such folder":      {func(p *vcenter.Placement) { p.Folder = "nowhere" }, "folder", vcenter.ErrNotFound, "/dc-1/vm/a/team"},

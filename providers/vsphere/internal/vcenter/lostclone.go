@@ -62,7 +62,7 @@ func (s *Session) Cloning(ctx context.Context, lost LostClone) (bool, error) {
 // machine.
 func (s *Session) made(ctx context.Context, instanceUUID string) (bool, error) {
 	var found bool
-	err := s.api.Call(ctx, "looking for instance UUID "+instanceUUID, func(ctx context.Context, rt soap.RoundTripper) error {
+	err := s.api.Call(ctx, "looking up instance UUID "+instanceUUID, func(ctx context.Context, rt soap.RoundTripper) error {
 		res, err := methods.FindByUuid(ctx, rt, &types.FindByUuid{
 			This: *s.api.ServiceContent.SearchIndex, Uuid: instanceUUID, VmSearch: true, InstanceUuid: types.NewBool(true),
 		})
@@ -76,7 +76,7 @@ func (s *Session) made(ctx context.Context, instanceUUID string) (bool, error) {
 // history of an entity does not depend on whether the entity still exists.
 func (s *Session) runningClones(ctx context.Context) ([]types.TaskInfo, error) {
 	var clones []types.TaskInfo
-	err := s.api.Call(ctx, "looking for running clones", func(ctx context.Context, rt soap.RoundTripper) error {
+	err := s.api.Call(ctx, "listing running clones", func(ctx context.Context, rt soap.RoundTripper) error {
 		client := &vim25.Client{Client: s.api.Client.Client, ServiceContent: s.api.ServiceContent, RoundTripper: rt}
 		history, err := task.NewManager(client).CreateCollectorForTasks(ctx, types.TaskFilterSpec{
 			State: []types.TaskInfoState{types.TaskInfoStateQueued, types.TaskInfoStateRunning},

@@ -212,12 +212,12 @@ func TestPolicyServiceThatDoesNotWork(t *testing.T) {
 		err    error
 		text   string
 	}{
-		"the account may not see policies": {func(s *simulator.Server) { s.SetPolicyAccess(false) }, vcenter.ErrForbidden, "privilege StorageProfile.View on the vCenter itself is needed"},
+		"the account may not see policies": {func(s *simulator.Server) { s.SetPolicyAccess(false) }, vcenter.ErrForbidden, "privilege StorageProfile.View on the vCenter itself is required"},
 		"there are none": {func(s *simulator.Server) {
 			for _, policy := range warehouse().Policies {
 				s.RemovePolicy(policy.Name)
 			}
-		}, vcenter.ErrNotFound, "vCenter shows this account none"},
+		}, vcenter.ErrNotFound, "vCenter shows no policies to this account"},
 		"it is not there":               {func(s *simulator.Server) { s.OverloadCalls("PbmRetrieveServiceContent", -1) }, vcenter.ErrUnavailable, "storage policy service"},
 		"it fails when asked for names": {func(s *simulator.Server) { s.OverloadCalls("PbmRetrieveContent", -1) }, vcenter.ErrUnavailable, "storage policy service"},
 		"it does not say what fits":     {func(s *simulator.Server) { s.LoseAnswers("PbmCheckRequirements", -1) }, vcenter.ErrUnavailable, "storage policy service"},

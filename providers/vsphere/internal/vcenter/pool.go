@@ -165,7 +165,7 @@ func NewPool(opts Options) *Pool {
 // session is requested in the meantime.
 func (p *Pool) Session(ep Endpoint) (*Session, error) {
 	if ep.Server == "" {
-		return nil, fmt.Errorf("%w: no vCenter server is named", vcerrors.ErrInvalid)
+		return nil, fmt.Errorf("%w: no vCenter server is specified", vcerrors.ErrInvalid)
 	}
 	id := ep.session()
 	p.mu.Lock()
@@ -208,8 +208,8 @@ func (p *Pool) room(ep Endpoint) error {
 	if has < MaxSessions {
 		return nil
 	}
-	return fmt.Errorf("%w: namespace %s has %d, one for each server, account and thumbprint, and may not have another on %s: "+
-		"let clusters share accounts, or wait until one has not been used for %s", vcerrors.ErrTooMany, ep.Tenant, has, ep.Server, p.opts.Idle)
+	return fmt.Errorf("%w: namespace %s has %d, one for each server, account and thumbprint, and cannot open another to %s: "+
+		"use the same account in several clusters, or wait until a session has been unused for %s", vcerrors.ErrTooMany, ep.Tenant, has, ep.Server, p.opts.Idle)
 }
 
 // forgotten is after how long an account that vCenter rejects is dropped unless its session is requested.

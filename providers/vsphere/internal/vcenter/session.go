@@ -103,7 +103,7 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 	}
 	if content.About.ApiType != "VirtualCenter" || content.SessionManager == nil || content.TaskManager == nil || content.ViewManager == nil ||
 		content.SearchIndex == nil {
-		return fmt.Errorf("%w: it is no vCenter but %q", vcerrors.ErrUnreachable, content.About.FullName)
+		return fmt.Errorf("%w: it is not a vCenter, but %q", vcerrors.ErrUnreachable, content.About.FullName)
 	}
 	s.api.ServiceContent = content
 	password, _ := user.Password()

@@ -57,7 +57,7 @@ func TestThumbprint(t *testing.T) {
 	for name, test := range map[string]struct{ pin, got string }{
 		"another SHA-1":   {strings.Repeat("AB:", 19) + "AB", r.server.Thumbprint()},
 		"another SHA-256": {strings.Repeat("AB:", 31) + "AB", sha256},
-		"neither":         {"AB:CD", "neither a SHA-1 nor a SHA-256"},
+		"neither":         {"AB:CD", "must be a SHA-1 or SHA-256 thumbprint"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -290,5 +290,5 @@ func TestServerThatIsNoVCenter(t *testing.T) {
 	err := r.errorOf(vcenter.Endpoint{
 		Server: server.URL.Host, Username: "user", Password: "pass", Thumbprint: soap.ThumbprintSHA256(server.Certificate()),
 	}, vcenter.ErrUnreachable)
-	g.Expect(err).To(MatchError(ContainSubstring("it is no vCenter")))
+	g.Expect(err).To(MatchError(ContainSubstring("it is not a vCenter")))
 }

@@ -190,7 +190,7 @@ func TestCloneThatCannotBeStoredIsRefusedBeforeVCenterIsAsked(t *testing.T) {
 	}{
 		"a further disk would shrink":             {func(c *vcenter.CloneSpec) { c.FurtherGiB = []int32{0, 29} }, vcenter.ErrInvalid, "additionalDisksGiB[1] is 29, less than the 30 GiB", ""},
 		"more further disks than it has":          {func(c *vcenter.CloneSpec) { c.FurtherGiB = []int32{20, 30, 40} }, vcenter.ErrInvalid, "additionalDisksGiB has 3 sizes, but the template has 2 disks after the first one", ""},
-		"more disks than places":                  {func(c *vcenter.CloneSpec) { c.DataDisks = make([]vcenter.DataDisk, 62) }, vcenter.ErrInvalid, "dataDisks has 62 disks, but the template's controllers have room for 60", ""},
+		"more disks than places":                  {func(c *vcenter.CloneSpec) { c.DataDisks = make([]vcenter.DataDisk, 62) }, vcenter.ErrInvalid, "dataDisks has 62 disks, but the template's controllers have capacity for 60", ""},
 		"more disks than old hardware has places": {func(c *vcenter.CloneSpec) { c.DataDisks = make([]vcenter.DataDisk, 15) }, vcenter.ErrInvalid, "have room for 14: remove some, or give the template a paravirtual SCSI controller and hardware version vmx-14", "old"},
 		"a key, and no provider":                  {func(c *vcenter.CloneSpec) { c.Encryption.Key = "vault" }, vcenter.ErrNoKeyProvider, `cryptoKeyID "vault": no key provider: remove cryptoKeyID, or add a key provider`, ""},
 		"a policy that encrypts, and no provider": {func(c *vcenter.CloneSpec) { c.Policies = vcenter.Policies{Home: "x", Encrypting: "secret"} }, vcenter.ErrNoKeyProvider, `cryptoProfile "secret": no key provider`, ""},
@@ -238,5 +238,5 @@ func TestKeys(t *testing.T) {
 
 	_, err = s.CloneVM(t.Context(), encrypted(4, "nobody's"))
 	g.Expect(err).To(MatchError(vcenter.ErrNotFound))
-	g.Expect(err).To(MatchError(ContainSubstring(`cryptoKeyID "nobody's": not found: name a key that vCenter has, or one of its key providers: native, vault`)))
+	g.Expect(err).To(MatchError(ContainSubstring(`cryptoKeyID "nobody's": not found: use a key that vCenter has, or one of its key providers: native, vault`)))
 }

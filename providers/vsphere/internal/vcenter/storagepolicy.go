@@ -76,10 +76,10 @@ func (s *storagePolicies) identify(ctx context.Context, field, name string) (str
 	if id, known = s.names[name]; known {
 		return id, nil
 	}
-	detail := "vCenter shows this account none: give it the privilege StorageProfile.View on the vCenter itself, or remove " + field
+	detail := "vCenter shows no policies to this account: give it the privilege StorageProfile.View on the vCenter itself, or remove " + field
 	if len(s.names) > 0 {
 		all := slices.Sorted(maps.Keys(s.names))
-		detail = fmt.Sprintf("name one of %s", strings.Join(all[:min(len(all), maxPolicyNames)], ", "))
+		detail = fmt.Sprintf("use one of %s", strings.Join(all[:min(len(all), maxPolicyNames)], ", "))
 	}
 	return "", &vcerrors.LookupError{Field: field, Value: name, Err: vcerrors.ErrNotFound, Detail: detail}
 }
@@ -142,12 +142,12 @@ func (s *storagePolicies) open(ctx context.Context) error {
 func classify(err error) error {
 	if soap.IsSoapFault(err) {
 		if _, refused := soap.ToSoapFault(err).VimFault().(pbmtypes.PbmFaultNoPermission); refused {
-			return fmt.Errorf("%w: privilege StorageProfile.View on the vCenter itself is needed", vcerrors.ErrForbidden)
+			return fmt.Errorf("%w: privilege StorageProfile.View on the vCenter itself is required", vcerrors.ErrForbidden)
 		}
 	}
 	classified := vcerrors.Classify(err)
 	if vcerrors.NoSession(classified) {
-		return fmt.Errorf("%w: its storage policy service: %v", vcerrors.ErrUnavailable, err) //nolint:errorlint // it must not be taken for the session's
+		return fmt.Errorf("%w: storage policy service: %v", vcerrors.ErrUnavailable, err) //nolint:errorlint // it must not be taken for the session's
 	}
 	return classified
 }
@@ -196,7 +196,7 @@ func (s *storagePolicies) ask(ctx context.Context, policy string, datastores []i
 		request.HubsToSearch = append(request.HubsToSearch, pbmtypes.PbmPlacementHub{HubType: datastore.Type, HubId: datastore.Value})
 	}
 	var results []pbmtypes.PbmPlacementCompatibilityResult
-	err := s.do(ctx, "looking for datastores of a storage policy", func(ctx context.Context, rt soap.RoundTripper) error {
+	err := s.do(ctx, "listing the datastores of a storage policy", func(ctx context.Context, rt soap.RoundTripper) error {
 		request.This = s.content.PlacementSolver
 		res, err := pbmmethods.PbmCheckRequirements(ctx, rt, request)
 		if err == nil {
@@ -209,7 +209,7 @@ func (s *storagePolicies) ask(ctx context.Context, policy string, datastores []i
 	}
 	s.forgetOld()
 	for _, datastore := range datastores {
-		s.answers[policyAt{policy, datastore}] = answer{"not one that the policy has", began}
+		s.answers[policyAt{policy, datastore}] = answer{"not matched by the policy", began}
 	}
 	for _, result := range results {
 		at := policyAt{policy, inventory.Ref{Type: result.Hub.HubType, Value: result.Hub.HubId}}

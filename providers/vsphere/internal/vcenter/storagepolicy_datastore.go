@@ -90,9 +90,9 @@ func (s *storagePolicies) incompatible(placement inventory.Placement, policy str
 	s.index.RUnlock()
 	slices.Sort(why)
 	detail := strings.Join(why[:min(len(why), maxIncompatible)], ", ")
-	way := "; have the policy fit a datastore of the machine's hosts, or name another policy"
+	way := "; change the policy to match a datastore of the machine's hosts, or use another policy"
 	if placement.Datastore != "" {
-		way = "; remove datastore so that one of the policy is chosen, or name another policy"
+		way = "; remove datastore to have one chosen by the policy, or use another policy"
 	}
 	return &vcerrors.LookupError{Field: FieldStoragePolicy, Value: policy, Err: vcerrors.ErrInvalid, Detail: "no compatible datastore: " + detail + way}
 }

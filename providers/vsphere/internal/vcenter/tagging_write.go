@@ -145,14 +145,14 @@ func makeCategory(ctx context.Context, manager *tags.Manager, step inventory.Con
 // taken returns an error if an object that should be created for the first time exists: another client has just created it.
 func taken(step inventory.ConfigurationStep) error {
 	if step.First {
-		return fmt.Errorf("%w: somebody else has just made it", vcerrors.ErrDuplicateName)
+		return fmt.Errorf("%w: another client has just created it", vcerrors.ErrDuplicateName)
 	}
 	return nil
 }
 
 func duplicate(err error) error {
 	if err != nil && strings.Contains(err.Error(), "already_exists") {
-		return fmt.Errorf("%w: somebody else has just made it", vcerrors.ErrDuplicateName)
+		return fmt.Errorf("%w: another client has just created it", vcerrors.ErrDuplicateName)
 	}
 	return err
 }
@@ -176,7 +176,7 @@ func (t *tagging) Remove(ctx context.Context, item inventory.ConfiguredItem, mar
 }
 
 // unmarked is the reason to keep a tag or category that may belong to another owner by now.
-const unmarked = "its description does not say any more that it was made here"
+const unmarked = "its description no longer marks it as created here"
 
 // deleteCategory deletes a category without tags, or returns why it is kept.
 func deleteCategory(ctx context.Context, manager *tags.Manager, category *tags.Category, mark string) (kept string, err error) {

@@ -96,19 +96,19 @@ func lacking(item inventory.ConfiguredItem, remove bool, err error) error {
 	if err == nil {
 		return nil
 	}
-	verb := "making"
+	verb := "creating"
 	if remove {
 		verb = "removing"
 	}
 	if forbidden(err) && !strings.Contains(err.Error(), "privilege "+strings.Split(item.Privileges(remove), " ")[0]) {
-		return fmt.Errorf("%s %s: privilege %s is needed: %w", verb, item, item.Privileges(remove), err)
+		return fmt.Errorf("%s %s: privilege %s is required: %w", verb, item, item.Privileges(remove), err)
 	}
 	return fmt.Errorf("%s %s: %w", verb, item, err)
 }
 
-var errNotTried = errors.New("it is made after that")
+var errNotTried = errors.New("it is created after that")
 
 // notTried returns the error of an item that was not created because its prerequisites could not be created.
 func notTried(item inventory.ConfiguredItem) error {
-	return fmt.Errorf("making %s: %w, and takes privilege %s", item, errNotTried, item.Privileges(false))
+	return fmt.Errorf("creating %s: %w, which requires privilege %s", item, errNotTried, item.Privileges(false))
 }

@@ -58,7 +58,7 @@ func written(has inventory.Clustered, steps []inventory.ConfigurationStep, faile
 	for _, step := range steps {
 		_, exists := inventory.FoundIn(has, step.ConfiguredItem)
 		if exists && step.First {
-			failed[step.ConfiguredItem] = fmt.Errorf("making %s: %w: somebody else has just made it", step.ConfiguredItem, vcerrors.ErrDuplicateName)
+			failed[step.ConfiguredItem] = fmt.Errorf("creating %s: %w: another client has just created it", step.ConfiguredItem, vcerrors.ErrDuplicateName)
 			continue
 		}
 		update := types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationAdd}

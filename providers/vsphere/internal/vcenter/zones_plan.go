@@ -135,7 +135,7 @@ func (z *zones) conflicts(ctx context.Context, wanted []inventory.ConfiguredWant
 		object := inventory.ParseRef("", w.Object)
 		for _, other := range z.tags.Named(ctx, attached.On([]inventory.Ref{object})) {
 			if other.Category == w.Category {
-				w.Problem = fmt.Sprintf("%s carries tag %q of category %q already: detach it", w.Object, other.Name, other.Category)
+				w.Problem = fmt.Sprintf("%s already has tag %q of category %q: detach it", w.Object, other.Name, other.Category)
 			}
 		}
 	}

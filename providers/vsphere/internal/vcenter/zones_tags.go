@@ -56,7 +56,7 @@ func (z *zones) removeTags(ctx context.Context, items []inventory.ConfiguredItem
 		if failed == nil && slices.ContainsFunc(items, func(other inventory.ConfiguredItem) bool {
 			return outcome.Failed[other] != nil && inventory.PartOf(other, item)
 		}) {
-			failed = fmt.Errorf("%w: that has to go first", vcerrors.ErrUnavailable)
+			failed = fmt.Errorf("%w: an object it contains must be removed first", vcerrors.ErrUnavailable)
 		}
 		if failed == nil {
 			failed = z.removeTag(ctx, item, mark, details, outcome)

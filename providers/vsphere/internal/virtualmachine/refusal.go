@@ -116,11 +116,11 @@ func HardwareRefused(spec infrav1.VSphereVMSpec, cluster string, doing infrav1.T
 	switch {
 	case doing == infrav1.UpgradeHardwareOperation && unsupported:
 		return Refusal{infrav1.VSphereVMVirtualMachineHardwareVersionNotSupportedReason, fmt.Sprintf(
-			"spec.hardwareVersion %s: %v: name a version that all hosts of compute cluster %s support in the VSphereMachineTemplate, or upgrade the hosts",
+			"spec.hardwareVersion %s: %v: set a version that all hosts of compute cluster %s support in the VSphereMachineTemplate, or upgrade the hosts",
 			spec.HardwareVersion, err, cluster)}, true
 	case doing == infrav1.AddDevicesOperation && unsupported, doing == infrav1.PowerOnOperation && len(spec.PciDevices) > 0 && errors.Is(err, vcenter.ErrNoCapacity):
 		return Refusal{infrav1.VSphereVMVirtualMachinePCIDevicesUnavailableReason, fmt.Sprintf(
-			"spec.pciDevices %s: %v: free such devices, and memory for the whole machine, on a host of compute cluster %s, or change pciDevices of the VSphereMachineTemplate",
+			"spec.pciDevices %s: %v: free such devices, and the memory of the whole machine, on a host of compute cluster %s, or change pciDevices of the VSphereMachineTemplate",
 			Listed(DevicesOf(spec.PciDevices)), err, cluster)}, true
 	}
 	return Refusal{}, false
@@ -146,18 +146,18 @@ func Listed(devices []vcenter.PCIDevice) string {
 // last until the user fixes them.
 func Unmanageable(vm vcenter.VM) (reason, why string) {
 	if !vm.HostConnected {
-		return infrav1.VSphereVMVirtualMachineWaitingForHostReason, fmt.Sprintf("vCenter has lost host %s of virtual machine %s", vm.Host, vm.Path)
+		return infrav1.VSphereVMVirtualMachineWaitingForHostReason, fmt.Sprintf("Host %s of virtual machine %s is not responding", vm.Host, vm.Path)
 	}
 	reason = infrav1.VSphereVMVirtualMachineUnmanageableReason
 	switch vm.Connection {
 	case vcenter.Orphaned:
-		return reason, fmt.Sprintf("Virtual machine %s is orphaned: host %s does not know it any more", vm.Path, vm.Host)
+		return reason, fmt.Sprintf("Virtual machine %s is orphaned: it is no longer registered on host %s", vm.Path, vm.Host)
 	case vcenter.Inaccessible:
 		return reason, fmt.Sprintf("Virtual machine %s is inaccessible: host %s cannot read its files at %s", vm.Path, vm.Host, vm.File)
 	case vcenter.Invalid:
-		return reason, fmt.Sprintf("Virtual machine %s is invalid: host %s can make nothing of its files at %s", vm.Path, vm.Host, vm.File)
+		return reason, fmt.Sprintf("Virtual machine %s is invalid: host %s cannot parse its files at %s", vm.Path, vm.Host, vm.File)
 	default:
-		return infrav1.VSphereVMVirtualMachineWaitingForHostReason, fmt.Sprintf("vCenter is not in touch with virtual machine %s on host %s yet", vm.Path, vm.Host)
+		return infrav1.VSphereVMVirtualMachineWaitingForHostReason, fmt.Sprintf("vCenter has not connected to virtual machine %s on host %s yet", vm.Path, vm.Host)
 	}
 }
 

@@ -115,7 +115,7 @@ func testZoneAdmission(t *testing.T, api *rulestest.APIServer) {
 	zone := newZone("zone", "zone-domain")
 	g.Expect(api.Create(ctx, zone)).To(Succeed())
 	g.Expect(zone.Spec.ControlPlane).To(HaveValue(BeTrue()))
-	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix(`spec.failureDomain: there is no VSphereFailureDomain "zone-domain" yet`)))
+	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix(`spec.failureDomain: VSphereFailureDomain "zone-domain" does not exist yet`)))
 	workers := newZone("zone-workers", "zone-domain")
 	workers.Spec.ControlPlane = ptr.To(false)
 	g.Expect(api.Create(ctx, newFailureDomain("zone-domain"))).To(Succeed())
@@ -149,5 +149,5 @@ func testZoneAdmission(t *testing.T, api *rulestest.APIServer) {
 		release(t, api, machine)
 	}
 	g.Expect(api.Update(ctx, edited)).To(Succeed())
-	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix(`spec.failureDomain: there is no VSphereFailureDomain "b" yet`)))
+	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix(`spec.failureDomain: VSphereFailureDomain "b" does not exist yet`)))
 }

@@ -49,7 +49,7 @@ func validateConfigured(before, after *infrav1.VSphereDeploymentZone, path *fiel
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(path.Child("server"), fmt.Sprintf(
-		"autoConfigure has made %d objects in that vCenter, which status.configured lists; delete the zone and create another", len(before.Status.Configured)))}
+		"must not change while status.configured lists objects that autoConfigure created in that vCenter (%d); delete the zone and create another", len(before.Status.Configured)))}
 }
 
 // validateAutoConfigure validates the fields for what is created in vCenter.
@@ -59,21 +59,21 @@ func validateAutoConfigure(spec infrav1.VSphereFailureDomainSpec, path *field.Pa
 	auto, named, tagged := ptr.Deref(hosts.AutoConfigure, false), len(hosts.HostNames) > 0, hosts.HostTag != infrav1.HostTag{}
 	if auto && spec.Zone.Type != infrav1.HostGroupFailureDomain {
 		errs = append(errs, field.Forbidden(at.Child("autoConfigure"),
-			"groups are made for zones that are host groups; set zone.type to HostGroup, or leave autoConfigure out"))
+			"may only be set if zone.type is HostGroup; set it to HostGroup, or remove autoConfigure"))
 	}
 	if named && tagged {
-		errs = append(errs, field.Forbidden(at.Child("hostTag"), "hostNames says which hosts already: keep one of the two"))
+		errs = append(errs, field.Forbidden(at.Child("hostTag"), "must not be set together with hostNames; remove one of the two"))
 	}
 	if !auto && named {
-		errs = append(errs, field.Forbidden(at.Child("hostNames"), "it is for a host group that is made; set autoConfigure to true, or leave it out"))
+		errs = append(errs, field.Forbidden(at.Child("hostNames"), "may only be set if autoConfigure is true; set it to true, or remove this field"))
 	}
 	if !auto && tagged {
-		errs = append(errs, field.Forbidden(at.Child("hostTag"), "it is for a host group that is made; set autoConfigure to true, or leave it out"))
+		errs = append(errs, field.Forbidden(at.Child("hostTag"), "may only be set if autoConfigure is true; set it to true, or remove this field"))
 	}
 	own := infrav1.HostTag{Name: spec.Zone.Name, Category: spec.Zone.TagCategory}
 	if ptr.Deref(spec.Zone.AutoConfigure, false) && spec.Zone.Type == infrav1.HostGroupFailureDomain && hosts.HostTag == own {
 		errs = append(errs, field.Forbidden(path.Child("zone", "autoConfigure"),
-			"the hosts of the group are those with this tag, so that it cannot be given to the hosts of the group; leave it out, or set topology.hosts.hostNames"))
+			"must not be true if topology.hosts.hostTag is the same tag, because the tag selects the hosts of the group; remove it, or set topology.hosts.hostNames"))
 	}
 	return errs
 }

@@ -55,15 +55,15 @@ func warnClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admission
 	var warnings admission.Warnings
 	if spec.CloneMode == infrav1.LinkedClone && spec.DiskGiB > 0 {
 		warnings = append(warnings, rules.Warning(path.Child("diskGiB"),
-			"a linked clone keeps the size of its snapshot; use cloneMode %s to make the disk larger", infrav1.FullClone))
+			"has no effect on a linked clone, which keeps the size of its snapshot; use cloneMode %s to make the disk larger", infrav1.FullClone))
 	}
 	warnings = append(warnings, warnStorage(spec, path)...)
 	if spec.OS != "" && spec.OS != infrav1.Linux && spec.OS != infrav1.Windows {
-		warnings = append(warnings, rules.Warning(path.Child("os"), "is taken for %s", infrav1.Linux))
+		warnings = append(warnings, rules.Warning(path.Child("os"), "is treated as %s", infrav1.Linux))
 	}
 	if spec.CloneMode == infrav1.FullClone && spec.Snapshot != "" {
 		warnings = append(warnings, rules.Warning(path.Child("snapshot"),
-			"a full clone is made from the template itself; use cloneMode %s to clone from a snapshot", infrav1.LinkedClone))
+			"is not used by a full clone, which is created from the template itself; use cloneMode %s to clone from a snapshot", infrav1.LinkedClone))
 	}
 	return append(warnings, warnHardware(spec, path)...)
 }
@@ -74,7 +74,7 @@ func validateSize(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.
 	cpus := max(spec.NumCPUs, limits.MinCPUs)
 	if cores := spec.NumCoresPerSocket; cores != nil && *cores > 0 && cpus%*cores != 0 {
 		errs = append(errs, field.Invalid(path.Child("numCoresPerSocket"), *cores, fmt.Sprintf(
-			"numCPUs, which is %d (%d when it is not set), must be a multiple of it; choose one that divides numCPUs, or set numCPUs",
+			"must be a divisor of numCPUs, which is %d (%d if it is not set); choose another number, or set numCPUs",
 			cpus, limits.MinCPUs)))
 	}
 	if spec.MemoryMiB%memoryStepMiB != 0 {
@@ -88,10 +88,10 @@ func validateVMXKeys(keys map[string]string, path *field.Path) field.ErrorList {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		switch {
 		case strings.TrimSpace(key) != key || key == "":
-			errs = append(errs, field.Invalid(path, key, "a key must not be empty, nor begin or end with space; correct it"))
+			errs = append(errs, field.Invalid(path, key, "must not have keys that are empty, or begin or end with a space"))
 		case slices.Contains(reservedVMXKeys(), strings.ToLower(key)):
 			errs = append(errs, field.Forbidden(path.Key(key),
-				"the provider writes bootstrap data and network configuration to this key: remove it, and use the bootstrap configuration instead"))
+				"must not be set, because the provider writes bootstrap data and network configuration to this key: use the bootstrap configuration instead"))
 		}
 	}
 	return errs
@@ -114,5 +114,5 @@ func validatePowerOff(mode infrav1.VirtualMachinePowerOpMode, seconds int32, pat
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path.Child("guestSoftPowerOffTimeoutSeconds"), seconds,
-		"applies to powerOffMode trySoft only: remove it, or set powerOffMode to trySoft")}
+		"may only be set if powerOffMode is trySoft: remove it, or set powerOffMode to trySoft")}
 }

@@ -74,8 +74,8 @@ func TestWarnClone(t *testing.T) {
 		disk     int32
 		want     string
 	}{
-		"a linked clone cannot grow":           {infrav1.LinkedClone, "", 40, "spec.diskGiB: a linked clone keeps the size of its snapshot; use cloneMode fullClone"},
-		"a full clone has no snapshot":         {infrav1.FullClone, "base", 40, "spec.snapshot: a full clone is made from the template itself; use cloneMode linkedClone"},
+		"a linked clone cannot grow":           {infrav1.LinkedClone, "", 40, "spec.diskGiB: has no effect on a linked clone, which keeps the size of its snapshot; use cloneMode fullClone"},
+		"a full clone has no snapshot":         {infrav1.FullClone, "base", 40, "spec.snapshot: is not used by a full clone, which is created from the template itself; use cloneMode linkedClone"},
 		"a full clone can grow":                {infrav1.FullClone, "", 40, ""},
 		"a linked clone has a snapshot":        {infrav1.LinkedClone, "base", 0, ""},
 		"without a mode it depends on vCenter": {"", "base", 40, ""},

@@ -30,7 +30,7 @@ func validateServer(server string, path *field.Path) field.ErrorList {
 	}
 	return field.ErrorList{field.Invalid(path, server,
 		"must be the host name or address of a vCenter, with a port if it is not 443, such as vcenter.example.com or 10.0.0.1:8443; "+
-			"https:// before it and /sdk after that are accepted, nothing else is")}
+			"it may have the scheme https:// and the path /sdk")}
 }
 
 // validateHost requires the host or host:port of a vCenter.
@@ -39,7 +39,7 @@ func validateHost(server string, path *field.Path) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, server,
-		"must be the host name or address of a vCenter, with a port if it is not 443, such as vcenter.example.com or 10.0.0.1:8443; leave scheme and path out")}
+		"must be the host name or address of a vCenter, with a port if it is not 443, such as vcenter.example.com or 10.0.0.1:8443; without scheme and path")}
 }
 
 func isHostPort(server string) bool {

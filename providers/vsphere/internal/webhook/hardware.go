@@ -23,7 +23,7 @@ var hardwareVersion = regexp.MustCompile(`^vmx-[1-9][0-9]?$`)
 func validateHardware(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if version := spec.HardwareVersion; version != "" && !hardwareVersion.MatchString(version) {
-		errs = append(errs, field.Invalid(path.Child("hardwareVersion"), version, "must be a version of virtual hardware, such as vmx-19; correct it"))
+		errs = append(errs, field.Invalid(path.Child("hardwareVersion"), version, "must be a virtual hardware version, for example vmx-19"))
 	}
 	for i, device := range spec.PciDevices {
 		errs = append(errs, validatePCIDevice(device, path.Child("pciDevices").Index(i))...)
@@ -35,12 +35,12 @@ func validatePCIDevice(device infrav1.PCIDeviceSpec, path *field.Path) field.Err
 	passed := device.DeviceID != nil && device.VendorID != nil
 	shared := device.VGPUProfile != "" && device.DeviceID == nil && device.VendorID == nil
 	if !shared && (!passed || device.VGPUProfile != "") {
-		return field.ErrorList{field.Invalid(path, describe(device), "must have either deviceId and vendorId, or vGPUProfile; leave out the other")}
+		return field.ErrorList{field.Invalid(path, describe(device), "must have either deviceId and vendorId, or vGPUProfile")}
 	}
 	var errs field.ErrorList
 	for _, part := range numbers(device) {
 		if *part.number < 0 || *part.number > math.MaxUint16 {
-			errs = append(errs, field.Invalid(path.Child(part.name), *part.number, "must be a PCI number, from 0 to 65535, in decimal; the host's list of PCI devices has it in hexadecimal"))
+			errs = append(errs, field.Invalid(path.Child(part.name), *part.number, "must be a PCI ID from 0 to 65535 in decimal; the host's list of PCI devices shows it in hexadecimal"))
 		}
 	}
 	return errs
@@ -70,7 +70,7 @@ func warnHardware(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admiss
 	var warnings admission.Warnings
 	for i, device := range spec.PciDevices {
 		if device.VGPUProfile != "" && device.CustomLabel != "" {
-			warnings = append(warnings, rules.Warning(path.Child("pciDevices").Index(i).Child("customLabel"), "has no effect beside vGPUProfile"))
+			warnings = append(warnings, rules.Warning(path.Child("pciDevices").Index(i).Child("customLabel"), "has no effect together with vGPUProfile"))
 		}
 	}
 	return warnings
@@ -82,5 +82,5 @@ func validateGuestName(name string, os infrav1.OS, path *field.Path) field.Error
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
-		"must have at most %d characters for a guest of os %s; shorten it", infrav1.MaxWindowsNameLength, infrav1.Windows))}
+		"must have at most %d characters if os is %s", infrav1.MaxWindowsNameLength, infrav1.Windows))}
 }

@@ -46,7 +46,7 @@ func TestLabelOfAShareOfAGraphicsCardIsWarnedOf(t *testing.T) {
 	spec := infrav1.VirtualMachineCloneSpec{PciDevices: []infrav1.PCIDeviceSpec{
 		{VendorID: ptr.To[int32](1), DeviceID: ptr.To[int32](1), CustomLabel: "a"}, {VGPUProfile: "p", CustomLabel: "b"},
 	}}
-	g.Expect(warnClone(spec, field.NewPath("spec"))).To(ConsistOf("spec.pciDevices[1].customLabel: has no effect beside vGPUProfile"))
+	g.Expect(warnClone(spec, field.NewPath("spec"))).To(ConsistOf("spec.pciDevices[1].customLabel: has no effect together with vGPUProfile"))
 }
 
 func TestWindowsVMHasAShortName(t *testing.T) {

@@ -21,11 +21,11 @@ func validateNaming(naming infrav1.VSphereVMNamingSpec, path *field.Path) field.
 	name, err := naming.VMName("machine")
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, naming.Template,
-			fmt.Sprintf("%v; use .machine.name and the functions trimSuffix and trunc", err))}
+			fmt.Sprintf("must be a valid template that uses only .machine.name and the functions trimSuffix and trunc: %v", err))}
 	}
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 		return field.ErrorList{field.Invalid(path, naming.Template,
-			fmt.Sprintf("makes the name %q, which cannot be that of an object: %s", name, strings.Join(problems, "; ")))}
+			fmt.Sprintf("must produce a valid object name, but produces %q: %s", name, strings.Join(problems, "; ")))}
 	}
 	return nil
 }
@@ -40,5 +40,5 @@ func warnNaming(naming infrav1.VSphereVMNamingSpec, path *field.Path) admission.
 		return nil
 	}
 	return admission.Warnings{rules.Warning(path.Child("template"),
-		"makes the name %q for every machine, so only one can exist; use .machine.name in it", one)}
+		"produces the name %q for every machine, so only one can exist; use .machine.name in it", one)}
 }

@@ -48,14 +48,14 @@ func warnNetwork(spec infrav1.NetworkSpec, path *field.Path) admission.Warnings 
 		at := path.Child("devices").Index(i)
 		if device.NetworkName == "" {
 			warnings = append(warnings, rules.Warning(at.Child("networkName"),
-				"is not set: the machine can only be placed in failure domains that name a network for this card"))
+				"is not set: the machine can only be placed in failure domains that specify a network for this card"))
 		}
 		if len(device.AddressesFromPools) > 0 && ptr.Deref(device.SkipIPAllocation, false) {
-			warnings = append(warnings, rules.Warning(at.Child("skipIPAllocation"), "does not keep addresses of addressesFromPools from the card; remove one of the two"))
+			warnings = append(warnings, rules.Warning(at.Child("skipIPAllocation"), "has no effect together with addressesFromPools; remove one of the two"))
 		}
 		if !hasAddress(device) {
 			warnings = append(warnings, rules.Warning(at,
-				"has no address and no way to get one: unless its failure domain gives one, the machine is not created until dhcp4, dhcp6, ipAddrs, addressesFromPools or skipIPAllocation is set"))
+				"has no source of addresses: unless its failure domain has one, the machine is not created until dhcp4, dhcp6, ipAddrs, addressesFromPools or skipIPAllocation is set"))
 		}
 	}
 	return warnings
@@ -71,7 +71,7 @@ func validateDevice(device infrav1.NetworkDeviceSpec, path *field.Path) field.Er
 	for i, address := range device.IPAddrs {
 		if _, err := netip.ParsePrefix(address); err != nil {
 			errs = append(errs, field.Invalid(path.Child("ipAddrs").Index(i), address,
-				"must be an address with its prefix length, such as 10.0.0.10/24 or 2001:db8::10/64"))
+				"must be an address with its prefix length, for example 10.0.0.10/24 or 2001:db8::10/64"))
 		}
 	}
 	errs = append(errs, validateGateways(device, path)...)
@@ -81,11 +81,11 @@ func validateDevice(device infrav1.NetworkDeviceSpec, path *field.Path) field.Er
 	errs = append(errs, validateOverrides(device.DHCP6Overrides, path.Child("dhcp6Overrides"))...)
 	if mac, err := net.ParseMAC(device.MACAddr); device.MACAddr != "" && (err != nil || len(mac) != macBytes) {
 		errs = append(errs, field.Invalid(path.Child("macAddr"), device.MACAddr,
-			"must be six hexadecimal pairs such as 00:50:56:00:00:01; remove it to have vCenter choose one"))
+			"must be six hexadecimal pairs, for example 00:50:56:00:00:01; remove it to have vCenter choose one"))
 	}
 	if mtu := device.MTU; mtu != nil && (*mtu < minMTU || *mtu > maxMTU) {
 		errs = append(errs, field.Invalid(path.Child("mtu"), *mtu,
-			"must be between 68 and 65535; remove it to keep that of the guest"))
+			"must be between 68 and 65535; remove it to use the guest's default"))
 	}
 	return errs
 }
@@ -122,7 +122,7 @@ func validateRoutes(routes []infrav1.NetworkRouteSpec, path *field.Path) field.E
 		to, ok := destination(route.To)
 		if !ok {
 			errs = append(errs, field.Invalid(at.Child("to"), route.To,
-				"must be a network such as 10.0.0.0/8, an address, or default"))
+				"must be a network (for example 10.0.0.0/8), an address, or default"))
 		}
 		via, err := netip.ParseAddr(route.Via)
 		if err != nil {
@@ -130,7 +130,7 @@ func validateRoutes(routes []infrav1.NetworkRouteSpec, path *field.Path) field.E
 			continue
 		}
 		if to.IsValid() && to.Is4() != via.Is4() {
-			errs = append(errs, field.Invalid(at.Child("via"), route.Via, "must be of the same IP version as to"))
+			errs = append(errs, field.Invalid(at.Child("via"), route.Via, "must be of the same IP family as to"))
 		}
 	}
 	return errs

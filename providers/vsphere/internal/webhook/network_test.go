@@ -85,7 +85,7 @@ func TestValidateNetwork(t *testing.T) {
 }
 
 func TestWarnNetwork(t *testing.T) {
-	const noAddress = "spec.devices[0]: has no address and no way to get one"
+	const noAddress = "spec.devices[0]: has no source of addresses"
 	for name, tc := range map[string]struct {
 		device infrav1.NetworkDeviceSpec
 		want   []string
@@ -96,7 +96,7 @@ func TestWarnNetwork(t *testing.T) {
 		"skipped":          {infrav1.NetworkDeviceSpec{NetworkName: "a", SkipIPAllocation: ptr.To(true)}, nil},
 		"pools":            {infrav1.NetworkDeviceSpec{NetworkName: "a", AddressesFromPools: make([]infrav1.IPPoolReference, 1)}, nil},
 		"pools of a card that is skipped": {infrav1.NetworkDeviceSpec{NetworkName: "a", SkipIPAllocation: ptr.To(true), AddressesFromPools: make([]infrav1.IPPoolReference, 1)},
-			[]string{"spec.devices[0].skipIPAllocation: does not keep addresses"}},
+			[]string{"spec.devices[0].skipIPAllocation: has no effect together with addressesFromPools"}},
 		"no address": {infrav1.NetworkDeviceSpec{NetworkName: "a"}, []string{noAddress}},
 		"DHCP off":   {infrav1.NetworkDeviceSpec{NetworkName: "a", DHCP4: ptr.To(false)}, []string{noAddress}},
 		"no network": {infrav1.NetworkDeviceSpec{DHCP4: ptr.To(true)}, []string{"spec.devices[0].networkName: is not set"}},

@@ -15,9 +15,9 @@ func validatePools(pools []infrav1.IPPoolReference, path *field.Path) field.Erro
 	for i, pool := range pools {
 		at := path.Index(i)
 		for _, each := range []struct{ name, value, example string }{
-			{"apiGroup", pool.APIGroup, "name the API group of the pool, such as ipam.cluster.x-k8s.io"},
-			{"kind", pool.Kind, "name the kind of the pool, such as InClusterIPPool"},
-			{"name", pool.Name, "name the pool"},
+			{"apiGroup", pool.APIGroup, "must be the API group of the pool, for example ipam.cluster.x-k8s.io"},
+			{"kind", pool.Kind, "must be the kind of the pool, for example InClusterIPPool"},
+			{"name", pool.Name, "must be the name of the pool"},
 		} {
 			if each.value == "" {
 				errs = append(errs, field.Required(at.Child(each.name), each.example))

@@ -23,7 +23,7 @@ func validateDisks(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field
 	for i, size := range spec.AdditionalDisksGiB {
 		if size < 0 {
 			errs = append(errs, field.Invalid(path.Child("additionalDisksGiB").Index(i), size,
-				"must not be negative; use 0 to keep the size that the disk has in the template"))
+				"must not be negative; use 0 to keep the size of the disk in the template"))
 		}
 	}
 	return errs
@@ -37,7 +37,7 @@ func validateResources(spec infrav1.VirtualMachineCloneSpec, path *field.Path) f
 	mebibytes := max(spec.MemoryMiB, limits.MinMemoryMiB)
 	if size := resource.NewQuantity(mebibytes<<20, resource.BinarySI); requests.Memory.Cmp(*size) > 0 {
 		errs = append(errs, field.Invalid(path.Child("requests", "memory"), requests.Memory.String(), fmt.Sprintf(
-			"must not be more than the memory of the machine, which is %s; lower it, or raise memoryMiB", size)))
+			"must not be more than the memory of the machine, which is %s; lower it, or increase memoryMiB", size)))
 	}
 	return errs
 }
@@ -49,12 +49,12 @@ func validateAllocation(of string, request, limit resource.Quantity, path *field
 		path     *field.Path
 	}{{request, path.Child("requests", of)}, {limit, path.Child("limits", of)}} {
 		if amount.quantity.Sign() < 0 {
-			errs = append(errs, field.Invalid(amount.path, amount.quantity.String(), "must not be negative; remove it to reserve or limit nothing"))
+			errs = append(errs, field.Invalid(amount.path, amount.quantity.String(), "must not be negative; remove it for no reservation or limit"))
 		}
 	}
 	if !limit.IsZero() && limit.Sign() > 0 && request.Cmp(limit) > 0 {
 		errs = append(errs, field.Invalid(path.Child("requests", of), request.String(), fmt.Sprintf(
-			"must not be more than limits.%s, which is %s; lower it, or raise the limit", of, limit.String())))
+			"must not be more than limits.%s, which is %s; lower it, or increase the limit", of, limit.String())))
 	}
 	return errs
 }
@@ -64,7 +64,7 @@ func warnStorage(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admissi
 	var warnings admission.Warnings
 	if spec.CloneMode == infrav1.LinkedClone && len(spec.AdditionalDisksGiB) > 0 {
 		warnings = append(warnings, rules.Warning(path.Child("additionalDisksGiB"),
-			"a linked clone keeps the sizes of its snapshot; use cloneMode %s to make disks larger", infrav1.FullClone))
+			"has no effect on a linked clone, which keeps the sizes of its snapshot; use cloneMode %s to make disks larger", infrav1.FullClone))
 	}
 	warnings = append(warnings, warnHertz(spec.Resources.Requests.CPU, path.Child("resources", "requests", "cpu"))...)
 	return append(warnings, warnHertz(spec.Resources.Limits.CPU, path.Child("resources", "limits", "cpu"))...)

@@ -54,7 +54,7 @@ func TestWarnStorage(t *testing.T) {
 	spec.CloneMode = infrav1.LinkedClone
 	spec.Resources.Requests.CPU, spec.Resources.Limits.CPU = resource.MustParse("500m"), resource.MustParse("2")
 	g.Expect(warnStorage(spec, path)).To(ConsistOf(
-		HavePrefix("spec.additionalDisksGiB: a linked clone keeps the sizes of its snapshot"),
+		HavePrefix("spec.additionalDisksGiB: has no effect on a linked clone, which keeps the sizes of its snapshot"),
 		HavePrefix("spec.resources.requests.cpu: is in hertz, and 500m is less than a megahertz"),
 		HavePrefix("spec.resources.limits.cpu: is in hertz, and 2 is less than a megahertz"),
 	))

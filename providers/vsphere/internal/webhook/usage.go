@@ -20,7 +20,7 @@ import (
 
 const (
 	// wayOutOfUse is the advice for a change that machines prevent.
-	wayOutOfUse = "move them to another failure domain first, or create another one beside it"
+	wayOutOfUse = "move them to another failure domain first, or create another failure domain"
 
 	// pageSize bounds the memory needed to read all machines.
 	pageSize = 500

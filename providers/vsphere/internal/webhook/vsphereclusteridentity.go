@@ -40,11 +40,11 @@ func validateIdentity(spec infrav1.VSphereClusterIdentitySpec, path *field.Path)
 func warnIdentity(spec infrav1.VSphereClusterIdentitySpec, path *field.Path) admission.Warnings {
 	if spec.AllowedNamespaces == nil {
 		return admission.Warnings{rules.Warning(path.Child("allowedNamespaces"),
-			"is not set, so clusters of no namespace may use the identity; an empty selector allows all namespaces")}
+			"is not set, so no namespace may use the identity; an empty selector allows all namespaces")}
 	}
 	if len(spec.Servers) == 0 {
 		return admission.Warnings{rules.Warning(path.Child("servers"),
-			"is not set, so whoever may create clusters in the allowed namespaces can have the credentials sent to any server")}
+			"is not set, so every user who may create clusters in the allowed namespaces can have the credentials sent to any server")}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // changeClusterTemplate rejects every change, because clusters created from one template would differ.
 func changeClusterTemplate(before, after *infrav1.VSphereClusterTemplate) field.ErrorList {
 	return rules.Changed(&before.Spec.Template.Spec, &after.Spec.Template.Spec, field.NewPath("spec", "template", "spec"),
-		"create another VSphereClusterTemplate and name it in the ClusterClass")
+		"create another VSphereClusterTemplate and use it in the ClusterClass")
 }
 
 // validateClusterTemplate validates a cluster, and forbids fields that only a single cluster can have.
@@ -23,7 +23,7 @@ func validateClusterTemplate(template *infrav1.VSphereClusterTemplate) field.Err
 	path, spec := field.NewPath("spec", "template", "spec"), template.Spec.Template.Spec
 	errs := validateCluster(spec, path)
 	if len(spec.ClusterModules) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("clusterModules"), "a module belongs to one cluster, and the controller records it there: remove it"))
+		errs = append(errs, field.Forbidden(path.Child("clusterModules"), "must not be set in a template, because a module belongs to one cluster: remove it"))
 	}
 	return errs
 }

@@ -70,13 +70,13 @@ func (w vsphereDeploymentZone) warn(ctx context.Context, zone *infrav1.VSphereDe
 	spec, path := zone.Spec, field.NewPath("spec")
 	if spec.Server == "" {
 		warnings = append(warnings, rules.Warning(path.Child("server"),
-			"is not set, so no cluster uses the zone; set it to the server of the VSphereClusters that should"))
+			"is not set, so no cluster uses the zone; set it to the server of the VSphereClusters"))
 	}
 	err := w.reader.Get(ctx, client.ObjectKey{Name: spec.FailureDomain}, &infrav1.VSphereFailureDomain{})
 	switch {
 	case apierrors.IsNotFound(err):
 		warnings = append(warnings, rules.Warning(path.Child("failureDomain"),
-			"there is no VSphereFailureDomain %q yet; the zone is not ready until there is", spec.FailureDomain))
+			"VSphereFailureDomain %q does not exist yet; the zone is not ready until it does", spec.FailureDomain))
 	case err != nil:
 		return nil, fmt.Errorf("reading VSphereFailureDomain %s: %w", spec.FailureDomain, err)
 	}
@@ -93,7 +93,7 @@ func validateZone(spec infrav1.VSphereDeploymentZoneSpec, path *field.Path) fiel
 	errs = append(errs, validateThumbprint(spec.Thumbprint, path.Child("thumbprint"))...)
 	if ref := spec.IdentityRef; ref != nil && (ref.Kind != infrav1.VSphereClusterIdentityKind || ref.Name == "") {
 		errs = append(errs, field.Invalid(path.Child("identityRef"), *ref,
-			"name a VSphereClusterIdentity: a zone is in no namespace, so it cannot use a Secret of one"))
+			"must be a VSphereClusterIdentity, because a zone is cluster-scoped and cannot use a Secret of a namespace"))
 	}
 	return errs
 }

@@ -44,7 +44,7 @@ func (w vsphereFailureDomain) delete(ctx context.Context, domain *infrav1.VSpher
 		return nil, nil, err
 	}
 	return nil, field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf(
-		"%s in the failure domain; delete its VSphereDeploymentZones %s, with the last of which it goes once no machine is in it",
+		"%s in the failure domain; delete its VSphereDeploymentZones %s instead: it is deleted with the last of them, once it has no machines",
 		rules.InUseBy("Machine", machines), rules.Abbreviated(zones)))}, nil
 }
 
@@ -84,11 +84,11 @@ func rank(unit infrav1.FailureDomainType) int {
 func validateHierarchy(spec infrav1.VSphereFailureDomainSpec, path *field.Path) field.ErrorList {
 	if spec.Region.Type == infrav1.HostGroupFailureDomain {
 		return field.ErrorList{field.Invalid(path.Child("region", "type"), spec.Region.Type,
-			"a host group is too small for a region; make the region a Datacenter or a ComputeCluster")}
+			"must be Datacenter or ComputeCluster, because a region must be larger than a host group")}
 	}
 	if rank(spec.Zone.Type) < rank(spec.Region.Type) {
 		return field.ErrorList{field.Invalid(path.Child("zone", "type"), spec.Zone.Type, fmt.Sprintf(
-			"a zone is part of its region, and a %s is larger than the region's %s; exchange the two", spec.Zone.Type, spec.Region.Type))}
+			"must not be larger than the region: a %s is larger than a %s; swap the two", spec.Zone.Type, spec.Region.Type))}
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func validatePlace(spec infrav1.VSphereFailureDomainSpec, path *field.Path) fiel
 	var errs field.ErrorList
 	topology := spec.Topology
 	if strings.TrimSpace(topology.Datacenter) == "" {
-		errs = append(errs, field.Required(path.Child("datacenter"), "name the datacenter of the failure domain"))
+		errs = append(errs, field.Required(path.Child("datacenter"), "must be the datacenter of the failure domain"))
 	}
 	if topology.ComputeCluster == "" {
 		for _, unit := range []struct {
@@ -110,13 +110,13 @@ func validatePlace(spec infrav1.VSphereFailureDomainSpec, path *field.Path) fiel
 			{"hosts is set", topology.Hosts.IsDefined()},
 		} {
 			if unit.is {
-				errs = append(errs, field.Required(path.Child("computeCluster"), "name the compute cluster, because "+unit.name))
+				errs = append(errs, field.Required(path.Child("computeCluster"), "must be set if "+unit.name))
 			}
 		}
 	}
 	if spec.Zone.Type == infrav1.HostGroupFailureDomain && !topology.Hosts.IsDefined() {
 		errs = append(errs, field.Required(path.Child("hosts"),
-			"name the host group and its VM group, because zone.type is HostGroup"))
+			"must have the host group and its VM group if zone.type is HostGroup"))
 	}
 	return errs
 }
@@ -126,7 +126,7 @@ func validateConfigurations(topology infrav1.Topology, path *field.Path) field.E
 	var errs field.ErrorList
 	if len(topology.Networks) > 0 && len(topology.NetworkConfigurations) > 0 {
 		errs = append(errs, field.Forbidden(path.Child("networks"),
-			"networkConfigurations names the networks already: keep one of the two"))
+			"must not be set together with networkConfigurations; remove one of the two"))
 	}
 	for i, configuration := range topology.NetworkConfigurations {
 		at := path.Child("networkConfigurations").Index(i)

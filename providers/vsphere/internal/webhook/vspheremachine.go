@@ -38,7 +38,7 @@ func changeMachine(before, after *infrav1.VSphereMachine) field.ErrorList {
 	was := before.Spec
 	was.Datacenter = cmp.Or(was.Datacenter, onlyDatacenter)
 	return rules.Changed(&was, &after.Spec, field.NewPath("spec"),
-		"change the VSphereMachineTemplate that the machine is made from, and the machine is replaced",
+		"change the VSphereMachineTemplate to replace the machine",
 		"providerID", "thumbprint", "powerOffMode", "guestSoftPowerOffTimeoutSeconds", "network.devices")
 }
 
@@ -53,7 +53,7 @@ func validateMachine(spec infrav1.VSphereMachineSpec, path *field.Path) field.Er
 	errs = append(errs, validateNaming(spec.Naming, path.Child("naming"))...)
 	if id := spec.ProviderID; id != "" && !strings.HasPrefix(id, providerIDScheme) {
 		errs = append(errs, field.Invalid(path.Child("providerID"), id,
-			"must be "+providerIDScheme+" and the BIOS UUID of the virtual machine; leave it out and the controller sets it"))
+			"must be "+providerIDScheme+" and the BIOS UUID of the virtual machine; remove it to have the controller set it"))
 	}
 	return errs
 }

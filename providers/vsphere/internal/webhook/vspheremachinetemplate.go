@@ -43,7 +43,7 @@ func validateTemplateObject(template *infrav1.VSphereMachineTemplate) field.Erro
 
 // validateMachineTemplate validates a machine, and forbids fields that only a single machine can have.
 func validateMachineTemplate(spec infrav1.VSphereMachineSpec, path *field.Path) field.ErrorList {
-	const shared = "cannot be set in a template, because all its machines would share it: remove it"
+	const shared = "must not be set in a template, because all its machines would share it: remove it"
 	errs := validateMachine(spec, path)
 	if spec.ProviderID != "" {
 		errs = append(errs, field.Forbidden(path.Child("providerID"), shared))

@@ -32,7 +32,7 @@ func changeVM(before, after *infrav1.VSphereVM) field.ErrorList {
 		mutable = append(mutable, "biosUUID")
 	}
 	return rules.Changed(&was, &after.Spec, field.NewPath("spec"),
-		"it was settled when the machine was made; change the VSphereMachineTemplate, and the machine is replaced", mutable...)
+		"change the VSphereMachineTemplate to replace the machine", mutable...)
 }
 
 func validateVMObject(vm *infrav1.VSphereVM) field.ErrorList {
@@ -46,12 +46,12 @@ func validateVM(spec infrav1.VSphereVMSpec, path *field.Path) field.ErrorList {
 	for i, device := range spec.Network.Devices {
 		if device.NetworkName == "" {
 			errs = append(errs, field.Required(path.Child("network", "devices").Index(i).Child("networkName"),
-				"name it in the VSphereMachineTemplate or in the VSphereFailureDomain"))
+				"must be set in the VSphereMachineTemplate or in the VSphereFailureDomain"))
 		}
 	}
 	if placement := spec.Placement; placement.VMGroupName != "" && placement.ComputeCluster == "" {
 		errs = append(errs, field.Required(path.Child("placement", "computeCluster"),
-			"a VM group belongs to a compute cluster; name it in the VSphereFailureDomain"))
+			"must be set if vmGroupName is set; set it in the VSphereFailureDomain"))
 	}
 	return errs
 }

@@ -48,8 +48,8 @@ func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duratio
 
 func tooMany(cluster *infrav1.VSphereCluster, selected int) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionFalse, Reason: faultlinev1.ReasonTooManyFailureDomains, Message: fmt.Sprintf(
-		"spec.failureDomainSelector matches %d VSphereDeploymentZones of server %s, and a cluster can have %d failure domains: "+
-			"make the selector narrower; until then the failure domains stay as they are",
+		"spec.failureDomainSelector matches %d VSphereDeploymentZones of server %s, but a cluster can have at most %d failure domains: "+
+			"narrow the selector; until then the failure domains are not changed",
 		selected, cluster.Spec.Server, faultlinev1.MaxFailureDomains)}
 }
 
@@ -92,8 +92,8 @@ func domainsReady(cluster *infrav1.VSphereCluster, selected int, unchecked []str
 func noneSelected(cluster *infrav1.VSphereCluster, result distribution.Result) string {
 	message := fmt.Sprintf("spec.failureDomainSelector matches no VSphereDeploymentZone of server %s: label the zones or change the selector", cluster.Spec.Server)
 	if cluster.Spec.FailureDomainSelector == nil {
-		message = "spec.failureDomainSelector was removed, but a control plane that has failure domains keeps them: " +
-			"set it again, or select a zone that describes where machines shall go"
+		message = "spec.failureDomainSelector was removed, but a control plane with failure domains keeps them: " +
+			"set it again, or select a zone for the machines"
 	}
 	if len(result.Domains) == 0 {
 		return message
@@ -102,5 +102,5 @@ func noneSelected(cluster *infrav1.VSphereCluster, result distribution.Result) s
 	for i := range result.Domains {
 		kept[i] = result.Domains[i].Name
 	}
-	return fmt.Sprintf("%s. Until then those that were the last for control planes stay published and receive no machines: %s", message, strings.Join(kept, ", "))
+	return fmt.Sprintf("%s. Until then the last control-plane failure domains stay published and receive no machines: %s", message, strings.Join(kept, ", "))
 }

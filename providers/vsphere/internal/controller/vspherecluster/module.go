@@ -57,7 +57,7 @@ func (r *Reconciler) createModule(ctx context.Context, s *scope, session *vcente
 func (r *Reconciler) announceModule(ctx context.Context, s *scope, creating creatingModule) error {
 	text, err := json.Marshal(creating)
 	if err != nil {
-		return fmt.Errorf("writing down that a cluster module is made: %w", err)
+		return fmt.Errorf("recording that a cluster module is being created: %w", err)
 	}
 	metav1.SetMetaDataAnnotation(&s.cluster.ObjectMeta, creatingModuleAnnotation, string(text))
 	return s.patch.StoreSpec(ctx, r.Client, s.cluster)
@@ -110,7 +110,7 @@ func (r *Reconciler) recordFound(ctx context.Context, s *scope, target clustermo
 		return r.recordModule(ctx, s, target, found[0])
 	}
 	if len(found) > 1 {
-		ctrl.LoggerFrom(ctx).Info("Several cluster modules may be the one that was made for this cluster: they are left alone", "modules", strings.Join(found, ", "))
+		ctrl.LoggerFrom(ctx).Info("Found several cluster modules that may have been created for this cluster, leaving all unchanged", "modules", strings.Join(found, ", "))
 	}
 	delete(s.cluster.Annotations, creatingModuleAnnotation)
 	return nil
@@ -158,7 +158,7 @@ func (r *Reconciler) deleteModule(ctx context.Context, s *scope, session *vcente
 	}
 	for _, member := range members {
 		if !own[member] {
-			ctrl.LoggerFrom(ctx).Info("Cluster module has virtual machines of others and is left alone", "module", uuid, "virtualMachine", member)
+			ctrl.LoggerFrom(ctx).Info("Cluster module contains virtual machines of other owners, not deleting it", "module", uuid, "virtualMachine", member)
 			return nil
 		}
 	}

@@ -41,7 +41,7 @@ func (r *Reconciler) ensureModules(ctx context.Context, s *scope, session *vcent
 		return 0, nil
 	case !session.HasModules():
 		status.False(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterModulesInvalidVCenterVersionReason, fmt.Sprintf(
-			"vCenter %s is of version %s, and cluster modules need 7: upgrade it, or set spec.disableClusterModule", s.cluster.Spec.Server, session.Version()))
+			"vCenter %s has version %s, but cluster modules require 7: upgrade it, or set spec.disableClusterModule", s.cluster.Spec.Server, session.Version()))
 		return 0, nil
 	}
 	if err := r.leaveModulesOfOthers(ctx, s); err != nil {
@@ -88,7 +88,7 @@ func (r *Reconciler) moduleTargets(ctx context.Context, s *scope, session *vcent
 	ours := watch.OfInfrastructure(s.cluster)
 	for _, list := range []client.ObjectList{deployments, vms} {
 		if err := r.Client.List(ctx, list, ours, client.UnsafeDisableDeepCopy); err != nil { // read-only
-			return nil, nil, fmt.Errorf("listing what cluster modules are for: %w", err)
+			return nil, nil, fmt.Errorf("listing owners of cluster modules: %w", err)
 		}
 	}
 	for i := range deployments.Items {
@@ -181,13 +181,13 @@ func (r *Reconciler) removeModules(ctx context.Context, s *scope) (again time.Du
 			return 0, false, err
 		}
 		status.False(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesDeletingReason, fmt.Sprintf(
-			"Cluster modules cannot be deleted: %v: make vCenter available, or take them out of spec.clusterModules and delete them by hand", err))
+			"Cluster modules cannot be deleted: %v: make vCenter available, or remove them from spec.clusterModules and delete them manually", err))
 		return connection.AskAgain(err), false, nil
 	}
 	refused, err := r.settleModules(ctx, s, session, nil, nil)
 	if refused != nil {
 		status.False(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesDeletingReason, fmt.Sprintf(
-			"Cluster modules cannot be deleted: %v: give the account %s, or take them out of spec.clusterModules and delete them by hand", refused, modulePrivilege))
+			"Cluster modules cannot be deleted: %v: give the account %s, or remove them from spec.clusterModules and delete them manually", refused, modulePrivilege))
 		return moduleRetry, false, nil
 	}
 	return 0, err == nil, err

@@ -51,7 +51,7 @@ func (r *Reconciler) configure(ctx context.Context, s *scope, session *vcenter.S
 	}
 	if plan.Unknown {
 		r.configured(zone, infrav1.VSphereDeploymentZoneConfigurationRefusedReason,
-			"Waiting until all that the failure domain names is found and can be read: the other conditions say what is not")
+			"Waiting until all objects of the failure domain are found and readable: see the other conditions")
 		return false, nil
 	}
 	left := noteRecords(zone, own, plan)
@@ -165,7 +165,7 @@ func (r *Reconciler) report(s *scope, plan vcenter.ZonePlan, outcome vcenter.Out
 		r.configured(zone, reason, few(problems))
 	case len(plan.Drift) > 0:
 		r.configured(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason, fmt.Sprintf(
-			"%s: put it back, or set drift of VSphereFailureDomain %s to Repair", few(plan.Drift), s.Domain.Name))
+			"%s: revert the change, or set drift of VSphereFailureDomain %s to Repair", few(plan.Drift), s.Domain.Name))
 	case len(outcome.InUse) > 0:
 		r.configured(zone, infrav1.VSphereDeploymentZoneConfiguredInUseReason, strings.Join(inUse(outcome), "; ")+": "+wayOutOfUse)
 	default:
@@ -178,7 +178,7 @@ func (r *Reconciler) report(s *scope, plan vcenter.ZonePlan, outcome vcenter.Out
 // doing returns a message about the running steps.
 func doing(steps []vcenter.ConfigurationStep) string {
 	if len(steps) == 0 {
-		return "Removing what is not used any more"
+		return "Removing unused objects"
 	}
 	texts := make([]string, 0, len(steps))
 	for _, step := range steps {
@@ -205,7 +205,7 @@ func (r *Reconciler) configured(zone *infrav1.VSphereDeploymentZone, reason, mes
 	switch reason {
 	case infrav1.VSphereDeploymentZoneAutoConfiguredReason:
 		condition.Status = metav1.ConditionTrue
-		kind, note = corev1.EventTypeNormal, fmt.Sprintf("All that autoConfigure asks for is in vCenter; %d objects there are ours", len(zone.Status.Configured))
+		kind, note = corev1.EventTypeNormal, fmt.Sprintf("Everything that autoConfigure requests exists in vCenter; %d objects were created by this zone", len(zone.Status.Configured))
 	case infrav1.VSphereDeploymentZoneConfiguringReason:
 		kind = corev1.EventTypeNormal
 	}

@@ -155,7 +155,7 @@ func (r *Reconciler) view(zone *infrav1.VSphereDeploymentZone, err error) {
 		if zone.Status.StaleSince.IsZero() {
 			zone.Status.StaleSince = metav1.NewTime(r.Clock.Now())
 		}
-		condition.Message = fmt.Sprintf("%s; the zone is shown as it was at %s", condition.Message, zone.Status.StaleSince.UTC().Format(time.RFC3339))
+		condition.Message = fmt.Sprintf("%s; the status is from %s", condition.Message, zone.Status.StaleSince.UTC().Format(time.RFC3339))
 	}
 	conditions.Set(zone, condition)
 }
@@ -185,7 +185,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 		}
 		return result, err
 	}
-	message := fmt.Sprintf("Still the failure domain of %d machines: %s", len(machines), strings.Join(machines[:min(3, len(machines))], ", "))
+	message := fmt.Sprintf("Waiting for %d machines in the failure domain to be deleted: %s", len(machines), strings.Join(machines[:min(3, len(machines))], ", "))
 	status.False(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason, message)
 	return ctrl.Result{}, nil
 }

@@ -77,7 +77,7 @@ func (r *Reconciler) setOwners(ctx context.Context, domain *infrav1.VSphereFailu
 	before := domain.DeepCopy()
 	domain.OwnerReferences = owners
 	if err := r.domains.Write(ctx, r.Client, before, domain); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing the owners of VSphereFailureDomain %s: %w", domain.Name, err)
+		return fmt.Errorf("updating the owners of VSphereFailureDomain %s: %w", domain.Name, err)
 	}
 	return nil
 }

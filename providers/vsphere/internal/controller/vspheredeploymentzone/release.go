@@ -24,9 +24,9 @@ import (
 
 const (
 	// wayOutOfUse is the advice for an item that cannot be removed because it is in use.
-	wayOutOfUse = "take that out of it, or annotate the zone with " + infrav1.AbandonConfiguredAnnotation + " to leave it in vCenter"
+	wayOutOfUse = "remove those references, or annotate the zone with " + infrav1.AbandonConfiguredAnnotation + " to leave it in vCenter"
 	// wayOut is the advice for an item that cannot be removed at all.
-	wayOut = "; annotate the zone with " + infrav1.AbandonConfiguredAnnotation + " to have it deleted all the same"
+	wayOut = "; annotate the zone with " + infrav1.AbandonConfiguredAnnotation + " to delete the zone anyway"
 )
 
 // clearOut removes what was created for a zone in deletion, and reports whether it is done.
@@ -42,7 +42,7 @@ func (r *Reconciler) clearOut(ctx context.Context, s *scope) (over bool, result 
 	session, _, err := r.VCenters.ForZone(ctx, zone)
 	r.view(zone, err)
 	if err != nil {
-		r.deleting(zone, fmt.Sprintf("What was made in vCenter cannot be removed: %s%s", conditionMessage(err), wayOut))
+		r.deleting(zone, fmt.Sprintf("Objects created in vCenter cannot be removed: %s%s", conditionMessage(err), wayOut))
 		return false, ctrl.Result{RequeueAfter: connection.AskAgain(err)}, ignoreWaits(err)
 	}
 	outcome, err := r.release(ctx, s, session, recordsOf(zone), nil)
@@ -98,7 +98,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope, session *vcenter.Ses
 			case recorded, used && !makes:
 				delete(next, item)
 			case makes:
-				pending[item] = fmt.Sprintf("%s is used by VSphereDeploymentZone %s too, which has not taken it over yet", item, other.Name)
+				pending[item] = fmt.Sprintf("%s is also used by VSphereDeploymentZone %s, which has not taken it over yet", item, other.Name)
 			}
 		}
 		for item := range has {
@@ -127,7 +127,7 @@ func waitsFor(left records, going []placement.Zone) map[vcenter.ConfiguredItem]s
 		for part := range recordsOf(&going[i].VSphereDeploymentZone) {
 			for item := range left {
 				if _, own := left[part]; !own && vcenter.PartOf(part, item) {
-					waits[item] = fmt.Sprintf("%s goes after %s, which VSphereDeploymentZone %s is about to remove", item, part, going[i].Name)
+					waits[item] = fmt.Sprintf("%s is removed after %s, which VSphereDeploymentZone %s is about to remove", item, part, going[i].Name)
 				}
 			}
 		}

@@ -40,7 +40,7 @@ func (r *Reconciler) judge(judged *placement.Zone, report vcenter.ZoneReport) {
 		conditions.Set(zone, metav1.Condition{
 			Type: infrav1.VSphereDeploymentZoneHostsReadyCondition, Status: metav1.ConditionTrue,
 			Reason:  infrav1.VSphereDeploymentZonePlacedExplicitlyReason,
-			Message: report.Explicit + ": each machine is put on a host of the host group explicitly, and looked at after it has started",
+			Message: report.Explicit + ": each machine is placed on a host of the host group explicitly, and its host is checked after it has started",
 		})
 	}
 	constraint := only(problems, checks, func(c inventory.ZoneCheck) bool { return c.Constraint })

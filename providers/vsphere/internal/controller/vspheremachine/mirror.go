@@ -108,7 +108,7 @@ func (r *Reconciler) labelHost(ctx context.Context, s *scope) error {
 	}
 	s.machine.Labels[esxiHostLabel] = host
 	if err := s.patch.GoOn(r.others.Write(ctx, r.Client, before, s.machine)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("labelling Machine %s with its host: %w", s.machine.Name, err)
+		return fmt.Errorf("labeling Machine %s with its host: %w", s.machine.Name, err)
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, distr
 	}
 	if zone == nil {
 		return nil, distribution.Refusal{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
-			"VSphereDeploymentZone %s, which the Machine names or was assigned, does not exist: create it, or delete the Machine", name)}, nil
+			"VSphereDeploymentZone %s, which the Machine specifies or was assigned, does not exist: create it, or delete the Machine", name)}, nil
 	}
 	return zone, mayReceive(s.infraCluster, zone, util.IsControlPlaneMachine(s.machine)), nil
 }
@@ -145,12 +145,12 @@ func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone, controlPl
 	state, withdrawn := distribution.Receives(cluster.Spec.Distribution, cluster.Status.Distribution, zone.Name, distribution.PendingRefuses)
 	switch {
 	case controlPlane && !infrav1.SameServer(zone.Spec.Server, cluster.Spec.Server):
-		return notReady("VSphereDeploymentZone %s is on server %s, VSphereCluster %s on %s: a control plane stays on the server of its cluster; "+
-			"name a zone that the cluster publishes", zone.Name, zone.Spec.Server, cluster.Name, cluster.Spec.Server)
+		return notReady("VSphereDeploymentZone %s is on server %s, VSphereCluster %s is on %s: control-plane machines must be on the server of their cluster; "+
+			"specify a zone that the cluster publishes", zone.Name, zone.Spec.Server, cluster.Name, cluster.Spec.Server)
 	case !zone.DeletionTimestamp.IsZero():
 		return notReady("VSphereDeploymentZone %s is being deleted", zone.Name)
 	case changed(zone):
-		return notReady("VSphereDeploymentZone %s or its VSphereFailureDomain has been changed and not been checked since", zone.Name)
+		return notReady("VSphereDeploymentZone %s or its VSphereFailureDomain has changed and has not been checked since", zone.Name)
 	case !ptr.Deref(zone.Status.Ready, false):
 		return notReady("VSphereDeploymentZone %s is not ready: %s", zone.Name, problem(zone))
 	case state != faultlinev1.DomainActive:

@@ -102,7 +102,7 @@ func removed(s *scope) {
 		name = s.machine.Name
 	}
 	setProvisioned(s.vsphere, infrav1.VSphereMachineVirtualMachineRemovedReason, fmt.Sprintf(
-		"VSphereVM %s was deleted outside Cluster API, and with it the virtual machine, which is not recreated: delete Machine %s", name, s.machine.Name))
+		"VSphereVM %s was deleted outside Cluster API, together with its virtual machine, which is not recreated: delete Machine %s", name, s.machine.Name))
 }
 
 func where(spec infrav1.VSphereVMSpec) string {
@@ -117,7 +117,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 	if s.vm == nil { // or the cache does not show it yet
 		var err error
 		if s.vm, err = findVM(ctx, r.Live, s); err != nil {
-			return ctrl.Result{}, fmt.Errorf("looking for the VSphereVM: %w", err)
+			return ctrl.Result{}, fmt.Errorf("getting the VSphereVM: %w", err)
 		}
 	}
 	if s.vm == nil {
@@ -146,7 +146,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 		return ctrl.Result{}, nil
 	}
 	if outlives(s.vm, s.vsphere) {
-		r.warn(s, "LeftToVSphereVM", "Delete", "VSphereVM %s destroys the virtual machine later: %s", s.vm.Name, why)
+		r.warn(s, "LeftToVSphereVM", "Delete", "VSphereVM %s will destroy the virtual machine later: %s", s.vm.Name, why)
 		controllerutil.RemoveFinalizer(s.vsphere, infrav1.MachineFinalizer)
 	}
 	return ctrl.Result{}, nil

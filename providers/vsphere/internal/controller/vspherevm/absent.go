@@ -70,7 +70,7 @@ func (r *Reconciler) booted(ctx context.Context, s *scope, vms []vcenter.VM) (ma
 	for i := range vms {
 		settings, err := s.session.ExtraConfig(ctx, vms[i].Ref)
 		if err != nil && !errors.Is(err, vcenter.ErrNotFound) {
-			return nil, fmt.Errorf("recognising virtual machine %s: %w", s.vm.Name, err)
+			return nil, fmt.Errorf("identifying virtual machine %s: %w", s.vm.Name, err)
 		}
 		booted[vms[i].Ref] = guestinfo.Has(settings, data)
 	}
@@ -86,7 +86,7 @@ func (r *Reconciler) absent(ctx context.Context, s *scope) (reconcile.Progress, 
 	if s.vm.Status.VMRef != "" {
 		exists, err := s.session.Exists(ctx, s.vm.Status.VMRef)
 		if err != nil {
-			return r.refused(s, "looking for", err)
+			return r.refused(s, "looking up", err)
 		}
 		if exists {
 			return r.outOfReach(s), nil
@@ -109,7 +109,7 @@ func (r *Reconciler) notFound(s *scope) reconcile.Progress {
 	message := fmt.Sprintf("vCenter %s has no virtual machine with BIOS UUID %s: it was deleted outside Cluster API and is not recreated; delete the Machine",
 		s.vm.Spec.Server, s.vm.Spec.BiosUUID)
 	if len(s.verdict.Strangers) > 0 {
-		message = fmt.Sprintf("Virtual machine %s with BIOS UUID %s was deleted in vCenter outside Cluster API and is not recreated; delete the Machine. %s may be a copy and is left alone; if it is the machine itself, registered anew, remove status.vmRef of the VSphereVM",
+		message = fmt.Sprintf("Virtual machine %s with BIOS UUID %s was deleted in vCenter outside Cluster API and is not recreated; delete the Machine. %s may be a copy and is not changed; if it is the original, registered again, remove status.vmRef of the VSphereVM",
 			s.vm.Status.VMRef, s.vm.Spec.BiosUUID, virtualmachine.Paths(s.verdict.Strangers))
 	}
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason, message)
@@ -119,7 +119,7 @@ func (r *Reconciler) notFound(s *scope) reconcile.Progress {
 // ambiguous waits for the event that one of the virtual machines was deleted or has other identifiers.
 func (r *Reconciler) ambiguous(s *scope) reconcile.Progress {
 	r.fail(s, infrav1.VSphereVMVirtualMachineAmbiguousReason, fmt.Sprintf(
-		"Each of %s may be this VSphereVM's virtual machine, and none is touched: remove the copies from vCenter's inventory, or give them other BIOS UUIDs",
+		"Each of %s may be this VSphereVM's virtual machine, so none is changed: remove the copies from vCenter's inventory, or give them other BIOS UUIDs",
 		virtualmachine.Paths(s.verdict.Rivals)))
 	return reconcile.Wait
 }
@@ -127,7 +127,7 @@ func (r *Reconciler) ambiguous(s *scope) reconcile.Progress {
 // notIdentified waits for the event that the notes have changed.
 func (r *Reconciler) notIdentified(s *scope) reconcile.Progress {
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotIdentifiedReason, fmt.Sprintf(
-		"Nothing shows that %s is this VSphereVM's virtual machine, and it is left alone: if it is, write the line %q into its notes in vCenter",
+		"Nothing proves that %s is this VSphereVM's virtual machine, so it is not changed: if it is, add the line %q to its notes in vCenter",
 		virtualmachine.Paths(s.verdict.Strangers), virtualmachine.Marker(s.vm)))
 	return reconcile.Wait
 }
@@ -138,6 +138,6 @@ func (r *Reconciler) outOfReach(s *scope) reconcile.Progress {
 		return r.notIdentified(s)
 	}
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotVisibleReason, fmt.Sprintf(
-		"vCenter has virtual machine %s but shows it in no folder: give the account read permission on it, or take it out of its vApp", s.vm.Status.VMRef))
+		"vCenter has virtual machine %s but does not show it in any folder: give the account read permission on it, or move it out of its vApp", s.vm.Status.VMRef))
 	return reconcile.Retry(r.RetryAfter)
 }

@@ -76,7 +76,7 @@ func (r *Reconciler) unlessTwice(namespace string, ask asking) asking {
 		if err != nil || other == "" {
 			return answer, err
 		}
-		return ipamclaim.Answer{Problem: fmt.Sprintf("%s %s has given %s to IPAddressClaim %s, and to %s before: repair the pool, then delete the Machine",
+		return ipamclaim.Answer{Problem: fmt.Sprintf("%s %s assigned %s to IPAddressClaim %s, but it already belongs to %s: fix the pool, then delete the Machine",
 			pool.Kind, pool.Name, answer.Address.Address, name, other)}, nil
 	}
 }
@@ -100,7 +100,7 @@ func allocate(ctx context.Context, vm *infrav1.VSphereVM, ask asking) (*allocati
 			case answer.Problem != "":
 				a.problems = append(a.problems, answer.Problem)
 			default:
-				a.waiting = append(a.waiting, fmt.Sprintf("Waiting for %s %s to give an address to IPAddressClaim %s", pool.Kind, pool.Name, name))
+				a.waiting = append(a.waiting, fmt.Sprintf("Waiting for %s %s to assign an address to IPAddressClaim %s", pool.Kind, pool.Name, name))
 			}
 			a.askAgain(answer.RetryAfter)
 		}

@@ -84,7 +84,7 @@ func (r *Reconciler) nameHeld(s *scope, namesake vcenter.VM) (reconcile.Progress
 // unfinished waits for the UUIDs of a virtual machine that is, or may be, the VSphereVM's.
 func (r *Reconciler) unfinished(s *scope, vm vcenter.VM) reconcile.Progress {
 	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForCloneReason, fmt.Sprintf(
-		"vCenter shows virtual machine %s without its UUIDs: if that lasts, its files cannot be read", virtualmachine.Paths([]vcenter.VM{vm})))
+		"vCenter shows virtual machine %s without UUIDs: if this persists, its host cannot read its files", virtualmachine.Paths([]vcenter.VM{vm})))
 	return reconcile.Retry(r.RetryAfter)
 }
 
@@ -118,7 +118,7 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 	if r.started(s, task, clone); !again {
 		r.event(s, "Cloning", "Clone", "Cloning template %s", s.vm.Spec.Template)
 		if why := spec.Placement.PoolMissed; why != "" {
-			r.warn(s, "ResourcePoolNotUsed", "Clone", "The virtual machine is made in the root pool of compute cluster %s: spec.%s. Name the pool in "+
+			r.warn(s, "ResourcePoolNotUsed", "Clone", "The virtual machine is created in the root resource pool of compute cluster %s: spec.%s. Set the pool in "+
 				"placementConstraint.resourcePool of the VSphereDeploymentZone, or correct the VSphereMachineTemplate", s.vm.Spec.Placement.ComputeCluster, why)
 		}
 	}

@@ -162,6 +162,6 @@ func (r *Reconciler) nameTaken(s *scope) (reconcile.Progress, error) {
 		return reconcile.Proceed, nil
 	}
 	return r.again(s, infrav1.VSphereVMVirtualMachineNameConflictReason, fmt.Sprintf(
-		"folder %s has something of the name %s that is not this VSphereVM's: rename or remove it, or delete this Machine",
+		"folder %s already contains an object named %s that does not belong to this VSphereVM: rename or remove it, or delete the Machine",
 		cmp.Or(s.vm.Spec.Folder, "of the datacenter"), s.vm.Name)), nil
 }

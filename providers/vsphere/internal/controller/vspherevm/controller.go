@@ -132,7 +132,7 @@ func (s *scope) Owner() *clusterv1.Cluster { return s.owner }
 
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.cluster == nil {
-		setProvisioned(s.vm, infrav1.VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason, "VSphereCluster of the cluster is not there yet")
+		setProvisioned(s.vm, infrav1.VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason, "VSphereCluster of the cluster does not exist yet")
 		return ctrl.Result{}, nil
 	}
 	controllerutil.AddFinalizer(s.vm, infrav1.VMFinalizer)

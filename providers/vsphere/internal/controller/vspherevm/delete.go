@@ -44,7 +44,7 @@ func (r *Reconciler) releaseUnattempted(ctx context.Context, s *scope) (reconcil
 func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.cluster == nil {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason,
-			"VSphereCluster is gone and with it the account for vCenter: destroy the virtual machine by hand, then remove this object's finalizer")
+			"VSphereCluster was deleted, and with it the vCenter account: delete the virtual machine manually, then remove this object's finalizer")
 		return reconcile.Wait, nil
 	}
 	return r.connect(ctx, s)
@@ -82,7 +82,7 @@ func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (reconcile.Pr
 
 // showTask reports that the deletion waits for the task in flight.
 func showTask(s *scope) {
-	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf("Waiting for task %s to end", s.vm.Status.TaskRef))
+	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf("Waiting for task %s to complete", s.vm.Status.TaskRef))
 }
 
 // failed handles a task that failed while the machine is still in the inventory, which may lag behind vCenter. A destroy task
@@ -91,7 +91,7 @@ func (r *Reconciler) failed(ctx context.Context, s *scope, task vcenter.Task) (r
 	if s.doing == destroy && virtualmachine.Already(destroy, task.Err) {
 		exists, err := s.session.Exists(ctx, s.observed.Ref)
 		if err != nil {
-			return r.refused(s, "looking for", err)
+			return r.refused(s, "looking up", err)
 		}
 		if !exists {
 			return r.waitForInventory(s), nil
@@ -128,7 +128,7 @@ func (r *Reconciler) awaitHost(_ context.Context, s *scope) (reconcile.Progress,
 	if reason != infrav1.VSphereVMVirtualMachineWaitingForHostReason {
 		return reconcile.Proceed, nil
 	}
-	setProvisioned(s.vm, reason, why+": it is destroyed when the host is back")
+	setProvisioned(s.vm, reason, why+": it is destroyed once the host is connected again")
 	return reconcile.Wait, nil
 }
 
@@ -227,7 +227,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (reconcile.Progress,
 	case s.vm.Status.VMRef != "":
 		exists, err := s.session.Exists(ctx, s.vm.Status.VMRef)
 		if err != nil {
-			return r.refused(s, "looking for", err)
+			return r.refused(s, "looking up", err)
 		}
 		if exists {
 			return r.outOfReach(s), nil
@@ -238,7 +238,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (reconcile.Progress,
 		}
 	}
 	if len(s.verdict.Strangers) > 0 {
-		r.warn(s, "LeftAlone", "Delete", "%s is left alone: nothing shows that it is this VSphereVM's virtual machine", virtualmachine.Paths(s.verdict.Strangers))
+		r.warn(s, "LeftAlone", "Delete", "%s is not deleted: nothing proves that it is this VSphereVM's virtual machine", virtualmachine.Paths(s.verdict.Strangers))
 	}
 	return r.letGo(ctx, s)
 }
@@ -257,7 +257,7 @@ func (r *Reconciler) letGo(ctx context.Context, s *scope) (reconcile.Progress, e
 func (r *Reconciler) awaitLostClone(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if unfinished := s.session.Unfinished(s.vm.Name); len(unfinished) > 0 {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf(
-			"Waiting for the UUIDs of %s, which may be this virtual machine: if they do not come, remove it from vCenter's inventory, or rename it if it is another",
+			"Waiting for the UUIDs of %s, which may be this virtual machine: if they stay missing, remove it from vCenter's inventory, or rename it if it is a different machine",
 			virtualmachine.Paths(unfinished)))
 		return reconcile.Retry(r.RetryAfter), nil
 	}
@@ -265,11 +265,11 @@ func (r *Reconciler) awaitLostClone(ctx context.Context, s *scope) (reconcile.Pr
 		TemplateRef: s.vm.Status.TemplateRef, InstanceUUID: string(s.vm.UID), Before: s.vm.DeletionTimestamp.Time,
 	})
 	if err != nil {
-		return r.refused(s, "looking for running clones before releasing", err)
+		return r.refused(s, "listing running clones before releasing", err)
 	}
 	if cloning {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason,
-			"Waiting for running clones of the template, or for a virtual machine that vCenter does not show yet: one of them may be this virtual machine")
+			"Waiting for running clones of the template, or for a virtual machine that vCenter does not show yet: it may be this virtual machine")
 		return reconcile.Retry(r.RetryAfter), nil
 	}
 	return reconcile.Proceed, nil

@@ -27,7 +27,7 @@ func (r *Reconciler) observeDomain(ctx context.Context, s *scope) error {
 	}
 	zones, err := placement.Zones(ctx, r.Client)
 	if err != nil {
-		return fmt.Errorf("observing the failure domain of %s: %w", s.vm.Name, err)
+		return fmt.Errorf("locating virtual machine %s: %w", s.vm.Name, err)
 	}
 	zones = slices.DeleteFunc(zones, func(zone placement.Zone) bool {
 		return zone.Name != asked && !placement.Selects(s.cluster, &zone.VSphereDeploymentZone)
@@ -53,14 +53,14 @@ func (r *Reconciler) observeDomain(ctx context.Context, s *scope) error {
 // outside reports that the machine runs outside of its failure domain.
 func (r *Reconciler) outside(s *scope, at vcenter.Location, observed string) {
 	asked := s.vm.Spec.Placement
-	place := fmt.Sprintf("runs on host %s of %s, outside of failure domain %s", at.Host, at.ComputeCluster, asked.FailureDomain)
+	place := fmt.Sprintf("runs on host %s of %s, outside failure domain %s", at.Host, at.ComputeCluster, asked.FailureDomain)
 	if asked.HostGroupName != "" && !slices.Contains(at.HostGroups, asked.HostGroupName) {
 		place += fmt.Sprintf(", whose host group is %s", asked.HostGroupName)
 	}
 	if observed != "" {
 		place += ", in failure domain " + observed
 	}
-	message := fmt.Sprintf("Virtual machine %s: migrate it back, or delete the Machine to have it made anew", place)
+	message := fmt.Sprintf("Virtual machine %s: migrate it back, or delete the Machine to replace it", place)
 	if conditions.GetMessage(s.vm, infrav1.VSphereVMInFailureDomainCondition) != message {
 		r.warn(s, infrav1.VSphereVMOutsideFailureDomainReason, "Observe", "%s", message)
 	}

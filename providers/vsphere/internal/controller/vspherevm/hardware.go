@@ -93,6 +93,6 @@ func (r *Reconciler) observeDevices(ctx context.Context, s *scope, wanted []vcen
 		return
 	}
 	r.failAs(s, infrav1.VSphereVMPCIDevicesDetachedCondition, infrav1.VSphereVMPCIDevicesDetachedNotFoundReason, fmt.Sprintf(
-		"spec.pciDevices: virtual machine runs without %s, which was removed in vCenter: power it off, and it is powered on with them; or delete the Machine",
+		"spec.pciDevices: virtual machine runs without %s, which was removed in vCenter: power it off to have it powered on with them again, or delete the Machine",
 		virtualmachine.Listed(missing)))
 }

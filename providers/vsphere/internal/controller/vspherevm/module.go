@@ -89,7 +89,7 @@ func (r *Reconciler) awaitModule(ctx context.Context, s *scope, target clustermo
 		if err := r.Client.Get(ctx, key, &clusterv1.MachineDeployment{}); apierrors.IsNotFound(err) {
 			return reconcile.Proceed, nil
 		} else if err != nil {
-			return reconcile.Wait, fmt.Errorf("reading what the cluster module is for: %w", err)
+			return reconcile.Wait, fmt.Errorf("reading the owner of the cluster module: %w", err)
 		}
 	}
 	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForClusterModuleReason, fmt.Sprintf(

@@ -31,7 +31,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress,
 	}
 	s.vm.Status.Network, s.vm.Status.Addresses = virtualmachine.NetworkStatus(s.observed.Guest), reachable
 	if len(reachable) == 0 {
-		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForIPAllocationReason, "VMware Tools of the guest report no address yet")
+		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForIPAllocationReason, "VMware Tools in the guest have not reported an address yet")
 		return reconcile.Wait, nil
 	}
 	return reconcile.Proceed, nil

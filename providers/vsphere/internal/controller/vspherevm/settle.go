@@ -61,7 +61,7 @@ func (r *Reconciler) ensureGroup(ctx context.Context, s *scope) (reconcile.Progr
 }
 
 func withoutGroup(s *scope, group string) string {
-	return fmt.Sprintf("compute cluster %s shows no VM group %s to this account: create it and the rule that keeps it on host group %s, or give the account read permission on the cluster",
+	return fmt.Sprintf("compute cluster %s has no VM group %s visible to this account: create it and the rule that runs it on host group %s, or give the account read permission on the cluster",
 		s.observed.Cluster, group, s.vm.Spec.Placement.HostGroupName)
 }
 
@@ -142,7 +142,7 @@ func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (reconcile.Progr
 	}
 	if !s.observed.Connected() {
 		reason, why := virtualmachine.Unmanageable(s.observed)
-		r.fail(s, reason, fmt.Sprintf("%s: the virtual machine is off, and is powered on when that is repaired; or delete the Machine", why))
+		r.fail(s, reason, fmt.Sprintf("%s: the virtual machine is off, and is powered on once this is fixed; or delete the Machine", why))
 		return reconcile.Wait, nil
 	}
 	if why := s.session.StrandedOutside(s.observed, s.vm.Spec.Placement.HostGroupName); why != "" {
@@ -173,14 +173,14 @@ func (r *Reconciler) ensureTags(ctx context.Context, s *scope) (reconcile.Progre
 		return reconcile.Proceed, nil
 	case errors.Is(err, vcenter.ErrNotFound):
 		return r.again(s, infrav1.VSphereVMVirtualMachineTagNotFoundReason, fmt.Sprintf(
-			"spec.tagIDs: %v: create the tag or take it off the VSphereMachineTemplate", err)), nil
+			"spec.tagIDs: %v: create the tag or remove it from the VSphereMachineTemplate", err)), nil
 	case errors.Is(err, vcenter.ErrForbidden):
 		return r.again(s, infrav1.VSphereVMVirtualMachinePrivilegeMissingReason, fmt.Sprintf(
-			"spec.tagIDs %s: %v: give the account %s, or take the tags off the VSphereMachineTemplate", ids, err, taggingPrivileges)), nil
+			"spec.tagIDs %s: %v: give the account %s, or remove the tags from the VSphereMachineTemplate", ids, err, taggingPrivileges)), nil
 	case errors.Is(err, vcenter.ErrInvalid):
 		return r.again(s, infrav1.VSphereVMVirtualMachineTagRefusedReason, fmt.Sprintf(
-			"spec.tagIDs %s: %v: the tags' categories must allow virtual machines, and one of their tags only where they are so made; "+
-				"change the category, or take the tag off the VSphereMachineTemplate", ids, err)), nil
+			"spec.tagIDs %s: %v: the tags' categories must allow virtual machines, and only one tag per object if they are of single cardinality; "+
+				"change the category, or remove the tag from the VSphereMachineTemplate", ids, err)), nil
 	}
 	return r.refused(s, "tagging", err)
 }

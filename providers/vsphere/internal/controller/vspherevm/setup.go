@@ -32,10 +32,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		return err
 	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &ipamclusterv1.IPAddressClaim{}, ipamclaim.OwnerIndex, ownedByVM()); err != nil {
-		return fmt.Errorf("indexing IPAddressClaims by their owner: %w", err)
+		return fmt.Errorf("indexing IPAddressClaims by owner: %w", err)
 	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &ipamclusterv1.IPAddress{}, addressIndex, ofPool); err != nil {
-		return fmt.Errorf("indexing IPAddresses by their pool: %w", err)
+		return fmt.Errorf("indexing IPAddresses by pool: %w", err)
 	}
 	log := ctrl.LoggerFrom(ctx)
 	clusterVMs, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.VSphereVMList{}, mgr.GetScheme())

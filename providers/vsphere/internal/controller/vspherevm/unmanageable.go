@@ -34,7 +34,7 @@ func (r *Reconciler) unregister(ctx context.Context, s *scope) (reconcile.Progre
 		return r.refusedUnmanageable(s, "unregistering", err)
 	}
 	_, why := virtualmachine.Unmanageable(s.observed)
-	r.warn(s, "Unregistered", "Delete", "%s: it was removed from vCenter's inventory; files that are left at %s have to be deleted by hand", why, s.observed.File)
+	r.warn(s, "Unregistered", "Delete", "%s: it was removed from vCenter's inventory; delete any files left at %s manually", why, s.observed.File)
 	return reconcile.Retry(r.RetryAfter), nil
 }
 

@@ -48,7 +48,7 @@ func growDisks(devices object.VirtualDeviceList, first int32, further []int32) (
 	}
 	if there := max(len(disks)-1, 0); len(further) > there {
 		return nil, fmt.Errorf("%w: additionalDisksGiB has %d sizes, but the template has %d disks after the first one: "+
-			"remove the others, or have disks added by dataDisks", vcerrors.ErrInvalid, len(further), there)
+			"remove the others, or add disks with dataDisks", vcerrors.ErrInvalid, len(further), there)
 	}
 	var changes []types.BaseVirtualDeviceConfigSpec
 	for i, size := range append([]int32{first}, further...) {
@@ -94,7 +94,7 @@ func addDisks(template Template, disks []DataDisk, policy string) ([]types.BaseV
 	}
 	free := template.freePlaces()
 	if len(free) < len(disks) {
-		return nil, fmt.Errorf("%w: dataDisks has %d disks, but the template's controllers have room for %d: remove some, "+
+		return nil, fmt.Errorf("%w: dataDisks has %d disks, but the template's controllers have capacity for %d: remove some, "+
 			"or give the template a paravirtual SCSI controller and hardware version %s or later", vcerrors.ErrInvalid, len(disks), len(free), types.VMX14)
 	}
 	changes := make([]types.BaseVirtualDeviceConfigSpec, len(disks))

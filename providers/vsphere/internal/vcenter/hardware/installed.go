@@ -50,11 +50,11 @@ func Read(properties []types.DynamicProperty) Installed {
 func (i Installed) OlderThan(version string) (bool, error) {
 	has, err := types.ParseHardwareVersion(i.Version)
 	if err != nil {
-		return false, fmt.Errorf("%w: the virtual machine has hardware version %q, which is none", vcerrors.ErrInvalid, i.Version)
+		return false, fmt.Errorf("%w: the virtual machine has the invalid hardware version %q", vcerrors.ErrInvalid, i.Version)
 	}
 	wanted, err := types.ParseHardwareVersion(version)
 	if err != nil {
-		return false, fmt.Errorf("%w: hardware version %q is none, such as vmx-19", vcerrors.ErrInvalid, version)
+		return false, fmt.Errorf("%w: hardware version %q must be one such as vmx-19", vcerrors.ErrInvalid, version)
 	}
 	return has < wanted, nil
 }

@@ -63,7 +63,7 @@ func (d *decision) one(w ConfiguredWanted) {
 	if is.Several && !w.Adopt {
 		// vCenter does not allow reverting this, so it is not drift that can be repaired.
 		d.plan.Problems = append(d.plan.Problems, fmt.Sprintf(
-			"%s allows several of its tags on an object, which could be in two places then: name another category, or have it deleted and made anew", w.ConfiguredItem))
+			"%s allows an object to have several of its tags, so an object could be in two failure domains: use another category, or delete the category to have it created again", w.ConfiguredItem))
 	}
 	switch {
 	case !exists:

@@ -92,7 +92,7 @@ func decideCases() map[string]decideCase { //nolint:funlen // A table: it has a 
 			found[item] = is
 		}
 	}
-	const several = `tag category "k8s-zone" allows several of its tags on an object, which could be in two places then: name another category, or have it deleted and made anew`
+	const several = `tag category "k8s-zone" allows an object to have several of its tags, so an object could be in two failure domains: use another category, or delete the category to have it created again`
 	disabled := edit(rule, func(is *inventory.ConfiguredFound) { is.Disabled = true })
 	everything := []string{"Make host group \"hosts\"", "Make VM group \"vms\"", "Make VM/host rule \"vms-rule\"", "Make tag category \"k8s-zone\"",
 		"Make tag \"a\" of category \"k8s-zone\"", "Make tag \"a\" of category \"k8s-zone\" on HostSystem:host-1"}

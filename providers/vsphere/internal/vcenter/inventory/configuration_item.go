@@ -112,12 +112,12 @@ func (w ConfiguredWanted) differs(is ConfiguredFound) string {
 	switch w.Kind {
 	case HostGroup:
 		if !slices.Equal(w.Hosts, is.Hosts) {
-			return fmt.Sprintf("it has the hosts %s and not %s", list(is.Hosts), list(w.Hosts))
+			return fmt.Sprintf("it has the hosts %s instead of %s", list(is.Hosts), list(w.Hosts))
 		}
 	case Rule:
 		switch {
 		case w.VMGroup != is.VMGroup || w.HostGroup != is.HostGroup:
-			return fmt.Sprintf("it is between VM group %q and host group %q", is.VMGroup, is.HostGroup)
+			return fmt.Sprintf("it applies to VM group %q and host group %q", is.VMGroup, is.HostGroup)
 		case is.Disabled:
 			return "it is disabled"
 		case w.Mandatory && !is.Mandatory:
@@ -125,7 +125,7 @@ func (w ConfiguredWanted) differs(is ConfiguredFound) string {
 		}
 	case TagCategory:
 		if missing := w.typesBeyond(is); len(missing) > 0 {
-			return "its tags are not for objects of type " + strings.Join(missing, ", ")
+			return "its tags cannot be attached to objects of type " + strings.Join(missing, ", ")
 		}
 	}
 	return ""

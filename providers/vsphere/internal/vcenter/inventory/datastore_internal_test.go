@@ -23,7 +23,7 @@ func TestLinkedCloneStaysOnADatastoreThatKeepsDisksTogether(t *testing.T) {
 		want    string
 	}{
 		"vSAN, the same":             {"vsan", own, ""},
-		"vSAN, another":              {"vsan", other, "its disk is on datastore store of type vsan, which a linked clone cannot leave"},
+		"vSAN, another":              {"vsan", other, "its disk is on datastore store of type vsan, and a linked clone must be on the same datastore"},
 		"virtual volumes, another":   {"VVOL", other, "its disk is on datastore store of type VVOL, which a linked clone cannot leave"},
 		"VMFS, another":              {"VMFS", other, ""},
 		"of a kind that is not told": {"", other, ""},
@@ -72,7 +72,7 @@ func TestLinkedCloneNeedsAHostThatMountsBothDatastores(t *testing.T) {
 		want  string
 	}{
 		"a host mounts both":            {[]Ref{a, b, c}, other, ""},
-		"each host mounts one of them":  {[]Ref{a, c}, other, "its disk is on datastore store, and no host there mounts both that and datastore other"},
+		"each host mounts one of them":  {[]Ref{a, c}, other, "its disk is on datastore store, and no host there mounts both it and datastore other"},
 		"the same datastore":            {[]Ref{a}, own, ""},
 		"nothing is known of the hosts": {nil, other, ""},
 	} {

@@ -242,9 +242,9 @@ func (e *Entity) boundFrom(other *Entity, hosts []Ref) string {
 	}
 	switch {
 	case e.keepsTogether():
-		return fmt.Sprintf("its disk is on datastore %s of type %s, which a linked clone cannot leave", e.Name, e.storage)
+		return fmt.Sprintf("its disk is on datastore %s of type %s, and a linked clone must be on the same datastore", e.Name, e.storage)
 	case other != nil && len(hosts) > 0 && len(e.Hosts) > 0 && !slices.ContainsFunc(hosts, mountsBoth):
-		return fmt.Sprintf("its disk is on datastore %s, and no host there mounts both that and datastore %s", e.Name, other.Name)
+		return fmt.Sprintf("its disk is on datastore %s, and no host there mounts both it and datastore %s", e.Name, other.Name)
 	default:
 		return ""
 	}

@@ -30,7 +30,7 @@ func (r *resolver) host(p Placement, datastore Ref, networks []NetworkBacking) R
 	}
 	if len(fit) == 0 {
 		slices.Sort(why)
-		detail := fmt.Sprintf("compute cluster %s has no such host group, or it is empty", r.compute.Name)
+		detail := fmt.Sprintf("compute cluster %s has no such host group, or the group is empty", r.compute.Name)
 		if len(why) > 0 {
 			detail = strings.Join(why[:min(len(why), maxListed)], ", ")
 		}

@@ -36,7 +36,7 @@ func (r *resolver) find(k Kind, value string, unfit func(Ref) string) (Ref, erro
 	case len(fit) == 1:
 		return fit[0], nil
 	case len(fit) > 1:
-		failure.Err, failure.Detail = vcerrors.ErrAmbiguous, fmt.Sprintf("name one of %s", r.list(fit))
+		failure.Err, failure.Detail = vcerrors.ErrAmbiguous, fmt.Sprintf("use one of %s", r.list(fit))
 	case len(why) > 0:
 		slices.Sort(why)
 		failure.Err, failure.Detail = vcerrors.ErrInvalid, strings.Join(why[:min(len(why), maxListed)], ", ")
@@ -261,7 +261,7 @@ func (r *resolver) choices(k Kind) string {
 		where = "datacenter " + r.dc.Name
 	}
 	if len(there) == 0 {
-		return where + " shows none to this account"
+		return where + " has none that is visible to this account"
 	}
 	return fmt.Sprintf("%s has %s", where, r.list(there))
 }

@@ -190,7 +190,7 @@ func (r *resolver) pool(p Placement) Ref {
 		if err != nil {
 			var lookup *vcerrors.LookupError
 			if errors.As(err, &lookup) {
-				err = &vcerrors.LookupError{Field: string(KindPool), Err: lookup.Err, Detail: "name a resource pool or a compute cluster: " + lookup.Detail}
+				err = &vcerrors.LookupError{Field: string(KindPool), Err: lookup.Err, Detail: "specify a resource pool or a compute cluster: " + lookup.Detail}
 			}
 			r.errs = append(r.errs, err)
 			return Ref{}
@@ -206,7 +206,7 @@ func (r *resolver) pool(p Placement) Ref {
 func (r *resolver) namedPool(p Placement) Ref {
 	found, err := r.find(KindPool, p.ResourcePool, func(pool Ref) string {
 		if r.compute != nil && r.ix.Above(pool, KindCompute) != r.compute {
-			return "in another compute cluster than " + r.compute.Name
+			return "not in compute cluster " + r.compute.Name
 		}
 		return ""
 	})
@@ -253,7 +253,7 @@ func (r *resolver) networks(values []string) []NetworkBacking {
 		found := r.note(r.find(KindNetwork, value, func(candidate Ref) string {
 			network := r.ix.Entities[candidate]
 			if network.PortgroupKey != "" && r.backing(network).SwitchUUID == "" {
-				return "a port group of a distributed switch that this account cannot read: give it the privilege System.Read on the switch"
+				return "a port group of a distributed switch that this account cannot read: give the account the privilege System.Read on the switch"
 			}
 			if r.compute != nil && !slices.Contains(r.compute.Networks, candidate) && !overlap(network.Hosts, r.hosts) {
 				return "not connected to any host of " + r.hostsOf

@@ -78,7 +78,7 @@ func (ix *Index) applyTask(update types.ObjectUpdate, gone bool, c *Changes) {
 		task.Set(change.Name, change.Val)
 	}
 	if task.State == TaskError && task.Err == nil {
-		task.Err = fmt.Errorf("%w: vCenter gives no reason", vcerrors.ErrTaskFailed)
+		task.Err = fmt.Errorf("%w: vCenter does not report a reason", vcerrors.ErrTaskFailed)
 	}
 	if task.Done() {
 		task.ended = time.Now()

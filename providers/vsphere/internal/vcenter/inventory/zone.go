@@ -200,7 +200,7 @@ func (c *Inspection) usableHost() []string {
 		}
 	}
 	if len(c.hosts) == 0 {
-		return []string{c.hostsOf + " has no host"}
+		return []string{c.hostsOf + " has no hosts"}
 	}
 	return []string{fmt.Sprintf("all %d hosts of %s are disconnected or in maintenance mode", len(c.hosts), c.hostsOf)}
 }
@@ -213,20 +213,20 @@ func (c *Inspection) groups() []string {
 	}
 	if c.compute == nil {
 		if spec.ComputeCluster == "" {
-			return []string{"groups of hosts need a computeCluster, and none is named"}
+			return []string{"host groups require a computeCluster, but none is specified"}
 		}
 		return nil
 	}
 	cluster := c.compute.Name
 	if !c.compute.Readable {
-		return []string{fmt.Sprintf("this account may not read groups and rules of compute cluster %s; give it a role there, Read-only at least", cluster)}
+		return []string{fmt.Sprintf("this account cannot read groups and rules of compute cluster %s; give it at least the role Read-only there", cluster)}
 	}
 	var wrong []string
 	if !c.grouped {
-		wrong = append(wrong, fmt.Sprintf("compute cluster %s has no host group %q; make it", cluster, spec.HostGroup))
+		wrong = append(wrong, fmt.Sprintf("compute cluster %s has no host group %q; create it", cluster, spec.HostGroup))
 	}
 	if _, ok := c.compute.Groups.VMs[spec.VMGroup]; !ok {
-		wrong = append(wrong, fmt.Sprintf("compute cluster %s has no VM group %q; make it", cluster, spec.VMGroup))
+		wrong = append(wrong, fmt.Sprintf("compute cluster %s has no VM group %q; create it", cluster, spec.VMGroup))
 	}
 	return append(wrong, c.rule()...)
 }
@@ -237,14 +237,14 @@ func (c *Inspection) rule() []string {
 	rule, exists := cluster.Groups.RuleOf(spec.VMGroup, spec.HostGroup)
 	switch {
 	case !exists:
-		return []string{fmt.Sprintf("compute cluster %s has no VM/host rule that runs VM group %q on host group %q; make it",
+		return []string{fmt.Sprintf("compute cluster %s has no VM/host rule that runs VM group %q on host group %q; create it",
 			cluster.Name, spec.VMGroup, spec.HostGroup)}
 	case !rule.Enabled:
 		return []string{fmt.Sprintf("the VM/host rule of compute cluster %s that runs VM group %q on host group %q is disabled; enable it",
 			cluster.Name, spec.VMGroup, spec.HostGroup)}
 	case !rule.Mandatory && !spec.ShouldRule:
-		return []string{fmt.Sprintf("rule %q of compute cluster %s is not mandatory, so that machines may run outside of host group %q; "+
-			"make it one that they must run on hosts in the group, or set topology.hosts.rule of the VSphereFailureDomain to Should",
+		return []string{fmt.Sprintf("rule %q of compute cluster %s is not mandatory, so machines may run outside host group %q; "+
+			"change it to \"must run on hosts in group\", or set topology.hosts.rule of the VSphereFailureDomain to Should",
 			rule.Name, cluster.Name, spec.HostGroup)}
 	}
 	c.explicit = cluster.Unbound(spec.VMGroup, spec.HostGroup)

@@ -37,7 +37,7 @@ func (d *Doubts) Judge(err error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		if d.timeouts.Add(1) >= maxTimeouts {
 			d.timeouts.Store(0)
-			d.raise(fmt.Errorf("%w: %d calls in a row were not answered", vcerrors.ErrUnreachable, maxTimeouts))
+			d.raise(fmt.Errorf("%w: %d consecutive calls timed out", vcerrors.ErrUnreachable, maxTimeouts))
 		}
 		return
 	}

@@ -239,10 +239,10 @@ func (s *Stream) lookAtTasks(ctx context.Context) bool {
 	if len(underWay) == 0 {
 		return false
 	}
-	read, err := s.api.RetrieveAll(ctx, "looking after tasks", underWay, inventory.TaskProperties())
+	read, err := s.api.RetrieveAll(ctx, "reading running tasks", underWay, inventory.TaskProperties())
 	if err != nil {
 		if ctx.Err() == nil {
-			s.log.Warn("looking after tasks", "error", err)
+			s.log.Warn("reading running tasks", "error", err)
 		}
 		return false
 	}

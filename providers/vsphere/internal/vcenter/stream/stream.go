@@ -218,7 +218,7 @@ func (s *Stream) step(ctx context.Context) (more bool, err error) {
 
 var (
 	// errBehind means that the stream reports changes much later than a full read would.
-	errBehind = errors.New("the stream is behind")
+	errBehind = errors.New("event stream is behind")
 	// errDoubted means that another call failed in a way in which the stream's call may be about to fail.
 	errDoubted = errors.New("the connection is in doubt")
 )
@@ -315,7 +315,7 @@ func (s *Stream) overdue() time.Duration {
 // the whole inventory for each single change, and takes minutes for what a hundred virtual machines do in a few seconds.
 func (s *Stream) catchUp(ctx context.Context) error {
 	s.lags = true
-	s.log.Debug("the stream is behind, reading the inventory")
+	s.log.Debug("event stream is behind, reading the inventory")
 	for news := true; news && ctx.Err() == nil; {
 		if err := s.updateView(ctx); err != nil {
 			return err

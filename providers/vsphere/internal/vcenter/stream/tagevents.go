@@ -63,7 +63,7 @@ func (s *Stream) withoutTagEvents(err error) error {
 	if !soap.IsSoapFault(err) {
 		return err
 	}
-	s.log.Info("vCenter does not tell of tags", "error", err)
+	s.log.Info("vCenter does not report tag events", "error", err)
 	s.tagEvents.collector = inventory.Ref{}
 	return nil
 }

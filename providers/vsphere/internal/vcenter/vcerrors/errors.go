@@ -25,24 +25,24 @@ var (
 	ErrNotFound      = errors.New("not found")
 	ErrAmbiguous     = errors.New("ambiguous")
 	ErrInvalid       = errors.New("invalid")
-	ErrDuplicateName = errors.New("the name is taken")
-	ErrNoSnapshot    = errors.New("no such snapshot")
-	ErrNoKeyProvider = errors.New("no key provider")
+	ErrDuplicateName = errors.New("the name is already in use")
+	ErrNoSnapshot    = errors.New("snapshot not found")
+	ErrNoKeyProvider = errors.New("no key provider found")
 	ErrTaskFailed    = errors.New("the task failed") // every failed task, in addition to what its error matches
 	ErrForbidden     = errors.New("the account lacks a privilege")
-	ErrNoTools       = errors.New("VMware Tools do not run in the guest")
-	ErrUnsupported   = errors.New("the host does not support it")       // from a task only
-	ErrNoCapacity    = errors.New("no host has what the machine needs") // from a task only
+	ErrNoTools       = errors.New("VMware Tools are not running in the guest")
+	ErrUnsupported   = errors.New("the host does not support it")                        // from a task only
+	ErrNoCapacity    = errors.New("no host has the resources that the machine requires") // from a task only
 
 	// The virtual machine is in a state in which the operation is not possible. It may already be the requested state.
 	ErrPoweredOn  = errors.New("the virtual machine is powered on")
 	ErrPoweredOff = errors.New("the virtual machine is powered off")
-	ErrUpgraded   = errors.New("the virtual hardware has that version, or a newer one")
+	ErrUpgraded   = errors.New("the virtual hardware already has that version or a newer one")
 
 	// There is no session. A SessionUp event follows when there is one again.
 	ErrUnreachable  = errors.New("vCenter cannot be reached")
-	ErrUnauthorized = errors.New("vCenter refuses the account")
-	ErrThumbprint   = errors.New("vCenter's certificate has another thumbprint")
+	ErrUnauthorized = errors.New("vCenter rejected the account")
+	ErrThumbprint   = errors.New("vCenter's certificate has a different thumbprint")
 	ErrUntrusted    = errors.New("vCenter's certificate is not trusted")
 	ErrConnecting   = errors.New("connecting to vCenter")
 	ErrTooMany      = errors.New("too many vCenter sessions") // no event follows
@@ -206,7 +206,7 @@ func faultText(detail types.AnyType, message string) string {
 	var missing *types.NoPermission
 	if detail != nil {
 		if _, ok := fault.As(pointer(detail), &duplicate); ok {
-			return fmt.Sprintf("%q exists already", duplicate.Name)
+			return fmt.Sprintf("%q already exists", duplicate.Name)
 		}
 		if _, ok := fault.As(pointer(detail), &missing); ok {
 			message = cmp.Or(privileges(missing), message)
@@ -236,7 +236,7 @@ func privileges(missing *types.NoPermission) string {
 	if len(needed) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("privilege %s is needed", strings.Join(needed, ", "))
+	return fmt.Sprintf("privilege %s is required", strings.Join(needed, ", "))
 }
 
 // pointer returns the fault by reference, the only form in which it is a BaseMethodFault: SOAP details are values.

@@ -20,7 +20,7 @@ import (
 func TestPasswordIsKeptOutOfErrors(t *testing.T) {
 	g := NewWithT(t)
 	err := fmt.Errorf("%w: proxy said: bad user:hunter2@host", ErrUnauthorized)
-	g.Expect(Redact(err, "hunter2")).To(MatchError("vCenter refuses the account: proxy said: bad user:***@host"))
+	g.Expect(Redact(err, "hunter2")).To(MatchError("vCenter rejected the account: proxy said: bad user:***@host"))
 	g.Expect(Redact(err, "hunter2")).To(MatchError(ErrUnauthorized))
 	g.Expect(errors.Is(Redact(fmt.Errorf("%w: hunter2", ErrUnreachable), "hunter2"), ErrUnreachable)).To(BeTrue())
 	g.Expect(Redact(err, "")).To(BeIdenticalTo(err))

@@ -19,7 +19,7 @@ func (e *thumbprintError) Error() string { return e.detail }
 // Verify returns an error if a certificate does not have the thumbprint.
 func Verify(pin string, chain []*x509.Certificate) error {
 	if len(chain) == 0 {
-		return &thumbprintError{"it shows no certificate"}
+		return &thumbprintError{"it presented no certificate"}
 	}
 	want := PlainThumbprint(pin)
 	var got string
@@ -29,7 +29,7 @@ func Verify(pin string, chain []*x509.Certificate) error {
 	case 2 * sha256.Size:
 		got = fmt.Sprintf("%X", sha256.Sum256(chain[0].Raw))
 	default:
-		return &thumbprintError{fmt.Sprintf("%q is neither a SHA-1 nor a SHA-256 thumbprint", pin)}
+		return &thumbprintError{fmt.Sprintf("%q must be a SHA-1 or SHA-256 thumbprint", pin)}
 	}
 	if got != want {
 		return &thumbprintError{fmt.Sprintf("expected %s, got %s", colons(want), colons(got))}
@@ -43,7 +43,7 @@ func distrusted(failure *tls.CertificateVerificationError) string {
 		return failure.Err.Error()
 	}
 	sum := sha256.Sum256(failure.UnverifiedCertificates[0].Raw)
-	return fmt.Sprintf("%v: set the thumbprint, after comparing it with the vCenter's (it shows %s), or add its authority to those that the manager trusts",
+	return fmt.Sprintf("%v: verify that the vCenter's thumbprint is %s and set it, or add its certificate authority to those that the manager trusts",
 		failure.Err, colons(fmt.Sprintf("%X", sum)))
 }
 
