@@ -87,7 +87,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	g.Eventually(func(g Gomega) {
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
 		cluster.Spec.TargetNamespace = "other"
-		g.Expect(c.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("cannot be changed, because the machines are in default")))
+		g.Expect(c.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("must not be changed, because the machines are in default")))
 	}).Should(Succeed())
 
 	for _, o := range []client.Object{machine, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: machine.Name, Namespace: namespace}}, cluster} {

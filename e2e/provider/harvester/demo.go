@@ -191,7 +191,7 @@ func (s *simulation) waitsFor(ctx context.Context, host string) (*infrav1.Harves
 	}
 	for i := range machines.Items {
 		says := conditions.GetMessage(&machines.Items[i], infrav1.VMRunningCondition)
-		if !machines.Items[i].DeletionTimestamp.IsZero() && strings.Contains(says, "host "+host+" ") && strings.Contains(says, "Pod by force") {
+		if !machines.Items[i].DeletionTimestamp.IsZero() && strings.Contains(says, "host "+host+" ") && strings.Contains(says, "force-delete") {
 			return &machines.Items[i], nil
 		}
 	}

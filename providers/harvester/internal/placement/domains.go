@@ -212,7 +212,7 @@ func health(domain Domain, members []Host) (health distribution.Health, reason, 
 		return distribution.Good, "", ""
 	case slices.ContainsFunc(members, func(h Host) bool { return h.Ready }):
 		return distribution.Bad, infrav1.FailureDomainHostsCordonedReason, fmt.Sprintf(
-			"no host takes virtual machines, because those that are ready are cordoned or have a taint: %s: uncordon one, or add another", names(members))
+			"no host accepts virtual machines, because the ready ones are cordoned or tainted: %s: uncordon one, or add another", names(members))
 	default:
 		return distribution.Bad, infrav1.FailureDomainHostsUnhealthyReason, fmt.Sprintf(
 			"no host is ready to run virtual machines: %s: repair one, or add another", names(members))
@@ -233,15 +233,15 @@ func Notes(cluster *infrav1.HarvesterCluster, hosts []Host) []string {
 		}
 	}
 	if len(domains) == 0 {
-		return append(notes, fmt.Sprintf("no host of Harvester has the label %s, so that there are no failure domains: "+
+		return append(notes, fmt.Sprintf("no host of Harvester has the label %s, so there are no failure domains: "+
 			"label hosts, or set spec.failureDomains", cluster.Spec.DiscoveryKey()))
 	}
 	if domains[0].Key == corev1.LabelHostname && len(cluster.Spec.FailureDomains) == 0 && cluster.Spec.DiscoveryKey() != corev1.LabelHostname {
-		notes = append(notes, fmt.Sprintf("the failure domains are single hosts, as they were published before: label hosts with %s to have others",
+		notes = append(notes, fmt.Sprintf("the failure domains are still the single hosts that were published before: label hosts with %s to replace them",
 			cluster.Spec.DiscoveryKey()))
 	}
 	if nowhere := outside(domains, hosts); len(nowhere) > 0 {
-		notes = append(notes, fmt.Sprintf("hosts in no failure domain, which get only machines that name none: %s: give them the label of one",
+		notes = append(notes, fmt.Sprintf("hosts outside all failure domains, which run only machines without a failure domain: %s: add the label of a failure domain",
 			names(nowhere)))
 	}
 	var alone []string
@@ -251,7 +251,7 @@ func Notes(cluster *infrav1.HarvesterCluster, hosts []Host) []string {
 		}
 	}
 	if len(alone) > 0 {
-		notes = append(notes, fmt.Sprintf(SingleHost+" %s: virtual machines cannot migrate inside of them and are shut down "+
+		notes = append(notes, fmt.Sprintf(SingleHost+" %s: virtual machines cannot migrate within them and are shut down "+
 			"when Harvester upgrades the host: add a second host", listed(alone)))
 	}
 	return notes

@@ -156,7 +156,7 @@ func TestADeclaredDomainIsTheHostsWithItsLabel(t *testing.T) {
 		}))),
 		And(HaveField("Name", "two"), HaveField("ControlPlane", false), HaveField("Attributes", HaveKeyWithValue("hosts", "1")))))
 	g.Expect(placement.Notes(cluster, all)).To(HaveExactElements(
-		ContainSubstring("hosts in no failure domain, which get only machines that name none: h4"),
+		ContainSubstring("hosts outside all failure domains, which run only machines without a failure domain: h4"),
 		And(ContainSubstring("single host: two (h3)"), ContainSubstring("add a second host"))))
 }
 

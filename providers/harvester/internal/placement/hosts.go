@@ -73,7 +73,7 @@ func notReady(node *corev1.Node) string {
 			return fmt.Sprintf("Ready=%s %s: %s", c.Status, c.Reason, strings.TrimSuffix(c.Message, "."))
 		}
 	}
-	return "it has no condition Ready"
+	return "it has no Ready condition"
 }
 
 // NotReady returns why the host of that name is not ready; "" if it is ready or unknown.

@@ -39,7 +39,7 @@ func Resolve(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) (To
 		return Topology{Key: corev1.LabelHostname, Value: host.Hostname}, distribution.Refusal{}
 	}
 	return Topology{}, distribution.Refusal{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
-		"failure domain %s is none of HarvesterCluster %s, and no host of Harvester has the label %s=%s or is called so: "+
+		"HarvesterCluster %[2]s does not list failure domain %[1]s, and no host of Harvester has the label %[3]s=%[4]s or that name: "+
 			"add the failure domain, label hosts, or delete the Machine", domain, cluster.Name, key, domain)}
 }
 
@@ -60,8 +60,8 @@ func Unlisted(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) st
 	if nowhere.Reason != "" {
 		return ""
 	}
-	return fmt.Sprintf("failure domain %s is none of HarvesterCluster %s: the machine is kept to the hosts with the label %s=%s, and nothing "+
-		"watches over their health; add the failure domain to spec.failureDomains", domain, cluster.Name, topology.Key, topology.Value)
+	return fmt.Sprintf("HarvesterCluster %[2]s does not list failure domain %[1]s: the machine uses only hosts with the label %[3]s=%[4]s, and their "+
+		"health is not monitored; add the failure domain to spec.failureDomains", domain, cluster.Name, topology.Key, topology.Value)
 }
 
 // Observed returns the failure domain of a machine by its host: the requested one if it contains the host, or else the first by name that
@@ -125,13 +125,13 @@ func softened(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 	if len(alone) == 0 {
 		return ""
 	}
-	const taken = "spec.distribution.workers.required is taken for a preference by the scheduler of Harvester, because"
+	const taken = "Harvester's scheduler treats spec.distribution.workers.required as a preference, because"
 	if key == corev1.LabelHostname {
-		return taken + " each host is apart from all others, so that no machine could be migrated: " +
+		return taken + " each host is a domain of its own, and no machine could migrate: " +
 			"set topologyKey to a label that several hosts share"
 	}
-	return fmt.Sprintf("%s only one host each has the label %s with these values: %s: add a second host to each, "+
-		"and then replace machines that were made before", taken, key, listed(alone))
+	return fmt.Sprintf("%s only a single host has each of these values of the label %s: %s: add a second host for each, "+
+		"and then replace machines that were created before", taken, key, listed(alone))
 }
 
 // alone lists the values of the label that only a single host has. If the cluster has failure domains, only hosts in them count, because

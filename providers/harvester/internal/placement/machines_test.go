@@ -185,7 +185,7 @@ func TestLogicalDomainsAreKeptApartAtAllCostsOnlyWhereMachinesCanMigrate(t *test
 			wants, note := placement.WantsOf(cluster, tc.hosts, worker("md-0"), false, placement.Topology{Key: zoneKey, Value: "a"})
 			g.Expect(wants.Logical).To(Equal(placement.Logical{Key: "md-0", TopologyKey: tc.key, Required: tc.required}))
 			g.Expect(note).To(saysIf(tc.note))
-			said := ContainElement(ContainSubstring("required is taken for a preference"))
+			said := ContainElement(ContainSubstring("treats spec.distribution.workers.required as a preference"))
 			if !tc.note {
 				said = Not(said)
 			}

@@ -47,7 +47,7 @@ func (Harvester) NewMachine() client.Object { return &infrav1.HarvesterMachine{}
 func (h Harvester) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.Observation, error) {
 	of, ok := cluster.(*infrav1.HarvesterCluster)
 	if !ok {
-		return nil, fmt.Errorf("looking at failure domains: %T is no HarvesterCluster", cluster)
+		return nil, fmt.Errorf("reading failure domains: %T is not a HarvesterCluster", cluster)
 	}
 	hosts, problem := h.hosts(ctx, of)
 	return Observe(of, hosts, problem), nil
@@ -124,7 +124,7 @@ func (Harvester) Place(machine client.Object) provider.Place {
 func (h Harvester) Unsuited(ctx context.Context, machine client.Object, domain string) (string, error) {
 	of, ok := machine.(*infrav1.HarvesterMachine)
 	if !ok {
-		return "", fmt.Errorf("looking for a host: %T is no HarvesterMachine", machine)
+		return "", fmt.Errorf("finding a host: %T is not a HarvesterMachine", machine)
 	}
 	if of.Spec.NodeAffinity == nil {
 		return "", nil

@@ -47,7 +47,7 @@ func Unsuited(affinity *corev1.NodeAffinity, hosts []Host, domain Topology) stri
 	if domain != (Topology{}) {
 		where = fmt.Sprintf("with the label %s=%s", domain.Key, domain.Value)
 	}
-	return fmt.Sprintf("no host %s (%s) suits what spec.nodeAffinity requires: change the template of the machine, or label a host",
+	return fmt.Sprintf("no host %s (%s) satisfies spec.nodeAffinity: change the machine's template, or label a host",
 		where, names(members))
 }
 

@@ -193,7 +193,7 @@ func TestLogicalFailureDomainsAreKeptApartAtAllCostsUntilAZoneOfTheClusterHasASi
 		return vm.Spec.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
 	w.Expect(apart(w.workers(1, 1)[0])).To(HaveLen(1))
-	const taken = "required is taken for a preference"
+	const taken = "treats spec.distribution.workers.required as a preference"
 	w.Expect(w.condition(cluster, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)).NotTo(ContainSubstring(taken))
 	w.Expect(w.events("Softened")()).To(BeEmpty())
 

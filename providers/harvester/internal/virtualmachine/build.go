@@ -216,7 +216,7 @@ func (in *Input) templateAnnotations() (map[string]string, error) {
 func (in *Input) domain() (*kubevirtv1.DomainSpec, error) {
 	memory, err := resource.ParseQuantity(in.Machine.Spec.Memory)
 	if err != nil {
-		return nil, fmt.Errorf("spec.memory %q is no quantity: write it as 8Gi", in.Machine.Spec.Memory)
+		return nil, fmt.Errorf("spec.memory %q must be a quantity, for example 8Gi", in.Machine.Spec.Memory)
 	}
 	domain := &kubevirtv1.DomainSpec{
 		CPU:    &kubevirtv1.CPU{Cores: in.Machine.Spec.CPU, Sockets: 1, Threads: 1},

@@ -214,7 +214,7 @@ func TestMemoryThatIsNoQuantityIsRefusedWithTheField(t *testing.T) {
 	in := input()
 	in.Machine.Spec.Memory = "lots"
 	_, _, err := virtualmachine.Build(in)
-	NewWithT(t).Expect(err).To(MatchError(ContainSubstring(`spec.memory "lots" is no quantity: write it as 8Gi`)))
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring(`spec.memory "lots" must be a quantity, for example 8Gi`)))
 }
 
 // Upstream adds the failure domain's affinity to the user's affinity and stores it.

@@ -30,8 +30,8 @@ type Leaving struct {
 // again, 0 for never.
 func (l Leaving) Why(now time.Time) (why string, again time.Duration) {
 	if l.VMI != nil && l.VMI.Status.NodeName != "" && l.HostNotReady != "" {
-		return fmt.Sprintf("its host %s is not ready (%s), and Harvester keeps the instance until the host is back, is put out of service "+
-			"(setting vm-force-reset-policy) or is removed from Harvester; if the host is off for certain, delete the instance's Pod by force: "+
+		return fmt.Sprintf("its host %s is not ready (%s), and Harvester keeps the instance until the host is ready, is taken out of service "+
+			"(setting vm-force-reset-policy) or is removed from Harvester; if the host is certainly powered off, force-delete the instance's Pod: "+
 			"kubectl delete pod --namespace %s --selector %s=%s --force", l.VMI.Status.NodeName, l.HostNotReady,
 			l.VMI.Namespace, kubevirtv1.CreatedByLabel, l.VMI.UID), 0
 	}
@@ -63,5 +63,5 @@ func (l Leaving) kept() string {
 		return fmt.Sprintf("it has the finalizers %s, and Harvester cannot remove its snapshots: see Harvester's log, and remove its "+
 			"VirtualMachineBackups of type snapshot", names)
 	}
-	return fmt.Sprintf("it has the finalizers %s: see the logs of what they belong to", strings.Join(l.VM.Finalizers, ", "))
+	return fmt.Sprintf("it has the finalizers %s: see the logs of the controllers that set them", strings.Join(l.VM.Finalizers, ", "))
 }

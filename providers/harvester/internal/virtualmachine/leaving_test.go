@@ -39,8 +39,8 @@ func TestAVirtualMachineThatDoesNotGoSaysWhatItWaitsForAndWhatToDo(t *testing.T)
 		"it has only been marked": {virtualmachine.Leaving{VM: &kubevirtv1.VirtualMachine{}}, nil, time.Minute},
 		"its host has no power, as is seen at once": {
 			virtualmachine.Leaving{VM: vm(0, kubeVirts), VMI: vmi(0), HostNotReady: "Ready=Unknown"},
-			[]string{"host h1 is not ready (Ready=Unknown)", "until the host is back", "vm-force-reset-policy", "removed from Harvester",
-				"off for certain", "kubectl delete pod --namespace ns --selector kubevirt.io/created-by=uid-1 --force"}, 0,
+			[]string{"host h1 is not ready (Ready=Unknown)", "until the host is ready", "vm-force-reset-policy", "removed from Harvester",
+				"certainly powered off", "kubectl delete pod --namespace ns --selector kubevirt.io/created-by=uid-1 --force"}, 0,
 		},
 		"its instance is left behind on a host without power": {
 			virtualmachine.Leaving{VMI: vmi(0), HostNotReady: "Ready=Unknown"}, []string{"host h1 is not ready"}, 0,

@@ -61,18 +61,18 @@ func FromPool(address netip.Addr, subnet netip.Prefix, poolGateway netip.Addr, n
 func masked(field, address, mask string) (netip.Prefix, error) {
 	addr, err := netip.ParseAddr(address)
 	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("%s: %q is no IP address", field, address)
+		return netip.Prefix{}, fmt.Errorf("%s: %q must be an IP address", field, address)
 	}
 	dotted := net.ParseIP(mask).To4()
 	if dotted == nil {
-		return netip.Prefix{}, fmt.Errorf("subnetMask %q is none: write it as 255.255.255.0", mask)
+		return netip.Prefix{}, fmt.Errorf("subnetMask %q must be a subnet mask, for example 255.255.255.0", mask)
 	}
 	ones, bits := net.IPMask(dotted).Size()
 	if bits == 0 {
-		return netip.Prefix{}, fmt.Errorf("subnetMask %q is none: write it as 255.255.255.0", mask)
+		return netip.Prefix{}, fmt.Errorf("subnetMask %q must be a subnet mask, for example 255.255.255.0", mask)
 	}
 	if addr.Is6() {
-		return netip.Prefix{}, fmt.Errorf("%s: IPv6 address %s needs the length of its prefix, as in %s/64", field, address, address)
+		return netip.Prefix{}, fmt.Errorf("%s: IPv6 address %s must have a prefix length, for example %s/64", field, address, address)
 	}
 	return netip.PrefixFrom(addr, ones), nil
 }
@@ -83,7 +83,7 @@ func gateway(field, given string) (netip.Addr, error) {
 	}
 	addr, err := netip.ParseAddr(given)
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("%s %q is no IP address", field, given)
+		return netip.Addr{}, fmt.Errorf("%s %q must be an IP address", field, given)
 	}
 	return addr, nil
 }

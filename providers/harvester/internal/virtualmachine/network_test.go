@@ -25,9 +25,9 @@ func TestAGivenAddressHasTheMaskThatItSaysElseThatOfTheNetwork(t *testing.T) {
 		"the network's":   {address: "10.0.0.5", network: &infrav1.VMNetworkConfig{SubnetMask: "255.255.255.0"}, want: "10.0.0.5/24"},
 		"as upstream's":   {address: "10.0.0.5", want: "10.0.0.5/16"},
 		"IPv6":            {address: "fd00::5/64", want: "fd00::5/64"},
-		"IPv6 without":    {address: "fd00::5", wrong: "IPv6 address fd00::5 needs the length of its prefix"},
-		"no address":      {address: "five", wrong: `networkConfig.address: "five" is no IP address`},
-		"a mask of holes": {address: "10.0.0.5", network: &infrav1.VMNetworkConfig{SubnetMask: "255.0.255.0"}, wrong: `subnetMask "255.0.255.0" is none`},
+		"IPv6 without":    {address: "fd00::5", wrong: "IPv6 address fd00::5 must have a prefix length"},
+		"no address":      {address: "five", wrong: `networkConfig.address: "five" must be an IP address`},
+		"a mask of holes": {address: "10.0.0.5", network: &infrav1.VMNetworkConfig{SubnetMask: "255.0.255.0"}, wrong: `subnetMask "255.0.255.0" must be a subnet mask`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

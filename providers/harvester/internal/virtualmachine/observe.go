@@ -62,7 +62,7 @@ type About struct {
 func Observe(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, about About) Observed {
 	o := Observed{Trouble: trouble(&situation{vm, vmi, about}), Waiting: string(vm.Status.PrintableStatus)}
 	if vmi != nil && lacksVolumes(vmi, about) {
-		o.Waiting = "its PersistentVolumeClaims are not bound yet; if that lasts, see their events in Harvester"
+		o.Waiting = "its PersistentVolumeClaims are not bound yet; if this persists, see their events in Harvester"
 	}
 	if vmi == nil {
 		return o
@@ -123,14 +123,14 @@ func (s *situation) unreachable() Trouble {
 	var why string
 	switch {
 	case s.vmi != nil && s.vmi.Status.Reason == nodeUnresponsive, s.vm.Status.PrintableStatus == kubevirtv1.VirtualMachineStatusUnknown:
-		why = "does not report" + s.message()
+		why = "is not responding" + s.message()
 	case s.vmi != nil && s.vmi.Status.NodeName != "" && !s.vmi.IsFinal() && s.about.HostNotReady != "":
 		why = fmt.Sprintf("is not ready (%s)", s.about.HostNotReady)
 	default:
 		return Trouble{}
 	}
 	return Trouble{infrav1.VMHostUnreachableReason, fmt.Sprintf(
-		"host %s of VirtualMachine %s %s, and whether it runs is not known: repair the host, wait until Harvester starts it on another "+
+		"host %s of VirtualMachine %s %s, so it is unknown whether the virtual machine runs: repair the host, wait until Harvester starts it on another "+
 			"(setting vm-force-reset-policy), or delete the Machine", hostOf(s.vmi), s.vm.Name, why)}
 }
 
@@ -156,7 +156,7 @@ func (s *situation) unplaced() Trouble {
 		why = "" // KubeVirt's message is outdated
 	}
 	return Trouble{infrav1.VMUnschedulableReason, fmt.Sprintf(
-		"no host takes VirtualMachine %s%s: make room in its failure domain, change its affinity, or delete the Machine", s.vm.Name, why)}
+		"no host can run VirtualMachine %s%s: add capacity to its failure domain, change its affinity, or delete the Machine", s.vm.Name, why)}
 }
 
 // failed reports a virtual machine that cannot start.
@@ -181,8 +181,8 @@ func (s *situation) ended() Trouble {
 		return Trouble{}
 	}
 	if s.restarts() {
-		return Trouble{infrav1.VMNotRunningReason, fmt.Sprintf("VirtualMachine %s was stopped, or has failed%s, and Harvester starts it again: "+
-			"if that goes on, see its events in Harvester, or delete the Machine", s.vm.Name, s.message())}
+		return Trouble{infrav1.VMNotRunningReason, fmt.Sprintf("VirtualMachine %s was stopped or failed%s, and Harvester restarts it: "+
+			"if this repeats, see its events in Harvester, or delete the Machine", s.vm.Name, s.message())}
 	}
 	return Trouble{infrav1.VMNotRunningReason, fmt.Sprintf(
 		"VirtualMachine %s was stopped in Harvester, or by its guest: start it, or delete the Machine", s.vm.Name)}

@@ -177,8 +177,8 @@ func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	changed.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{{Name: "zone-a", TopologyValue: "zone-d"}}
 	err := api.Update(ctx, changed)
 	rulestest.Refused(g, err, "spec.failureDomains: Forbidden", "spec.failureDomains: Forbidden")
-	g.Expect(err).To(MatchError(And(ContainSubstring("zone-a cannot be removed or given other hosts: HarvesterMachine elsewhere is in it"),
-		ContainSubstring("zone-b cannot be removed"), ContainSubstring("Cordoned"))))
+	g.Expect(err).To(MatchError(And(ContainSubstring("must not remove failure domain zone-a or change its hosts: HarvesterMachine elsewhere is in it"),
+		ContainSubstring("must not remove failure domain zone-b"), ContainSubstring("Cordoned"))))
 	cluster.Spec.FailureDomains[1].TopologyKey = "topology.kubernetes.io/zone"
 	cluster.Spec.FailureDomains[1].Networks = []string{"default/vlan1"}
 	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "its hosts are the same")
@@ -227,7 +227,7 @@ func testFoundDomainInUse(t *testing.T, api *rulestest.APIServer, cluster *infra
 	}
 	err := list(infrav1.HarvesterFailureDomain{Name: "zone-a"})
 	rulestest.Refused(g, err, "spec.failureDomains: Forbidden")
-	g.Expect(err).To(MatchError(And(ContainSubstring("zone-b cannot be removed or given other hosts: HarvesterMachine elsewhere is in it"),
+	g.Expect(err).To(MatchError(And(ContainSubstring("must not remove failure domain zone-b or change its hosts: HarvesterMachine elsewhere is in it"),
 		ContainSubstring("topology.kubernetes.io/zone=zone-b"))))
 	rulestest.Refused(g, list(infrav1.HarvesterFailureDomain{Name: "zone-a", TopologyKey: "example.com/rack"}, infrav1.HarvesterFailureDomain{Name: "zone-b"}),
 		"spec.failureDomains: Forbidden")

@@ -18,7 +18,7 @@ func validateNodeAffinity(affinity corev1.NodeAffinity, path *field.Path) field.
 	if required := affinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
 		path := path.Child("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 		if len(required.NodeSelectorTerms) == 0 {
-			errs = append(errs, field.Required(path, "selects no host: add a term, or remove the affinity"))
+			errs = append(errs, field.Required(path, "must have at least one term: add one, or remove the affinity"))
 		}
 		for i, term := range required.NodeSelectorTerms {
 			errs = append(errs, validateNodeTerm(term, path.Index(i))...)
@@ -42,34 +42,34 @@ func validateNodeTerm(term corev1.NodeSelectorTerm, path *field.Path) field.Erro
 	for i, requirement := range term.MatchFields {
 		path := path.Child("matchFields").Index(i)
 		if requirement.Key != metav1.ObjectNameField {
-			errs = append(errs, field.Invalid(path.Child("key"), requirement.Key, "is no field that hosts are selected by: use "+metav1.ObjectNameField))
+			errs = append(errs, field.Invalid(path.Child("key"), requirement.Key, "must be "+metav1.ObjectNameField))
 		}
 		if in := requirement.Operator; in != corev1.NodeSelectorOpIn && in != corev1.NodeSelectorOpNotIn || len(requirement.Values) != 1 {
-			errs = append(errs, field.Invalid(path, requirement.Operator, "fields are selected with In or NotIn and one value: correct it"))
+			errs = append(errs, field.Invalid(path, requirement.Operator, "must be In or NotIn, with exactly one value"))
 		}
 	}
 	return errs
 }
 
 func validateOperator(requirement corev1.NodeSelectorRequirement, path *field.Path) field.ErrorList {
-	invalid := func(wayOut string) field.ErrorList {
-		return field.ErrorList{field.Invalid(path.Child("values"), requirement.Values, "with "+string(requirement.Operator)+" there "+wayOut)}
+	invalid := func(rule string) field.ErrorList {
+		return field.ErrorList{field.Invalid(path.Child("values"), requirement.Values, rule+" with operator "+string(requirement.Operator))}
 	}
 	switch n := len(requirement.Values); requirement.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
 		if n == 0 {
-			return invalid("must be values: add one")
+			return invalid("must have at least one value")
 		}
 	case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
 		if n > 0 {
-			return invalid("can be no values: remove them")
+			return invalid("must be empty")
 		}
 	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
 		if n != 1 {
-			return invalid("must be one value: correct it")
+			return invalid("must have exactly one value")
 		}
 		if _, err := strconv.ParseInt(requirement.Values[0], 10, 64); err != nil {
-			return invalid("must be a whole number: correct it")
+			return invalid("must be an integer")
 		}
 	default:
 		return field.ErrorList{field.NotSupported(path.Child("operator"), requirement.Operator, []corev1.NodeSelectorOperator{
@@ -98,7 +98,7 @@ func validatePodTerm(term corev1.PodAffinityTerm, path *field.Path) field.ErrorL
 	errs := validateLabelKey(term.TopologyKey, path.Child("topologyKey"))
 	for name, selector := range map[string]*metav1.LabelSelector{"labelSelector": term.LabelSelector, "namespaceSelector": term.NamespaceSelector} {
 		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
-			errs = append(errs, field.Invalid(path.Child(name), metav1.FormatLabelSelector(selector), err.Error()+": correct it"))
+			errs = append(errs, field.Invalid(path.Child(name), metav1.FormatLabelSelector(selector), "must be a valid label selector: "+err.Error()))
 		}
 	}
 	return errs
@@ -108,7 +108,7 @@ func validateWeight(weight int32, path *field.Path) field.ErrorList {
 	if weight >= 1 && weight <= 100 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, weight, "is no weight: use one from 1 to 100")}
+	return field.ErrorList{field.Invalid(path, weight, "must be between 1 and 100")}
 }
 
 // validateLabelKey validates a label's key.
@@ -116,5 +116,5 @@ func validateLabelKey(key string, path *field.Path) field.ErrorList {
 	if len(validation.IsQualifiedName(key)) == 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, key, "is no label: use one such as topology.kubernetes.io/zone")}
+	return field.ErrorList{field.Invalid(path, key, "must be a valid label key, for example topology.kubernetes.io/zone")}
 }

@@ -165,7 +165,7 @@ func TestWhatWasMadeIsNotLeftBehind(t *testing.T) {
 			errs := validateClusterChange(before, after)
 			g.Expect(rulestest.Summary(errs)).To(ConsistOf(tc.want))
 			for _, err := range errs {
-				g.Expect(err.Detail).To(ContainSubstring("make another cluster"))
+				g.Expect(err.Detail).To(ContainSubstring("create another cluster"))
 			}
 		})
 	}

@@ -37,7 +37,7 @@ func validateDomains(spec infrav1.HarvesterClusterSpec, path *field.Path) field.
 		key, value := domain.Topology()
 		if other, found := taken[key+"="+value]; found {
 			errs = append(errs, field.Invalid(path.Child("topologyValue"), value, fmt.Sprintf(
-				"failure domain %s has the hosts with %s=%s already: give this one a label or value of its own", other, key, value)))
+				"must not select the hosts of failure domain %s, which are those with %s=%s: use another label or value", other, key, value)))
 		}
 		taken[key+"="+value] = domain.Name
 	}
@@ -53,7 +53,7 @@ func validateDomain(domain *infrav1.HarvesterFailureDomain, path *field.Path) fi
 		errs = append(errs, validateLabelKey(domain.TopologyKey, path.Child("topologyKey"))...)
 	}
 	if len(validation.IsValidLabelValue(domain.TopologyValue)) > 0 {
-		errs = append(errs, field.Invalid(path.Child("topologyValue"), domain.TopologyValue, notALabel+"correct it"))
+		errs = append(errs, field.Invalid(path.Child("topologyValue"), domain.TopologyValue, invalidLabelValue))
 	}
 	for i, network := range domain.Networks {
 		errs = append(errs, validateReference(network, path.Child("networks").Index(i))...)
@@ -76,15 +76,15 @@ func topologyKeys(spec infrav1.HarvesterClusterSpec) []string {
 	return slices.Compact(keys)
 }
 
-// notALabel describes the syntax of label values.
-const notALabel = "is no value of a label, which has at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last: "
+// invalidLabelValue describes the syntax of label values.
+const invalidLabelValue = "must be a valid label value: at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
 
 // validateDomainName requires a valid label value: a label of Nodes holds the name, and by default it is the value of the hosts' label.
 func validateDomainName(name string, path *field.Path) field.ErrorList {
 	if name == "" || len(validation.IsValidLabelValue(name)) == 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, name, notALabel+"rename the domain")}
+	return field.ErrorList{field.Invalid(path, name, invalidLabelValue)}
 }
 
 // redefinedInUse returns an error for each failure domain with machines that is removed or gets other hosts. Its machines would be in no
@@ -102,14 +102,14 @@ func (w harvesterCluster) redefinedInUse(ctx context.Context, before, after *inf
 	path := field.NewPath("spec")
 	if len(before.Spec.FailureDomains)+len(after.Spec.FailureDomains) == 0 {
 		return field.ErrorList{field.Forbidden(path.Child("failureDomainTopologyKey"), fmt.Sprintf(
-			"cannot be changed, because machines are in %s, which were found by %s: list the failure domains in spec.failureDomains instead",
+			"must not be changed while machines are in %s, discovered by the label %s: list the failure domains in spec.failureDomains instead",
 			rules.Abbreviated(slices.Sorted(maps.Keys(machines))), before.Spec.DiscoveryKey()))}, nil
 	}
 	var errs field.ErrorList
 	for _, domain := range redefinedDomains(before, after, slices.Sorted(maps.Keys(machines))) {
 		was, _ := publishedHosts(before, domain)
 		errs = append(errs, field.Forbidden(path.Child("failureDomains"), fmt.Sprintf(
-			"%s cannot be removed or given other hosts: %s in it; leave it the hosts with %s=%s, or set it to Cordoned in spec.distribution, "+
+			"must not remove failure domain %s or change its hosts: %s in it; keep its hosts with %s=%s, or set it to Cordoned in spec.distribution, "+
 				"replace the machines, and change it then", domain, rules.InUseBy("HarvesterMachine", machines[domain]), was.key, was.value)))
 	}
 	return errs, nil
@@ -199,7 +199,7 @@ func warnDomains(spec infrav1.HarvesterClusterSpec, path *field.Path) admission.
 		return nil
 	}
 	if spec.FailureDomainTopologyKey != "" {
-		warnings = append(warnings, rules.Warning(path.Child("failureDomainTopologyKey"), "is of no effect while spec.failureDomains lists domains; remove it"))
+		warnings = append(warnings, rules.Warning(path.Child("failureDomainTopologyKey"), "has no effect while spec.failureDomains lists domains; remove it"))
 	}
 	listed := map[string]bool{}
 	for i := range spec.FailureDomains {
@@ -211,13 +211,13 @@ func warnDomains(spec infrav1.HarvesterClusterSpec, path *field.Path) admission.
 		}
 		if key, _ := domain.Topology(); strings.HasSuffix(key, "kubernetes.io/hostname") {
 			warnings = append(warnings, rules.Warning(path.Child("topologyKey"),
-				"makes each host a domain, so that machines cannot be migrated and are shut down when their host is upgraded; use a label that several hosts share"))
+				"makes each host a failure domain: its machines cannot migrate and are shut down when the host is upgraded; use a label that several hosts share"))
 		}
 	}
 	for i, intent := range spec.Distribution.FailureDomains {
 		if !listed[intent.Name] {
 			warnings = append(warnings, rules.Warning(path.Child("distribution", "failureDomains").Index(i).Child("name"),
-				"%s is not among spec.failureDomains, so its state counts for machines that name it only; correct the name or add it there", intent.Name))
+				"%s is not in spec.failureDomains, so its state applies only to machines that name it; correct the name, or add it there", intent.Name))
 		}
 	}
 	return warnings

@@ -47,7 +47,7 @@ func (w harvesterCluster) validateForeign(ctx context.Context, before, after *in
 	case owned.MayUseIdentity(secret, after.Namespace):
 		return nil, errs, nil
 	case w.Consent.IdentityNamespaces == owned.Warn:
-		return admission.Warnings{rules.Warning(path, "%s; a later release refuses it", owned.IdentityRefusal(secret, after.Namespace))}, errs, nil
+		return admission.Warnings{rules.Warning(path, "%s; a later release will reject it", owned.IdentityRefusal(secret, after.Namespace))}, errs, nil
 	default:
 		return nil, append(errs, field.Forbidden(path, owned.IdentityRefusal(secret, after.Namespace))), nil
 	}

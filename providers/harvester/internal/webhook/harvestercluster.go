@@ -98,7 +98,7 @@ func validateClusterObject(cluster *infrav1.HarvesterCluster) field.ErrorList {
 	config := cluster.Spec.LoadBalancerConfig
 	if config.IPPool != (infrav1.IPPool{}) && config.IPPoolRef != "" && config.IPPoolRef != recordedPoolName(cluster) {
 		errs = append(errs, field.Forbidden(path.Child("loadBalancerConfig", "ipPoolRef"),
-			"cannot be set together with ipPool: remove ipPool to use the pool "+config.IPPoolRef+", or ipPoolRef to have one made"))
+			"must not be set together with ipPool: remove ipPool to use the pool "+config.IPPoolRef+", or ipPoolRef to have a pool created"))
 	}
 	return errs
 }
@@ -107,13 +107,13 @@ func validateClusterObject(cluster *infrav1.HarvesterCluster) field.ErrorList {
 func requireCluster(spec infrav1.HarvesterClusterSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.IdentitySecret.Name == "" {
-		errs = append(errs, field.Required(path.Child("identitySecret", "name"), "name the Secret that has Harvester's kubeconfig in its key "+infrav1.KubeconfigKey))
+		errs = append(errs, field.Required(path.Child("identitySecret", "name"), "must name the Secret with Harvester's kubeconfig in its key "+infrav1.KubeconfigKey))
 	}
 	if spec.IdentitySecret.Namespace == "" {
-		errs = append(errs, field.Required(path.Child("identitySecret", "namespace"), "name the namespace of the Secret with Harvester's kubeconfig"))
+		errs = append(errs, field.Required(path.Child("identitySecret", "namespace"), "must name the namespace of the Secret with Harvester's kubeconfig"))
 	}
 	if spec.TargetNamespace == "" {
-		errs = append(errs, field.Required(path.Child("targetNamespace"), "name the namespace on Harvester that virtual machines are to be made in"))
+		errs = append(errs, field.Required(path.Child("targetNamespace"), "must name the namespace on Harvester for the virtual machines"))
 	}
 	return errs
 }
@@ -135,7 +135,7 @@ func validateNamespace(name string, path *field.Path) field.ErrorList {
 	if len(validation.IsDNS1123Label(name)) == 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, name, "is no name of a namespace: use at most 63 lower-case letters, digits and '-'")}
+	return field.ErrorList{field.Invalid(path, name, "must be a namespace name: at most 63 lower-case letters, digits and '-'")}
 }
 
 // validateClusterChange rejects changes that would leave existing objects behind.
@@ -144,7 +144,7 @@ func validateClusterChange(before, after *infrav1.HarvesterCluster) field.ErrorL
 	var errs field.ErrorList
 	if was := before.Spec.TargetNamespace; was != "" && was != after.Spec.TargetNamespace {
 		errs = append(errs, field.Forbidden(path.Child("targetNamespace"),
-			"cannot be changed, because the machines are in "+was+": make another cluster"))
+			"must not be changed, because the machines are in "+was+": create another cluster"))
 	}
 	was := before.Spec.ControlPlaneEndpoint
 	if !was.IsSet() {
@@ -152,14 +152,14 @@ func validateClusterChange(before, after *infrav1.HarvesterCluster) field.ErrorL
 	}
 	if was != after.Spec.ControlPlaneEndpoint {
 		errs = append(errs, field.Forbidden(path.Child("controlPlaneEndpoint"),
-			"cannot be changed, because the machines were made for "+was.String()+": make another cluster"))
+			"must not be changed, because the machines were created for "+was.String()+": create another cluster"))
 	}
 	mutable := []string{"listeners", "description"}
 	if after.Spec.LoadBalancerConfig.IPPoolRef == recordedPoolName(after) {
 		mutable = append(mutable, "ipPoolRef")
 	}
 	return append(errs, rules.Changed(&before.Spec.LoadBalancerConfig, &after.Spec.LoadBalancerConfig, path.Child("loadBalancerConfig"),
-		"the control-plane endpoint "+was.String()+" depends on it: make another cluster", mutable...)...)
+		"the control-plane endpoint "+was.String()+" depends on it: create another cluster", mutable...)...)
 }
 
 // warnClusterChange returns warnings about valid but surprising changes.
@@ -169,7 +169,7 @@ func warnClusterChange(before, after *infrav1.HarvesterCluster) admission.Warnin
 		return nil
 	}
 	return admission.Warnings{rules.Warning(field.NewPath("spec", "updateCloudProviderConfig"),
-		"is removed, and with it the account on Harvester that was made for the cloud provider; one that still runs in the cluster needs another kubeconfig")}
+		"is removed, which deletes the cloud provider's account on Harvester; a cloud provider that still runs in the cluster needs another kubeconfig")}
 }
 
 // warnClusterObject returns warnings about a valid but surprising cluster.
@@ -178,7 +178,7 @@ func warnClusterObject(cluster *infrav1.HarvesterCluster) admission.Warnings {
 	warnings := warnCluster(cluster.Spec, path)
 	if cluster.Spec.LoadBalancerConfig.IPAMType == "" && !cluster.Spec.ControlPlaneEndpoint.IsSet() {
 		warnings = append(warnings, rules.Warning(path.Child("controlPlaneEndpoint", "host"),
-			"is needed before machines are made, as there is no loadBalancerConfig: name the address of the API server"))
+			"is required before machines are created, because loadBalancerConfig is not set: set it to the address of the API server"))
 	}
 	return warnings
 }

@@ -24,7 +24,7 @@ func warnClusterTemplate(spec infrav1.HarvesterClusterSpec, path *field.Path) ad
 	warnings := warnCluster(spec, path)
 	if spec.Server != "" {
 		warnings = append(warnings, rules.Warning(path.Child("server"),
-			"is set by the controller from the kubeconfig, which the topology controller would take back; remove it"))
+			"is set by the controller from the kubeconfig, and the topology controller would revert that; remove it"))
 	}
 	return warnings
 }

@@ -31,9 +31,9 @@ func createMachine(reader client.Reader) rules.Rule[*infrav1.HarvesterMachine] {
 func changeMachine(before, after *infrav1.HarvesterMachine) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := rules.Changed(&before.Spec, &after.Spec, path,
-		"change the HarvesterMachineTemplate that the machine is made from, and the machine is replaced", "providerID", "failureDomain")
+		"change the HarvesterMachineTemplate instead, which replaces the machine", "providerID", "failureDomain")
 	if id := before.Spec.ProviderID; id != "" && id != after.Spec.ProviderID {
-		errs = append(errs, field.Forbidden(path.Child("providerID"), "cannot be changed once it is known: leave it at "+id))
+		errs = append(errs, field.Forbidden(path.Child("providerID"), "must not be changed once it is set: keep "+id))
 	}
 	return errs
 }
@@ -45,7 +45,7 @@ func validateMachineObject(machine *infrav1.HarvesterMachine) field.ErrorList {
 	errs = append(errs, validateIdentity(machine, infrav1.MachineIDAnnotation)...)
 	if len(validation.IsDNS1123Label(machine.Name)) > 0 {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), machine.Name,
-			"is the name of the virtual machine, too: use at most 63 lower-case letters, digits and '-'"))
+			"must be at most 63 lower-case letters, digits and '-', because it is also the name of the virtual machine"))
 	}
 	return errs
 }
@@ -54,13 +54,13 @@ func validateMachineObject(machine *infrav1.HarvesterMachine) field.ErrorList {
 func requireMachine(spec infrav1.HarvesterMachineSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.CPU == 0 {
-		errs = append(errs, field.Required(path.Child("cpu"), "say how many cores the machine has"))
+		errs = append(errs, field.Required(path.Child("cpu"), "must be the number of CPU cores"))
 	}
 	if spec.Memory == "" {
-		errs = append(errs, field.Required(path.Child("memory"), "say how much memory the machine has, such as 4Gi"))
+		errs = append(errs, field.Required(path.Child("memory"), "must be a quantity, for example 4Gi"))
 	}
 	if len(spec.Volumes) == 0 {
-		errs = append(errs, field.Required(path.Child("volumes"), "name at least the image that the machine boots from"))
+		errs = append(errs, field.Required(path.Child("volumes"), "must have at least the volume that the machine boots from"))
 	}
 	return errs
 }
@@ -86,7 +86,7 @@ func validateMachine(spec infrav1.HarvesterMachineSpec, path *field.Path) field.
 	errs = append(errs, validateDomainName(spec.FailureDomain, path.Child("failureDomain"))...)
 	if id := spec.ProviderID; id != "" && !strings.HasPrefix(id, infrav1.ProviderIDPrefix) {
 		errs = append(errs, field.Invalid(path.Child("providerID"), id,
-			"must be "+infrav1.ProviderIDPrefix+" and the UID of the virtual machine; leave it out and the controller sets it"))
+			"must be "+infrav1.ProviderIDPrefix+" followed by the UID of the virtual machine; omit it, and the controller sets it"))
 	}
 	return errs
 }
@@ -96,7 +96,7 @@ func validateMemory(memory string, path *field.Path) field.ErrorList {
 		return nil
 	}
 	if size, err := resource.ParseQuantity(memory); err != nil || size.Sign() <= 0 {
-		return field.ErrorList{field.Invalid(path, memory, "is no amount of memory: use a number and a unit, such as 4Gi")}
+		return field.ErrorList{field.Invalid(path, memory, "must be a positive quantity, for example 4Gi")}
 	}
 	return nil
 }
@@ -105,10 +105,10 @@ func validateMemory(memory string, path *field.Path) field.ErrorList {
 func validateHardware(spec infrav1.HarvesterMachineSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if firmware := spec.Firmware; firmware != nil && firmware.SecureBoot && !firmware.EFI {
-		errs = append(errs, field.Invalid(path.Child("firmware", "secureBoot"), true, "needs UEFI: set efi to true, too"))
+		errs = append(errs, field.Invalid(path.Child("firmware", "secureBoot"), true, "must not be true without UEFI: set efi to true as well"))
 	}
 	if tpm := spec.TPM; tpm != nil && tpm.Persistent && !tpm.Enabled {
-		errs = append(errs, field.Invalid(path.Child("tpm", "persistent"), true, "there is no TPM: set enabled to true, too"))
+		errs = append(errs, field.Invalid(path.Child("tpm", "persistent"), true, "must not be true without a TPM: set enabled to true as well"))
 	}
 	return errs
 }
@@ -121,7 +121,7 @@ func warnMachine(spec infrav1.HarvesterMachineSpec, path *field.Path) admission.
 	}
 	if spec.SSHKeyPair != "" && spec.SSHUser == "" {
 		warnings = append(warnings, rules.Warning(path.Child("sshKeyPair"),
-			"is given to the default user of the image, because sshUser names none"))
+			"is added to the image's default user, because sshUser is not set"))
 	}
 	return warnings
 }

@@ -33,7 +33,7 @@ func validateMachineTemplate(spec infrav1.HarvesterMachineSpec, path *field.Path
 	errs := validateMachine(spec, path)
 	if spec.ProviderID != "" {
 		errs = append(errs, field.Forbidden(path.Child("providerID"),
-			"cannot be set in a template, because all its machines would share it: remove it"))
+			"must not be set in a template, because all its machines would share it: remove it"))
 	}
 	return errs
 }
@@ -43,7 +43,7 @@ func warnMachineTemplate(spec infrav1.HarvesterMachineSpec, path *field.Path) ad
 	warnings := warnMachine(spec, path)
 	if spec.FailureDomain != "" {
 		warnings = append(warnings, rules.Warning(path.Child("failureDomain"),
-			"is the domain of all machines whose Machine names none; name it in the MachineDeployment, where Cluster API sees it"))
+			"applies to all machines whose Machine does not name a failure domain; set it in the MachineDeployment, where Cluster API reads it"))
 	}
 	if spec.NetworkConfig != nil {
 		warnings = append(warnings, rules.Warning(path.Child("networkConfig", "address"),

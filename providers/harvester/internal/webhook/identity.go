@@ -28,7 +28,7 @@ func validateIdentity(o client.Object, id string) field.ErrorList {
 
 func copied(id, of string) *field.Error {
 	return field.Forbidden(field.NewPath("metadata", "annotations").Key(id),
-		"is the id of "+of+", of which this is a copy: remove all annotations that begin with infrastructure.cluster.x-k8s.io/harvester-")
+		"must not be copied from "+of+": remove all annotations that begin with infrastructure.cluster.x-k8s.io/harvester-")
 }
 
 // validateNewIdentity also rejects another object's id if an earlier release did not record the id's owner.
@@ -57,7 +57,7 @@ func validateTemplateIdentity(metadata clusterv1.ObjectMeta, ofOne []string) fie
 	for _, key := range ofOne {
 		if _, has := metadata.Annotations[key]; has {
 			errs = append(errs, field.Forbidden(field.NewPath("spec", "template", "metadata", "annotations").Key(key),
-				"holds for one object only, and all that are made from the template would have it: remove it"))
+				"must not be set in a template, because all objects created from it would share the value: remove it"))
 		}
 	}
 	return errs

@@ -27,7 +27,7 @@ func validateLoadBalancer(config infrav1.LoadBalancerConfig, port int32, path *f
 	if config.IPAMType == infrav1.DHCP {
 		for name, given := range map[string]bool{"ipPool": hasPool, "ipPoolRef": config.IPPoolRef != ""} {
 			if given {
-				errs = append(errs, field.Forbidden(path.Child(name), "is not used with ipamType dhcp: remove it, or set ipamType to pool"))
+				errs = append(errs, field.Forbidden(path.Child(name), "must not be set with ipamType dhcp: remove it, or set ipamType to pool"))
 			}
 		}
 	}
@@ -46,11 +46,11 @@ func validateListeners(listeners []infrav1.Listener, apiServer int32, path *fiel
 		port := fmt.Sprintf("%s %d", listener.Protocol, listener.Port)
 		switch {
 		case len(validation.IsDNS1123Label(listener.Name)) > 0:
-			errs = append(errs, field.Invalid(path.Child("name"), listener.Name, "is the name of a port: use lower-case letters, digits and '-'"))
+			errs = append(errs, field.Invalid(path.Child("name"), listener.Name, "must be a port name: at most 63 lower-case letters, digits and '-'"))
 		case names[listener.Name]:
 			errs = append(errs, field.Duplicate(path.Child("name"), listener.Name))
 		case listener.Name == apiServerListener && port != fmt.Sprintf("%s %d", corev1.ProtocolTCP, apiServer):
-			errs = append(errs, field.Invalid(path.Child("name"), listener.Name, "is that of the API server's listener, which is added: choose another"))
+			errs = append(errs, field.Invalid(path.Child("name"), listener.Name, "must not be the name of the API server's listener, which the controller adds: choose another name"))
 		}
 		if ports[port] {
 			errs = append(errs, field.Duplicate(path.Child("port"), listener.Port))
@@ -66,14 +66,14 @@ func validatePort(port int32, path *field.Path) field.ErrorList {
 	if len(validation.IsValidPortNum(int(port))) == 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, port, "is no port: use one from 1 to 65535")}
+	return field.ErrorList{field.Invalid(path, port, "must be between 1 and 65535")}
 }
 
 // warnLoadBalancer returns warnings about a valid but surprising load balancer.
 func warnLoadBalancer(config infrav1.LoadBalancerConfig, path *field.Path) admission.Warnings {
 	if config.IPAMType == infrav1.POOL && config.IPPoolRef == "" && config.IPPool == (infrav1.IPPool{}) {
 		return admission.Warnings{rules.Warning(path.Child("ipPoolRef"),
-			"names no pool, so Harvester chooses one by the selectors of its pools; name one to be sure which")}
+			"does not name a pool, so Harvester selects one by the selectors of its pools; name a pool to select it yourself")}
 	}
 	return warnPoolName(config.IPPoolRef, path.Child("ipPoolRef"))
 }

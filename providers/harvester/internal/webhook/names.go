@@ -20,7 +20,7 @@ func validateReference(reference string, path *field.Path) field.ErrorList {
 	if len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, reference, "names no object on Harvester: use namespace/name, or name in the target namespace")}
+	return field.ErrorList{field.Invalid(path, reference, "must be namespace/name, or the name of an object in the target namespace")}
 }
 
 // validateImageReference requires namespace/name or a name. The name can be a display name, which can be almost any text.
@@ -29,7 +29,7 @@ func validateImageReference(reference string, path *field.Path) field.ErrorList 
 	if !found || len(validation.IsDNS1123Label(namespace)) == 0 && name != "" {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, reference, "names no image: use namespace/name, or name in the target namespace")}
+	return field.ErrorList{field.Invalid(path, reference, "must be namespace/name, or the name of an image in the target namespace")}
 }
 
 // isSubnetMask reports whether a text is a contiguous, non-zero subnet mask.

@@ -19,21 +19,21 @@ func validateVMNetwork(config infrav1.VMNetworkConfig, path *field.Path) field.E
 	var errs field.ErrorList
 	switch refs := config.PoolRefs(); {
 	case len(refs) == 0 && config.IPPool == nil:
-		errs = append(errs, field.Required(path.Child("ipPoolRefs"), "name the pools that addresses are taken from in ipPoolRefs or ipPoolRef, or describe one in ipPool"))
+		errs = append(errs, field.Required(path.Child("ipPoolRefs"), "must name at least one pool in ipPoolRefs or ipPoolRef; otherwise define a pool in ipPool"))
 	case len(refs) > 0 && config.IPPool != nil:
-		errs = append(errs, field.Forbidden(path.Child("ipPool"), "cannot be set together with pools that are referred to: remove it, or ipPoolRef and ipPoolRefs"))
+		errs = append(errs, field.Forbidden(path.Child("ipPool"), "must not be set together with ipPoolRef or ipPoolRefs: remove it, or both of these"))
 	}
 	if config.IPPool != nil {
 		errs = append(errs, validatePool(*config.IPPool, path.Child("ipPool"))...)
 	}
 	for i, ref := range config.IPPoolRefs {
 		if ref == "" {
-			errs = append(errs, field.Required(path.Child("ipPoolRefs").Index(i), "name a pool, or remove the item"))
+			errs = append(errs, field.Required(path.Child("ipPoolRefs").Index(i), "must name a pool; otherwise remove the item"))
 		}
 	}
 	errs = append(errs, validateAddress(config.Gateway, path.Child("gateway"))...)
 	if !isSubnetMask(config.SubnetMask) {
-		errs = append(errs, field.Invalid(path.Child("subnetMask"), config.SubnetMask, "is no mask of a subnet: use one such as 255.255.255.0"))
+		errs = append(errs, field.Invalid(path.Child("subnetMask"), config.SubnetMask, "must be a subnet mask, for example 255.255.255.0"))
 	}
 	return append(errs, validateResolver(config.DNSServers, config.DNSSearch, path)...)
 }
@@ -45,7 +45,7 @@ func validateMachineNetwork(spec infrav1.HarvesterMachineSpec, path *field.Path)
 		path := path.Child("networkConfig")
 		if _, err := netip.ParseAddr(config.Address); err != nil {
 			if _, err := netip.ParsePrefix(config.Address); err != nil {
-				errs = append(errs, field.Invalid(path.Child("address"), config.Address, "is no address: use one such as 172.16.3.40/24"))
+				errs = append(errs, field.Invalid(path.Child("address"), config.Address, "must be an IP address, for example 172.16.3.40/24"))
 			}
 		}
 		errs = append(errs, validateAddress(config.Gateway, path.Child("gateway"))...)
@@ -55,7 +55,7 @@ func validateMachineNetwork(spec infrav1.HarvesterMachineSpec, path *field.Path)
 		return errs
 	}
 	if spec.NetworkConfig != nil {
-		errs = append(errs, field.Forbidden(path.Child("vmNetworkConfig"), "cannot be set together with networkConfig: remove one of them"))
+		errs = append(errs, field.Forbidden(path.Child("vmNetworkConfig"), "must not be set together with networkConfig: remove one of them"))
 	}
 	return append(errs, validateVMNetworkWithoutPool(*spec.VMNetworkConfig, path.Child("vmNetworkConfig"))...)
 }
@@ -67,7 +67,7 @@ func validateVMNetworkWithoutPool(config infrav1.VMNetworkConfig, path *field.Pa
 		return validateVMNetwork(config, path)
 	}
 	return field.ErrorList{field.Forbidden(path.Child("ipPool"),
-		"is for spec.vmNetworkConfig of the HarvesterCluster only: make the pool on Harvester and name it in ipPoolRefs")}
+		"may only be set in spec.vmNetworkConfig of the HarvesterCluster: create the pool on Harvester, and name it in ipPoolRefs")}
 }
 
 // validatePool validates a pool that the controller will create.
@@ -75,12 +75,12 @@ func validatePool(pool infrav1.IPPool, path *field.Path) field.ErrorList {
 	errs := validateReference(pool.VMNetwork, path.Child("vmNetwork"))
 	subnet, err := netip.ParsePrefix(pool.Subnet)
 	if err != nil {
-		return append(errs, field.Invalid(path.Child("subnet"), pool.Subnet, "is no subnet: use one such as 172.17.1.0/24"))
+		return append(errs, field.Invalid(path.Child("subnet"), pool.Subnet, "must be a subnet, for example 172.17.1.0/24"))
 	}
 	within := func(name, value string) netip.Addr {
 		address, err := netip.ParseAddr(value)
 		if err != nil || !subnet.Contains(address) {
-			errs = append(errs, field.Invalid(path.Child(name), value, "is no address in "+subnet.Masked().String()+": correct it or the subnet"))
+			errs = append(errs, field.Invalid(path.Child(name), value, "must be an address in "+subnet.Masked().String()))
 		}
 		return address
 	}
@@ -93,7 +93,7 @@ func validatePool(pool infrav1.IPPool, path *field.Path) field.ErrorList {
 		last = within("rangeEnd", pool.RangeEnd)
 	}
 	if first.IsValid() && last.IsValid() && last.Less(first) {
-		errs = append(errs, field.Invalid(path.Child("rangeEnd"), pool.RangeEnd, "is before "+pool.RangeStart+": exchange rangeStart and rangeEnd"))
+		errs = append(errs, field.Invalid(path.Child("rangeEnd"), pool.RangeEnd, "must not be before rangeStart "+pool.RangeStart))
 	}
 	return errs
 }
@@ -105,7 +105,7 @@ func validateResolver(servers, search []string, path *field.Path) field.ErrorLis
 	}
 	for i, domain := range search {
 		if !isSearchDomain(domain) {
-			errs = append(errs, field.Invalid(path.Child("dnsSearch").Index(i), domain, "is no domain: use one such as example.com"))
+			errs = append(errs, field.Invalid(path.Child("dnsSearch").Index(i), domain, "must be a domain, for example example.com"))
 		}
 	}
 	return errs
@@ -113,7 +113,7 @@ func validateResolver(servers, search []string, path *field.Path) field.ErrorLis
 
 func validateAddress(address string, path *field.Path) field.ErrorList {
 	if _, err := netip.ParseAddr(address); err != nil {
-		return field.ErrorList{field.Invalid(path, address, "is no address: use one such as 172.17.1.1")}
+		return field.ErrorList{field.Invalid(path, address, "must be an IP address, for example 172.17.1.1")}
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func validateAddress(address string, path *field.Path) field.ErrorList {
 func warnVMNetwork(config infrav1.VMNetworkConfig, path *field.Path) admission.Warnings {
 	var warnings admission.Warnings
 	if config.IPPoolRef != "" && len(config.IPPoolRefs) > 0 {
-		warnings = append(warnings, rules.Warning(path.Child("ipPoolRef"), "is of no effect beside ipPoolRefs; remove it, or add it there"))
+		warnings = append(warnings, rules.Warning(path.Child("ipPoolRef"), "has no effect while ipPoolRefs is set; remove it, or add it there"))
 	} else {
 		warnings = append(warnings, warnPoolName(config.IPPoolRef, path.Child("ipPoolRef"))...)
 	}
@@ -137,5 +137,5 @@ func warnPoolName(name string, path *field.Path) admission.Warnings {
 	if name == "" || len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil
 	}
-	return admission.Warnings{rules.Warning(path, "%s is no name of a pool, which is in no namespace; name the pool alone", name)}
+	return admission.Warnings{rules.Warning(path, "%s is not a pool name, because pools have no namespace; use the name alone", name)}
 }

@@ -18,7 +18,7 @@ func validateVolumes(volumes []infrav1.Volume, path *field.Path) field.ErrorList
 		errs = append(errs, validateVolume(volume, path)...)
 		switch {
 		case volume.BootOrder < 0:
-			errs = append(errs, field.Invalid(path.Child("bootOrder"), volume.BootOrder, "is less than 1: number the volumes from 1, or remove it"))
+			errs = append(errs, field.Invalid(path.Child("bootOrder"), volume.BootOrder, "must be at least 1; remove it to leave the order unset"))
 		case volume.BootOrder > 0 && order[volume.BootOrder]:
 			errs = append(errs, field.Duplicate(path.Child("bootOrder"), volume.BootOrder))
 		}
@@ -31,18 +31,18 @@ func validateVolume(volume infrav1.Volume, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch {
 	case volume.VolumeType == infrav1.VolumeTypeImage && volume.ImageName == "":
-		errs = append(errs, field.Required(path.Child("imageName"), "name the image that the volume is filled from"))
+		errs = append(errs, field.Required(path.Child("imageName"), "must name the image of the volume"))
 	case volume.VolumeType == infrav1.VolumeTypeImage:
 		errs = append(errs, validateImageReference(volume.ImageName, path.Child("imageName"))...)
 	case volume.StorageClass == "":
-		errs = append(errs, field.Required(path.Child("storageClass"), "name the storage class of the volume"))
+		errs = append(errs, field.Required(path.Child("storageClass"), "must name the storage class of the volume"))
 	}
 	size := volume.VolumeSize
 	if size != nil && size.Sign() <= 0 {
-		errs = append(errs, field.Invalid(path.Child("volumeSize"), size.String(), "is no size: use a number and a unit, such as 40Gi"))
+		errs = append(errs, field.Invalid(path.Child("volumeSize"), size.String(), "must be a positive quantity, for example 40Gi"))
 	}
 	if size == nil && volume.VolumeType == infrav1.VolumeTypeStorageClass {
-		errs = append(errs, field.Required(path.Child("volumeSize"), "say how large the volume is, as no image does, such as 40Gi"))
+		errs = append(errs, field.Required(path.Child("volumeSize"), "must be set for a volume without an image, for example to 40Gi"))
 	}
 	return errs
 }

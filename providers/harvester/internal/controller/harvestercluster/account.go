@@ -80,8 +80,8 @@ func (s *scope) keepAccount(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if madeAgain {
-		s.warn(infrav1.CloudProviderConfigNotReadyReason, "Somebody has deleted the account of the cloud provider on Harvester, or its token: it is made again, "+
-			"and its kubeconfig is written into ConfigMap %s/%s: see that the cluster gets it",
+		s.warn(infrav1.CloudProviderConfigNotReadyReason, "The cloud provider's account on Harvester, or its token, was deleted: it is created again, "+
+			"and its kubeconfig is written into ConfigMap %s/%s: make sure that it is applied to the cluster",
 			s.cluster.Spec.UpdateCloudProviderConfig.ManifestsConfigMapNamespace, s.cluster.Spec.UpdateCloudProviderConfig.ManifestsConfigMapName)
 		return false, nil
 	}
@@ -121,7 +121,7 @@ func (s *scope) removeFormer(ctx context.Context, binding *rbacv1.ClusterRoleBin
 		err = client.IgnoreNotFound(s.conn.Delete(ctx, binding, client.Preconditions{UID: &binding.UID}))
 	}
 	if err != nil {
-		return fmt.Errorf("replacing ClusterRoleBinding %s, which gives the account rights in all namespaces: %w", binding.Name, err)
+		return fmt.Errorf("replacing ClusterRoleBinding %s, which grants the account its rights in all namespaces: %w", binding.Name, err)
 	}
 	return nil
 }

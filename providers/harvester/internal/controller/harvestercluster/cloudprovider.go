@@ -29,7 +29,7 @@ const tokenCheck = lookAgain / 15
 const expose = "ingress-expose"
 
 // errOthers reports that an object with the account's name belongs to another owner.
-var errOthers = errors.New("somebody else has one of that name: delete it, and the cluster's own is made")
+var errOthers = errors.New("it belongs to another owner: delete it, and the controller creates the cluster's own")
 
 // configureCloudProvider creates an account on Harvester for the cluster's cloud provider, and writes its kubeconfig into the manifests
 // that the user prepared. The kubeconfig is written once, and again after the account had to be recreated.
@@ -83,7 +83,7 @@ func (s *scope) deleteAccount(ctx context.Context) (what string, _ error) {
 		case apierrors.IsNotFound(err), err == nil && !s.by.Has(o):
 			continue
 		case err != nil:
-			return "the look at " + what, err
+			return "reading " + what, err
 		}
 		uid := o.GetUID()
 		if err := client.IgnoreNotFound(s.conn.Delete(ctx, o, client.Preconditions{UID: &uid})); err != nil {

@@ -45,7 +45,7 @@ func (s *scope) unconsented(ctx context.Context, target harvester.Target) string
 	if problem == nil {
 		return ""
 	}
-	message := problem.Message + "; a later release refuses it"
+	message := problem.Message + "; a later release will reject it"
 	if conditions.GetMessage(s.cluster, infrav1.HarvesterConnectionReadyCondition) != message {
 		s.warn(problem.Reason, "%s", message)
 		ctrl.LoggerFrom(ctx).Info("The Secret with Harvester's kubeconfig does not allow its use from this namespace", "secret", target.Identity)
@@ -91,7 +91,7 @@ func (s *scope) refused(err error, condition, reason, what string) error {
 		status.False(s.cluster, condition, problem.Reason, problem.Message)
 		return nil //nolint:nilerr // the user reads it in the condition
 	}
-	status.False(s.cluster, condition, reason, fmt.Sprintf("Harvester refuses %s: %s: change what it objects to", what, words(err)))
+	status.False(s.cluster, condition, reason, fmt.Sprintf("Harvester rejected %s: %s: fix the cause that Harvester reports", what, words(err)))
 	return nil
 }
 

@@ -35,7 +35,7 @@ func reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	if err := s.noteWorkload(ctx); err != nil { // deletion continues without it
-		ctrl.LoggerFrom(ctx).Info("The load balancers of the cluster's Services may stay on Harvester", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Load balancers of the cluster's Services may remain on Harvester", "reason", err.Error())
 	}
 	if len(names) > 0 {
 		status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.WaitingForMachinesReason,
@@ -86,11 +86,11 @@ func (s *scope) withoutHarvester() bool {
 	case len(stays) == 0:
 		return true
 	case abandoned:
-		s.warn(infrav1.DeletionBlockedReason, "Left on Harvester, because of the annotation %s, if it is there: %s", infrav1.AbandonAnnotation, strings.Join(stays, ", "))
+		s.warn(infrav1.DeletionBlockedReason, "Left on Harvester because of the annotation %s, as far as they exist: %s", infrav1.AbandonAnnotation, strings.Join(stays, ", "))
 		return true
 	}
 	status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason, fmt.Sprintf(
-		"Harvester cannot be asked to remove what the cluster has there (%s): %s; repair that, or give the HarvesterCluster the annotation %s to leave it there",
+		"the cluster's objects on Harvester cannot be deleted (%s): %s; fix this, or set the annotation %s on the HarvesterCluster to leave them there",
 		strings.Join(stays, ", "), s.problem.Message, infrav1.AbandonAnnotation))
 	return false
 }
@@ -124,7 +124,7 @@ func (s *scope) removeLoadBalancer(ctx context.Context) (bool, error) {
 	list := &lbv1.LoadBalancerList{}
 	err := s.conn.List(ctx, list, client.InNamespace(s.cluster.Spec.TargetNamespace))
 	if err != nil {
-		return s.notRemoved(err, "the look at load balancers")
+		return s.notRemoved(err, "listing load balancers")
 	}
 	lb, _ := loadbalancer.Own(s.by, list.Items)
 	if lb == nil {
@@ -133,14 +133,14 @@ func (s *scope) removeLoadBalancer(ctx context.Context) (bool, error) {
 	key := client.ObjectKeyFromObject(lb)
 	service, err := reconcile.Find(ctx, s.conn, key, &corev1.Service{})
 	if err != nil {
-		return s.notRemoved(err, "the look at Service "+key.String())
+		return s.notRemoved(err, "reading Service "+key.String())
 	}
 	if service != nil && s.by.Has(service) {
 		return s.removing(ctx, service)
 	}
 	slice, err := reconcile.Find(ctx, s.conn, key, &discoveryv1.EndpointSlice{})
 	if err != nil {
-		return s.notRemoved(err, "the look at EndpointSlice "+key.String())
+		return s.notRemoved(err, "reading EndpointSlice "+key.String())
 	}
 	if slice != nil && loadbalancer.Belongs(s.by, lb, slice) {
 		if err := client.IgnoreNotFound(s.conn.Delete(ctx, slice)); err != nil {
@@ -154,14 +154,14 @@ func (s *scope) removeLoadBalancer(ctx context.Context) (bool, error) {
 func (s *scope) removePools(ctx context.Context) (bool, error) {
 	all, err := s.allPools(ctx)
 	if err != nil {
-		return s.notRemoved(err, "the look at IPPools")
+		return s.notRemoved(err, "listing IPPools")
 	}
 	own := owned.PoolsOf(s.by, all)
 	for _, pool := range own {
 		if holders := pool.Status.Allocated; len(holders) > 0 {
 			s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
 			status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason, fmt.Sprintf(
-				"IPPool %s, made for the cluster, still has addresses of %s: delete these on Harvester, or take the label %s off the pool to keep it",
+				"IPPool %s, created for the cluster, still has addresses allocated to %s: delete these on Harvester, or remove the label %s from the pool to keep it",
 				pool.Name, strings.Join(slices.Compact(slices.Sorted(maps.Values(holders))), ", "), infrav1.ClusterIDLabel))
 			return false, nil
 		}
@@ -189,7 +189,7 @@ func (s *scope) removeAccount(ctx context.Context) (bool, error) {
 // longer exists.
 func (s *scope) removing(ctx context.Context, o client.Object) (bool, error) {
 	what := fmt.Sprintf("%T %s", o, client.ObjectKeyFromObject(o))
-	status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "waiting for Harvester to remove "+what)
+	status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "waiting for Harvester to delete "+what)
 	if o.GetAnnotations()[infrav1.OwnerAnnotation] == "" { // its deletion enqueues no cluster
 		s.again = lookAgain
 	}
@@ -211,7 +211,7 @@ func (s *scope) notRemoved(err error, what string) (bool, error) {
 	_, abandoned := s.cluster.Annotations[infrav1.AbandonAnnotation]
 	err = s.refused(err, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason, what)
 	if err == nil && abandoned {
-		s.warn(infrav1.DeletionBlockedReason, "Left on Harvester, because of the annotation %s: %s", infrav1.AbandonAnnotation, what)
+		s.warn(infrav1.DeletionBlockedReason, "Left on Harvester because of the annotation %s: %s", infrav1.AbandonAnnotation, what)
 		return true, nil
 	}
 	return false, err

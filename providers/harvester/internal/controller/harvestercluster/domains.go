@@ -83,8 +83,8 @@ func (s *scope) withNotes(message string, notes []string) string {
 
 func tooMany(cluster *infrav1.HarvesterCluster, found int) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionFalse, Reason: faultlinev1.ReasonTooManyFailureDomains, Message: fmt.Sprintf(
-		"hosts of Harvester have %d values in the label %s, and a cluster can have %d failure domains: list those of the cluster in spec.failureDomains, "+
-			"or set spec.failureDomainTopologyKey to a label with fewer values; until then the failure domains stay as they are",
+		"hosts of Harvester have %d values of the label %s, but a cluster can have at most %d failure domains: list those of the cluster in "+
+			"spec.failureDomains, or set spec.failureDomainTopologyKey to a label with fewer values; until then the failure domains do not change",
 		found, cluster.Spec.DiscoveryKey(), faultlinev1.MaxFailureDomains)}
 }
 
@@ -96,7 +96,7 @@ func (s *scope) provisioned(made bool) {
 	}
 	s.cluster.Status.Ready = ptr.Deref(s.cluster.Status.Initialization.Provisioned, false)
 	if s.removed != nil {
-		status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.AnnotationsRemovedReason, "nothing is made on Harvester: "+s.removed.Error())
+		status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.AnnotationsRemovedReason, "nothing is created on Harvester: "+s.removed.Error())
 		return
 	}
 	if s.cluster.Status.Ready {

@@ -42,7 +42,7 @@ func TestTheFailureDomainsFollowTheLabelsOfHostsWithoutAnythingElseHappening(t *
 	w.Expect(cluster.Status.FailureDomains[0].Attributes).To(And(
 		HaveKeyWithValue("topologyKey", w.zoneKey()), HaveKeyWithValue("topologyValue", "a"), HaveKeyWithValue("hosts", "1")))
 	message := conditions.GetMessage(cluster, infrav1.FailureDomainsReadyCondition)
-	w.Expect(message).To(And(ContainSubstring("single host: a ("+w.name+"-host-a), b ("), ContainSubstring("hosts in no failure domain")))
+	w.Expect(message).To(And(ContainSubstring("single host: a ("+w.name+"-host-a), b ("), ContainSubstring("hosts outside all failure domains")))
 
 	w.host("new", "c")
 	w.eventually(cluster, func(g Gomega) { g.Expect(names(cluster)).To(Equal([]string{"a", "b", "c"})) })

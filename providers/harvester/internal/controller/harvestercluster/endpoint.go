@@ -55,7 +55,7 @@ func (s *scope) balance(ctx context.Context) error {
 	}
 	if endpoint := &s.cluster.Spec.ControlPlaneEndpoint; address != "" && !endpoint.IsSet() {
 		*endpoint = infrav1.APIEndpoint{Host: address, Port: loadbalancer.Port(s.cluster, s.backendPort())}
-		s.tell(infrav1.LoadBalancerReadyReason, "The control-plane endpoint is %s:%d, of load balancer %s/%s on Harvester",
+		s.tell(infrav1.LoadBalancerReadyReason, "The control-plane endpoint is %s:%d, the address of load balancer %s/%s on Harvester",
 			endpoint.Host, endpoint.Port, lb.Namespace, lb.Name)
 	}
 	condition := loadbalancer.Condition(s.cluster.Spec.ControlPlaneEndpoint, lb, service, pool)
@@ -72,7 +72,7 @@ func (s *scope) endpointGiven() bool {
 	endpoint := &s.cluster.Spec.ControlPlaneEndpoint
 	if !endpoint.IsSet() {
 		status.False(s.cluster, lbReady, infrav1.ControlPlaneEndpointMissingReason,
-			"there is neither spec.loadBalancerConfig nor spec.controlPlaneEndpoint: set one of them")
+			"neither spec.loadBalancerConfig nor spec.controlPlaneEndpoint is set: set one of them")
 		return false
 	}
 	if endpoint.Port == 0 {
@@ -92,7 +92,7 @@ func (s *scope) addressPool(ctx context.Context) (*lbv1.IPPool, bool, error) {
 		pool, err := s.makePool(ctx, owned.LoadBalancerPool, given)
 		if pool == nil && err == nil {
 			status.False(s.cluster, lbReady, infrav1.LoadBalancerNotReadyReason,
-				"waiting for the IPPool of spec.loadBalancerConfig.ipPool: condition "+infrav1.CustomIPPoolCreatedCondition+" says why it is not there")
+				"waiting for the IPPool of spec.loadBalancerConfig.ipPool: see condition "+infrav1.CustomIPPoolCreatedCondition)
 		}
 		return pool, pool != nil, err
 	case config.IPAMType != infrav1.POOL || config.IPPoolRef == "": // from DHCP, or from a pool that Harvester chooses
@@ -102,12 +102,12 @@ func (s *scope) addressPool(ctx context.Context) (*lbv1.IPPool, bool, error) {
 	conditions.Delete(s.cluster, infrav1.CustomIPPoolCreatedCondition)
 	pool, err := reconcile.Find(ctx, s.conn, client.ObjectKey{Name: config.IPPoolRef}, &lbv1.IPPool{})
 	if err != nil {
-		return nil, false, s.refused(err, lbReady, infrav1.LoadBalancerNotReadyReason, "the look at IPPool "+config.IPPoolRef)
+		return nil, false, s.refused(err, lbReady, infrav1.LoadBalancerNotReadyReason, "reading IPPool "+config.IPPoolRef)
 	}
 	if pool == nil {
 		s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
 		status.False(s.cluster, lbReady, infrav1.IPPoolNotFoundReason, fmt.Sprintf(
-			"%s, named by spec.loadBalancerConfig.ipPoolRef: create it, or name another", missing("IPPool", config.IPPoolRef)))
+			"%s, but spec.loadBalancerConfig.ipPoolRef names it: create it, or name another", missing("IPPool", config.IPPoolRef)))
 	}
 	return pool, pool != nil, nil
 }
@@ -122,13 +122,13 @@ func (s *scope) makeLoadBalancer(ctx context.Context, pool *lbv1.IPPool) (*lbv1.
 	what := fmt.Sprintf("load balancer %s/%s", wanted.Namespace, wanted.Name)
 	list := &lbv1.LoadBalancerList{}
 	if err := s.conn.List(ctx, list, client.InNamespace(wanted.Namespace)); err != nil {
-		return nil, s.refused(err, lbReady, infrav1.LoadBalancerNotReadyReason, "the look at load balancers")
+		return nil, s.refused(err, lbReady, infrav1.LoadBalancerNotReadyReason, "listing load balancers")
 	}
 	own, foreign := loadbalancer.Own(s.by, list.Items)
 	var err error
 	switch {
 	case own != nil && !own.DeletionTimestamp.IsZero():
-		status.False(s.cluster, lbReady, infrav1.LoadBalancerNotReadyReason, what+" is being deleted; it is made again when it is gone, and may have another address")
+		status.False(s.cluster, lbReady, infrav1.LoadBalancerNotReadyReason, what+" is being deleted: it is then created again, and may get another address")
 		return nil, nil
 	case own != nil:
 		err = s.changeLoadBalancer(ctx, own, wanted)
@@ -143,7 +143,7 @@ func (s *scope) makeLoadBalancer(ctx context.Context, pool *lbv1.IPPool) (*lbv1.
 		return nil, s.refused(err, lbReady, infrav1.LoadBalancerRefusedReason, what)
 	case foreign != nil:
 		status.False(s.cluster, lbReady, infrav1.LoadBalancerNotOursReason, fmt.Sprintf(
-			"%s was not made for this cluster: delete or rename it, and the cluster's own is made", what))
+			"%s does not belong to this cluster: delete or rename it, and the controller creates the cluster's own", what))
 		s.again = lookAgain
 		return nil, nil
 	}
@@ -153,7 +153,7 @@ func (s *scope) makeLoadBalancer(ctx context.Context, pool *lbv1.IPPool) (*lbv1.
 // namespaceLost causes the target namespace to be checked and created again.
 func (s *scope) namespaceLost() {
 	status.False(s.cluster, infrav1.TargetNamespaceReadyCondition, infrav1.TargetNamespaceNotReadyReason, fmt.Sprintf(
-		"namespace %s, which spec.targetNamespace names, is gone or being deleted: it is made again", s.cluster.Spec.TargetNamespace))
+		"namespace %s of spec.targetNamespace does not exist or is being deleted: the controller creates it again", s.cluster.Spec.TargetNamespace))
 	s.again = lookAgain
 }
 
@@ -194,7 +194,7 @@ func (s *scope) makeService(ctx context.Context, lb *lbv1.LoadBalancer) (*corev1
 	}
 	if err == nil && !loadbalancer.Belongs(s.by, lb, service) {
 		status.False(s.cluster, lbReady, infrav1.LoadBalancerNotOursReason, fmt.Sprintf(
-			"%s was not made for the load balancer of this cluster: delete it, and the cluster's own is made", what))
+			"%s does not belong to this cluster's load balancer: delete it, and the controller creates the cluster's own", what))
 		s.again = lookAgain
 		return nil, nil
 	}

@@ -31,8 +31,8 @@ func (s *scope) identify(ctx context.Context) (bool, error) {
 	}
 	if of != "" {
 		status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason, fmt.Sprintf(
-			"the id in the annotation %s is that of HarvesterCluster %s, of which this one is a copy: remove these annotations from this one or, if its "+
-				"HarvesterClusterTemplate has them, from that, too: %s",
+			"the id in the annotation %s belongs to HarvesterCluster %s, which this one was copied from: remove these annotations from this one and, if its "+
+				"HarvesterClusterTemplate has them, from the template: %s",
 			infrav1.ClusterIDAnnotation, of, strings.Join(owned.ClusterAnnotations(), ", ")))
 		s.again = reconcile.RefusedPause // the other cluster may be deleted
 		return false, nil

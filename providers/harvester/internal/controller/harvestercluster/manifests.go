@@ -52,7 +52,7 @@ func (s *scope) manifests(ctx context.Context, config infrav1.UpdateCloudProvide
 	}
 	what := fmt.Sprintf("%s %s of spec.updateCloudProviderConfig ", found.kind, key)
 	if key.Namespace == s.cluster.Namespace {
-		s.notAllowed(fmt.Sprintf("%sis not changed, as no manifest in its key %s is or uses the Secret kube-system/%s: add the Secret, or annotation %s with %s",
+		s.notAllowed(fmt.Sprintf("%sis not changed, because no manifest in its key %s is or uses the Secret kube-system/%s: add the Secret, or the annotation %s with %s",
 			what, config.ManifestsConfigMapKey, config.CloudConfigCredentialsSecretName, faultlinev1.AllowedNamespacesAnnotation, s.cluster.Namespace))
 	} else {
 		s.notAllowed(fmt.Sprintf("%sdoes not allow its use from namespace %s: add %[2]s to its annotation %[3]s", what, s.cluster.Namespace, faultlinev1.AllowedNamespacesAnnotation))

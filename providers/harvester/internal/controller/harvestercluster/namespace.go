@@ -26,7 +26,7 @@ func (s *scope) makeNamespace(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	name := s.cluster.Spec.TargetNamespace
-	what := "namespace " + name + ", which spec.targetNamespace names"
+	what := "namespace " + name + " of spec.targetNamespace"
 	namespace, err := reconcile.Find(ctx, s.conn, client.ObjectKey{Name: name}, &corev1.Namespace{})
 	if harvester.Denied(err) != nil { // without this right, a missing namespace shows when objects are created in it
 		status.True(s.cluster, condition, infrav1.TargetNamespaceReadyReason)
@@ -35,14 +35,14 @@ func (s *scope) makeNamespace(ctx context.Context) (bool, error) {
 	if err == nil && namespace == nil {
 		namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if err = client.IgnoreAlreadyExists(s.conn.Create(ctx, namespace)); err == nil {
-			s.tell(infrav1.TargetNamespaceReadyReason, "Made namespace %s on Harvester", name)
+			s.tell(infrav1.TargetNamespaceReadyReason, "Created namespace %s on Harvester", name)
 		}
 	}
 	if err != nil {
 		return false, s.refused(err, condition, infrav1.TargetNamespaceNotReadyReason, what)
 	}
 	if !namespace.DeletionTimestamp.IsZero() {
-		status.False(s.cluster, condition, infrav1.TargetNamespaceNotReadyReason, fmt.Sprintf("%s is being deleted: wait until it is gone, and it is made again", what))
+		status.False(s.cluster, condition, infrav1.TargetNamespaceNotReadyReason, fmt.Sprintf("%s is being deleted: wait until it is deleted, and the controller creates it again", what))
 		s.again = lookAgain
 		return false, nil
 	}

@@ -51,13 +51,13 @@ func (s *scope) makeMachinePools(ctx context.Context) (bool, error) {
 	}
 	all, err := s.allPools(ctx)
 	if err != nil {
-		return false, s.refused(err, infrav1.VMIPPoolReadyCondition, infrav1.IPPoolNotFoundReason, "the look at IPPools")
+		return false, s.refused(err, infrav1.VMIPPoolReadyCondition, infrav1.IPPoolNotFoundReason, "listing IPPools")
 	}
 	refs = slices.DeleteFunc(refs, func(name string) bool { return named(all, name) != nil })
 	if len(refs) > 0 {
 		s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
 		status.False(s.cluster, infrav1.VMIPPoolReadyCondition, infrav1.IPPoolNotFoundReason, fmt.Sprintf(
-			"IPPools that vmNetworkConfig of the cluster or of a failure domain refers to do not exist on Harvester: %s: create them, or name others",
+			"IPPools that vmNetworkConfig of the cluster or of a failure domain names do not exist on Harvester: %s: create them, or name others",
 			strings.Join(refs, ", ")))
 		return false, nil
 	}
@@ -101,7 +101,7 @@ func (s *scope) makePool(ctx context.Context, use owned.PoolUse, given infrav1.I
 	wanted, said := owned.WantedPool(s.by, use, given), said(use)
 	all, err := s.allPools(ctx)
 	if err != nil {
-		return nil, s.refused(err, said.condition, said.refused, "the look at IPPools")
+		return nil, s.refused(err, said.condition, said.refused, "listing IPPools")
 	}
 	own, foreign := owned.OwnPool(s.by, use, wanted, all)
 	if own == nil && foreign == nil {
@@ -115,8 +115,8 @@ func (s *scope) makePool(ctx context.Context, use owned.PoolUse, given infrav1.I
 		return nil, s.refused(err, said.condition, said.refused, what)
 	case foreign != nil:
 		s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
-		status.False(s.cluster, said.condition, infrav1.IPPoolNotOursReason, fmt.Sprintf("%s cannot be made: somebody else has one of that name; delete it, "+
-			"or refer to an IPPool of your own by ipPoolRef", what))
+		status.False(s.cluster, said.condition, infrav1.IPPoolNotOursReason, fmt.Sprintf("%s cannot be created, because an IPPool of that name belongs to another owner: delete it, "+
+			"or name an existing IPPool in ipPoolRef", what))
 		return nil, nil
 	}
 	status.True(s.cluster, said.condition, said.ready)
@@ -127,7 +127,7 @@ func (s *scope) makePool(ctx context.Context, use owned.PoolUse, given infrav1.I
 func (s *scope) createPool(ctx context.Context, wanted *lbv1.IPPool) (own, foreign *lbv1.IPPool, err error) {
 	err = s.conn.Create(ctx, wanted)
 	if err == nil {
-		s.tell(infrav1.CustomIPPoolCreatedSuccessfullyReason, "Made IPPool %s on Harvester", wanted.Name)
+		s.tell(infrav1.CustomIPPoolCreatedSuccessfullyReason, "Created IPPool %s on Harvester", wanted.Name)
 		return wanted, nil, nil
 	}
 	if !apierrors.IsAlreadyExists(err) {

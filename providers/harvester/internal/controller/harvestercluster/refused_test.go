@@ -109,7 +109,7 @@ func TestAPoolThatHarvesterRefusesIsToldInItsWords(t *testing.T) {
 	w.refusePools("addresses are short")
 	cluster := w.cluster("c", fromPool(64))
 	w.Expect(w.says(cluster, infrav1.CustomIPPoolCreatedCondition, infrav1.CustomPoolCreationInHarvesterFailedReason)).To(And(
-		ContainSubstring("Harvester refuses IPPool"), ContainSubstring("addresses are short")))
+		ContainSubstring("Harvester rejected IPPool"), ContainSubstring("addresses are short")))
 	w.Expect(w.says(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNotReadyReason)).
 		To(ContainSubstring(infrav1.CustomIPPoolCreatedCondition))
 	w.Expect(w.balancers()).To(BeEmpty())

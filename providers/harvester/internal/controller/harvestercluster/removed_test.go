@@ -36,7 +36,7 @@ func TestNothingIsMadeForAClusterWhoseIDIsRemovedAndItGoesOnWithTheSameID(t *tes
 	keep := w.strip()
 	cluster := w.cluster("c")
 	w.Expect(w.says(cluster, infrav1.InfrastructureReadyCondition, infrav1.AnnotationsRemovedReason)).To(And(
-		HavePrefix("nothing is made on Harvester: "), ContainSubstring("annotation "+infrav1.ClusterIDAnnotation),
+		HavePrefix("nothing is created on Harvester: "), ContainSubstring("annotation "+infrav1.ClusterIDAnnotation),
 		ContainSubstring("find the mutating admission policy or webhook")))
 	id := cluster.Status.ID
 	w.Expect(id).NotTo(BeEmpty())

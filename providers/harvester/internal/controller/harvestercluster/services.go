@@ -33,7 +33,7 @@ func (s *scope) noteWorkload(ctx context.Context) error {
 	}
 	system := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
 	if err := workload.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
-		return fmt.Errorf("reading the UID of the workload cluster, which is that of its namespace %s: %w", metav1.NamespaceSystem, err)
+		return fmt.Errorf("reading the UID of namespace %s of the workload cluster: %w", metav1.NamespaceSystem, err)
 	}
 	s.cluster.Status.WorkloadClusterUID = string(system.UID)
 	return nil
@@ -49,7 +49,7 @@ func (s *scope) removeServices(ctx context.Context) (bool, error) {
 	}
 	list := &lbv1.LoadBalancerList{}
 	if err := s.conn.List(ctx, list, client.InNamespace(s.cluster.Spec.TargetNamespace)); err != nil {
-		return s.notRemoved(err, "the look at load balancers of Services")
+		return s.notRemoved(err, "listing load balancers of Services")
 	}
 	own := loadbalancer.OfServices(list.Items, uid)
 	if len(own) == 0 {

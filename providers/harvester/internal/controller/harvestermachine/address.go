@@ -87,7 +87,7 @@ func (s *scope) choosePools(ctx context.Context) error {
 		}
 	}
 	if s.pools = owned.PoolsForMachines(s.infraCluster, config, all.Items); len(s.pools) == 0 {
-		return refuse(infrav1.WaitingForAddressReason, "Waiting for the IPPool of spec.vmNetworkConfig.ipPool: condition %s of HarvesterCluster %s says why it does not exist",
+		return refuse(infrav1.WaitingForAddressReason, "Waiting for the IPPool of spec.vmNetworkConfig.ipPool: see condition %s of HarvesterCluster %s",
 			infrav1.VMIPPoolReadyCondition, s.infraCluster.Name)
 	}
 	return nil

@@ -40,7 +40,7 @@ func (r *Reconciler) notDeleted(ctx context.Context, s *scope, err error) (recon
 	case errors.As(err, &removed):
 		problem = &harvester.Problem{Message: removed.Error()}
 	case reconcile.IsRefused(err):
-		problem, is = &harvester.Problem{Message: fmt.Sprintf("%v: change what Harvester objects to", err)}, metav1.ConditionFalse
+		problem, is = &harvester.Problem{Message: fmt.Sprintf("%v: fix the cause that Harvester reports", err)}, metav1.ConditionFalse
 	case failed >= failing:
 		problem = &harvester.Problem{Message: err.Error()}
 	default:
@@ -78,10 +78,10 @@ func (r *Reconciler) blocked(ctx context.Context, s *scope, problem *harvester.P
 	switch {
 	case problem.Pending:
 	case s.abandoned():
-		r.warn(s, "Abandoned", "Delete", "Left behind on Harvester, as annotation %s asks for: %s", infrav1.AbandonAnnotation, s.left())
+		r.warn(s, "Abandoned", "Delete", "Left on Harvester because of the annotation %s: %s", infrav1.AbandonAnnotation, s.left())
 		return r.letGo(ctx, s)
 	default:
-		message := fmt.Sprintf("%s; or set the annotation %s: then the machine goes and leaves behind on Harvester: %s",
+		message := fmt.Sprintf("%s; or set the annotation %s to delete the machine and leave on Harvester: %s",
 			problem.Message, infrav1.AbandonAnnotation, s.left())
 		conditions.Set(s.infra, metav1.Condition{
 			Type: infrav1.InfrastructureReadyCondition, Status: is, Reason: infrav1.DeletionBlockedReason, Message: message,

@@ -31,7 +31,7 @@ func (r *Reconciler) prepare(_ context.Context, s *scope) (reconcile.Progress, e
 	switch {
 	case s.infraCluster == nil && s.begun():
 		unknown(s, infrav1.InfrastructureReadyCondition, infrav1.WaitingForHarvesterClusterReason,
-			"The HarvesterCluster, which says where the virtual machine is, does not exist: create it again")
+			"The HarvesterCluster, which is needed to find the virtual machine, does not exist: create it again")
 		return reconcile.Wait, nil
 	case s.infraCluster == nil:
 		notCreated(s, infrav1.WaitingForHarvesterClusterReason, "Waiting for the HarvesterCluster to exist")

@@ -63,8 +63,8 @@ func (r *Reconciler) tellCreated(s *scope) {
 		r.warn(s, "Softened", "Create", "%s", s.note)
 	}
 	if s.wanted.KeyPair != "" && !s.wanted.Bootstrap.TakesKeys() {
-		r.warn(s, "KeyPairUnused", "Create", "spec.sshKeyPair and spec.sshUser have no effect, because the bootstrap data are for Ignition, compressed, "+
-			"in parts already or not for cloud-init: put the key into the bootstrap configuration")
+		r.warn(s, "KeyPairUnused", "Create", "spec.sshKeyPair and spec.sshUser have no effect, because the bootstrap data is for Ignition, compressed, "+
+			"already multi-part or not for cloud-init: put the key into the bootstrap configuration")
 	}
 }
 
@@ -74,7 +74,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) (reconcile.Progress, e
 	case err != nil:
 		return reconcile.Wait, err
 	case vm == nil:
-		return reconcile.Wait, fmt.Errorf("VirtualMachine %s came and went", s.place())
+		return reconcile.Wait, fmt.Errorf("adopting VirtualMachine %s: it was deleted in the meantime", s.place())
 	case !virtualmachine.Ours(vm, s.infra):
 		return r.taken(ctx, s, vm, r.create)
 	}

@@ -83,7 +83,7 @@ func TestD5AMachineIsNotReadyBeforeItsVirtualMachineHasAnAddress(t *testing.T) {
 	infra := w.machine("a", "zone-1")
 	w.Eventually(func() bool { return conditions.IsTrue(w.now(infra), infrav1.VMRunningCondition) }).Should(BeTrue())
 	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureProvisioningInProgressReason)).
-		To(ContainSubstring("see whether qemu-guest-agent runs"))
+		To(ContainSubstring("check that qemu-guest-agent runs"))
 	now := w.now(infra)
 	w.Expect(now.Status.Ready).To(BeFalse())
 	w.Expect(now.Status.Initialization.Provisioned).To(BeNil())
@@ -170,7 +170,7 @@ func TestAVirtualMachineThatNoHostHasRoomForSaysSoAndStartsWhenOneHas(t *testing
 	}
 	w.start()
 	infra := w.machine("a", "zone-3") // the cluster's view of the domain is outdated
-	w.Expect(w.says(infra, infrav1.VMProvisioningReadyCondition, infrav1.VMUnschedulableReason)).To(ContainSubstring("make room in its failure domain"))
+	w.Expect(w.says(infra, infrav1.VMProvisioningReadyCondition, infrav1.VMUnschedulableReason)).To(ContainSubstring("add capacity to its failure domain"))
 	w.Expect(conditions.IsTrue(w.now(infra), infrav1.MachineCreatedCondition)).To(BeTrue())
 	w.fault("cordoned", false, "zone-3-host-1")
 	w.provisioned(infra)

@@ -58,7 +58,7 @@ func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (reconcile.P
 	}
 	if s.infraCluster == nil {
 		return r.blocked(ctx, s, &harvester.Problem{
-			Message: "the HarvesterCluster, which says where the virtual machine is, does not exist: create it again"}, metav1.ConditionUnknown)
+			Message: "the HarvesterCluster, which is needed to find the virtual machine, does not exist: create it again"}, metav1.ConditionUnknown)
 	}
 	conn, problem := r.Connections.GetToDelete(ctx, harvester.TargetOf(s.infraCluster), s.asker())
 	if problem == nil {
@@ -108,7 +108,7 @@ func (s *scope) awaitGone(ctx context.Context, kind string, vm *kubevirtv1.Virtu
 	if why != "" {
 		why = ": " + why
 	}
-	status.False(s.infra, infrav1.VMRunningCondition, infrav1.DeletingReason, fmt.Sprintf("Waiting for %s %s to be gone%s", kind, s.place(), why))
+	status.False(s.infra, infrav1.VMRunningCondition, infrav1.DeletingReason, fmt.Sprintf("Waiting for %s %s to be deleted%s", kind, s.place(), why))
 	if again > 0 {
 		return reconcile.Retry(again)
 	}

@@ -133,8 +133,8 @@ func (r *Reconciler) tellOfAddress(ctx context.Context, s *scope) error {
 	if err != nil || held.Pool == "" {
 		return err
 	}
-	r.warn(s, "AddressLeft", "Release", "IPPool %s has %s for %s. It was this machine's, or is that of a machine with the same name in another "+
-		"management cluster, and is left: if there is no such machine, release it by hand", held.Pool, held.IP, s.formerHolder())
+	r.warn(s, "AddressLeft", "Release", "IPPool %s holds %s for %s, which is this machine or one with the same name in another "+
+		"management cluster, so the address is not released: if there is no such machine, release it manually", held.Pool, held.IP, s.formerHolder())
 	return nil
 }
 
@@ -148,6 +148,6 @@ func (s *scope) dispute(addr netip.Addr) {
 	}
 	s.disputed = true
 	status.False(s.infra, infrav1.VMIPAllocatedCondition, infrav1.AddressNotOursReason, fmt.Sprintf(
-		"%s of IPPool %s, with which the machine runs, was given to another machine as well, or to a load balancer, and is theirs there: "+
-			"delete the Machine, so that one with an address of its own is made", addr, cmp.Or(s.infra.Status.AllocatedPoolRef, strings.Join(s.addressPools(), ", "))))
+		"address %s of IPPool %s, which the machine uses, is also allocated to another machine or to a load balancer: "+
+			"delete the Machine, so that its replacement gets its own address", addr, cmp.Or(s.infra.Status.AllocatedPoolRef, strings.Join(s.addressPools(), ", "))))
 }

@@ -24,8 +24,8 @@ func (r *Reconciler) checkID(ctx context.Context, s *scope) (reconcile.Progress,
 		return reconcile.Proceed, err
 	}
 	r.hold(s, distribution.Refusal{Reason: infrav1.IDNotOursReason, Message: fmt.Sprintf(
-		"the id in the annotation %s is that of HarvesterMachine %s, of which this one is a copy: remove these annotations from this one or, if its "+
-			"HarvesterMachineTemplate has them, from that, and delete the Machine: %s",
+		"the id in the annotation %s belongs to HarvesterMachine %s, which this one was copied from: remove these annotations from this one or, if its "+
+			"HarvesterMachineTemplate has them, from the template, and delete the Machine: %s",
 		infrav1.MachineIDAnnotation, of, strings.Join(owned.MachineAnnotations(), ", "))})
 	return reconcile.Retry(reconcile.RefusedPause), nil
 }

@@ -164,7 +164,7 @@ func (s *scope) ofStorageClass(ctx context.Context, field string, spec *infrav1.
 		field, name = "storageClass of failure domain "+declared.Name, declared.StorageClass
 	}
 	if spec.VolumeSize == nil {
-		return refuse(infrav1.MachineSpecInvalidReason, "%s: an empty volume needs a volumeSize: set it in the template, and delete the Machine", field)
+		return refuse(infrav1.MachineSpecInvalidReason, "%s: an empty volume must have a volumeSize: set it in the template, and delete the Machine", field)
 	}
 	if err := s.conn.Get(ctx, client.ObjectKey{Name: name}, &storagev1.StorageClass{}); apierrors.IsNotFound(err) {
 		return refuse(infrav1.StorageClassNotFoundReason, "%s: StorageClass %q does not exist in Harvester: create it, or name another and delete the Machine", field, name)

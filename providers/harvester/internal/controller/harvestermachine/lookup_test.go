@@ -104,11 +104,11 @@ func TestASpecThatCannotBeAVirtualMachineSaysWhichFieldIsWrong(t *testing.T) {
 		"none": {func(s *infrav1.HarvesterMachineSpec) { s.Networks = nil }, infrav1.NetworkMissingReason, "name a network in the template"},
 		"size": {func(s *infrav1.HarvesterMachineSpec) {
 			s.Volumes = []infrav1.Volume{{VolumeType: infrav1.VolumeTypeStorageClass, StorageClass: "harvester-longhorn"}}
-		}, infrav1.MachineSpecInvalidReason, "an empty volume needs a volumeSize"},
-		"memory": {func(s *infrav1.HarvesterMachineSpec) { s.Memory = "lots" }, infrav1.MachineSpecInvalidReason, `spec.memory "lots" is no quantity`},
+		}, infrav1.MachineSpecInvalidReason, "an empty volume must have a volumeSize"},
+		"memory": {func(s *infrav1.HarvesterMachineSpec) { s.Memory = "lots" }, infrav1.MachineSpecInvalidReason, `spec.memory "lots" must be a quantity`},
 		"address": {func(s *infrav1.HarvesterMachineSpec) {
 			s.NetworkConfig = &infrav1.NetworkConfig{Address: "five", Gateway: "10.0.0.1"}
-		}, infrav1.MachineSpecInvalidReason, `spec.networkConfig.address: "five" is no IP address`},
+		}, infrav1.MachineSpecInvalidReason, `spec.networkConfig.address: "five" must be an IP address`},
 		"affinity": {func(s *infrav1.HarvesterMachineSpec) {
 			s.NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "gpu", Operator: corev1.NodeSelectorOpExists}},

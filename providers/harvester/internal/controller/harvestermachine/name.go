@@ -34,7 +34,7 @@ func (r *Reconciler) taken(ctx context.Context, s *scope, by client.Object, step
 	if err := s.patch.StoreSpec(ctx, r.Client, s.infra); err != nil {
 		return reconcile.Wait, err
 	}
-	r.event(s, "NamedApart", "Create", "%s %s on Harvester is another machine's: VirtualMachine and Node of this one are called %s",
+	r.event(s, "NamedApart", "Create", "%s %s on Harvester belongs to another machine: VirtualMachine and Node of this machine are named %s",
 		kindOf(by), by.GetName(), s.place().Name)
 	return step(ctx, s)
 }
@@ -62,8 +62,8 @@ func (s *scope) ofAnotherMachine(ctx context.Context, by client.Object) (bool, r
 // notOurs holds the machine because its name belongs to a foreign object, whose events do not enqueue the machine.
 func (r *Reconciler) notOurs(s *scope, by client.Object) (reconcile.Progress, error) {
 	r.hold(s, distribution.Refusal{Reason: infrav1.VirtualMachineNotOursReason, Message: fmt.Sprintf(
-		"%s %s on Harvester is not this machine's: it has another label %s or annotation %s, or none; delete the Machine, so that one of another "+
-			"name is made, or remove what is in the way", kindOf(by), client.ObjectKeyFromObject(by), infrav1.MachineIDLabel, infrav1.OwnerAnnotation)})
+		"%s %s on Harvester does not belong to this machine: its label %s or annotation %s differs or is missing; delete the Machine to replace it "+
+			"with one of another name, or delete the object on Harvester", kindOf(by), client.ObjectKeyFromObject(by), infrav1.MachineIDLabel, infrav1.OwnerAnnotation)})
 	return reconcile.Retry(reconcile.RefusedPause), nil
 }
 

@@ -79,7 +79,7 @@ func (s *scope) showStill() bool {
 // missing returns what the machine waits for before it is provisioned.
 func (s *scope) missing() string {
 	if conditions.IsTrue(s.infra, infrav1.VMRunningCondition) && len(s.infra.Status.Addresses) == 0 {
-		return fmt.Sprintf("VirtualMachine %s has no address: its guest agent reports none; see whether qemu-guest-agent runs in the guest, and whether DHCP answers there", s.place())
+		return fmt.Sprintf("VirtualMachine %s has no address, because its guest agent reports none: check that qemu-guest-agent runs in the guest, and that DHCP works there", s.place())
 	}
 	return fmt.Sprintf("Waiting for VirtualMachine %s to run", s.place())
 }

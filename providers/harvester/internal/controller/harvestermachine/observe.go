@@ -107,7 +107,7 @@ func (s *scope) showProvisioning(o virtualmachine.Observed) {
 		status.True(s.infra, condition, infrav1.VMProvisioningReadyReason)
 	default:
 		status.False(s.infra, condition, infrav1.VMProvisioningInProgressReason, fmt.Sprintf(
-			"VirtualMachine %s gets its volumes and a host%s", s.place(), said(o)))
+			"Waiting for VirtualMachine %s to get its volumes and a host%s", s.place(), said(o)))
 	}
 }
 
@@ -121,7 +121,7 @@ func (s *scope) showRunning(o virtualmachine.Observed) {
 	case trouble.Reason != "":
 		status.False(s.infra, condition, trouble.Reason, trouble.Message)
 	default:
-		status.False(s.infra, condition, infrav1.VMNotRunningReason, fmt.Sprintf("VirtualMachine %s does not run %s%s", s.place(), s.now(), said(o)))
+		status.False(s.infra, condition, infrav1.VMNotRunningReason, fmt.Sprintf("VirtualMachine %s is not running %s%s", s.place(), s.now(), said(o)))
 	}
 }
 

@@ -28,7 +28,7 @@ func (r *Reconciler) choosePlace(_ context.Context, s *scope) (reconcile.Progres
 	case why != "":
 		wait = distribution.Refusal{Reason: infrav1.AnnotationsRemovedReason, Message: why}
 	case s.infraCluster.ID() == "":
-		wait = distribution.Refusal{Reason: infrav1.WaitingForClusterInfrastructureReadyReason, Message: "Waiting for the HarvesterCluster to have its id"}
+		wait = distribution.Refusal{Reason: infrav1.WaitingForClusterInfrastructureReadyReason, Message: "Waiting for the HarvesterCluster to get its id"}
 	}
 	if wait.Reason != "" {
 		return r.hold(s, wait), nil

@@ -45,7 +45,7 @@ func TestNothingIsMadeOfAMachineWhoseIDIsRemoved(t *testing.T) {
 	w.start()
 	infra := w.machine("a", "zone-1")
 	w.Expect(w.says(infra, infrav1.MachineCreatedCondition, infrav1.AnnotationsRemovedReason)).To(And(
-		HavePrefix("nothing is done on Harvester: "), ContainSubstring("annotation "+infrav1.MachineIDAnnotation)))
+		HavePrefix("nothing is changed on Harvester: "), ContainSubstring("annotation "+infrav1.MachineIDAnnotation)))
 	w.Expect(w.on(&kubevirtv1.VirtualMachineList{})).To(HaveField("Items", BeEmpty()))
 	w.Expect(w.on(&corev1.SecretList{})).To(HaveField("Items", BeEmpty()))
 

@@ -52,7 +52,7 @@ func (s *scope) unseen(problem *harvester.Problem) {
 
 // notStored reports that the API server does not store what must be stored before anything is created or changed on Harvester.
 func (s *scope) notStored(removed *patch.RemovedError) {
-	message := "nothing is done on Harvester: " + removed.Error()
+	message := "nothing is changed on Harvester: " + removed.Error()
 	if s.vm == nil && s.infra.Spec.ProviderID == "" {
 		notCreated(s, infrav1.AnnotationsRemovedReason, message)
 		return

@@ -290,7 +290,7 @@ func TestAMachineWhoseVolumeAnotherVirtualMachineUsesSaysSoAndGivesBackTheRest(t
 	message := w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)
 	w.Expect(message).To(And(
 		ContainSubstring("deleting PersistentVolumeClaim "+w.name+"/"+infra.Name+"-disk-0-"), ContainSubstring("currently attached to VMs"),
-		ContainSubstring("set the annotation "+infrav1.AbandonAnnotation), Not(ContainSubstring("behind on Harvester: VirtualMachine"))))
+		ContainSubstring("set the annotation "+infrav1.AbandonAnnotation), Not(ContainSubstring("leave on Harvester: VirtualMachine"))))
 	w.Expect(conditions.IsFalse(w.now(infra), infrav1.InfrastructureReadyCondition)).To(BeTrue())
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 	w.Expect(w.now(infra).Status.AllocatedIPAddress).To(BeEmpty())

@@ -87,7 +87,7 @@ func (s *scope) unmarkPlugged(ctx context.Context, vm *kubevirtv1.VirtualMachine
 			return err
 		}
 		if err := s.conn.Patch(ctx, claim, client.RawPatch(types.MergePatchType, data)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("taking the marks of VirtualMachine %s off PersistentVolumeClaim %s: %w", s.place(), key, err)
+			return fmt.Errorf("removing the marks of VirtualMachine %s from PersistentVolumeClaim %s: %w", s.place(), key, err)
 		}
 	}
 	return nil
