@@ -30,9 +30,9 @@ type Topology struct {
 	Key, Value string
 }
 
-// Wants holds what determines the scheduling of a virtual machine. Use Labels and Affinity together: the affinity selects the labels, which
+// Requirements holds what determines the scheduling of a virtual machine. Use Labels and Affinity together: the affinity selects the labels, which
 // the template and thus the pod must have.
-type Wants struct {
+type Requirements struct {
 	// ClusterID distinguishes the cluster's machines from those of other clusters, which may have the same name and namespace.
 	ClusterID string
 	// ControlPlane and Deployment determine the machines to avoid: those of the same control plane, or of the same MachineDeployment.
@@ -70,7 +70,7 @@ func (l Logical) class() string {
 }
 
 // Labels returns the labels that the virtual machine's template needs.
-func Labels(w Wants) map[string]string {
+func Labels(w Requirements) map[string]string {
 	labels := w.group()
 	if w.Logical.Key != "" {
 		labels[faultlinev1.DistributionKeyLabel] = w.Logical.Key
@@ -80,7 +80,7 @@ func Labels(w Wants) map[string]string {
 }
 
 // group returns the labels that are common to the machines that should be kept apart.
-func (w Wants) group() map[string]string {
+func (w Requirements) group() map[string]string {
 	group := map[string]string{infrav1.ClusterIDLabel: w.ClusterID}
 	switch {
 	case w.ControlPlane:
@@ -92,7 +92,7 @@ func (w Wants) group() map[string]string {
 }
 
 // others selects the machines of the group.
-func (w Wants) others() *metav1.LabelSelector {
+func (w Requirements) others() *metav1.LabelSelector {
 	selector := &metav1.LabelSelector{MatchLabels: w.group()}
 	if !w.ControlPlane && w.Deployment == "" {
 		selector.MatchExpressions = []metav1.LabelSelectorRequirement{
@@ -104,17 +104,17 @@ func (w Wants) others() *metav1.LabelSelector {
 }
 
 // Affinity returns the affinity of the virtual machine's template. The domain is added to every node selector term, because terms are ORed.
-func Affinity(w Wants) *corev1.Affinity {
+func Affinity(w Requirements) *corev1.Affinity {
 	affinity := &corev1.Affinity{NodeAffinity: w.Node.DeepCopy(), PodAffinity: w.Pod.DeepCopy(), PodAntiAffinity: &corev1.PodAntiAffinity{}}
 	if w.Domain != (Topology{}) {
 		require(affinity, corev1.NodeSelectorRequirement{Key: w.Domain.Key, Operator: corev1.NodeSelectorOpIn, Values: []string{w.Domain.Value}})
 	}
-	apart(affinity, otherHostWeight, corev1.PodAffinityTerm{LabelSelector: w.others(), TopologyKey: corev1.LabelHostname})
+	preferApart(affinity, otherHostWeight, corev1.PodAffinityTerm{LabelSelector: w.others(), TopologyKey: corev1.LabelHostname})
 	if w.Domain == (Topology{}) && w.SpreadKey != "" && w.SpreadKey != corev1.LabelHostname {
-		apart(affinity, otherDomainWeight, corev1.PodAffinityTerm{LabelSelector: w.others(), TopologyKey: w.SpreadKey})
+		preferApart(affinity, otherDomainWeight, corev1.PodAffinityTerm{LabelSelector: w.others(), TopologyKey: w.SpreadKey})
 	}
 	if w.Logical.Key != "" && w.Logical.TopologyKey != "" {
-		w.keepKeysApart(affinity)
+		w.separateKeys(affinity)
 	}
 	keepFields(affinity)
 	return affinity
@@ -128,23 +128,23 @@ func keepFields(affinity *corev1.Affinity) {
 	}
 	terms := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	for i := range terms {
-		if len(terms[i].MatchFields) > 0 && !slices.ContainsFunc(terms[i].MatchExpressions, staysInHarvester) {
+		if len(terms[i].MatchFields) > 0 && !slices.ContainsFunc(terms[i].MatchExpressions, keptByHarvester) {
 			terms[i].MatchExpressions = append(terms[i].MatchExpressions,
 				corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpExists})
 		}
 	}
 }
 
-// staysInHarvester reports whether Harvester's webhook keeps an expression. It manages expressions about its networks and pinned CPUs
+// keptByHarvester reports whether Harvester's webhook keeps an expression. It manages expressions about its networks and pinned CPUs
 // itself.
-func staysInHarvester(wanted corev1.NodeSelectorRequirement) bool {
+func keptByHarvester(wanted corev1.NodeSelectorRequirement) bool {
 	return !strings.HasPrefix(wanted.Key, netattv1.HostNetworkLabelPrefix) && wanted.Key != "cpumanager"
 }
 
-// keepKeysApart prefers that machines of one key share a physical domain, and keeps those of other keys of the class out of it. It excludes
+// separateKeys prefers that machines of one key share a physical domain, and keeps those of other keys of the class out of it. It excludes
 // hosts outside of all physical domains, where anti-affinity has no effect. Machines without a key, such as control-plane machines, are not
 // repelled.
-func (w Wants) keepKeysApart(affinity *corev1.Affinity) {
+func (w Requirements) separateKeys(affinity *corev1.Affinity) {
 	if w.Domain.Key != w.Logical.TopologyKey {
 		require(affinity, corev1.NodeSelectorRequirement{Key: w.Logical.TopologyKey, Operator: corev1.NodeSelectorOpExists})
 	}
@@ -155,7 +155,7 @@ func (w Wants) keepKeysApart(affinity *corev1.Affinity) {
 	*near = append(*near, corev1.WeightedPodAffinityTerm{Weight: sameKeyWeight, PodAffinityTerm: w.keys(metav1.LabelSelectorOpIn)})
 	others := w.keys(metav1.LabelSelectorOpNotIn)
 	if !w.Logical.Required {
-		apart(affinity, otherHostWeight, others)
+		preferApart(affinity, otherHostWeight, others)
 		return
 	}
 	anti := affinity.PodAntiAffinity
@@ -163,7 +163,7 @@ func (w Wants) keepKeysApart(affinity *corev1.Affinity) {
 }
 
 // keys selects machines of the class by their key. It never selects machines without a key, which NotIn alone would match.
-func (w Wants) keys(operator metav1.LabelSelectorOperator) corev1.PodAffinityTerm {
+func (w Requirements) keys(operator metav1.LabelSelectorOperator) corev1.PodAffinityTerm {
 	key := faultlinev1.DistributionKeyLabel
 	return corev1.PodAffinityTerm{TopologyKey: w.Logical.TopologyKey, LabelSelector: &metav1.LabelSelector{
 		MatchLabels: map[string]string{
@@ -197,8 +197,8 @@ func require(affinity *corev1.Affinity, wanted corev1.NodeSelectorRequirement) {
 	}
 }
 
-// apart prefers hosts, or domains, without machines that the term selects.
-func apart(affinity *corev1.Affinity, weight int32, term corev1.PodAffinityTerm) {
+// preferApart prefers hosts, or domains, without machines that the term selects.
+func preferApart(affinity *corev1.Affinity, weight int32, term corev1.PodAffinityTerm) {
 	preferred := &affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution
 	*preferred = append(*preferred, corev1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: term})
 }

@@ -39,7 +39,7 @@ type Domain struct {
 
 // Members returns the hosts of the domain.
 func (d Domain) Members(hosts []Host) []Host {
-	return carries(hosts, func(h Host) bool { return h.Labels[d.Key] == d.Value })
+	return filterHosts(hosts, func(h Host) bool { return h.Labels[d.Key] == d.Value })
 }
 
 // Domains lists the failure domains of a cluster by name: the declared ones or, without any, those discovered from the labels of hosts.
@@ -61,7 +61,7 @@ func Domains(cluster *infrav1.HarvesterCluster, hosts []Host) []Domain {
 		}
 		return sorted(domains)
 	}
-	domains = discovered(cluster, hosts)
+	domains = discoveredDomains(cluster, hosts)
 	if len(domains) == 0 {
 		domains = singleHosts(cluster, hosts)
 	}
@@ -73,7 +73,7 @@ func sorted(domains []Domain) []Domain {
 	return domains
 }
 
-func discovered(cluster *infrav1.HarvesterCluster, hosts []Host) []Domain {
+func discoveredDomains(cluster *infrav1.HarvesterCluster, hosts []Host) []Domain {
 	key := cluster.Spec.DiscoveryKey()
 	var domains []Domain
 	add := func(value string) {
@@ -82,10 +82,10 @@ func discovered(cluster *infrav1.HarvesterCluster, hosts []Host) []Domain {
 			domains = append(domains, domain)
 		}
 	}
-	for _, host := range carries(hosts, func(h Host) bool { return h.Labels[key] != "" }) {
+	for _, host := range filterHosts(hosts, func(h Host) bool { return h.Labels[key] != "" }) {
 		add(host.Labels[key])
 	}
-	for _, known := range known(cluster) {
+	for _, known := range publishedDomains(cluster) {
 		if known.Key == key && inUse(cluster, known.Name) {
 			add(known.Value)
 		}
@@ -95,7 +95,7 @@ func discovered(cluster *infrav1.HarvesterCluster, hosts []Host) []Domain {
 
 func singleHosts(cluster *infrav1.HarvesterCluster, hosts []Host) []Domain {
 	var domains []Domain
-	for _, known := range known(cluster) {
+	for _, known := range publishedDomains(cluster) {
 		if known.Key != corev1.LabelHostname {
 			continue
 		}
@@ -113,16 +113,16 @@ func singleHosts(cluster *infrav1.HarvesterCluster, hosts []Host) []Domain {
 
 // named returns the host with that name or, if there is no such host, with that hostname. Clusters from before Faultline use the name.
 func named(hosts []Host, name string) (Host, bool) {
-	all := carries(hosts, func(h Host) bool { return h.Name == name })
-	all = append(all, carries(hosts, func(h Host) bool { return h.Hostname == name })...)
+	all := filterHosts(hosts, func(h Host) bool { return h.Name == name })
+	all = append(all, filterHosts(hosts, func(h Host) bool { return h.Hostname == name })...)
 	if len(all) == 0 {
 		return Host{}, false
 	}
 	return all[0], true
 }
 
-// known returns the published domains, except those that are published only because they were the last ones.
-func known(cluster *infrav1.HarvesterCluster) []Domain {
+// publishedDomains returns the published domains, except those that are published only because they were the last ones.
+func publishedDomains(cluster *infrav1.HarvesterCluster) []Domain {
 	var domains []Domain
 	for _, published := range cluster.Status.FailureDomains {
 		if status := statusOf(cluster, published.Name); status != nil && !status.RemovedSince.IsZero() {
@@ -162,10 +162,10 @@ func Observations(cluster *infrav1.HarvesterCluster, hosts []Host) []distributio
 	return seen
 }
 
-// Unseen returns observations with unknown health while Harvester cannot be read. It covers the known domains with their published
+// Unobserved returns observations with unknown health while Harvester cannot be read. It covers the known domains with their published
 // attributes.
-func Unseen(cluster *infrav1.HarvesterCluster, reason, message string) []distribution.Observation {
-	domains := known(cluster)
+func Unobserved(cluster *infrav1.HarvesterCluster, reason, message string) []distribution.Observation {
+	domains := publishedDomains(cluster)
 	if len(cluster.Spec.FailureDomains) > 0 {
 		domains = Domains(cluster, nil)
 	}
@@ -207,19 +207,19 @@ func attributes(domain Domain, members []Host) map[string]string {
 func health(domain Domain, members []Host) (health distribution.Health, reason, message string) {
 	switch {
 	case len(members) == 0:
-		return distribution.Bad, infrav1.FailureDomainWithoutHostsReason, withoutHosts(domain)
+		return distribution.Bad, infrav1.FailureDomainWithoutHostsReason, withoutHostsMessage(domain)
 	case slices.ContainsFunc(members, func(h Host) bool { return h.Ready && h.Schedulable }):
 		return distribution.Good, "", ""
 	case slices.ContainsFunc(members, func(h Host) bool { return h.Ready }):
 		return distribution.Bad, infrav1.FailureDomainHostsCordonedReason, fmt.Sprintf(
-			"no host accepts virtual machines, because the ready ones are cordoned or tainted: %s: uncordon one, or add another", names(members))
+			"no host accepts virtual machines, because the ready ones are cordoned or tainted: %s: uncordon one, or add another", hostNames(members))
 	default:
 		return distribution.Bad, infrav1.FailureDomainHostsUnhealthyReason, fmt.Sprintf(
-			"no host is ready to run virtual machines: %s: repair one, or add another", names(members))
+			"no host is ready to run virtual machines: %s: repair one, or add another", hostNames(members))
 	}
 }
 
-func withoutHosts(domain Domain) string {
+func withoutHostsMessage(domain Domain) string {
 	return fmt.Sprintf("no host of Harvester has the label %s=%s: label hosts, or remove the failure domain", domain.Key, domain.Value)
 }
 
@@ -228,7 +228,7 @@ func Notes(cluster *infrav1.HarvesterCluster, hosts []Host) []string {
 	domains := Domains(cluster, hosts)
 	var notes []string
 	if cluster.Spec.Distribution.LogicalDomains() > 0 {
-		if note := softened(cluster, hosts); note != "" {
+		if note := preferenceNote(cluster, hosts); note != "" {
 			notes = append(notes, note)
 		}
 	}
@@ -240,9 +240,9 @@ func Notes(cluster *infrav1.HarvesterCluster, hosts []Host) []string {
 		notes = append(notes, fmt.Sprintf("the failure domains are still the single hosts that were published before: label hosts with %s to replace them",
 			cluster.Spec.DiscoveryKey()))
 	}
-	if nowhere := outside(domains, hosts); len(nowhere) > 0 {
+	if nowhere := outsideDomains(domains, hosts); len(nowhere) > 0 {
 		notes = append(notes, fmt.Sprintf("hosts outside all failure domains, which run only machines without a failure domain: %s: add the label of a failure domain",
-			names(nowhere)))
+			hostNames(nowhere)))
 	}
 	var alone []string
 	for _, domain := range domains {
@@ -252,16 +252,16 @@ func Notes(cluster *infrav1.HarvesterCluster, hosts []Host) []string {
 	}
 	if len(alone) > 0 {
 		notes = append(notes, fmt.Sprintf(SingleHost+" %s: virtual machines cannot migrate within them and are shut down "+
-			"when Harvester upgrades the host: add a second host", listed(alone)))
+			"when Harvester upgrades the host: add a second host", joinLimited(alone)))
 	}
 	return notes
 }
 
-func outside(domains []Domain, hosts []Host) []Host {
-	return carries(hosts, func(h Host) bool { return !inside(domains, h) })
+func outsideDomains(domains []Domain, hosts []Host) []Host {
+	return filterHosts(hosts, func(h Host) bool { return !inAnyDomain(domains, h) })
 }
 
-// inside reports whether the host is in one of the domains.
-func inside(domains []Domain, host Host) bool {
+// inAnyDomain reports whether the host is in one of the domains.
+func inAnyDomain(domains []Domain, host Host) bool {
 	return slices.ContainsFunc(domains, func(d Domain) bool { return host.Labels[d.Key] == d.Value })
 }

@@ -52,8 +52,8 @@ func region(name string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Labels[corev1.LabelTopologyRegion] = name }
 }
 
-// saysIf matches a non-empty text if there is true, and an empty one otherwise.
-func saysIf(there bool) OmegaMatcher {
+// notEmptyIf matches a non-empty text if there is true, and an empty one otherwise.
+func notEmptyIf(there bool) OmegaMatcher {
 	if there {
 		return Not(BeEmpty())
 	}
@@ -136,7 +136,7 @@ func TestTheHealthOfADomainIsThatOfItsHosts(t *testing.T) {
 				health = distribution.Good
 			}
 			g.Expect(seen[0].Health).To(Equal(health))
-			g.Expect(seen[0].Message).To(saysIf(tc.reason != ""))
+			g.Expect(seen[0].Message).To(notEmptyIf(tc.reason != ""))
 		})
 	}
 }
@@ -207,23 +207,23 @@ func TestOfAHarvesterThatCannotBeLookedAtAllThatIsKnownStays(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := clusterOf()
-	g.Expect(placement.Unseen(cluster, "Why", "what")).To(BeEmpty())
+	g.Expect(placement.Unobserved(cluster, "Why", "what")).To(BeEmpty())
 	all := hosts(node("h1", "a", region("north")), node("h2", "b"))
 	published(cluster, all)
 	before := placement.Observations(cluster, all)
-	for i, seen := range placement.Unseen(cluster, "Why", "what") {
+	for i, seen := range placement.Unobserved(cluster, "Why", "what") {
 		g.Expect(seen).To(Equal(distribution.Observation{
 			Name: before[i].Name, ControlPlane: true, Health: distribution.Unknown, Reason: "Why", Message: "what", Attributes: before[i].Attributes,
 		}))
 	}
 	cluster.Status.Distribution.FailureDomains[0].RemovedSince = metav1.Now()
-	g.Expect(placement.Unseen(cluster, "Why", "what")).To(HaveExactElements(HaveField("Name", "b")), "the other is none of the cluster's any more")
+	g.Expect(placement.Unobserved(cluster, "Why", "what")).To(HaveExactElements(HaveField("Name", "b")), "the other is none of the cluster's any more")
 
 	declared := clusterOf(infrav1.HarvesterFailureDomain{Name: "d", ControlPlane: ptr.To(false)})
-	g.Expect(placement.Unseen(declared, "Why", "what")).To(HaveExactElements(And(HaveField("Name", "d"), HaveField("ControlPlane", false))))
+	g.Expect(placement.Unobserved(declared, "Why", "what")).To(HaveExactElements(And(HaveField("Name", "d"), HaveField("ControlPlane", false))))
 }
 
-func takenOver(names ...string) *infrav1.HarvesterCluster {
+func upstreamCluster(names ...string) *infrav1.HarvesterCluster {
 	cluster := clusterOf()
 	for _, name := range names {
 		cluster.Status.FailureDomains = append(cluster.Status.FailureDomains, clusterv1.FailureDomain{
@@ -236,7 +236,7 @@ func takenOver(names ...string) *infrav1.HarvesterCluster {
 func TestAClusterThatHadSingleHostsAsDomainsKeepsThemUntilHostsAreLabelled(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	cluster := takenOver("h1", "h2", "gone")
+	cluster := upstreamCluster("h1", "h2", "gone")
 	unlabelled := hosts(node("h1", ""), node("h2", ""), node("h3", ""))
 	g.Expect(namesOf(placement.Domains(cluster, unlabelled))).To(Equal([]string{"h1", "h2"}))
 	g.Expect(placement.Notes(cluster, unlabelled)[0]).To(ContainSubstring("label hosts with " + zoneKey))

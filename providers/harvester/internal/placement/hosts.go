@@ -55,7 +55,7 @@ func HostOf(node *corev1.Node) Host {
 		Hostname:    cmp.Or(node.Labels[corev1.LabelHostname], node.Name),
 		Labels:      node.Labels,
 		Ready:       node.DeletionTimestamp.IsZero() && ready(node) && node.Labels[runsMachinesLabel] != "false",
-		Schedulable: !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, keepsOut),
+		Schedulable: !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, repels),
 		Witness:     isSet(node.Labels, infrav1.WitnessLabel),
 		NotReady:    notReady(node),
 	}
@@ -85,8 +85,8 @@ func NotReady(hosts []Host, name string) string {
 	return hosts[at].NotReady
 }
 
-// keepsOut ignores the taints that Kubernetes sets on hosts that are not ready, because Ready already covers these.
-func keepsOut(taint corev1.Taint) bool {
+// repels ignores the taints that Kubernetes sets on hosts that are not ready, because Ready already covers these.
+func repels(taint corev1.Taint) bool {
 	return taint.Effect != corev1.TaintEffectPreferNoSchedule &&
 		taint.Key != corev1.TaintNodeNotReady && taint.Key != corev1.TaintNodeUnreachable
 }
@@ -96,8 +96,8 @@ func isSet(labels map[string]string, key string) bool {
 	return there && value != "false"
 }
 
-// carries returns the hosts that can be in failure domains and satisfy match.
-func carries(hosts []Host, match func(Host) bool) []Host {
+// filterHosts returns the hosts that can be in failure domains and satisfy match.
+func filterHosts(hosts []Host, match func(Host) bool) []Host {
 	var found []Host
 	for _, host := range hosts {
 		if !host.Witness && match(host) {
@@ -107,16 +107,16 @@ func carries(hosts []Host, match func(Host) bool) []Host {
 	return found
 }
 
-// names formats hosts for a message.
-func names(hosts []Host) string {
+// hostNames formats hosts for a message.
+func hostNames(hosts []Host) string {
 	said := make([]string, 0, len(hosts))
 	for _, host := range hosts {
 		said = append(said, host.Name)
 	}
-	return listed(said)
+	return joinLimited(said)
 }
 
-func listed(all []string) string {
+func joinLimited(all []string) string {
 	if more := len(all) - namesInMessage; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(all[:namesInMessage], ", "), more)
 	}

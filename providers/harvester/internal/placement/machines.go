@@ -27,12 +27,12 @@ func Resolve(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) (To
 		}
 		if len(listed.Members(hosts)) == 0 {
 			return Topology{}, distribution.Refusal{Reason: infrav1.FailureDomainWithoutHostsReason, Message: fmt.Sprintf(
-				"failure domain %s: %s", domain, withoutHosts(listed))}
+				"failure domain %s: %s", domain, withoutHostsMessage(listed))}
 		}
 		return listed.Topology, distribution.Refusal{}
 	}
 	key := cluster.Spec.DiscoveryKey()
-	if len(carries(hosts, func(h Host) bool { return h.Labels[key] == domain })) > 0 {
+	if len(filterHosts(hosts, func(h Host) bool { return h.Labels[key] == domain })) > 0 {
 		return Topology{Key: key, Value: domain}, distribution.Refusal{}
 	}
 	if host, found := named(hosts, domain); found {
@@ -91,13 +91,13 @@ func matches(host Host, topology Topology) bool {
 	return host.Labels[topology.Key] == topology.Value
 }
 
-// WantsOf returns what determines the scheduling of a new virtual machine for a machine of the cluster, in the resolved domain. The note
+// RequirementsOf returns what determines the scheduling of a new virtual machine for a machine of the cluster, in the resolved domain. The note
 // describes which request cannot be satisfied as required; "" if all can.
-func WantsOf(
+func RequirementsOf(
 	cluster *infrav1.HarvesterCluster, hosts []Host, machine *infrav1.HarvesterMachine, controlPlane bool, domain Topology,
-) (wants Wants, note string) {
+) (wants Requirements, note string) {
 	physical := physicalKey(cluster, hosts)
-	wants = Wants{
+	wants = Requirements{
 		ClusterID: cluster.ID(), ControlPlane: controlPlane,
 		Deployment: machine.Labels[clusterv1.MachineDeploymentNameLabel], Domain: domain,
 		SpreadKey: cmp.Or(physical, cluster.Spec.DiscoveryKey()),
@@ -107,21 +107,21 @@ func WantsOf(
 	if key == "" || controlPlane {
 		return wants, ""
 	}
-	note = softened(cluster, hosts)
+	note = preferenceNote(cluster, hosts)
 	required := cluster.Spec.Distribution.Workers.Required
 	wants.Logical = Logical{Key: key, TopologyKey: physical, Required: required != nil && *required && physical != "" && note == ""}
 	return wants, note
 }
 
-// softened returns why separation of logical failure domains is only a preference; "" if it is required, or if only a preference was
+// preferenceNote returns why separation of logical failure domains is only a preference; "" if it is required, or if only a preference was
 // requested. If it were required, a machine in a domain with one host could not migrate, and Harvester would shut it down to upgrade the
 // host.
-func softened(cluster *infrav1.HarvesterCluster, hosts []Host) string {
+func preferenceNote(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 	workers, key := cluster.Spec.Distribution.Workers, physicalKey(cluster, hosts)
 	if workers.Required == nil || !*workers.Required || key == "" {
 		return ""
 	}
-	alone := alone(cluster, hosts, key)
+	alone := singleHostValues(cluster, hosts, key)
 	if len(alone) == 0 {
 		return ""
 	}
@@ -131,15 +131,15 @@ func softened(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 			"set topologyKey to a label that several hosts share"
 	}
 	return fmt.Sprintf("%s only a single host has each of these values of the label %s: %s: add a second host for each, "+
-		"and then replace machines that were created before", taken, key, listed(alone))
+		"and then replace machines that were created before", taken, key, joinLimited(alone))
 }
 
-// alone lists the values of the label that only a single host has. If the cluster has failure domains, only hosts in them count, because
+// singleHostValues lists the values of the label that only a single host has. If the cluster has failure domains, only hosts in them count, because
 // its machines with a logical failure domain run on no others.
-func alone(cluster *infrav1.HarvesterCluster, hosts []Host, key string) []string {
+func singleHostValues(cluster *infrav1.HarvesterCluster, hosts []Host, key string) []string {
 	domains := Domains(cluster, hosts)
 	count := map[string]int{}
-	for _, host := range carries(hosts, func(h Host) bool { return h.Labels[key] != "" && (len(domains) == 0 || inside(domains, h)) }) {
+	for _, host := range filterHosts(hosts, func(h Host) bool { return h.Labels[key] != "" && (len(domains) == 0 || inAnyDomain(domains, h)) }) {
 		count[host.Labels[key]]++
 	}
 	maps.DeleteFunc(count, func(_ string, n int) bool { return n > 1 })

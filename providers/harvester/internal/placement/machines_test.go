@@ -54,7 +54,7 @@ func TestADomainThatAMachineNamesIsFoundWhateverListsIt(t *testing.T) {
 			found, why := placement.Resolve(tc.cluster, all, tc.domain)
 			g.Expect(found).To(Equal(tc.found))
 			g.Expect(why.Reason).To(Equal(tc.reason))
-			g.Expect(placement.Unlisted(tc.cluster, all, tc.domain)).To(saysIf(tc.unlisted))
+			g.Expect(placement.Unlisted(tc.cluster, all, tc.domain)).To(notEmptyIf(tc.unlisted))
 		})
 	}
 }
@@ -182,9 +182,9 @@ func TestLogicalDomainsAreKeptApartAtAllCostsOnlyWhereMachinesCanMigrate(t *test
 			cluster := clusterOf(tc.domains...)
 			tc.workers.DesiredFailureDomains = ptr.To[int32](2)
 			cluster.Spec.Distribution.Workers = tc.workers
-			wants, note := placement.WantsOf(cluster, tc.hosts, worker("md-0"), false, placement.Topology{Key: zoneKey, Value: "a"})
+			wants, note := placement.RequirementsOf(cluster, tc.hosts, worker("md-0"), false, placement.Topology{Key: zoneKey, Value: "a"})
 			g.Expect(wants.Logical).To(Equal(placement.Logical{Key: "md-0", TopologyKey: tc.key, Required: tc.required}))
-			g.Expect(note).To(saysIf(tc.note))
+			g.Expect(note).To(notEmptyIf(tc.note))
 			said := ContainElement(ContainSubstring("treats spec.distribution.workers.required as a preference"))
 			if !tc.note {
 				said = Not(said)
@@ -198,7 +198,7 @@ func TestLogicalDomainsOfDomainsWithDifferentLabelsAreLeftToTheDomainOfEachMachi
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := clusterOf(infrav1.HarvesterFailureDomain{Name: "a"}, infrav1.HarvesterFailureDomain{Name: "b", TopologyKey: "rack"})
-	wants, _ := placement.WantsOf(cluster, nil, worker("md-0"), false, placement.Topology{Key: "rack", Value: "b"})
+	wants, _ := placement.RequirementsOf(cluster, nil, worker("md-0"), false, placement.Topology{Key: "rack", Value: "b"})
 	g.Expect(wants.Logical.TopologyKey).To(BeEmpty())
 	g.Expect(placement.Affinity(wants).PodAffinity).To(BeNil())
 	g.Expect(placement.Labels(wants)).To(HaveKeyWithValue(faultlinev1.DistributionKeyLabel, "md-0"))
@@ -230,7 +230,7 @@ func TestLogicalDomainsMayShareAFailureDomainWhereTheyAreKeptApartByHost(t *test
 func TestAControlPlaneHasNoLogicalDomain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	wants, _ := placement.WantsOf(clusterOf(), nil, worker("md-0"), true, placement.Topology{})
+	wants, _ := placement.RequirementsOf(clusterOf(), nil, worker("md-0"), true, placement.Topology{})
 	g.Expect(wants.Logical).To(BeZero())
 	g.Expect(placement.Labels(wants)).To(Equal(map[string]string{infrav1.ClusterIDLabel: "id", infrav1.ControlPlaneLabel: "id"}))
 }

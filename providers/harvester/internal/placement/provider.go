@@ -68,7 +68,7 @@ func (Harvester) SeparatesWithin(cluster provider.Cluster) bool {
 // Observe returns observations of the cluster's failure domains from hosts, or from problem if the hosts could not be read.
 func Observe(cluster *infrav1.HarvesterCluster, hosts []Host, problem *harvester.Problem) []distribution.Observation {
 	if problem != nil {
-		return Unseen(cluster, problem.Reason, problem.Message)
+		return Unobserved(cluster, problem.Reason, problem.Message)
 	}
 	return Observations(cluster, hosts)
 }
@@ -100,9 +100,9 @@ func ReadHosts(ctx context.Context, conn *harvester.Connection) ([]Host, *harves
 	}
 }
 
-// MayBeOld reports whether the problem of a connection means that its caches may be stale. A missing right for one kind does not make the
+// MayBeStale reports whether the problem of a connection means that its caches may be stale. A missing right for one kind does not make the
 // caches of others stale.
-func MayBeOld(trouble *harvester.Problem) bool {
+func MayBeStale(trouble *harvester.Problem) bool {
 	return trouble != nil && trouble.Reason != infrav1.HarvesterAccessDeniedReason
 }
 

@@ -20,17 +20,17 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// gone is an unreachable Harvester.
-type gone struct{}
+// unreachableConnections is an unreachable Harvester.
+type unreachableConnections struct{}
 
-func (gone) Get(context.Context, harvester.Target, harvester.Asker) (*harvester.Connection, *harvester.Problem) {
+func (unreachableConnections) Get(context.Context, harvester.Target, harvester.Asker) (*harvester.Connection, *harvester.Problem) {
 	return nil, &harvester.Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: "no route to host"}
 }
 
 func TestTheDomainsOfAHarvesterThatDoesNotAnswerAreUnknownAndNotGone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	unreachable := placement.Harvester{Connections: gone{}}
+	unreachable := placement.Harvester{Connections: unreachableConnections{}}
 	cluster := unreachable.NewCluster().(*infrav1.HarvesterCluster)
 	g.Expect(unreachable.Domains(t.Context(), cluster)).To(BeEmpty(), "none is known yet")
 	cluster.Status.FailureDomains = []clusterv1.FailureDomain{{Name: "zone", ControlPlane: ptr.To(true)}}

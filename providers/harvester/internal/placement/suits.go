@@ -39,8 +39,8 @@ func Unsuited(affinity *corev1.NodeAffinity, hosts []Host, domain Topology) stri
 		return ""
 	}
 	terms := affinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-	members := carries(hosts, func(h Host) bool { return domain == (Topology{}) || matches(h, domain) })
-	if len(terms) == 0 || slices.ContainsFunc(members, func(h Host) bool { return suits(terms, h) }) {
+	members := filterHosts(hosts, func(h Host) bool { return domain == (Topology{}) || matches(h, domain) })
+	if len(terms) == 0 || slices.ContainsFunc(members, func(h Host) bool { return matchesAnyTerm(terms, h) }) {
 		return ""
 	}
 	where := "of Harvester"
@@ -48,18 +48,18 @@ func Unsuited(affinity *corev1.NodeAffinity, hosts []Host, domain Topology) stri
 		where = fmt.Sprintf("with the label %s=%s", domain.Key, domain.Value)
 	}
 	return fmt.Sprintf("no host %s (%s) satisfies spec.nodeAffinity: change the machine's template, or label a host",
-		where, names(members))
+		where, hostNames(members))
 }
 
-// suits reports whether the host matches one of the terms. An empty or invalid term matches no host.
-func suits(terms []corev1.NodeSelectorTerm, host Host) bool {
+// matchesAnyTerm reports whether the host matches one of the terms. An empty or invalid term matches no host.
+func matchesAnyTerm(terms []corev1.NodeSelectorTerm, host Host) bool {
 	return slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool {
 		return len(term.MatchExpressions)+len(term.MatchFields) > 0 &&
-			all(term.MatchExpressions, host.Labels) && all(term.MatchFields, map[string]string{"metadata.name": host.Name})
+			matchesAll(term.MatchExpressions, host.Labels) && matchesAll(term.MatchFields, map[string]string{"metadata.name": host.Name})
 	})
 }
 
-func all(wanted []corev1.NodeSelectorRequirement, values map[string]string) bool {
+func matchesAll(wanted []corev1.NodeSelectorRequirement, values map[string]string) bool {
 	return !slices.ContainsFunc(wanted, func(r corev1.NodeSelectorRequirement) bool {
 		requirement, err := labels.NewRequirement(r.Key, operator(r.Operator), r.Values)
 		return err != nil || !requirement.Matches(labels.Set(values))

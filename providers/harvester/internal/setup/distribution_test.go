@@ -20,7 +20,7 @@ import (
 
 func TestWhatUsersGetWrongAboutFailureDomainsIsSaidAndMovesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 3, 2)
+	w := newFixture(t, 3, 2)
 	played := testworld.World{
 		Client: w.client, Namespace: w.name, Provider: placement.Harvester{}, Domains: [3]string{zoneName(1), zoneName(2), zoneName(3)},
 		Group: infrav1.GroupVersion.Group, ClusterKind: "HarvesterCluster", MachineKind: "HarvesterMachine",

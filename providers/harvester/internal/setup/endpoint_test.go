@@ -17,14 +17,14 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// balanced gives the cluster a load balancer as endpoint, with an address from a DHCP server.
-func balanced(cluster *infrav1.HarvesterCluster) {
+// withLoadBalancer gives the cluster a load balancer as endpoint, with an address from a DHCP server.
+func withLoadBalancer(cluster *infrav1.HarvesterCluster) {
 	cluster.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{}
 	cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{IPAMType: infrav1.DHCP}
 }
 
 // backends returns the backend addresses of the load balancer with the endpoint's address.
-func (w *world) backends(cluster *infrav1.HarvesterCluster) []string {
+func (w *fixture) backends(cluster *infrav1.HarvesterCluster) []string {
 	w.t.Helper()
 	list := &lbv1.LoadBalancerList{}
 	w.Expect(w.harvester.List(w.t.Context(), list, client.InNamespace(cluster.Spec.TargetNamespace))).To(Succeed())
@@ -38,36 +38,36 @@ func (w *world) backends(cluster *infrav1.HarvesterCluster) []string {
 
 func TestTheEndpointLeadsToTheMachinesOfItsOwnControlPlaneAndToNoOthers(t *testing.T) {
 	t.Parallel()
-	w, other := newWorld(t, 2, 2), newWorld(t, 2, 2)
-	cluster := w.cluster("c", balanced)
-	namesake := other.cluster("c", balanced, func(cluster *infrav1.HarvesterCluster) { cluster.Spec.TargetNamespace = w.name })
-	w.condition(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
+	w, other := newFixture(t, 2, 2), newFixture(t, 2, 2)
+	cluster := w.cluster("c", withLoadBalancer)
+	namesake := other.cluster("c", withLoadBalancer, func(cluster *infrav1.HarvesterCluster) { cluster.Spec.TargetNamespace = w.name })
+	w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
 	published := cluster.Spec.ControlPlaneEndpoint
 	w.Expect(published.IsSet()).To(BeTrue())
 
-	w.provisioned(w.machine("c", "worker", zoneName(1)))
-	mine := w.provisioned(w.machine("c", "cp", zoneName(2), controlPlane))
-	w.condition(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerReadyReason)
+	w.waitForProvisioned(w.machine("c", "worker", zoneName(1)))
+	mine := w.waitForProvisioned(w.machine("c", "cp", zoneName(2), controlPlane))
+	w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerReadyReason)
 	w.Eventually(func() []string { return w.backends(cluster) }).Should(Equal([]string{mine.Status.Interfaces[0].IP}))
 	w.Expect(cluster.Spec.ControlPlaneEndpoint).To(Equal(published))
 	w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
 	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue(), "%s", testworld.Describe(cluster))
 
-	other.condition(namesake, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
+	other.waitForReason(namesake, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
 	w.Expect(w.backends(namesake)).To(BeEmpty(), "it has the same name, and is in the same namespace of Harvester")
 }
 
 func TestAClusterAndItsMachinesLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1, 2)
-	cluster := w.cluster("c", balanced)
-	w.condition(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
+	w := newFixture(t, 1, 2)
+	cluster := w.cluster("c", withLoadBalancer)
+	w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
 	machine := w.machine("c", "cp", zoneName(1), controlPlane)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.client.Delete(t.Context(), cluster)).To(Succeed())
-	w.condition(cluster, infrav1.InfrastructureReadyCondition, infrav1.WaitingForMachinesReason)
+	w.waitForReason(cluster, infrav1.InfrastructureReadyCondition, infrav1.WaitingForMachinesReason)
 	w.remove(machine)
-	w.gone(w.client, cluster)
+	w.waitForDeletion(w.client, cluster)
 	for _, list := range []client.ObjectList{&lbv1.LoadBalancerList{}, &corev1.ServiceList{}} {
 		w.Eventually(func(g Gomega) { // objects that Harvester created are garbage-collected
 			g.Expect(w.harvester.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())

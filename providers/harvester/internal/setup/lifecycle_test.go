@@ -20,10 +20,10 @@ import (
 
 func TestAMachineRunsInItsFailureDomainAndLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 3, 2)
+	w := newFixture(t, 3, 2)
 	w.cluster("c")
 	machine := w.machine("c", "m", zoneName(2), controlPlane)
-	vmi := w.provisioned(machine)
+	vmi := w.waitForProvisioned(machine)
 	w.Expect(w.zoneOf(vmi)).To(Equal(zoneName(2)))
 	w.Expect(machine.Status.FailureDomain).To(Equal(zoneName(2)))
 	w.Expect(machine.Status.Addresses).To(ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: vmi.Status.Interfaces[0].IP}))
@@ -53,7 +53,7 @@ func TestAMachineRunsInItsFailureDomainAndLeavesNothingBehind(t *testing.T) {
 
 func TestFailureDomainsOfAClusterAreTheZonesOfItsHosts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 3, 1)
+	w := newFixture(t, 3, 1)
 	w.host("nowhere", "")
 	cluster := w.cluster("c")
 	w.Eventually(func(g Gomega) {

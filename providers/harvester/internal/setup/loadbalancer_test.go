@@ -26,26 +26,26 @@ import (
 // Faultline's own load balancer manager runs on this Harvester.
 func TestTheEndpointIsThatOfALoadBalancerOfFaultlinesOwnManager(t *testing.T) {
 	t.Parallel()
-	w := stillWorldOn(t, simulator.Start(t, simulator.WithoutLoadBalancer(), simulator.WithLayout(simulator.Layout{}),
+	w := newFixtureWithoutManagerOn(t, simulator.Start(t, simulator.WithoutLoadBalancer(), simulator.WithLayout(simulator.Layout{}),
 		simulator.WithHooks(simulator.Hooks{PowerOn: boot})))
 	w.host("h-1", zoneName(1))
 	w.host("h-2", zoneName(2))
-	w.balances()
+	w.startLoadBalancerManager()
 	w.start()
-	cluster := w.cluster("c", balanced, func(cluster *infrav1.HarvesterCluster) {
+	cluster := w.cluster("c", withLoadBalancer, func(cluster *infrav1.HarvesterCluster) {
 		cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{IPAMType: infrav1.POOL, IPPool: infrav1.IPPool{
 			VMNetwork: "default/vlan-1", Subnet: "10.78.1.0/24", Gateway: "10.78.1.1", RangeStart: "10.78.1.10", RangeEnd: "10.78.1.12",
 		}}
 	})
-	w.condition(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
+	w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
 	w.Expect(cluster.Spec.ControlPlaneEndpoint.Host).To(Equal("10.78.1.10"))
 	published := cluster.Spec.ControlPlaneEndpoint
 
 	worker := w.machine("c", "worker", zoneName(1))
-	w.provisioned(worker)
+	w.waitForProvisioned(worker)
 	machine := w.machine("c", "cp", zoneName(2), controlPlane)
-	vmi := w.provisioned(machine)
-	w.condition(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerReadyReason)
+	vmi := w.waitForProvisioned(machine)
+	w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerReadyReason)
 	w.Eventually(func() []string { return w.backends(cluster) }).Should(Equal([]string{vmi.Status.Interfaces[0].IP}))
 	w.Expect(cluster.Spec.ControlPlaneEndpoint).To(Equal(published))
 
@@ -59,10 +59,10 @@ func TestTheEndpointIsThatOfALoadBalancerOfFaultlinesOwnManager(t *testing.T) {
 	})
 
 	w.remove(machine)
-	w.condition(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
+	w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
 	w.remove(worker)
 	w.Expect(w.client.Delete(t.Context(), cluster)).To(Succeed())
-	w.gone(w.client, cluster)
+	w.waitForDeletion(w.client, cluster)
 	for _, list := range []client.ObjectList{&lbv1.LoadBalancerList{}, &corev1.ServiceList{}} {
 		w.Eventually(func(g Gomega) {
 			g.Expect(w.harvester.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
@@ -71,9 +71,9 @@ func TestTheEndpointIsThatOfALoadBalancerOfFaultlinesOwnManager(t *testing.T) {
 	}
 }
 
-// balances runs the load balancer manager on the test's Harvester. It replaces Dial, because the guests accept no connections: every
+// startLoadBalancerManager runs the load balancer manager on the test's Harvester. It replaces Dial, because the guests accept no connections: every
 // running one counts as reachable.
-func (w *world) balances() {
+func (w *fixture) startLoadBalancerManager() {
 	w.t.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig(w.sim.Kubeconfig())
 	w.Expect(err).NotTo(HaveOccurred())

@@ -18,11 +18,11 @@ import (
 func TestAMachineThatMigratesInsideOfItsZoneIsInPlaceAndOneWhoseHostChangesZoneIsSaidToBeElsewhereUntilItIsBack(t *testing.T) {
 	sim.NeedsMigration(t)
 	t.Parallel()
-	w := newWorld(t, 2, 2)
+	w := newFixture(t, 2, 2)
 	cluster := w.cluster("c")
 	machine := w.machine("c", "m", zoneName(1))
-	vmi := w.provisioned(machine)
-	w.isIn(machine, zoneName(1))
+	vmi := w.waitForProvisioned(machine)
+	w.expectZone(machine, zoneName(1))
 
 	to := w.name + "-h-1-1"
 	if vmi.Status.NodeName == to {
@@ -30,21 +30,21 @@ func TestAMachineThatMigratesInsideOfItsZoneIsInPlaceAndOneWhoseHostChangesZoneI
 	}
 	w.Expect(sim.Migrate(t.Context(), client.ObjectKeyFromObject(vmi), to)).To(Succeed())
 	w.Eventually(func() string { return w.instance(machine.Name).Status.NodeName }).Should(Equal(to))
-	w.isIn(machine, zoneName(1))
+	w.expectZone(machine, zoneName(1))
 	w.user().InPlace(w.metrics, cluster)
 
 	host := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: to}}
-	updateThere(w, host, func(host *corev1.Node) { host.Labels[w.topologyKey()] = zoneName(2) })
-	w.isIn(machine, zoneName(2))
+	updateOnHarvester(w, host, func(host *corev1.Node) { host.Labels[w.topologyKey()] = zoneName(2) })
+	w.expectZone(machine, zoneName(2))
 	w.user().Elsewhere(w.metrics, cluster, machine.Name)
 
-	updateThere(w, host, func(host *corev1.Node) { host.Labels[w.topologyKey()] = zoneName(1) })
-	w.isIn(machine, zoneName(1))
+	updateOnHarvester(w, host, func(host *corev1.Node) { host.Labels[w.topologyKey()] = zoneName(1) })
+	w.expectZone(machine, zoneName(1))
 	w.user().InPlace(w.metrics, cluster)
 }
 
-// isIn waits until the machine's status and its Node's label name the zone.
-func (w *world) isIn(machine *infrav1.HarvesterMachine, zone string) {
+// expectZone waits until the machine's status and its Node's label name the zone.
+func (w *fixture) expectZone(machine *infrav1.HarvesterMachine, zone string) {
 	w.t.Helper()
 	testworld.IsIn(w.user(), machine, func(m *infrav1.HarvesterMachine) string { return m.Status.FailureDomain }, zone)
 	w.Eventually(func(g Gomega) {

@@ -18,22 +18,22 @@ import (
 
 func TestADeletedNamespaceEndsAndLeavesNoMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1, 2)
-	cluster := w.cluster("c", balanced)
-	w.condition(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
+	w := newFixture(t, 1, 2)
+	cluster := w.cluster("c", withLoadBalancer)
+	w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
 	machine, worker := w.machine("c", "cp", zoneName(1), controlPlane), w.machine("c", "worker", zoneName(1))
-	w.provisioned(machine)
-	w.provisioned(worker)
+	w.waitForProvisioned(machine)
+	w.waitForProvisioned(worker)
 	vm := &kubevirtv1.VirtualMachine{}
 	vm.Namespace, vm.Name = w.name, machine.Name
-	updateThere(w, vm, func(vm *kubevirtv1.VirtualMachine) { controllerutil.AddFinalizer(vm, "example.com/in-the-way") })
+	updateOnHarvester(w, vm, func(vm *kubevirtv1.VirtualMachine) { controllerutil.AddFinalizer(vm, "example.com/in-the-way") })
 
 	deletion := w.user().DeleteNamespace(apiServer, w.name)
-	w.gone(w.client, worker)
-	w.Expect(w.condition(machine, infrav1.VMRunningCondition, infrav1.DeletingReason)).To(ContainSubstring("Waiting for VirtualMachine " + w.name + "/" + machine.Name))
-	w.Expect(w.condition(cluster, infrav1.InfrastructureReadyCondition, infrav1.WaitingForMachinesReason)).To(ContainSubstring("HarvesterMachine " + machine.Name))
+	w.waitForDeletion(w.client, worker)
+	w.Expect(w.waitForReason(machine, infrav1.VMRunningCondition, infrav1.DeletingReason)).To(ContainSubstring("Waiting for VirtualMachine " + w.name + "/" + machine.Name))
+	w.Expect(w.waitForReason(cluster, infrav1.InfrastructureReadyCondition, infrav1.WaitingForMachinesReason)).To(ContainSubstring("HarvesterMachine " + machine.Name))
 
-	updateThere(w, vm, func(vm *kubevirtv1.VirtualMachine) { controllerutil.RemoveFinalizer(vm, "example.com/in-the-way") })
+	updateOnHarvester(w, vm, func(vm *kubevirtv1.VirtualMachine) { controllerutil.RemoveFinalizer(vm, "example.com/in-the-way") })
 	deletion.Ends()
 	for _, list := range []client.ObjectList{
 		&kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceList{}, &corev1.PersistentVolumeClaimList{}, &lbv1.LoadBalancerList{},
@@ -47,7 +47,7 @@ func TestADeletedNamespaceEndsAndLeavesNoMachine(t *testing.T) {
 
 func TestASecretIsKeptUntilTheLastClusterThatUsesItIsGoneOrUsesAnother(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1, 1)
+	w := newFixture(t, 1, 1)
 	one, two, three := w.cluster("one"), w.cluster("two"), w.cluster("three")
 	other, identity := &corev1.Secret{ObjectMeta: w.meta("other"), Data: map[string][]byte{infrav1.KubeconfigKey: w.sim.Kubeconfig()}}, &corev1.Secret{ObjectMeta: w.meta("identity")}
 	w.create(other)
@@ -63,10 +63,10 @@ func TestASecretIsKeptUntilTheLastClusterThatUsesItIsGoneOrUsesAnother(t *testin
 	w.Expect(w.client.Delete(t.Context(), identity)).To(Succeed())
 	for _, cluster := range []*infrav1.HarvesterCluster{one, two} {
 		w.Expect(w.client.Delete(t.Context(), cluster)).To(Succeed())
-		w.gone(w.client, cluster)
+		w.waitForDeletion(w.client, cluster)
 	}
 	kept(identity)
 	update(w, three, func(three *infrav1.HarvesterCluster) { three.Spec.IdentitySecret.Name = "other" })
-	w.gone(w.client, identity)
+	w.waitForDeletion(w.client, identity)
 	kept(other)
 }

@@ -17,13 +17,13 @@ import (
 // A controller that cannot read its machines must not report them as not ready: Cluster API would count them as unavailable.
 func TestRunningMachinesStayReadyDuringAnOutageOfHarvesterAndAreNotWritten(t *testing.T) {
 	t.Parallel()
-	w := stillWorldOn(t, simulator.Start(t, simulator.WithLayout(simulator.Layout{}), simulator.WithHooks(simulator.Hooks{PowerOn: boot})))
+	w := newFixtureWithoutManagerOn(t, simulator.Start(t, simulator.WithLayout(simulator.Layout{}), simulator.WithHooks(simulator.Hooks{PowerOn: boot})))
 	w.host("h-1", zoneName(1))
 	w.start()
 	cluster := w.cluster("c")
 	running := w.machine("c", "running", zoneName(1))
-	w.provisioned(running)
-	w.condition(running, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	w.waitForProvisioned(running)
+	w.waitForReason(running, clusterv1.ReadyCondition, clusterv1.ReadyReason)
 	version := func() string {
 		w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(running), running)).To(Succeed())
 		return running.ResourceVersion
@@ -31,13 +31,13 @@ func TestRunningMachinesStayReadyDuringAnOutageOfHarvesterAndAreNotWritten(t *te
 	before := version()
 
 	w.Expect(w.sim.SetFault(t.Context(), "down", true)).To(Succeed())
-	w.condition(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
+	w.waitForReason(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
 	waiting := w.machine("c", "waiting", zoneName(1))
-	w.condition(waiting, infrav1.InfrastructureReadyCondition, infrav1.HarvesterConnectionFailedReason)
+	w.waitForReason(waiting, infrav1.InfrastructureReadyCondition, infrav1.HarvesterConnectionFailedReason)
 	w.Expect(version()).To(Equal(before))
 
 	w.Expect(w.sim.SetFault(t.Context(), "down", false)).To(Succeed())
-	w.condition(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionReadyReason)
-	w.provisioned(waiting)
+	w.waitForReason(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionReadyReason)
+	w.waitForProvisioned(waiting)
 	w.Expect(version()).To(Equal(before), "there was nothing to correct")
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// narrow gives the world an account that may read cluster-scoped objects, do anything in the world's namespace, and read namespace default.
-func (w *world) narrow() {
+// restrictAccount gives the world an account that may read cluster-scoped objects, do anything in the world's namespace, and read namespace default.
+func (w *fixture) restrictAccount() {
 	w.t.Helper()
 	all := []string{"*"}
 	may := func(verbs ...string) func(string, ...string) rbacv1.PolicyRule {
@@ -38,31 +38,31 @@ func (w *world) narrow() {
 
 func TestANamespaceThatTheAccountMayNotSeeHoldsUpOnlyTheMachinesThatNameIt(t *testing.T) {
 	t.Parallel()
-	w := stillWorld(t)
+	w := newFixtureWithoutManager(t)
 	w.host("h", zoneName(1))
-	w.narrow()
+	w.restrictAccount()
 	w.start()
 	cluster := w.cluster("c")
 	runs := w.machine("c", "runs", zoneName(1))
-	w.provisioned(runs)
-	w.condition(runs, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	w.waitForProvisioned(runs)
+	w.waitForReason(runs, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
 
 	wrong := w.machine("c", "wrong", zoneName(1), func(_ *clusterv1.Machine, infra *infrav1.HarvesterMachine) {
 		infra.Spec.Networks = []string{"other-ns/vlan"}
 	})
-	w.Expect(w.condition(wrong, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(And(
+	w.Expect(w.waitForReason(wrong, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(And(
 		ContainSubstring(`cannot get resource "network-attachment-definitions"`), ContainSubstring(`in the namespace "other-ns"`),
 		ContainSubstring("grant it there")))
 	other := w.cluster("wrong", func(cluster *infrav1.HarvesterCluster) { cluster.Spec.TargetNamespace = "other-ns" })
 	elsewhere := w.machine("wrong", "elsewhere", zoneName(1))
-	w.Expect(w.condition(elsewhere, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(And(
+	w.Expect(w.waitForReason(elsewhere, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(And(
 		ContainSubstring(`cannot list resource "virtualmachines"`), ContainSubstring(`in the namespace "other-ns"`)))
 
-	w.condition(other, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterAccessDeniedReason)
-	w.condition(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionReadyReason)
+	w.waitForReason(other, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterAccessDeniedReason)
+	w.waitForReason(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionReadyReason)
 
 	// The denied kinds have enqueued all machines. Those that do not need these kinds are not blocked.
-	w.provisioned(w.machine("c", "next", zoneName(1)))
+	w.waitForProvisioned(w.machine("c", "next", zoneName(1)))
 	w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(runs), runs)).To(Succeed())
 	w.Expect(conditions.IsTrue(runs, infrav1.InfrastructureReadyCondition)).To(BeTrue(), "%s", testworld.Describe(runs))
 	w.remove(runs)

@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-func (w *world) machinesOnHarvester() []kubevirtv1.VirtualMachine {
+func (w *fixture) machinesOnHarvester() []kubevirtv1.VirtualMachine {
 	w.t.Helper()
 	vms := &kubevirtv1.VirtualMachineList{}
 	w.Expect(w.harvester.List(w.t.Context(), vms, client.InNamespace(w.name))).To(Succeed())
@@ -30,15 +30,15 @@ func (w *world) machinesOnHarvester() []kubevirtv1.VirtualMachine {
 
 func TestAHarvesterThatHardlyAnswersHoldsUpNoMachinesOnAnother(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1, 1)
+	w := newFixture(t, 1, 1)
 	slow := simulator.Start(t, simulator.WithLayout(simulator.Zones(1, 1)), simulator.WithNamespaces(w.name))
 	w.create(&corev1.Secret{ObjectMeta: w.meta("slow"), Data: map[string][]byte{infrav1.KubeconfigKey: slow.Kubeconfig()}})
 	there := w.cluster("slow", func(c *infrav1.HarvesterCluster) {
 		c.Spec.IdentitySecret.Name, c.Spec.FailureDomainTopologyKey = "slow", ""
 	})
-	w.condition(there, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.waitForReason(there, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
 	here := w.cluster("fast")
-	w.condition(here, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.waitForReason(here, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
 
 	// Once the manager has created a machine, its caches of images, networks and key pairs have synced.
 	first := w.machine("slow", "first", zoneName(1))
@@ -55,7 +55,7 @@ func TestAHarvesterThatHardlyAnswersHoldsUpNoMachinesOnAnother(t *testing.T) {
 		w.machine("slow", fmt.Sprintf("slow-%d", i), zoneName(1))
 	}
 	w.Eventually(func() int { return len(slow.Requests()) }).Should(BeNumerically(">=", 10), "it works on many of them")
-	w.provisioned(w.machine("fast", "fast", zoneName(1)))
+	w.waitForProvisioned(w.machine("fast", "fast", zoneName(1)))
 	vms := &kubevirtv1.VirtualMachineList{}
 	w.Expect(slow.Client().List(t.Context(), vms)).To(Succeed())
 	w.Expect(len(vms.Items)).To(BeNumerically("<", many), "others still wait")
@@ -63,59 +63,59 @@ func TestAHarvesterThatHardlyAnswersHoldsUpNoMachinesOnAnother(t *testing.T) {
 
 func TestAMachineThatAQuotaRefusesSaysSoAndIsMadeWhenThereIsRoom(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1, 1)
+	w := newFixture(t, 1, 1)
 	w.cluster("c")
 	quota := testworld.User{T: t, G: w.WithT, Client: w.harvester}.Quota(w.name, "count/virtualmachines.kubevirt.io", 0)
 
 	machine := w.machine("c", "m", zoneName(1))
-	w.Expect(w.condition(machine, infrav1.MachineCreatedCondition, infrav1.VirtualMachineRefusedReason)).To(ContainSubstring("exceeded quota"))
+	w.Expect(w.waitForReason(machine, infrav1.MachineCreatedCondition, infrav1.VirtualMachineRefusedReason)).To(ContainSubstring("exceeded quota"))
 	w.Expect(w.machinesOnHarvester()).To(BeEmpty())
 	w.Expect(w.harvester.Delete(t.Context(), quota)).To(Succeed())
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.machinesOnHarvester()).To(HaveLen(1))
 }
 
 func TestNothingIsDoneForMachinesOfAPausedClusterUntilItGoesOn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1, 1)
+	w := newFixture(t, 1, 1)
 	w.cluster("c")
 	kept := w.machine("c", "kept", zoneName(1))
-	w.provisioned(kept)
+	w.waitForProvisioned(kept)
 	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("c")}
 	pause := func(paused bool) {
 		update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(paused) })
 	}
 	pause(true)
-	w.condition(kept, clusterv1.PausedCondition, clusterv1.PausedReason)
+	w.waitForReason(kept, clusterv1.PausedCondition, clusterv1.PausedReason)
 	w.Expect(w.client.Delete(t.Context(), kept)).To(Succeed())
 	fresh := w.machine("c", "fresh", zoneName(1))
-	w.condition(fresh, clusterv1.PausedCondition, clusterv1.PausedReason)
+	w.waitForReason(fresh, clusterv1.PausedCondition, clusterv1.PausedReason)
 	w.Consistently(func(g Gomega) {
 		vms := w.machinesOnHarvester()
 		g.Expect(vms).To(HaveLen(1))
 		g.Expect(vms[0].Name).To(Equal(kept.Name))
 		g.Expect(vms[0].DeletionTimestamp).To(BeNil())
-	}, time.Second, glance).Should(Succeed())
+	}, time.Second, pollInterval).Should(Succeed())
 
 	pause(false)
-	w.provisioned(fresh)
-	w.gone(w.client, kept)
+	w.waitForProvisioned(fresh)
+	w.waitForDeletion(w.client, kept)
 	w.Expect(w.machinesOnHarvester()).To(HaveLen(1))
 }
 
 func TestAMachineThatRunsDoesNotMissItsBootstrapDataAndOneThatIsToBeMadeSaysSo(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1, 1)
+	w := newFixture(t, 1, 1)
 	w.cluster("c")
 	machine := w.machine("c", "m", zoneName(1))
-	before := w.provisioned(machine)
+	before := w.waitForProvisioned(machine)
 	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta(machine.Name)})).To(Succeed())
 	w.stop()
 	w.start()
 	// Once the next machine is created, the manager has reconciled all of them again.
 	next := w.machine("c", "next", zoneName(1))
-	w.provisioned(next)
-	w.condition(machine, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	w.waitForProvisioned(next)
+	w.waitForReason(machine, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
 	w.Expect(w.instance(machine.Name).UID).To(Equal(before.UID))
 	secrets := &corev1.SecretList{}
 	id := client.MatchingLabels{infrav1.MachineIDLabel: machine.Annotations[infrav1.MachineIDAnnotation]}
@@ -125,7 +125,7 @@ func TestAMachineThatRunsDoesNotMissItsBootstrapDataAndOneThatIsToBeMadeSaysSo(t
 	late := w.machine("c", "late", zoneName(1), func(machine *clusterv1.Machine, _ *infrav1.HarvesterMachine) {
 		machine.Spec.Bootstrap.DataSecretName = ptr.To("gone")
 	})
-	w.Expect(w.condition(late, infrav1.MachineCreatedCondition, infrav1.WaitingForBootstrapDataReason)).To(ContainSubstring("/gone "))
+	w.Expect(w.waitForReason(late, infrav1.MachineCreatedCondition, infrav1.WaitingForBootstrapDataReason)).To(ContainSubstring("/gone "))
 	w.create(&corev1.Secret{ObjectMeta: w.meta("gone"), Data: map[string][]byte{"value": []byte("#cloud-config\n")}})
-	w.provisioned(late)
+	w.waitForProvisioned(late)
 }

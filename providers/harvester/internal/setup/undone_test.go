@@ -23,8 +23,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// kept waits until the machine has its finalizer, and no condition reports removed metadata.
-func (w *world) kept(machine *infrav1.HarvesterMachine) {
+// waitForFinalizer waits until the machine has its finalizer, and no condition reports removed metadata.
+func (w *fixture) waitForFinalizer(machine *infrav1.HarvesterMachine) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
@@ -35,7 +35,7 @@ func (w *world) kept(machine *infrav1.HarvesterMachine) {
 
 func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNothing(t *testing.T) {
 	// Not parallel: objects of other tests would enqueue the machine.
-	w := idleWorld(t)
+	w := newFixtureWithoutMachines(t)
 	machine := w.machine("c", "m", zoneName(1))
 	keep := w.user().Strip(machine, infrav1.MachineFinalizer)
 	writes, config := w.user().Writes(w.config)
@@ -48,13 +48,13 @@ func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndG
 	w.Expect(w.harvester.List(t.Context(), vms, client.InNamespace(w.name))).To(Succeed())
 	w.Expect(vms.Items).To(BeEmpty())
 	keep()
-	w.provisioned(machine)
-	w.kept(machine)
+	w.waitForProvisioned(machine)
+	w.waitForFinalizer(machine)
 }
 
 func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
 	// Not parallel: objects of other tests would enqueue the machine.
-	w := idleWorld(t)
+	w := newFixtureWithoutMachines(t)
 	machine := w.machine("c", "m", zoneName(1))
 	writes, config := w.user().Writes(w.config)
 	w.config = config
@@ -62,13 +62,13 @@ func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
 	w.start()
 	writes.CalmDown(machine)
 	writes.Lose()
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 }
 
-// idleWorld returns a world with a host and a cluster, without a running manager.
-func idleWorld(t *testing.T) *world {
+// newFixtureWithoutMachines returns a world with a host and a cluster, without a running manager.
+func newFixtureWithoutMachines(t *testing.T) *fixture {
 	t.Helper()
-	w := stillWorld(t)
+	w := newFixtureWithoutManager(t)
 	w.host("h", zoneName(1))
 	w.cluster("c")
 	return w
@@ -77,7 +77,7 @@ func idleWorld(t *testing.T) *world {
 // Covers every kind of object that the manager writes repeatedly.
 func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *testing.T) {
 	// Not parallel: objects of other tests would enqueue the objects of this one.
-	w := stillWorld(t)
+	w := newFixtureWithoutManager(t)
 	w.host("h", zoneName(1))
 	quarrel, config := w.user().Quarrel(w.config, "")
 	w.config = config
@@ -87,8 +87,8 @@ func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLes
 	onHarvester.Events = w.client
 	w.identity(testworld.Kubeconfig(w.user(), config, "default"))
 	w.start()
-	cluster := w.cluster("c", balanced)
-	w.condition(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
+	cluster := w.cluster("c", withLoadBalancer)
+	w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
 	quarrel.About(
 		testworld.Marked{Object: cluster, Mark: infrav1.ClusterFinalizer},
 		testworld.Marked{Object: &corev1.Secret{ObjectMeta: w.meta("identity")}, Mark: infrav1.IdentitySecretFinalizer},

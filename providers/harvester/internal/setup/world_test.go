@@ -31,15 +31,15 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// patience is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
-const patience = 2 * time.Minute
+// waitTimeout is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
+const waitTimeout = 2 * time.Minute
 
-// glance is the polling interval. Each poll is a request, which slows down a busy machine.
-const glance = 50 * time.Millisecond
+// pollInterval is the polling interval. Each poll is a request, which slows down a busy machine.
+const pollInterval = 50 * time.Millisecond
 
-// world is a test's part of the management cluster and of Harvester: a namespace of the same name in each, hosts, and a manager restricted
+// fixture is a test's part of the management cluster and of Harvester: a namespace of the same name in each, hosts, and a manager restricted
 // to the namespace. Hosts have no namespace, so each test labels the zones of its hosts with its own key.
-type world struct {
+type fixture struct {
 	*WithT
 	t         *testing.T
 	client    client.WithWatch // of the management cluster
@@ -51,10 +51,10 @@ type world struct {
 	stop      func()
 }
 
-// newWorld creates hosts in the given number of zones and starts a manager.
-func newWorld(t *testing.T, zones, hostsPerZone int) *world {
+// newFixture creates hosts in the given number of zones and starts a manager.
+func newFixture(t *testing.T, zones, hostsPerZone int) *fixture {
 	t.Helper()
-	w := stillWorld(t)
+	w := newFixtureWithoutManager(t)
 	for zone := range zones {
 		for host := range hostsPerZone {
 			w.host(fmt.Sprintf("h-%d-%d", zone+1, host+1), zoneName(zone+1))
@@ -64,19 +64,19 @@ func newWorld(t *testing.T, zones, hostsPerZone int) *world {
 	return w
 }
 
-// stillWorld returns a world without hosts and without a running manager.
-func stillWorld(t *testing.T) *world {
+// newFixtureWithoutManager returns a world without hosts and without a running manager.
+func newFixtureWithoutManager(t *testing.T) *fixture {
 	t.Helper()
-	return stillWorldOn(t, sim)
+	return newFixtureWithoutManagerOn(t, sim)
 }
 
-// stillWorldOn is stillWorld on the given Harvester.
-func stillWorldOn(t *testing.T, sim *simulator.Simulator) *world {
+// newFixtureWithoutManagerOn is newFixtureWithoutManager on the given Harvester.
+func newFixtureWithoutManagerOn(t *testing.T, sim *simulator.Simulator) *fixture {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
-	g.SetDefaultEventuallyPollingInterval(glance)
-	w := &world{WithT: g, t: t, client: user, harvester: sim.Client(), sim: sim, config: apiServer}
+	g.SetDefaultEventuallyTimeout(waitTimeout)
+	g.SetDefaultEventuallyPollingInterval(pollInterval)
+	w := &fixture{WithT: g, t: t, client: user, harvester: sim.Client(), sim: sim, config: apiServer}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	g.Expect(user.Create(t.Context(), ns)).To(Succeed())
 	w.name = ns.Name
@@ -88,10 +88,10 @@ func stillWorldOn(t *testing.T, sim *simulator.Simulator) *world {
 func zoneName(i int) string { return fmt.Sprintf("zone-%d", i) }
 
 // topologyKey returns the label of the test's hosts that holds their zone.
-func (w *world) topologyKey() string { return w.name + ".example.com/zone" }
+func (w *fixture) topologyKey() string { return w.name + ".example.com/zone" }
 
 // host adds a host to Harvester. Without a zone, it does not get the zone label.
-func (w *world) host(name, zone string, change ...func(*simulator.Host)) string {
+func (w *fixture) host(name, zone string, change ...func(*simulator.Host)) string {
 	w.t.Helper()
 	host := simulator.Host{Name: w.name + "-" + name, Labels: map[string]string{}}
 	if zone != "" {
@@ -109,7 +109,7 @@ func (w *world) host(name, zone string, change ...func(*simulator.Host)) string 
 }
 
 // identity writes the Secret with the kubeconfig for Harvester.
-func (w *world) identity(kubeconfig []byte) {
+func (w *fixture) identity(kubeconfig []byte) {
 	w.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: w.meta("identity"), Data: map[string][]byte{infrav1.KubeconfigKey: kubeconfig}}
 	if err := w.client.Update(w.t.Context(), secret); err != nil {
@@ -118,13 +118,13 @@ func (w *world) identity(kubeconfig []byte) {
 }
 
 // start runs a manager until stop or the end of the test.
-func (w *world) start() {
+func (w *fixture) start() {
 	w.t.Helper()
 	w.stop = w.manage("")
 }
 
 // manage runs a manager for the objects with the value of the watch label, and returns a function that stops it.
-func (w *world) manage(watchFilter string) func() {
+func (w *fixture) manage(watchFilter string) func() {
 	w.t.Helper()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
 	manager.StripObjects(&options.Cache)
@@ -137,17 +137,17 @@ func (w *world) manage(watchFilter string) func() {
 	})
 }
 
-func (w *world) meta(name string) metav1.ObjectMeta {
+func (w *fixture) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{}}
 }
 
-func (w *world) create(objects ...client.Object) {
+func (w *fixture) create(objects ...client.Object) {
 	w.t.Helper()
 	w.user().Create(objects...)
 }
 
 // onHarvester creates objects on Harvester.
-func (w *world) onHarvester(objects ...client.Object) {
+func (w *fixture) onHarvester(objects ...client.Object) {
 	w.t.Helper()
 	for _, o := range objects {
 		w.Expect(w.harvester.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
@@ -155,19 +155,19 @@ func (w *world) onHarvester(objects ...client.Object) {
 }
 
 // update applies change to the latest object, retrying on conflict.
-func update[T client.Object](w *world, o T, change func(T)) {
+func update[T client.Object](w *fixture, o T, change func(T)) {
 	w.t.Helper()
 	testworld.Update(w.user(), o, testworld.Whole, change)
 }
 
-// updateThere is update on Harvester.
-func updateThere[T client.Object](w *world, o T, change func(T)) {
+// updateOnHarvester is update on Harvester.
+func updateOnHarvester[T client.Object](w *fixture, o T, change func(T)) {
 	w.t.Helper()
 	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.harvester}, o, testworld.Whole, change)
 }
 
 // cluster creates a Cluster with its HarvesterCluster and a kubeconfig. Its failure domains are discovered; its endpoint is preset.
-func (w *world) cluster(name string, changes ...func(*infrav1.HarvesterCluster)) *infrav1.HarvesterCluster {
+func (w *fixture) cluster(name string, changes ...func(*infrav1.HarvesterCluster)) *infrav1.HarvesterCluster {
 	w.t.Helper()
 	infra := &infrav1.HarvesterCluster{ObjectMeta: w.meta(name)}
 	infra.Spec.IdentitySecret = infrav1.SecretKey{Namespace: w.name, Name: "identity"}
@@ -184,7 +184,7 @@ func (w *world) cluster(name string, changes ...func(*infrav1.HarvesterCluster))
 
 // machine creates a Machine with bootstrap data and its HarvesterMachine. Both have the name of their Node. Nodes have no namespace, so the
 // name begins with the test's.
-func (w *world) machine(cluster, name, domain string, changes ...func(*clusterv1.Machine, *infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
+func (w *fixture) machine(cluster, name, domain string, changes ...func(*clusterv1.Machine, *infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	name = w.name + "-" + name
 	infra := &infrav1.HarvesterMachine{ObjectMeta: w.meta(name), Spec: machineSpec()}
@@ -210,8 +210,8 @@ func controlPlane(machine *clusterv1.Machine, infra *infrav1.HarvesterMachine) {
 	infra.Labels[clusterv1.MachineControlPlaneLabel] = ""
 }
 
-// provisioned waits until the HarvesterMachine reports a running virtual machine, and returns its instance.
-func (w *world) provisioned(machine *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachineInstance {
+// waitForProvisioned waits until the HarvesterMachine reports a running virtual machine, and returns its instance.
+func (w *fixture) waitForProvisioned(machine *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachineInstance {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
@@ -221,7 +221,7 @@ func (w *world) provisioned(machine *infrav1.HarvesterMachine) *kubevirtv1.Virtu
 }
 
 // instance reads an instance on Harvester.
-func (w *world) instance(name string) *kubevirtv1.VirtualMachineInstance {
+func (w *fixture) instance(name string) *kubevirtv1.VirtualMachineInstance {
 	w.t.Helper()
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	w.Expect(w.harvester.Get(w.t.Context(), client.ObjectKey{Namespace: w.name, Name: name}, vmi)).To(Succeed())
@@ -229,21 +229,21 @@ func (w *world) instance(name string) *kubevirtv1.VirtualMachineInstance {
 }
 
 // zoneOf returns the zone of the host that an instance runs on.
-func (w *world) zoneOf(vmi *kubevirtv1.VirtualMachineInstance) string {
+func (w *fixture) zoneOf(vmi *kubevirtv1.VirtualMachineInstance) string {
 	w.t.Helper()
 	node := &corev1.Node{}
 	w.Expect(w.harvester.Get(w.t.Context(), client.ObjectKey{Name: vmi.Status.NodeName}, node)).To(Succeed())
 	return node.Labels[w.topologyKey()]
 }
 
-// condition waits until a condition has the reason, and returns its message.
-func (w *world) condition(o testworld.Conditioned, conditionType, reason string) string {
+// waitForReason waits until a condition has the reason, and returns its message.
+func (w *fixture) waitForReason(o testworld.Conditioned, conditionType, reason string) string {
 	w.t.Helper()
 	return w.user().Condition(o, conditionType, reason)
 }
 
 // events returns the notes of all events with the reason.
-func (w *world) events(reason string) func() []string {
+func (w *fixture) events(reason string) func() []string {
 	return func() (notes []string) {
 		list := &eventsv1.EventList{}
 		w.Expect(w.client.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
@@ -257,18 +257,18 @@ func (w *world) events(reason string) func() []string {
 }
 
 // user returns the user of the management cluster who changes objects.
-func (w *world) user() testworld.User {
+func (w *fixture) user() testworld.User {
 	return testworld.User{T: w.t, G: w.WithT, Client: w.client}
 }
 
 // remove deletes a HarvesterMachine with its Machine, as Cluster API would, and waits until neither exists.
-func (w *world) remove(machine *infrav1.HarvesterMachine) {
+func (w *fixture) remove(machine *infrav1.HarvesterMachine) {
 	w.t.Helper()
 	w.user().Remove(machine)
 }
 
-// gone waits until the object no longer exists.
-func (w *world) gone(from client.Client, o client.Object) {
+// waitForDeletion waits until the object no longer exists.
+func (w *fixture) waitForDeletion(from client.Client, o client.Object) {
 	w.t.Helper()
 	testworld.User{T: w.t, G: w.WithT, Client: from}.Gone(o)
 }

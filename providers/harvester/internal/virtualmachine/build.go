@@ -24,8 +24,8 @@ const (
 	NetworkDataKey = "networkdata"
 )
 
-// grace is how many seconds a guest has to shut down before it is powered off.
-const grace = 120
+// shutdownGraceSeconds is how many seconds a guest has to shut down before it is powered off.
+const shutdownGraceSeconds = 120
 
 // Input holds everything that a virtual machine is built from. The references of its HarvesterMachine are resolved.
 type Input struct {
@@ -166,7 +166,7 @@ func (in *Input) template(secret *corev1.Secret) (*kubevirtv1.VirtualMachineInst
 	if err != nil {
 		return nil, err
 	}
-	seconds, eviction := int64(grace), kubevirtv1.EvictionStrategyLiveMigrateIfPossible
+	seconds, eviction := int64(shutdownGraceSeconds), kubevirtv1.EvictionStrategyLiveMigrateIfPossible
 	template := &kubevirtv1.VirtualMachineInstanceTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: in.templateLabels(), Annotations: annotations},
 		Spec: kubevirtv1.VirtualMachineInstanceSpec{

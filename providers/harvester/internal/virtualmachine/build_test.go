@@ -261,9 +261,9 @@ func TestAMachineOwnsOnlyWhatIsMarkedAsItsOwnOrHasTheUIDInItsProviderIDAndIsNotM
 			if tc.owner != "" {
 				vm.Annotations = map[string]string{infrav1.OwnerAnnotation: tc.owner}
 			}
-			g.Expect(virtualmachine.Ours(vm, machine)).To(Equal(tc.ours))
+			g.Expect(virtualmachine.BelongsTo(vm, machine)).To(Equal(tc.ours))
 			g.Expect(virtualmachine.Unmarked(vm, machine)).To(Equal(tc.unmarked))
-			g.Expect(virtualmachine.Ours(vm, &infrav1.HarvesterMachine{})).To(BeFalse())
+			g.Expect(virtualmachine.BelongsTo(vm, &infrav1.HarvesterMachine{})).To(BeFalse())
 		})
 	}
 }

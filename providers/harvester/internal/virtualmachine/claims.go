@@ -14,23 +14,23 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// formerDisk follows the name of the virtual machine in the names of disks that were created before Faultline.
-const formerDisk = "-disk-"
+// legacyDiskInfix follows the name of the virtual machine in the names of disks that were created before Faultline.
+const legacyDiskInfix = "-disk-"
 
 // KnownClaims returns the names of the machine's disks as its metadata records them or, without a record, as they derive from its spec.
 func KnownClaims(machine *infrav1.HarvesterMachine) []string {
 	if noted := machine.Annotations[infrav1.VolumesAnnotation]; noted != "" {
 		return strings.Split(noted, ",")
 	}
-	return madeClaims(machine)
+	return derivedClaims(machine)
 }
 
-// Made reports whether the claim's name derives from the machine's id, as those of Faultline do.
-func Made(machine *infrav1.HarvesterMachine, claim string) bool {
-	return slices.Contains(madeClaims(machine), claim)
+// NameDerivesFromID reports whether the claim's name derives from the machine's id, as those of Faultline do.
+func NameDerivesFromID(machine *infrav1.HarvesterMachine, claim string) bool {
+	return slices.Contains(derivedClaims(machine), claim)
 }
 
-func madeClaims(machine *infrav1.HarvesterMachine) (names []string) {
+func derivedClaims(machine *infrav1.HarvesterMachine) (names []string) {
 	id := machine.Annotations[infrav1.MachineIDAnnotation]
 	if id == "" {
 		return nil
@@ -46,9 +46,9 @@ func Disks(vm *kubevirtv1.VirtualMachine) []string {
 	return claimsOf(vm, func(claim *kubevirtv1.PersistentVolumeClaimVolumeSource) bool { return !claim.Hotpluggable })
 }
 
-// Plugged returns the claims that were hot-plugged into a virtual machine. They are volumes of workloads in the guest cluster and are
+// HotPlugged returns the claims that were hot-plugged into a virtual machine. They are volumes of workloads in the guest cluster and are
 // unplugged again.
-func Plugged(vm *kubevirtv1.VirtualMachine) []string {
+func HotPlugged(vm *kubevirtv1.VirtualMachine) []string {
 	return claimsOf(vm, func(claim *kubevirtv1.PersistentVolumeClaimVolumeSource) bool { return claim.Hotpluggable })
 }
 
@@ -64,10 +64,10 @@ func claimsOf(vm *kubevirtv1.VirtualMachine, which func(*kubevirtv1.PersistentVo
 	return names
 }
 
-// MadeFor reports whether a claim was created for a virtual machine from before Faultline: Harvester creates it from a claim template, or
+// CreatedFor reports whether a claim was created for a virtual machine from before Faultline: Harvester creates it from a claim template, or
 // its name follows the former pattern. A user may have attached any other claim.
-func MadeFor(vm *kubevirtv1.VirtualMachine, claim string) bool {
-	return slices.Contains(claimTemplates(vm), claim) || strings.HasPrefix(claim, vm.Name+formerDisk)
+func CreatedFor(vm *kubevirtv1.VirtualMachine, claim string) bool {
+	return slices.Contains(claimTemplates(vm), claim) || strings.HasPrefix(claim, vm.Name+legacyDiskInfix)
 }
 
 // claimTemplates returns the names of the claims that Harvester creates for a virtual machine; none if the annotation is invalid.

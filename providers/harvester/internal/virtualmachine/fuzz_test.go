@@ -28,7 +28,7 @@ func FuzzUserData(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bootstrap.TakesKeys() {
+		if !bootstrap.AcceptsKeys() {
 			if !bytes.Equal(made, data) {
 				t.Fatalf("%q became %q", data, made)
 			}

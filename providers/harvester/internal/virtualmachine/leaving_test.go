@@ -31,33 +31,33 @@ func TestAVirtualMachineThatDoesNotGoSaysWhatItWaitsForAndWhatToDo(t *testing.T)
 	}
 	const kubeVirts = "kubevirt.io/virtualMachineControllerFinalize"
 	for name, tc := range map[string]struct {
-		leaving virtualmachine.Leaving
+		leaving virtualmachine.Deletion
 		says    []string
 		again   time.Duration
 	}{
-		"its guest shuts down":    {virtualmachine.Leaving{VM: vm(time.Second, kubeVirts), VMI: vmi(time.Second)}, nil, 59 * time.Second},
-		"it has only been marked": {virtualmachine.Leaving{VM: &kubevirtv1.VirtualMachine{}}, nil, time.Minute},
+		"its guest shuts down":    {virtualmachine.Deletion{VM: vm(time.Second, kubeVirts), VMI: vmi(time.Second)}, nil, 59 * time.Second},
+		"it has only been marked": {virtualmachine.Deletion{VM: &kubevirtv1.VirtualMachine{}}, nil, time.Minute},
 		"its host has no power, as is seen at once": {
-			virtualmachine.Leaving{VM: vm(0, kubeVirts), VMI: vmi(0), HostNotReady: "Ready=Unknown"},
+			virtualmachine.Deletion{VM: vm(0, kubeVirts), VMI: vmi(0), HostNotReady: "Ready=Unknown"},
 			[]string{"host h1 is not ready (Ready=Unknown)", "until the host is ready", "vm-force-reset-policy", "removed from Harvester",
 				"certainly powered off", "kubectl delete pod --namespace ns --selector kubevirt.io/created-by=uid-1 --force"}, 0,
 		},
 		"its instance is left behind on a host without power": {
-			virtualmachine.Leaving{VMI: vmi(0), HostNotReady: "Ready=Unknown"}, []string{"host h1 is not ready"}, 0,
+			virtualmachine.Deletion{VMI: vmi(0), HostNotReady: "Ready=Unknown"}, []string{"host h1 is not ready"}, 0,
 		},
 		"its guest does not shut down": {
-			virtualmachine.Leaving{VM: vm(time.Minute, kubeVirts), VMI: vmi(time.Minute)}, []string{"instance is Running", "foregroundDeleteVirtualMachine"}, 0,
+			virtualmachine.Deletion{VM: vm(time.Minute, kubeVirts), VMI: vmi(time.Minute)}, []string{"instance is Running", "foregroundDeleteVirtualMachine"}, 0,
 		},
 		"its snapshots": {
-			virtualmachine.Leaving{VM: vm(time.Hour, "wrangler.cattle.io/VMController.CleanupPVCAndSnapshot")},
+			virtualmachine.Deletion{VM: vm(time.Hour, "wrangler.cattle.io/VMController.CleanupPVCAndSnapshot")},
 			[]string{"wrangler.cattle.io/VMController.CleanupPVCAndSnapshot", "VirtualMachineBackups"}, 0,
 		},
-		"somebody's finalizer": {virtualmachine.Leaving{VM: vm(time.Hour, "a/b", "c/d")}, []string{"a/b, c/d"}, 0},
+		"somebody's finalizer": {virtualmachine.Deletion{VM: vm(time.Hour, "a/b", "c/d")}, []string{"a/b, c/d"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			why, again := tc.leaving.Why(now)
+			why, again := tc.leaving.WaitMessage(now)
 			g.Expect(again).To(Equal(tc.again))
 			if len(tc.says) == 0 {
 				g.Expect(why).To(BeEmpty())

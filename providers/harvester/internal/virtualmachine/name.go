@@ -26,8 +26,8 @@ func Name(machine *infrav1.HarvesterMachine) string {
 	return cmp.Or(machine.Annotations[infrav1.VirtualMachineNameAnnotation], machine.Name)
 }
 
-// NameApart returns a unique name that derives from the machine's id. The machine must have an id.
-func NameApart(machine *infrav1.HarvesterMachine) string {
+// UniqueName returns a unique name that derives from the machine's id. The machine must have an id.
+func UniqueName(machine *infrav1.HarvesterMachine) string {
 	id := machine.Annotations[infrav1.MachineIDAnnotation]
 	return beforeID(machine.Name) + id[:min(idInName, len(id))]
 }
@@ -48,10 +48,10 @@ func Copied(o metav1.Object) bool {
 	return !apart || len(id) != idInName || strings.Trim(id, "0123456789abcdef") != ""
 }
 
-// OfAnotherMachine reports whether a virtual machine certainly belongs to another HarvesterMachine: it has another machine's id, or was
+// BelongsToAnotherMachine reports whether a virtual machine certainly belongs to another HarvesterMachine: it has another machine's id, or was
 // created before Faultline for a Cluster with another name. If the Cluster's name is the same, it may be the machine's own virtual machine
 // whose creation was not recorded. The caller must know that the virtual machine is not marked as the machine's own.
-func OfAnotherMachine(vm *kubevirtv1.VirtualMachine, cluster string) bool {
+func BelongsToAnotherMachine(vm *kubevirtv1.VirtualMachine, cluster string) bool {
 	if vm.Labels[infrav1.MachineIDLabel] != "" {
 		return true
 	}

@@ -25,7 +25,7 @@ func TestANameApartFollowsFromTheIDAndIsAHostname(t *testing.T) {
 		machine := &infrav1.HarvesterMachine{}
 		machine.Name, machine.Annotations = name, map[string]string{infrav1.MachineIDAnnotation: machineID}
 		g := NewWithT(t)
-		g.Expect(virtualmachine.NameApart(machine)).To(Equal(want))
+		g.Expect(virtualmachine.UniqueName(machine)).To(Equal(want))
 		g.Expect(validation.IsDNS1123Label(want)).To(BeEmpty())
 	}
 }
@@ -61,10 +61,10 @@ func TestANameIsLeftOnlyToWhatIsAnotherMachinesForCertain(t *testing.T) {
 		if tc.id != "" {
 			vm.Labels = map[string]string{infrav1.MachineIDLabel: tc.id}
 		}
-		NewWithT(t).Expect(virtualmachine.OfAnotherMachine(vm, "c1")).To(Equal(tc.id != ""), "it has no template")
+		NewWithT(t).Expect(virtualmachine.BelongsToAnotherMachine(vm, "c1")).To(Equal(tc.id != ""), "it has no template")
 		vm.Spec.Template = &kubevirtv1.VirtualMachineInstanceTemplateSpec{}
 		vm.Spec.Template.ObjectMeta.Annotations = map[string]string{infrav1.MachineTypeLabel: tc.machineType}
-		NewWithT(t).Expect(virtualmachine.OfAnotherMachine(vm, "c1")).To(Equal(tc.another), name)
+		NewWithT(t).Expect(virtualmachine.BelongsToAnotherMachine(vm, "c1")).To(Equal(tc.another), name)
 	}
 }
 

@@ -26,8 +26,8 @@ type Static struct {
 	DNSSearch  []string
 }
 
-// Given parses the address in the machine's spec. An address without a prefix length gets the mask of the network configuration.
-func Given(config *infrav1.NetworkConfig, network *infrav1.VMNetworkConfig) (*Static, error) {
+// StaticFromSpec parses the address in the machine's spec. An address without a prefix length gets the mask of the network configuration.
+func StaticFromSpec(config *infrav1.NetworkConfig, network *infrav1.VMNetworkConfig) (*Static, error) {
 	static := &Static{DNSServers: config.DNSServers, DNSSearch: config.DNSSearch}
 	var err error
 	if static.Address, err = netip.ParsePrefix(config.Address); err != nil {
@@ -35,30 +35,30 @@ func Given(config *infrav1.NetworkConfig, network *infrav1.VMNetworkConfig) (*St
 		if network != nil {
 			mask = network.SubnetMask
 		}
-		if static.Address, err = masked("networkConfig.address", config.Address, mask); err != nil {
+		if static.Address, err = parseAddress("networkConfig.address", config.Address, mask); err != nil {
 			return nil, err
 		}
 	}
-	static.Gateway, err = gateway("networkConfig.gateway", config.Gateway)
+	static.Gateway, err = parseGateway("networkConfig.gateway", config.Gateway)
 	return static, err
 }
 
-// FromPool completes an address from a pool. The configuration takes precedence over the pool's mask and gateway.
-func FromPool(address netip.Addr, subnet netip.Prefix, poolGateway netip.Addr, network *infrav1.VMNetworkConfig) (*Static, error) {
+// StaticFromPool completes an address from a pool. The configuration takes precedence over the pool's mask and gateway.
+func StaticFromPool(address netip.Addr, subnet netip.Prefix, poolGateway netip.Addr, network *infrav1.VMNetworkConfig) (*Static, error) {
 	static := &Static{DNSServers: network.DNSServers, DNSSearch: network.DNSSearch, Gateway: poolGateway}
 	var err error
 	if subnet.IsValid() && (network.SubnetMask == "" || address.Is6()) { // a mask applies to IPv4 only
 		static.Address = netip.PrefixFrom(address, subnet.Bits())
-	} else if static.Address, err = masked("vmNetworkConfig", address.String(), network.SubnetMask); err != nil {
+	} else if static.Address, err = parseAddress("vmNetworkConfig", address.String(), network.SubnetMask); err != nil {
 		return nil, err
 	}
 	if network.Gateway != "" {
-		static.Gateway, err = gateway("vmNetworkConfig.gateway", network.Gateway)
+		static.Gateway, err = parseGateway("vmNetworkConfig.gateway", network.Gateway)
 	}
 	return static, err
 }
 
-func masked(field, address, mask string) (netip.Prefix, error) {
+func parseAddress(field, address, mask string) (netip.Prefix, error) {
 	addr, err := netip.ParseAddr(address)
 	if err != nil {
 		return netip.Prefix{}, fmt.Errorf("%s: %q must be an IP address", field, address)
@@ -77,7 +77,7 @@ func masked(field, address, mask string) (netip.Prefix, error) {
 	return netip.PrefixFrom(addr, ones), nil
 }
 
-func gateway(field, given string) (netip.Addr, error) {
+func parseGateway(field, given string) (netip.Addr, error) {
 	if given == "" {
 		return netip.Addr{}, nil
 	}

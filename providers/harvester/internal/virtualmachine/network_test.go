@@ -32,7 +32,7 @@ func TestAGivenAddressHasTheMaskThatItSaysElseThatOfTheNetwork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			static, err := virtualmachine.Given(&infrav1.NetworkConfig{Address: tc.address, Gateway: "10.0.0.1"}, tc.network)
+			static, err := virtualmachine.StaticFromSpec(&infrav1.NetworkConfig{Address: tc.address, Gateway: "10.0.0.1"}, tc.network)
 			if tc.wrong != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(tc.wrong)))
 				return
@@ -48,12 +48,12 @@ func TestAnAddressFromAPoolHasWhatTheNetworkSaysElseWhatThePoolDoes(t *testing.T
 	t.Parallel()
 	g := NewWithT(t)
 	address, subnet, gateway := netip.MustParseAddr("10.0.0.5"), netip.MustParsePrefix("10.0.0.0/25"), netip.MustParseAddr("10.0.0.1")
-	static, err := virtualmachine.FromPool(address, subnet, gateway, &infrav1.VMNetworkConfig{SubnetMask: "255.255.255.0", Gateway: "10.0.0.254", DNSServers: []string{"9.9.9.9"}})
+	static, err := virtualmachine.StaticFromPool(address, subnet, gateway, &infrav1.VMNetworkConfig{SubnetMask: "255.255.255.0", Gateway: "10.0.0.254", DNSServers: []string{"9.9.9.9"}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(static).To(Equal(&virtualmachine.Static{
 		Address: netip.MustParsePrefix("10.0.0.5/24"), Gateway: netip.MustParseAddr("10.0.0.254"), DNSServers: []string{"9.9.9.9"},
 	}))
-	static, err = virtualmachine.FromPool(address, subnet, gateway, &infrav1.VMNetworkConfig{})
+	static, err = virtualmachine.StaticFromPool(address, subnet, gateway, &infrav1.VMNetworkConfig{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(static).To(Equal(&virtualmachine.Static{Address: netip.MustParsePrefix("10.0.0.5/25"), Gateway: gateway}))
 }

@@ -29,8 +29,8 @@ type Observed struct {
 	Running bool
 	// Host is the Node of Harvester that the virtual machine runs on; "" while it has none.
 	Host string
-	// Trouble is what blocks the virtual machine; the zero value if nothing does.
-	Trouble Trouble
+	// Problem is what blocks the virtual machine; the zero value if nothing does.
+	Problem Problem
 	// Waiting is what the virtual machine waits for without a problem, as KubeVirt reports it.
 	Waiting string
 	// Interfaces lists the interfaces of its networks, in their order.
@@ -45,11 +45,11 @@ type Interface struct {
 	Addresses []netip.Addr
 }
 
-// Trouble holds the reason for a condition that is not true, and a message with the fix.
-type Trouble struct{ Reason, Message string }
+// Problem holds the reason for a condition that is not true, and a message with the fix.
+type Problem struct{ Reason, Message string }
 
-// About holds information on a virtual machine that its own objects do not have.
-type About struct {
+// ExternalState holds information on a virtual machine that its own objects do not have.
+type ExternalState struct {
 	// Ran reports that the machine was provisioned, so its virtual machine has run.
 	Ran bool
 	// HostNotReady is why the host of the instance is not ready, as Kubernetes reports it; "" if it is ready or unknown.
@@ -59,8 +59,8 @@ type About struct {
 }
 
 // Observe returns the state of a virtual machine and its instance, which may be nil.
-func Observe(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, about About) Observed {
-	o := Observed{Trouble: trouble(&situation{vm, vmi, about}), Waiting: string(vm.Status.PrintableStatus)}
+func Observe(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, about ExternalState) Observed {
+	o := Observed{Problem: findProblem(&problemChecks{vm, vmi, about}), Waiting: string(vm.Status.PrintableStatus)}
 	if vmi != nil && lacksVolumes(vmi, about) {
 		o.Waiting = "its PersistentVolumeClaims are not bound yet; if this persists, see their events in Harvester"
 	}
@@ -70,7 +70,7 @@ func Observe(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstan
 	o.Host = vmi.Status.NodeName
 	o.Hostname = cmp.Or(vmi.Spec.Hostname, vmi.Name)
 	o.Placed = o.Host != "" && !vmi.IsFinal()
-	o.Running = vmi.Status.Phase == kubevirtv1.Running && vmi.DeletionTimestamp.IsZero() && o.Trouble == Trouble{}
+	o.Running = vmi.Status.Phase == kubevirtv1.Running && vmi.DeletionTimestamp.IsZero() && o.Problem == Problem{}
 	o.Interfaces = interfaces(vmi)
 	return o
 }
@@ -96,100 +96,100 @@ func interfaces(vmi *kubevirtv1.VirtualMachineInstance) []Interface {
 	return list
 }
 
-// Has reports whether the instance reports the address on one of its networks.
-func Has(vmi *kubevirtv1.VirtualMachineInstance, addr netip.Addr) bool {
+// ReportsAddress reports whether the instance reports the address on one of its networks.
+func ReportsAddress(vmi *kubevirtv1.VirtualMachineInstance, addr netip.Addr) bool {
 	return slices.ContainsFunc(interfaces(vmi), func(i Interface) bool { return slices.Contains(i.Addresses, addr) })
 }
 
-// situation is the input of the checks for problems.
-type situation struct {
-	vm    *kubevirtv1.VirtualMachine
-	vmi   *kubevirtv1.VirtualMachineInstance
-	about About
+// problemChecks is the input of the checks for problems.
+type problemChecks struct {
+	vm       *kubevirtv1.VirtualMachine
+	vmi      *kubevirtv1.VirtualMachineInstance
+	external ExternalState
 }
 
-// trouble returns the first problem that needs user action.
-func trouble(s *situation) Trouble {
-	for _, find := range []func() Trouble{s.unreachable, s.paused, s.unplaced, s.failed, s.ended} {
+// findProblem returns the first problem that needs user action.
+func findProblem(s *problemChecks) Problem {
+	for _, find := range []func() Problem{s.unreachable, s.paused, s.unplaced, s.failed, s.ended} {
 		if found := find(); found.Reason != "" {
 			return found
 		}
 	}
-	return Trouble{}
+	return Problem{}
 }
 
 // unreachable also covers an instance that KubeVirt still reports as Running: the component that would end it runs on the same host.
-func (s *situation) unreachable() Trouble {
+func (s *problemChecks) unreachable() Problem {
 	var why string
 	switch {
 	case s.vmi != nil && s.vmi.Status.Reason == nodeUnresponsive, s.vm.Status.PrintableStatus == kubevirtv1.VirtualMachineStatusUnknown:
 		why = "is not responding" + s.message()
-	case s.vmi != nil && s.vmi.Status.NodeName != "" && !s.vmi.IsFinal() && s.about.HostNotReady != "":
-		why = fmt.Sprintf("is not ready (%s)", s.about.HostNotReady)
+	case s.vmi != nil && s.vmi.Status.NodeName != "" && !s.vmi.IsFinal() && s.external.HostNotReady != "":
+		why = fmt.Sprintf("is not ready (%s)", s.external.HostNotReady)
 	default:
-		return Trouble{}
+		return Problem{}
 	}
-	return Trouble{infrav1.VMHostUnreachableReason, fmt.Sprintf(
+	return Problem{infrav1.VMHostUnreachableReason, fmt.Sprintf(
 		"host %s of VirtualMachine %s %s, so it is unknown whether the virtual machine runs: repair the host, wait until Harvester starts it on another "+
 			"(setting vm-force-reset-policy), or delete the Machine", hostOf(s.vmi), s.vm.Name, why)}
 }
 
-func (s *situation) paused() Trouble {
+func (s *problemChecks) paused() Problem {
 	var said string
 	if s.vmi != nil {
-		said = quoted(vmiSays(s.vmi, kubevirtv1.VirtualMachineInstancePaused, corev1.ConditionTrue))
+		said = inBrackets(vmiConditionMessage(s.vmi, kubevirtv1.VirtualMachineInstancePaused, corev1.ConditionTrue))
 	}
 	if said == "" && s.vm.Status.PrintableStatus != kubevirtv1.VirtualMachineStatusPaused {
-		return Trouble{}
+		return Problem{}
 	}
-	return Trouble{infrav1.VMPausedReason, fmt.Sprintf("VirtualMachine %s is paused%s: unpause it, or delete the Machine", s.vm.Name, said)}
+	return Problem{infrav1.VMPausedReason, fmt.Sprintf("VirtualMachine %s is paused%s: unpause it, or delete the Machine", s.vm.Name, said)}
 }
 
 // unplaced reports a lack of capacity. It prefers the instance's conditions, as those of its virtual machine lag behind.
-func (s *situation) unplaced() Trouble {
+func (s *problemChecks) unplaced() Problem {
 	if s.vmi == nil && s.vm.Status.PrintableStatus != kubevirtv1.VirtualMachineStatusUnschedulable ||
-		s.vmi != nil && (!unschedulable(s.vmi) || lacksVolumes(s.vmi, s.about)) {
-		return Trouble{}
+		s.vmi != nil && (!unschedulable(s.vmi) || lacksVolumes(s.vmi, s.external)) {
+		return Problem{}
 	}
 	why := s.message()
 	if s.vmi != nil && MayLackVolumes(s.vmi) {
 		why = "" // KubeVirt's message is outdated
 	}
-	return Trouble{infrav1.VMUnschedulableReason, fmt.Sprintf(
+	return Problem{infrav1.VMUnschedulableReason, fmt.Sprintf(
 		"no host can run VirtualMachine %s%s: add capacity to its failure domain, change its affinity, or delete the Machine", s.vm.Name, why)}
 }
 
 // failed reports a virtual machine that cannot start.
-func (s *situation) failed() Trouble {
+func (s *problemChecks) failed() Problem {
 	status := s.vm.Status.PrintableStatus
-	refused := vmSays(s.vm, kubevirtv1.VirtualMachineFailure, corev1.ConditionTrue) != "" && (s.vmi == nil || s.vmi.Status.Phase != kubevirtv1.Running)
-	if !refused && !slices.Contains(failures(), status) && (s.about.Ran || s.vmi == nil || s.vmi.Status.Phase != kubevirtv1.Failed) {
-		return Trouble{}
+	refused := vmConditionMessage(s.vm, kubevirtv1.VirtualMachineFailure, corev1.ConditionTrue) != "" && (s.vmi == nil || s.vmi.Status.Phase != kubevirtv1.Running)
+	if !refused && !slices.Contains(failures(), status) && (s.external.Ran || s.vmi == nil || s.vmi.Status.Phase != kubevirtv1.Failed) {
+		return Problem{}
 	}
-	return Trouble{infrav1.VMProvisioningFailedReason, fmt.Sprintf(
+	return Problem{infrav1.VMProvisioningFailedReason, fmt.Sprintf(
 		"VirtualMachine %s: %s%s: see its events in Harvester, or delete the Machine", s.vm.Name, cmp.Or(status, "Failed"), s.message())}
 }
 
 // ended reports a virtual machine that stopped or should not run. A new one is Stopped until KubeVirt has reconciled it.
-func (s *situation) ended() Trouble {
+func (s *problemChecks) ended() Problem {
 	stopped := s.vm.Status.PrintableStatus == kubevirtv1.VirtualMachineStatusStopped
 	switch {
 	case stopped && halted(s.vm):
 	case s.vmi != nil && s.vmi.IsFinal():
-	case s.vmi == nil && stopped && s.about.Ran:
+	case s.vmi == nil && stopped && s.external.Ran:
 	default:
-		return Trouble{}
+		return Problem{}
 	}
 	if s.restarts() {
-		return Trouble{infrav1.VMNotRunningReason, fmt.Sprintf("VirtualMachine %s was stopped or failed%s, and Harvester restarts it: "+
+		return Problem{infrav1.VMNotRunningReason, fmt.Sprintf("VirtualMachine %s was stopped or failed%s, and Harvester restarts it: "+
 			"if this repeats, see its events in Harvester, or delete the Machine", s.vm.Name, s.message())}
 	}
-	return Trouble{infrav1.VMNotRunningReason, fmt.Sprintf(
+	return Problem{infrav1.VMNotRunningReason, fmt.Sprintf(
 		"VirtualMachine %s was stopped in Harvester, or by its guest: start it, or delete the Machine", s.vm.Name)}
 }
 
 // restarts reports whether KubeVirt restarts the virtual machine after it ended.
-func (s *situation) restarts() bool {
+func (s *problemChecks) restarts() bool {
 	strategy, err := s.vm.RunStrategy()
 	if err != nil {
 		return false
@@ -226,7 +226,7 @@ func unschedulable(vmi *kubevirtv1.VirtualMachineInstance) bool {
 }
 
 // lacksVolumes reports whether the instance is unschedulable only until its claims are bound, as every new instance is.
-func lacksVolumes(vmi *kubevirtv1.VirtualMachineInstance, about About) bool {
+func lacksVolumes(vmi *kubevirtv1.VirtualMachineInstance, about ExternalState) bool {
 	return MayLackVolumes(vmi) && !about.Bound
 }
 
@@ -234,7 +234,7 @@ func lacksVolumes(vmi *kubevirtv1.VirtualMachineInstance, about About) bool {
 // virt-controller keeps that message until there is a host, even if all claims are bound and the hosts lack capacity, so the caller must
 // read the claims.
 func MayLackVolumes(vmi *kubevirtv1.VirtualMachineInstance) bool {
-	why := vmiSays(vmi, scheduledCondition, corev1.ConditionFalse)
+	why := vmiConditionMessage(vmi, scheduledCondition, corev1.ConditionFalse)
 	return unschedulable(vmi) && (strings.Contains(why, unboundClaims) || strings.HasSuffix(why, missingClaim))
 }
 
@@ -248,50 +248,50 @@ const (
 )
 
 // message returns KubeVirt's message on the problem, in brackets; "" without one.
-func (s *situation) message() string {
-	said := vmSays(s.vm, kubevirtv1.VirtualMachineFailure, corev1.ConditionTrue)
+func (s *problemChecks) message() string {
+	said := vmConditionMessage(s.vm, kubevirtv1.VirtualMachineFailure, corev1.ConditionTrue)
 	if s.vmi == nil {
-		return quoted(cmp.Or(said, vmSays(s.vm, kubevirtv1.VirtualMachineReady, corev1.ConditionFalse)))
+		return inBrackets(cmp.Or(said, vmConditionMessage(s.vm, kubevirtv1.VirtualMachineReady, corev1.ConditionFalse)))
 	}
 	for _, kind := range []kubevirtv1.VirtualMachineInstanceConditionType{
 		scheduledCondition, kubevirtv1.VirtualMachineInstanceSynchronized, kubevirtv1.VirtualMachineInstanceReady,
 	} {
-		said = cmp.Or(said, vmiSays(s.vmi, kind, corev1.ConditionFalse))
+		said = cmp.Or(said, vmiConditionMessage(s.vmi, kind, corev1.ConditionFalse))
 	}
-	return quoted(cmp.Or(said, s.vmi.Status.Reason))
+	return inBrackets(cmp.Or(said, s.vmi.Status.Reason))
 }
 
-func quoted(said string) string {
+func inBrackets(said string) string {
 	if said == "" {
 		return ""
 	}
 	return " (" + said + ")"
 }
 
-// vmSays returns the reason and message of a condition with that status; "" without one.
-func vmSays(vm *kubevirtv1.VirtualMachine, kind kubevirtv1.VirtualMachineConditionType, status corev1.ConditionStatus) string {
+// vmConditionMessage returns the reason and message of a condition with that status; "" without one.
+func vmConditionMessage(vm *kubevirtv1.VirtualMachine, kind kubevirtv1.VirtualMachineConditionType, status corev1.ConditionStatus) string {
 	for _, c := range vm.Status.Conditions {
 		if c.Type == kind && c.Status == status {
-			return words(c.Reason, c.Message)
+			return conditionText(c.Reason, c.Message)
 		}
 	}
 	return ""
 }
 
-// vmiSays is vmSays for an instance.
-func vmiSays(
+// vmiConditionMessage is vmConditionMessage for an instance.
+func vmiConditionMessage(
 	vmi *kubevirtv1.VirtualMachineInstance, kind kubevirtv1.VirtualMachineInstanceConditionType, status corev1.ConditionStatus,
 ) string {
 	for _, c := range vmi.Status.Conditions {
 		if c.Type == kind && c.Status == status {
-			return words(c.Reason, c.Message)
+			return conditionText(c.Reason, c.Message)
 		}
 	}
 	return ""
 }
 
-// words omits kube-scheduler's reason, which the message repeats.
-func words(reason, message string) string {
+// conditionText omits kube-scheduler's reason, which the message repeats.
+func conditionText(reason, message string) string {
 	if reason == "" || message == "" || reason == corev1.PodReasonUnschedulable {
 		return cmp.Or(message, reason)
 	}

@@ -40,7 +40,7 @@ type observation struct {
 	status   kubevirtv1.VirtualMachinePrintableStatus
 	strategy kubevirtv1.VirtualMachineRunStrategy
 	vmi      *kubevirtv1.VirtualMachineInstance
-	about    virtualmachine.About
+	about    virtualmachine.ExternalState
 	failure  kubevirtv1.VirtualMachineCondition
 	reason   string
 	says     []string
@@ -56,9 +56,9 @@ func (tc observation) check(t *testing.T) {
 		vm.Status.Conditions = append(vm.Status.Conditions, tc.failure)
 	}
 	o := virtualmachine.Observe(vm, tc.vmi, tc.about)
-	g.Expect(o.Trouble.Reason).To(Equal(tc.reason))
+	g.Expect(o.Problem.Reason).To(Equal(tc.reason))
 	for _, text := range tc.says {
-		g.Expect(o.Trouble.Message).To(ContainSubstring(text))
+		g.Expect(o.Problem.Message).To(ContainSubstring(text))
 	}
 	g.Expect(o.Running).To(Equal(tc.vmi != nil && tc.vmi.Status.Phase == kubevirtv1.Running && tc.reason == ""))
 }
@@ -101,7 +101,7 @@ func TestAVirtualMachineThatDoesNotGoOnSaysWhyAndWhatToDo(t *testing.T) {
 			vmi: with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", unbound)},
 		"a claim of its did not exist at first": {status: kubevirtv1.VirtualMachineStatusUnschedulable,
 			vmi: with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", missing)},
-		"its claims are bound, and there is no room": {status: kubevirtv1.VirtualMachineStatusUnschedulable, about: virtualmachine.About{Bound: true},
+		"its claims are bound, and there is no room": {status: kubevirtv1.VirtualMachineStatusUnschedulable, about: virtualmachine.ExternalState{Bound: true},
 			vmi:    with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", missing),
 			reason: infrav1.VMUnschedulableReason, says: []string{"no host can run VirtualMachine m1: add capacity"}},
 		"its volumes have been bound, and its virtual machine does not say so yet": {status: kubevirtv1.VirtualMachineStatusUnschedulable, vmi: starting()},
@@ -124,9 +124,9 @@ func TestAVirtualMachineThatDoesNotGoOnSaysWhyAndWhatToDo(t *testing.T) {
 
 func TestAVirtualMachineThatRanAndDoesNotSaysWhyAndWhatToDo(t *testing.T) {
 	t.Parallel()
-	ran := virtualmachine.About{Ran: true}
+	ran := virtualmachine.ExternalState{Ran: true}
 	const silent = "Ready=Unknown NodeStatusUnknown: Kubelet stopped posting node status"
-	lost := virtualmachine.About{Ran: true, HostNotReady: silent}
+	lost := virtualmachine.ExternalState{Ran: true, HostNotReady: silent}
 	for name, tc := range map[string]observation{
 		"paused": {status: kubevirtv1.VirtualMachineStatusPaused, vmi: with(running(), "Paused", corev1.ConditionTrue, "PausedByUser", ""),
 			reason: infrav1.VMPausedReason, says: []string{"(PausedByUser)", "unpause it"}},
@@ -162,10 +162,10 @@ func TestAVirtualMachineThatRanAndDoesNotSaysWhyAndWhatToDo(t *testing.T) {
 func TestAVirtualMachineIsOnTheHostOfItsInstance(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	o := virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, running(), virtualmachine.About{})
+	o := virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, running(), virtualmachine.ExternalState{})
 	g.Expect(o.Host).To(Equal("h1"))
 	g.Expect(o.Placed).To(BeTrue())
-	o = virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, nil, virtualmachine.About{})
+	o = virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, nil, virtualmachine.ExternalState{})
 	g.Expect(o.Host).To(BeEmpty())
 	g.Expect(o.Placed).To(BeFalse())
 }
@@ -209,7 +209,7 @@ func TestAddressesAreThoseOfTheNetworksAndNotWhatTheGuestMakesForItself(t *testi
 			if tc.static != "" {
 				static = &virtualmachine.Static{Address: netip.MustParsePrefix(tc.static)}
 			}
-			o := virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, running(tc.interfaces...), virtualmachine.About{})
+			o := virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, running(tc.interfaces...), virtualmachine.ExternalState{})
 			NewWithT(t).Expect(virtualmachine.Addresses(o, static, "10.1.0.100")).To(Equal(tc.want))
 		})
 	}

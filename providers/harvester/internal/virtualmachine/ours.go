@@ -10,15 +10,15 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// Ours reports whether the virtual machine belongs to the HarvesterMachine: it has the machine's marks, or its UID is in the machine's
+// BelongsTo reports whether the virtual machine belongs to the HarvesterMachine: it has the machine's marks, or its UID is in the machine's
 // provider ID and it has no other machine's marks. A name is not proof, because management clusters may share a namespace of Harvester.
-func Ours(vm *kubevirtv1.VirtualMachine, machine *infrav1.HarvesterMachine) bool {
-	return Marked(vm, machine) || vm.UID != "" && machine.Spec.ProviderID == ProviderID(vm) && !OfAnother(vm, machine)
+func BelongsTo(vm *kubevirtv1.VirtualMachine, machine *infrav1.HarvesterMachine) bool {
+	return Marked(vm, machine) || vm.UID != "" && machine.Spec.ProviderID == ProviderID(vm) && !BelongsToAnother(vm, machine)
 }
 
 // Unmarked reports whether a virtual machine belongs to the machine but lacks its marks because it was created before Faultline.
 func Unmarked(vm *kubevirtv1.VirtualMachine, machine *infrav1.HarvesterMachine) bool {
-	return Ours(vm, machine) && !Marked(vm, machine)
+	return BelongsTo(vm, machine) && !Marked(vm, machine)
 }
 
 // Marked reports whether an object on Harvester has the machine's id and names the machine as its owner. The id alone is not proof:
@@ -36,8 +36,8 @@ func IDOf(vm *kubevirtv1.VirtualMachine, machine *infrav1.HarvesterMachine) stri
 	return vm.Labels[infrav1.MachineIDLabel]
 }
 
-// OfAnother reports whether an object's marks name another machine: another owner or, without an owner, another id.
-func OfAnother(o metav1.Object, machine *infrav1.HarvesterMachine) bool {
+// BelongsToAnother reports whether an object's marks name another machine: another owner or, without an owner, another id.
+func BelongsToAnother(o metav1.Object, machine *infrav1.HarvesterMachine) bool {
 	if owner := o.GetAnnotations()[infrav1.OwnerAnnotation]; owner != "" {
 		return owner != ownerOf(machine)
 	}

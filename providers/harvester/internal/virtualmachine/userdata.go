@@ -21,12 +21,12 @@ type Bootstrap struct {
 	Ignition bool
 }
 
-// TakesKeys reports whether a key can be added to the data.
-func (b Bootstrap) TakesKeys() bool { return !b.Ignition && isPart(b.Data) }
+// AcceptsKeys reports whether a key can be added to the data.
+func (b Bootstrap) AcceptsKeys() bool { return !b.Ignition && isPart(b.Data) }
 
-// understood lists the first lines that cloud-init recognises regardless of the content type. Other data are compressed, already multipart,
+// userDataHeaders lists the first lines that cloud-init recognises regardless of the content type. Other data are compressed, already multipart,
 // or for another program such as Talos.
-func understood() []string {
+func userDataHeaders() []string {
 	return []string{"#cloud-config", "## template: jinja", "#!/", "#cloud-boothook", "#include", "#part-handler"}
 }
 
@@ -66,7 +66,7 @@ func addressReport() addition {
 // userData adds the guest agent and the key to the bootstrap data, as a second part. The first part holds the bootstrap data unchanged, so
 // that templates in it still work. Data that cloud-init does not read, or cannot read as a part, are returned unchanged.
 func userData(bootstrap Bootstrap, publicKey, sshUser, boundary string) ([]byte, error) {
-	if !bootstrap.TakesKeys() {
+	if !bootstrap.AcceptsKeys() {
 		return bootstrap.Data, nil
 	}
 	ours := addressReport()
@@ -84,7 +84,7 @@ func userData(bootstrap Bootstrap, publicKey, sshUser, boundary string) ([]byte,
 }
 
 func isPart(data []byte) bool {
-	for _, start := range understood() {
+	for _, start := range userDataHeaders() {
 		if bytes.HasPrefix(data, []byte(start)) {
 			return true
 		}

@@ -90,7 +90,7 @@ func TestBootstrapDataThatCloudInitDoesNotReadAsAPartAreLeftAlone(t *testing.T) 
 			in.Bootstrap.Data = []byte(data)
 			_, secret := build(t, in)
 			NewWithT(t).Expect(string(secret.Data["userdata"])).To(Equal(data))
-			NewWithT(t).Expect(in.Bootstrap.TakesKeys()).To(BeFalse())
+			NewWithT(t).Expect(in.Bootstrap.AcceptsKeys()).To(BeFalse())
 		})
 	}
 }

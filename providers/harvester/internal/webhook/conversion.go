@@ -12,8 +12,8 @@ import (
 // The hub's deprecated status keeps fields that only v1alpha1 has. Specs that are the same in both versions are converted by a type
 // conversion, which does not compile if one of them gets an additional field.
 
-// keptAnnotation would hold fields that only v1alpha1 has. It stays unused because the hub has a field for each.
-const keptAnnotation = "conversion.infrastructure.cluster.x-k8s.io/v1alpha1"
+// v1alpha1Annotation would hold fields that only v1alpha1 has. It stays unused because the hub has a field for each.
+const v1alpha1Annotation = "conversion.infrastructure.cluster.x-k8s.io/v1alpha1"
 
 func clusterToHub(src *v1alpha1.HarvesterCluster, dst *infrav1.HarvesterCluster) {
 	dst.Spec = clusterSpecToHub(src.Spec)

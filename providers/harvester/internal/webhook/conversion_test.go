@@ -22,10 +22,10 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	t.Run("HarvesterCluster", rulestest.Lossless(scheme, keptAnnotation, clusterFromHub, clusterToHub, normal()...))
-	t.Run("HarvesterClusterTemplate", rulestest.Lossless(scheme, keptAnnotation, clusterTemplateFromHub, clusterTemplateToHub, normal()...))
-	t.Run("HarvesterMachine", rulestest.Lossless(scheme, keptAnnotation, machineFromHub, machineToHub, normal()...))
-	t.Run("HarvesterMachineTemplate", rulestest.Lossless(scheme, keptAnnotation, machineTemplateFromHub, machineTemplateToHub, normal()...))
+	t.Run("HarvesterCluster", rulestest.Lossless(scheme, v1alpha1Annotation, clusterFromHub, clusterToHub, normal()...))
+	t.Run("HarvesterClusterTemplate", rulestest.Lossless(scheme, v1alpha1Annotation, clusterTemplateFromHub, clusterTemplateToHub, normal()...))
+	t.Run("HarvesterMachine", rulestest.Lossless(scheme, v1alpha1Annotation, machineFromHub, machineToHub, normal()...))
+	t.Run("HarvesterMachineTemplate", rulestest.Lossless(scheme, v1alpha1Annotation, machineTemplateFromHub, machineTemplateToHub, normal()...))
 }
 
 // normal excludes empty structs of the deprecated status, which conversion does not keep.
@@ -42,7 +42,7 @@ func normal() []any {
 
 func TestWhatAnOlderClientWritesCountsBesideWhatWasKept(t *testing.T) {
 	g := NewWithT(t)
-	from, to := conversion.Lossless(keptAnnotation, clusterFromHub, clusterToHub)
+	from, to := conversion.Lossless(v1alpha1Annotation, clusterFromHub, clusterToHub)
 	stored := &infrav1.HarvesterCluster{Spec: infrav1.HarvesterClusterSpec{
 		TargetNamespace: "workloads", FailureDomains: []infrav1.HarvesterFailureDomain{{Name: "zone-a"}},
 	}}
@@ -59,7 +59,7 @@ func TestWhatAnOlderClientWritesCountsBesideWhatWasKept(t *testing.T) {
 }
 
 func TestAnAnnotationThatSomebodyEditedBlocksNothing(t *testing.T) {
-	_, to := conversion.Lossless(keptAnnotation, clusterFromHub, clusterToHub)
+	_, to := conversion.Lossless(v1alpha1Annotation, clusterFromHub, clusterToHub)
 	rulestest.SurvivesBadAnnotations(t, &infrav1.HarvesterCluster{Spec: infrav1.HarvesterClusterSpec{TargetNamespace: "workloads"}},
 		func(annotations map[string]string) (*infrav1.HarvesterCluster, error) {
 			got := &infrav1.HarvesterCluster{}

@@ -18,9 +18,9 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// validateForeign rejects references to other namespaces that a cluster may not use. On update only changed references are checked; before
+// validateCrossNamespace rejects references to other namespaces that a cluster may not use. On update only changed references are checked; before
 // is nil on create.
-func (w harvesterCluster) validateForeign(ctx context.Context, before, after *infrav1.HarvesterCluster) (admission.Warnings, field.ErrorList, error) {
+func (w harvesterCluster) validateCrossNamespace(ctx context.Context, before, after *infrav1.HarvesterCluster) (admission.Warnings, field.ErrorList, error) {
 	was := infrav1.HarvesterClusterSpec{}
 	if before != nil {
 		was = before.Spec

@@ -75,7 +75,7 @@ func (w harvesterCluster) create(ctx context.Context, cluster *infrav1.Harvester
 	if err != nil {
 		return nil, nil, err
 	}
-	warnings, foreign, err := w.validateForeign(ctx, nil, cluster)
+	warnings, foreign, err := w.validateCrossNamespace(ctx, nil, cluster)
 	return warnings, append(copied, foreign...), err
 }
 
@@ -85,7 +85,7 @@ func (w harvesterCluster) update(ctx context.Context, before, after *infrav1.Har
 	if err != nil {
 		return nil, nil, err
 	}
-	warnings, foreign, err := w.validateForeign(ctx, before, after)
+	warnings, foreign, err := w.validateCrossNamespace(ctx, before, after)
 	return append(warnClusterChange(before, after), warnings...), slices.Concat(validateClusterChange(before, after), inUse, foreign), err
 }
 

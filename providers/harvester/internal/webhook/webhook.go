@@ -41,21 +41,21 @@ func (w Webhooks) kinds(reader client.Reader) []rules.Kind {
 	cluster := harvesterCluster{Reader: reader, Consent: w.Consent}
 	return []rules.Kind{
 		rules.Webhooks[*infrav1.HarvesterCluster]{
-			Converter: conversion.LosslessPair(keptAnnotation, clusterFromHub, clusterToHub), Default: defaultCluster, Validate: validateClusterObject, Warn: warnClusterObject,
+			Converter: conversion.LosslessPair(v1alpha1Annotation, clusterFromHub, clusterToHub), Default: defaultCluster, Validate: validateClusterObject, Warn: warnClusterObject,
 			Create: cluster.create, Update: cluster.update,
 		},
 		rules.Webhooks[*infrav1.HarvesterClusterTemplate]{
-			Converter: conversion.LosslessPair(keptAnnotation, clusterTemplateFromHub, clusterTemplateToHub), Validate: validateClusterTemplate,
+			Converter: conversion.LosslessPair(v1alpha1Annotation, clusterTemplateFromHub, clusterTemplateToHub), Validate: validateClusterTemplate,
 			Warn: func(template *infrav1.HarvesterClusterTemplate) admission.Warnings {
 				return warnClusterTemplate(template.Spec.Template.Spec, templateSpec)
 			},
 		},
 		rules.Webhooks[*infrav1.HarvesterMachine]{
-			Converter: conversion.LosslessPair(keptAnnotation, machineFromHub, machineToHub), Validate: validateMachineObject, Create: createMachine(reader), Change: changeMachine,
+			Converter: conversion.LosslessPair(v1alpha1Annotation, machineFromHub, machineToHub), Validate: validateMachineObject, Create: createMachine(reader), Change: changeMachine,
 			Warn: func(machine *infrav1.HarvesterMachine) admission.Warnings { return warnMachine(machine.Spec, spec) },
 		},
 		rules.Webhooks[*infrav1.HarvesterMachineTemplate]{
-			Converter: conversion.LosslessPair(keptAnnotation, machineTemplateFromHub, machineTemplateToHub), Validate: validateTemplateObject, Update: updateMachineTemplate,
+			Converter: conversion.LosslessPair(v1alpha1Annotation, machineTemplateFromHub, machineTemplateToHub), Validate: validateTemplateObject, Update: updateMachineTemplate,
 			Warn: func(template *infrav1.HarvesterMachineTemplate) admission.Warnings {
 				return warnMachineTemplate(template.Spec.Template.Spec, templateSpec)
 			},

@@ -19,8 +19,8 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// accountCheck is the interval at which the account is checked: the deletion of one of its objects triggers no event.
-const accountCheck = 10 * time.Minute
+// accountCheckInterval is the interval at which the account is checked: the deletion of one of its objects triggers no event.
+const accountCheckInterval = 10 * time.Minute
 
 // account holds the objects that make up the cloud provider's account on Harvester.
 type account struct {
@@ -65,13 +65,13 @@ func (a *account) rights() []client.Object {
 	return []client.Object{a.binding, a.hosts, a.hostsBinding}
 }
 
-// keepAccount recreates deleted objects of the account, at most once per accountCheck. It reports false if the kubeconfig must be written
+// maintainAccount recreates deleted objects of the account, at most once per accountCheckInterval. It reports false if the kubeconfig must be written
 // again, or if the condition shows an obstacle.
-func (s *scope) keepAccount(ctx context.Context) (bool, error) {
+func (s *scope) maintainAccount(ctx context.Context) (bool, error) {
 	key := client.ObjectKeyFromObject(s.cluster)
-	if last, looked := s.accounts.Load(key); looked {
-		if wait := accountCheck - time.Since(last.(time.Time)); wait > 0 {
-			s.again = sooner(s.again, wait)
+	if last, looked := s.accountChecks.Load(key); looked {
+		if wait := accountCheckInterval - time.Since(last.(time.Time)); wait > 0 {
+			s.requeueAfter = earlier(s.requeueAfter, wait)
 			return true, nil
 		}
 	}
@@ -85,8 +85,8 @@ func (s *scope) keepAccount(ctx context.Context) (bool, error) {
 			s.cluster.Spec.UpdateCloudProviderConfig.ManifestsConfigMapNamespace, s.cluster.Spec.UpdateCloudProviderConfig.ManifestsConfigMapName)
 		return false, nil
 	}
-	s.accounts.Store(key, time.Now())
-	s.again = sooner(s.again, accountCheck)
+	s.accountChecks.Store(key, time.Now())
+	s.requeueAfter = earlier(s.requeueAfter, accountCheckInterval)
 	return true, nil
 }
 
@@ -96,23 +96,23 @@ func (s *scope) ensureAccount(ctx context.Context, a *account) (made, ok bool, _
 	for _, o := range append([]client.Object{a.account}, a.rights()...) {
 		created, err := s.ensure(ctx, o)
 		if err != nil {
-			return false, false, s.accountRefused(err, o)
+			return false, false, s.reportAccountError(err, o)
 		}
 		made = made || created && o == a.account
 	}
 	a.token.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ServiceAccount", Name: a.account.Name, UID: a.account.UID}}
 	created, err := s.ensure(ctx, a.token)
 	if err == nil {
-		err = s.removeFormer(ctx, a.former)
+		err = s.deleteFormerBinding(ctx, a.former)
 	}
 	if err != nil {
-		return false, false, s.accountRefused(err, a.token)
+		return false, false, s.reportAccountError(err, a.token)
 	}
 	return made || created, true, nil
 }
 
-// removeFormer deletes the binding that applies to all namespaces.
-func (s *scope) removeFormer(ctx context.Context, binding *rbacv1.ClusterRoleBinding) error {
+// deleteFormerBinding deletes the binding that applies to all namespaces.
+func (s *scope) deleteFormerBinding(ctx context.Context, binding *rbacv1.ClusterRoleBinding) error {
 	err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(binding), binding)
 	if apierrors.IsNotFound(err) || err == nil && !s.by.Has(binding) {
 		return nil
@@ -126,13 +126,13 @@ func (s *scope) removeFormer(ctx context.Context, binding *rbacv1.ClusterRoleBin
 	return nil
 }
 
-func (s *scope) accountRefused(err error, o client.Object) error {
-	if errors.Is(err, errOthers) {
-		s.again = lookAgain
+func (s *scope) reportAccountError(err error, o client.Object) error {
+	if errors.Is(err, errForeign) {
+		s.requeueAfter = recheckInterval
 		status.False(s.cluster, configReady, infrav1.CloudProviderConfigGenerationFailedReason, fmt.Sprintf("%T %s: %s", o, o.GetName(), err))
 		return nil
 	}
-	return s.refused(err, configReady, infrav1.CloudProviderConfigGenerationFailedReason, fmt.Sprintf("%T %s", o, o.GetName()))
+	return s.reportRejected(err, configReady, infrav1.CloudProviderConfigGenerationFailedReason, fmt.Sprintf("%T %s", o, o.GetName()))
 }
 
 // ensure reads an object that belongs to the cluster, or creates it if it does not exist. It reports whether it created the object.
@@ -146,7 +146,7 @@ func (s *scope) ensure(ctx context.Context, o client.Object) (bool, error) {
 		}
 		return true, s.conn.Live().Get(ctx, client.ObjectKeyFromObject(wanted), o)
 	case err == nil && !s.by.Has(o):
-		return false, errOthers
+		return false, errForeign
 	default:
 		return false, err
 	}

@@ -22,24 +22,24 @@ import (
 
 const configReady = infrav1.CloudProviderConfigReadyCondition
 
-// tokenCheck is how long to wait before reading the account's token again, as its creation triggers no event.
-const tokenCheck = lookAgain / 15
+// tokenCheckInterval is how long to wait before reading the account's token again, as its creation triggers no event.
+const tokenCheckInterval = recheckInterval / 15
 
-// expose is the name of the Service in kube-system that exposes Harvester.
-const expose = "ingress-expose"
+// exposeService is the name of the Service in kube-system that exposes Harvester.
+const exposeService = "ingress-expose"
 
-// errOthers reports that an object with the account's name belongs to another owner.
-var errOthers = errors.New("it belongs to another owner: delete it, and the controller creates the cluster's own")
+// errForeign reports that an object with the account's name belongs to another owner.
+var errForeign = errors.New("it belongs to another owner: delete it, and the controller creates the cluster's own")
 
 // configureCloudProvider creates an account on Harvester for the cluster's cloud provider, and writes its kubeconfig into the manifests
 // that the user prepared. The kubeconfig is written once, and again after the account had to be recreated.
 func (s *scope) configureCloudProvider(ctx context.Context) (bool, error) {
 	config := s.cluster.Spec.UpdateCloudProviderConfig
 	if config == (infrav1.UpdateCloudProviderConfig{}) {
-		return s.withoutCloudProvider(ctx)
+		return s.removeCloudProvider(ctx)
 	}
 	if conditions.IsTrue(s.cluster, configReady) {
-		if kept, err := s.keepAccount(ctx); kept || err != nil {
+		if kept, err := s.maintainAccount(ctx); kept || err != nil {
 			return kept, err
 		}
 	}
@@ -58,13 +58,13 @@ func (s *scope) configureCloudProvider(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// withoutCloudProvider deletes the account if the spec no longer requests one. The condition stays until the account is deleted.
-func (s *scope) withoutCloudProvider(ctx context.Context) (bool, error) {
+// removeCloudProvider deletes the account if the spec no longer requests one. The condition stays until the account is deleted.
+func (s *scope) removeCloudProvider(ctx context.Context) (bool, error) {
 	if !conditions.Has(s.cluster, configReady) {
 		return true, nil
 	}
 	if what, err := s.deleteAccount(ctx); err != nil {
-		return false, s.refused(err, configReady, infrav1.CloudProviderConfigNotRemovedReason, what)
+		return false, s.reportRejected(err, configReady, infrav1.CloudProviderConfigNotRemovedReason, what)
 	}
 	conditions.Delete(s.cluster, configReady)
 	return true, nil
@@ -99,12 +99,12 @@ func (s *scope) kubeconfig(ctx context.Context) ([]byte, error) {
 	if _, ok, err := s.ensureAccount(ctx, a); err != nil || !ok {
 		return nil, err
 	}
-	service, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: expose}, &corev1.Service{})
+	service, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: exposeService}, &corev1.Service{})
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, err
 	}
 	if len(a.token.Data[corev1.ServiceAccountTokenKey]) == 0 {
-		s.again = tokenCheck
+		s.requeueAfter = tokenCheckInterval
 		status.False(s.cluster, configReady, infrav1.CloudProviderConfigNotReadyReason, "waiting for Harvester to fill in the token of Secret "+a.token.Name)
 		return nil, nil
 	}

@@ -27,7 +27,7 @@ import (
 const deployed = "kind: Nothing\nvolumes: [{secret: {secretName: cloud-config}}]\n"
 
 // manifests creates the ConfigMap with the cloud provider's manifests.
-func (w *world) manifests() *corev1.ConfigMap {
+func (w *fixture) manifests() *corev1.ConfigMap {
 	w.t.Helper()
 	manifests := &corev1.ConfigMap{ObjectMeta: w.meta("manifests"), Data: map[string]string{"all": deployed}}
 	w.Expect(user.Create(w.t.Context(), manifests)).To(Succeed())
@@ -47,8 +47,8 @@ func withoutCloudProvider(cluster *infrav1.HarvesterCluster) {
 }
 
 // account returns the existing objects of the cloud provider's account on Harvester.
-func (w *world) account(g Gomega, cluster *infrav1.HarvesterCluster) (all []string) {
-	own := ofCluster(cluster)
+func (w *fixture) account(g Gomega, cluster *infrav1.HarvesterCluster) (all []string) {
+	own := clusterLabels(cluster)
 	for kind, list := range map[string]client.ObjectList{
 		"ServiceAccount": &corev1.ServiceAccountList{}, "Secret": &corev1.SecretList{}, "RoleBinding": &rbacv1.RoleBindingList{},
 		"ClusterRole": &rbacv1.ClusterRoleList{}, "ClusterRoleBinding": &rbacv1.ClusterRoleBindingList{},
@@ -63,15 +63,15 @@ func (w *world) account(g Gomega, cluster *infrav1.HarvesterCluster) (all []stri
 	return all
 }
 
-// wholeAccount is the number of objects of an account: the ServiceAccount, its token, its RoleBinding, and the ClusterRole and
+// accountObjects is the number of objects of an account: the ServiceAccount, its token, its RoleBinding, and the ClusterRole and
 // ClusterRoleBinding for hosts.
-const wholeAccount = 5
+const accountObjects = 5
 
 // asCloudProvider returns a client with the credentials of the cluster's cloud provider.
-func (w *world) asCloudProvider(cluster *infrav1.HarvesterCluster) client.Client {
+func (w *fixture) asCloudProvider(cluster *infrav1.HarvesterCluster) client.Client {
 	w.t.Helper()
 	tokens := &corev1.SecretList{}
-	w.Expect(w.harvester.List(w.t.Context(), tokens, client.InNamespace(w.name), ofCluster(cluster))).To(Succeed())
+	w.Expect(w.harvester.List(w.t.Context(), tokens, client.InNamespace(w.name), clusterLabels(cluster))).To(Succeed())
 	w.Expect(tokens.Items).To(HaveLen(1))
 	c, err := client.New(&rest.Config{
 		Host: w.sim.Server(), BearerToken: string(tokens.Items[0].Data[corev1.ServiceAccountTokenKey]),
@@ -81,12 +81,12 @@ func (w *world) asCloudProvider(cluster *infrav1.HarvesterCluster) client.Client
 	return c
 }
 
-func ofCluster(cluster *infrav1.HarvesterCluster) client.MatchingLabels {
+func clusterLabels(cluster *infrav1.HarvesterCluster) client.MatchingLabels {
 	return client.MatchingLabels{infrav1.ClusterIDLabel: cluster.Annotations[infrav1.ClusterIDAnnotation]}
 }
 
 // volume creates a claim on Harvester.
-func (w *world) volume(namespace string) *corev1.PersistentVolumeClaim {
+func (w *fixture) volume(namespace string) *corev1.PersistentVolumeClaim {
 	w.t.Helper()
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data-" + w.name}, Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
@@ -98,10 +98,10 @@ func (w *world) volume(namespace string) *corev1.PersistentVolumeClaim {
 
 func TestTheCloudProviderMayTouchVolumesInTheNamespaceOfItsClusterOnlyAndSeesHosts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	w.manifests()
-	cluster := w.cluster("c", given, withCloudProvider)
-	w.provisioned(cluster)
+	cluster := w.cluster("c", givenEndpoint, withCloudProvider)
+	w.waitForProvisioned(cluster)
 	others, own := w.volume("default"), w.volume(w.name)
 	guest := w.asCloudProvider(cluster)
 	w.Expect(guest.Delete(t.Context(), others)).To(MatchError(apierrors.IsForbidden, "is forbidden"))
@@ -112,20 +112,20 @@ func TestTheCloudProviderMayTouchVolumesInTheNamespaceOfItsClusterOnlyAndSeesHos
 
 func TestAnAccountOfAnEarlierReleaseKeepsItsRightsInItsNamespaceAndLosesThoseInOthers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	manifests := w.manifests()
-	cluster := w.cluster("c", given, withCloudProvider)
-	w.provisioned(cluster)
+	cluster := w.cluster("c", givenEndpoint, withCloudProvider)
+	w.waitForProvisioned(cluster)
 	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(manifests), manifests)).To(Succeed())
 	whole := w.account(w, cluster)
 	w.stop()
 	// As an earlier release created it.
-	w.Expect(w.harvester.DeleteAllOf(t.Context(), &rbacv1.RoleBinding{}, client.InNamespace(w.name), ofCluster(cluster))).To(Succeed())
+	w.Expect(w.harvester.DeleteAllOf(t.Context(), &rbacv1.RoleBinding{}, client.InNamespace(w.name), clusterLabels(cluster))).To(Succeed())
 	for _, kind := range []client.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}} {
-		w.Expect(w.harvester.DeleteAllOf(t.Context(), kind, ofCluster(cluster))).To(Succeed())
+		w.Expect(w.harvester.DeleteAllOf(t.Context(), kind, clusterLabels(cluster))).To(Succeed())
 	}
 	accounts := &corev1.ServiceAccountList{}
-	w.Expect(w.harvester.List(t.Context(), accounts, client.InNamespace(w.name), ofCluster(cluster))).To(Succeed())
+	w.Expect(w.harvester.List(t.Context(), accounts, client.InNamespace(w.name), clusterLabels(cluster))).To(Succeed())
 	former := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: accounts.Items[0].Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "harvesterhci.io:cloudprovider"},
@@ -149,15 +149,15 @@ func TestAnAccountOfAnEarlierReleaseKeepsItsRightsInItsNamespaceAndLosesThoseInO
 
 func TestWhatSomebodyHasDeletedOfTheCloudProvidersAccountIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	manifests := w.manifests()
-	cluster := w.cluster("c", given, withCloudProvider)
-	w.provisioned(cluster)
+	cluster := w.cluster("c", givenEndpoint, withCloudProvider)
+	w.waitForProvisioned(cluster)
 	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(manifests), manifests)).To(Succeed())
 	whole := w.account(w, cluster)
 	w.stop()
-	w.Expect(w.harvester.DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(w.name), ofCluster(cluster))).To(Succeed())
-	w.Expect(w.harvester.DeleteAllOf(t.Context(), &rbacv1.RoleBinding{}, client.InNamespace(w.name), ofCluster(cluster))).To(Succeed())
+	w.Expect(w.harvester.DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(w.name), clusterLabels(cluster))).To(Succeed())
+	w.Expect(w.harvester.DeleteAllOf(t.Context(), &rbacv1.RoleBinding{}, client.InNamespace(w.name), clusterLabels(cluster))).To(Succeed())
 	w.start()
 	w.eventually(cluster, func(g Gomega) {
 		g.Expect(w.account(g, cluster)).To(Equal(whole))
@@ -170,14 +170,14 @@ func TestWhatSomebodyHasDeletedOfTheCloudProvidersAccountIsMadeAgain(t *testing.
 
 func TestTheCloudProviderHasAnAccountOfItsOwnAsLongAsTheClusterIsThere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
-	cluster := w.cluster("c", given, withCloudProvider)
-	w.says(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotReadyReason)
+	w := newFixture(t, "a")
+	cluster := w.cluster("c", givenEndpoint, withCloudProvider)
+	w.waitForReason(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotReadyReason)
 	manifests := w.manifests()
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(manifests), manifests)).To(Succeed())
 	w.Expect(manifests.Data["all"]).To(And(HavePrefix(deployed+"---\n"), ContainSubstring("name: cloud-config")))
-	w.Expect(w.account(w, cluster)).To(HaveLen(wholeAccount))
+	w.Expect(w.account(w, cluster)).To(HaveLen(accountObjects))
 
 	w.remove(cluster)
 	w.Expect(w.account(w, cluster)).To(BeEmpty())
@@ -185,43 +185,43 @@ func TestTheCloudProviderHasAnAccountOfItsOwnAsLongAsTheClusterIsThere(t *testin
 
 func TestTheAccountOfTheCloudProviderGoesWhenNobodyAsksForItAnyMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	w.manifests()
-	cluster := w.cluster("c", given, withCloudProvider)
-	w.provisioned(cluster)
+	cluster := w.cluster("c", givenEndpoint, withCloudProvider)
+	w.waitForProvisioned(cluster)
 	change(w, user, cluster, withoutCloudProvider)
 	w.eventually(cluster, func(g Gomega) {
 		g.Expect(w.account(g, cluster)).To(BeEmpty())
 		g.Expect(conditions.Has(cluster, infrav1.CloudProviderConfigReadyCondition)).To(BeFalse())
 	})
 	change(w, user, cluster, withCloudProvider)
-	w.says(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigGeneratedSuccessfullyReason)
-	w.Expect(w.account(w, cluster)).To(HaveLen(wholeAccount), "it is made again")
+	w.waitForReason(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigGeneratedSuccessfullyReason)
+	w.Expect(w.account(w, cluster)).To(HaveLen(accountObjects), "it is made again")
 }
 
 func TestTheAccountOfTheCloudProviderGoesWithAClusterThatDoesNotNameItAnyMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	w.manifests()
-	cluster := w.cluster("c", given, withCloudProvider)
-	w.provisioned(cluster)
+	cluster := w.cluster("c", givenEndpoint, withCloudProvider)
+	w.waitForProvisioned(cluster)
 	w.stop()
 	change(w, user, cluster, withoutCloudProvider)
 	cluster.Status = infrav1.HarvesterClusterStatus{} // as after a move
 	w.Expect(user.Status().Update(t.Context(), cluster)).To(Succeed())
 	w.Expect(user.Delete(t.Context(), cluster)).To(Succeed())
 	w.start()
-	w.gone(cluster)
+	w.waitForDeletion(cluster)
 	w.Expect(w.account(w, cluster)).To(BeEmpty())
 }
 
 func TestAClusterWhoseAccountMaySeeNoAccountsGoesWithoutLookingForOne(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	w.Expect(w.harvester.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})).To(Succeed())
 	w.identity(sim.KubeconfigFor(w.name, rightsWithoutAccounts(), ""))
-	cluster := w.cluster("c", given)
-	w.provisioned(cluster)
+	cluster := w.cluster("c", givenEndpoint)
+	w.waitForProvisioned(cluster)
 	w.remove(cluster)
 }
 
@@ -237,32 +237,32 @@ func rightsWithoutAccounts() []rbacv1.PolicyRule {
 
 func TestAClusterWhoseAccountMayDoWhatAnEarlierReleaseNeededGoesWithTheCloudProvidersAccount(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	w.manifests()
-	cluster := w.cluster("c", given, withCloudProvider)
-	w.provisioned(cluster)
+	cluster := w.cluster("c", givenEndpoint, withCloudProvider)
+	w.waitForProvisioned(cluster)
 	w.stop()
 	w.identity(sim.KubeconfigFor(w.name, append(rightsWithoutAccounts(),
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts", "secrets"}, Verbs: []string{"get", "create", "delete"}},
 		rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterrolebindings"}, Verbs: []string{"get", "create", "delete"}},
 	), ""))
 	w.start()
-	w.Expect(w.says(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(ContainSubstring("rolebindings"))
+	w.Expect(w.waitForReason(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(ContainSubstring("rolebindings"))
 	w.remove(cluster)
 	w.Expect(w.account(w, cluster)).NotTo(ContainElement(Or(HavePrefix("ServiceAccount "), HavePrefix("Secret "))))
 }
 
 func TestAnAccountThatMayNotBeMadeIsToldAndMadeWhenItMay(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	w.Expect(w.harvester.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})).To(Succeed())
 	w.identity(sim.KubeconfigFor(w.name, rightsWithoutAccounts(), ""))
 	w.manifests()
-	cluster := w.cluster("c", given, withCloudProvider)
-	w.Expect(w.says(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(ContainSubstring("serviceaccounts"))
+	cluster := w.cluster("c", givenEndpoint, withCloudProvider)
+	w.Expect(w.waitForReason(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(ContainSubstring("serviceaccounts"))
 	w.Expect(cluster.Status.Ready).To(BeFalse())
 	w.Expect(user.Delete(t.Context(), cluster)).To(Succeed())
-	w.Expect(w.says(cluster, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(ContainSubstring("clusterrolebindings"))
+	w.Expect(w.waitForReason(cluster, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(ContainSubstring("clusterrolebindings"))
 	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[infrav1.AbandonAnnotation] = "" })
-	w.gone(cluster)
+	w.waitForDeletion(cluster)
 }

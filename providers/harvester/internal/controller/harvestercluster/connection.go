@@ -28,19 +28,19 @@ func (s *scope) connect(ctx context.Context) {
 	if !s.cluster.DeletionTimestamp.IsZero() {
 		get = s.Connections.GetToDelete
 	}
-	s.conn, s.problem = get(ctx, target, asker(client.ObjectKeyFromObject(s.cluster)))
+	s.conn, s.problem = get(ctx, target, requester(client.ObjectKeyFromObject(s.cluster)))
 	if s.conn != nil {
 		s.problem = s.conn.Trouble("", s.cluster.Spec.TargetNamespace)
 	}
 	condition := connectionReady(s.conn != nil, s.problem)
 	if condition.Status == metav1.ConditionTrue {
-		condition.Message = s.unconsented(ctx, target)
+		condition.Message = s.consentWarning(ctx, target)
 	}
 	conditions.Set(s.cluster, condition)
 }
 
-// unconsented returns a warning if the cluster uses a Secret that does not allow it. The event is recorded once.
-func (s *scope) unconsented(ctx context.Context, target harvester.Target) string {
+// consentWarning returns a warning if the cluster uses a Secret that does not allow it. The event is recorded once.
+func (s *scope) consentWarning(ctx context.Context, target harvester.Target) string {
 	problem := s.Connections.Unconsented(ctx, target)
 	if problem == nil {
 		return ""
@@ -63,39 +63,39 @@ func connectionReady(connected bool, problem *harvester.Problem) metav1.Conditio
 		return condition
 	}
 	condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, problem.Reason, problem.Message
-	if problem.Pending || connected && placement.MayBeOld(problem) {
+	if problem.Pending || connected && placement.MayBeStale(problem) {
 		condition.Status = metav1.ConditionUnknown
 	}
 	return condition
 }
 
-// unseen reports whether there is no up-to-date view of Harvester.
-func (s *scope) unseen() bool { return s.conn == nil || placement.MayBeOld(s.problem) }
+// stale reports whether there is no up-to-date view of Harvester.
+func (s *scope) stale() bool { return s.conn == nil || placement.MayBeStale(s.problem) }
 
-// unlessReading returns nil if the caches of Harvester's objects have not synced yet: the cluster is enqueued when they have.
-func unlessReading(err error) error {
+// ignoreSyncing returns nil if the caches of Harvester's objects have not synced yet: the cluster is enqueued when they have.
+func ignoreSyncing(err error) error {
 	if errors.Is(err, harvester.ErrSyncing) {
 		return nil
 	}
 	return err
 }
 
-// refused sets a condition to False and returns nil if err is a response of Harvester that needs user action. The request is retried
+// reportRejected sets a condition to False and returns nil if err is a response of Harvester that needs user action. The request is retried
 // periodically, because no event reports a granted right or a webhook that accepts the object later. what names the object.
-func (s *scope) refused(err error, condition, reason, what string) error {
+func (s *scope) reportRejected(err error, condition, reason, what string) error {
 	if !reconcile.IsRefused(err) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	s.again = reconcile.RefusedPause
+	s.requeueAfter = reconcile.RefusedPause
 	if problem := harvester.Denied(err); problem != nil {
 		status.False(s.cluster, condition, problem.Reason, problem.Message)
 		return nil //nolint:nilerr // the user reads it in the condition
 	}
-	status.False(s.cluster, condition, reason, fmt.Sprintf("Harvester rejected %s: %s: fix the cause that Harvester reports", what, words(err)))
+	status.False(s.cluster, condition, reason, fmt.Sprintf("Harvester rejected %s: %s: fix the cause that Harvester reports", what, statusMessage(err)))
 	return nil
 }
 
-func words(err error) string {
+func statusMessage(err error) string {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {
 		return answer.Status().Message

@@ -22,26 +22,26 @@ import (
 
 func TestAClusterWhoseKubeconfigIsMissingSaysSoAndGoesOnWhenItComes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
-	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) { cluster.Spec.IdentitySecret.Name = "other" })
-	w.Expect(w.says(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.IdentitySecretNotFoundReason)).To(ContainSubstring(w.name + "/other"))
+	w := newFixture(t, "a")
+	cluster := w.cluster("c", givenEndpoint, func(cluster *infrav1.HarvesterCluster) { cluster.Spec.IdentitySecret.Name = "other" })
+	w.Expect(w.waitForReason(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.IdentitySecretNotFoundReason)).To(ContainSubstring(w.name + "/other"))
 	w.Expect(cluster.Status.Ready).To(BeFalse())
 	w.Expect(user.Create(t.Context(), &corev1.Secret{ObjectMeta: w.meta("other"), Data: map[string][]byte{infrav1.KubeconfigKey: sim.Kubeconfig()}})).To(Succeed())
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 }
 
-// elsewhere returns a kubeconfig for an address without a server.
-func elsewhere() []byte {
+// unreachableKubeconfig returns a kubeconfig for an address without a server.
+func unreachableKubeconfig() []byte {
 	return []byte(strings.ReplaceAll(string(sim.Kubeconfig()), sim.Server(), "https://127.0.0.1:1"))
 }
 
 func TestAHarvesterThatDoesNotAnswerChangesNothingOfWhatIsKnown(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a", "b")
-	cluster := w.cluster("c", given)
-	w.provisioned(cluster)
-	w.identity(elsewhere())
-	w.says(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
+	w := newFixture(t, "a", "b")
+	cluster := w.cluster("c", givenEndpoint)
+	w.waitForProvisioned(cluster)
+	w.identity(unreachableKubeconfig())
+	w.waitForReason(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
 	w.eventually(cluster, func(g Gomega) {
 		g.Expect(names(cluster)).To(Equal([]string{"a", "b"}))
 		for _, domain := range cluster.Status.Distribution.FailureDomains {
@@ -57,16 +57,16 @@ func TestAHarvesterThatDoesNotAnswerChangesNothingOfWhatIsKnown(t *testing.T) {
 
 func TestARightThatIsMissingIsNamedAndWhenItIsGrantedTheClusterGoesOn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	w.Expect(w.harvester.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})).To(Succeed())
 	all := []string{"get", "list", "watch", "create", "patch", "delete"}
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces", "services"}, Verbs: all}}
 	w.identity(sim.KubeconfigFor(w.name, rules, ""))
 	cluster := w.cluster("c", fromPool(6))
 	w.eventually(cluster, func(g Gomega) {
-		g.Expect(described{cluster}.String()).To(ContainSubstring("nodes"))
-		g.Expect(described{cluster}.String()).To(ContainSubstring("ippools"))
-		g.Expect(described{cluster}.String()).To(ContainSubstring(infrav1.HarvesterAccessDeniedReason))
+		g.Expect(conditionsOf{cluster}.String()).To(ContainSubstring("nodes"))
+		g.Expect(conditionsOf{cluster}.String()).To(ContainSubstring("ippools"))
+		g.Expect(conditionsOf{cluster}.String()).To(ContainSubstring(infrav1.HarvesterAccessDeniedReason))
 	})
 	w.Expect(cluster.Status.Ready).To(BeFalse())
 	sim.Grant(w.name, append(rules,
@@ -74,36 +74,36 @@ func TestARightThatIsMissingIsNamedAndWhenItIsGrantedTheClusterGoesOn(t *testing
 		rbacv1.PolicyRule{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: all},
 		rbacv1.PolicyRule{APIGroups: []string{lbv1.GroupVersion.Group}, Resources: []string{"ippools", "loadbalancers"}, Verbs: all},
 	), "")
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 }
 
 func TestATargetNamespaceThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
 	w.Expect(w.harvester.Create(t.Context(), namespace)).To(Succeed())
 	w.Expect(w.harvester.Delete(t.Context(), namespace)).To(Succeed()) // it stays Terminating: there is no namespace controller
-	cluster := w.cluster("c", given)
-	w.Expect(w.says(cluster, infrav1.TargetNamespaceReadyCondition, infrav1.TargetNamespaceNotReadyReason)).To(ContainSubstring("being deleted"))
+	cluster := w.cluster("c", givenEndpoint)
+	w.Expect(w.waitForReason(cluster, infrav1.TargetNamespaceReadyCondition, infrav1.TargetNamespaceNotReadyReason)).To(ContainSubstring("being deleted"))
 	w.Expect(cluster.Status.Ready).To(BeFalse())
 }
 
 func TestTheTargetNamespaceIsMade(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
-	cluster := w.cluster("c", given)
-	w.provisioned(cluster)
-	w.says(cluster, infrav1.TargetNamespaceReadyCondition, infrav1.TargetNamespaceReadyReason)
+	w := newFixture(t, "a")
+	cluster := w.cluster("c", givenEndpoint)
+	w.waitForProvisioned(cluster)
+	w.waitForReason(cluster, infrav1.TargetNamespaceReadyCondition, infrav1.TargetNamespaceReadyReason)
 	w.Expect(w.harvester.Get(t.Context(), client.ObjectKey{Name: w.name}, &corev1.Namespace{})).To(Succeed())
 }
 
 func TestNothingIsDoneForAClusterThatIsPaused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
-	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[clusterv1.PausedAnnotation] = "" })
-	w.says(cluster, clusterv1.PausedCondition, clusterv1.PausedReason)
+	w := newFixture(t, "a")
+	cluster := w.cluster("c", givenEndpoint, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[clusterv1.PausedAnnotation] = "" })
+	w.waitForReason(cluster, clusterv1.PausedCondition, clusterv1.PausedReason)
 	w.Expect(cluster.Finalizers).To(BeEmpty())
 	w.Expect(cluster.Annotations).NotTo(HaveKey(infrav1.ClusterIDAnnotation))
 	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { delete(cluster.Annotations, clusterv1.PausedAnnotation) })
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 }

@@ -44,8 +44,8 @@ type Reconciler struct {
 	filter  watch.Filter
 	written patch.Written
 	// onHarvester tracks the writes of load balancers, Services and pools on Harvester.
-	onHarvester patch.Repeats
-	accounts    sync.Map // by key of the cluster: when the cloud provider's account was last found complete
+	onHarvester   patch.Repeats
+	accountChecks sync.Map // by key of the cluster: when the cloud provider's account was last found complete
 }
 
 // scope holds the state of one reconcile.
@@ -61,15 +61,15 @@ type scope struct {
 	// or that a right is missing.
 	conn    *harvester.Connection
 	problem *harvester.Problem
-	// again is when to requeue without an event, for example to retry a refused request. 0 means never.
-	again time.Duration
+	// requeueAfter is when to requeue without an event, for example to retry a refused request. 0 means never.
+	requeueAfter time.Duration
 	// removed lists what the API server did not store. Nothing is created on Harvester without it.
-	removed *patch.RemovedError
-	news    []news
+	removed       *patch.RemovedError
+	pendingEvents []pendingEvent
 }
 
-// lookAgain is when to requeue if an obstacle triggers no event, such as a foreign object or a namespace that is being deleted.
-const lookAgain = 15 * time.Second
+// recheckInterval is when to requeue if an obstacle triggers no event, such as a foreign object or a namespace that is being deleted.
+const recheckInterval = 15 * time.Second
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters/status,verbs=patch
@@ -83,12 +83,12 @@ const lookAgain = 15 * time.Second
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.HarvesterCluster, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
-		Gather: r.gather, Normal: reconcileNormal, Delete: reconcileDelete,
-		Summarize: summarize, Stored: func(s *scope) { s.announce() }, Forget: r.forget,
+		Gather: r.newScope, Normal: reconcileNormal, Delete: reconcileDelete,
+		Summarize: summarize, Stored: func(s *scope) { s.recordEvents() }, Forget: r.forget,
 	}.Run(ctx, req, &infrav1.HarvesterCluster{})
 }
 
-func (r *Reconciler) gather(ctx context.Context, cluster *infrav1.HarvesterCluster, p *patch.Patch) (*scope, error) {
+func (r *Reconciler) newScope(ctx context.Context, cluster *infrav1.HarvesterCluster, p *patch.Patch) (*scope, error) {
 	if annotations.IsExternallyManaged(cluster) {
 		return nil, nil
 	}
@@ -107,11 +107,11 @@ func (r *Reconciler) gather(ctx context.Context, cluster *infrav1.HarvesterClust
 
 func (r *Reconciler) forget(key client.ObjectKey) {
 	r.Domains.Forget(key)
-	r.accounts.Delete(key)
-	r.Connections.Forget(asker(key))
+	r.accountChecks.Delete(key)
+	r.Connections.Forget(requester(key))
 }
 
-func asker(key client.ObjectKey) harvester.Asker {
+func requester(key client.ObjectKey) harvester.Asker {
 	return harvester.Asker{Kind: harvester.Cluster, Key: key}
 }
 
@@ -120,19 +120,19 @@ func (s *scope) Owner() *clusterv1.Cluster { return s.owner }
 
 func reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if own, err := s.identify(ctx); err != nil || !own {
-		return ctrl.Result{RequeueAfter: s.again}, err
+		return ctrl.Result{RequeueAfter: s.requeueAfter}, err
 	}
 	s.connect(ctx)
-	if err := s.unlessRemoved(s.note(ctx)); err != nil {
+	if err := s.recordRemoved(s.recordHarvester(ctx)); err != nil {
 		return ctrl.Result{}, err
 	}
-	made, err := s.make(ctx)
+	made, err := s.createAll(ctx)
 	next, domainsErr := s.publishDomains(ctx)
-	s.provisioned(made)
-	return ctrl.Result{RequeueAfter: sooner(next, s.again)}, errors.Join(err, domainsErr, s.noteWorkload(ctx))
+	s.setProvisioned(made)
+	return ctrl.Result{RequeueAfter: earlier(next, s.requeueAfter)}, errors.Join(err, domainsErr, s.recordWorkloadUID(ctx))
 }
 
-func sooner(a, b time.Duration) time.Duration {
+func earlier(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}
@@ -148,12 +148,12 @@ func annotate(o client.Object, key, value string) {
 	o.SetAnnotations(all)
 }
 
-// unstored reports whether the API server did not store what must be stored before anything is created.
-func (s *scope) unstored() bool { return s.removed != nil }
+// metadataRemoved reports whether the API server did not store what must be stored before anything is created.
+func (s *scope) metadataRemoved() bool { return s.removed != nil }
 
-// note records the identity of the Harvester before anything is created there.
-func (s *scope) note(ctx context.Context) error {
-	if s.conn == nil || s.unstored() {
+// recordHarvester records the identity of the Harvester before anything is created there.
+func (s *scope) recordHarvester(ctx context.Context) error {
+	if s.conn == nil || s.metadataRemoved() {
 		return nil
 	}
 	s.cluster.Spec.Server = s.conn.Host()
@@ -163,26 +163,26 @@ func (s *scope) note(ctx context.Context) error {
 	return s.patch.StoreSpec(ctx, s.Client, s.cluster)
 }
 
-// make creates what machines need on Harvester. It reports whether everything exists.
-func (s *scope) make(ctx context.Context) (bool, error) {
-	if s.unseen() || s.unstored() { // conditions keep their last state while Harvester cannot be read
+// createAll creates what machines need on Harvester. It reports whether everything exists.
+func (s *scope) createAll(ctx context.Context) (bool, error) {
+	if s.stale() || s.metadataRemoved() { // conditions keep their last state while Harvester cannot be read
 		return false, nil
 	}
-	there, err := s.makeNamespace(ctx)
+	there, err := s.reconcileNamespace(ctx)
 	if err != nil || !there {
-		return false, unlessReading(err)
+		return false, ignoreSyncing(err)
 	}
 	all := true
 	var errs []error
-	for _, step := range []func(context.Context) (bool, error){s.makeMachinePools, s.makeEndpoint, s.configureCloudProvider} {
+	for _, step := range []func(context.Context) (bool, error){s.reconcileMachinePools, s.reconcileEndpoint, s.configureCloudProvider} {
 		done, err := step(ctx)
 		all = all && done
-		errs = append(errs, unlessReading(err))
+		errs = append(errs, ignoreSyncing(err))
 	}
 	return all, errors.Join(errs...)
 }
 
-// missing returns a condition's message for an object that does not exist.
-func missing(kind, name string) string {
+// missingMessage returns a condition's message for an object that does not exist.
+func missingMessage(kind, name string) string {
 	return fmt.Sprintf("%s %s does not exist on Harvester", kind, name)
 }

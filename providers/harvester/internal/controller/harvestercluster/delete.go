@@ -34,7 +34,7 @@ func reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := s.noteWorkload(ctx); err != nil { // deletion continues without it
+	if err := s.recordWorkloadUID(ctx); err != nil { // deletion continues without it
 		ctrl.LoggerFrom(ctx).Info("Load balancers of the cluster's Services may remain on Harvester", "reason", err.Error())
 	}
 	if len(names) > 0 {
@@ -42,31 +42,31 @@ func reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 			fmt.Sprintf("Waiting for %d objects to be deleted: %s", len(names), strings.Join(names[:min(5, len(names))], ", ")))
 		return ctrl.Result{}, nil
 	}
-	gone, err := s.remove(ctx)
+	gone, err := s.deleteObjects(ctx)
 	if err != nil || !gone {
-		return ctrl.Result{RequeueAfter: s.again}, unlessReading(err)
+		return ctrl.Result{RequeueAfter: s.requeueAfter}, ignoreSyncing(err)
 	}
 	s.domains.Withdraw()
-	s.Connections.Forget(asker(client.ObjectKeyFromObject(s.cluster)))
+	s.Connections.Forget(requester(client.ObjectKeyFromObject(s.cluster)))
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizer)
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizerLegacy)
 	return ctrl.Result{}, nil
 }
 
-// remove reports whether the cluster has no objects on Harvester any more, or the user allowed them to stay.
-func (s *scope) remove(ctx context.Context) (bool, error) {
+// deleteObjects reports whether the cluster has no objects on Harvester any more, or the user allowed them to stay.
+func (s *scope) deleteObjects(ctx context.Context) (bool, error) {
 	if s.cluster.ID() == "" {
 		return true, nil // nothing is created before the cluster has an id
 	}
 	s.connect(ctx)
-	if s.unseen() {
+	if s.stale() {
 		// Nothing is created for a copy of another cluster, except by earlier releases: that is removed if Harvester can be reached.
-		if of, err := s.idOf(ctx); err != nil || of != "" && !s.problem.Pending {
+		if of, err := s.idOwner(ctx); err != nil || of != "" && !s.problem.Pending {
 			return of != "", err
 		}
-		return s.withoutHarvester(), nil
+		return s.canDeleteWithoutHarvester(), nil
 	}
-	steps := []func(context.Context) (bool, error){s.removeServices, s.removeLoadBalancer, s.removePools, s.removeAccount}
+	steps := []func(context.Context) (bool, error){s.deleteServiceLoadBalancers, s.deleteLoadBalancer, s.deletePools, s.deleteCloudProviderAccount}
 	for _, step := range steps {
 		if gone, err := step(ctx); err != nil || !gone {
 			return false, err
@@ -75,9 +75,9 @@ func (s *scope) remove(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// withoutHarvester reports whether the cluster can be deleted although Harvester is unreachable.
-func (s *scope) withoutHarvester() bool {
-	stays := s.mayStay()
+// canDeleteWithoutHarvester reports whether the cluster can be deleted although Harvester is unreachable.
+func (s *scope) canDeleteWithoutHarvester() bool {
+	stays := s.possibleLeftovers()
 	_, abandoned := s.cluster.Annotations[infrav1.AbandonAnnotation]
 	switch {
 	case s.problem.Pending: // status can be incomplete after a clusterctl move
@@ -95,8 +95,8 @@ func (s *scope) withoutHarvester() bool {
 	return false
 }
 
-// mayStay lists the objects that may have been created for the cluster on Harvester.
-func (s *scope) mayStay() []string {
+// possibleLeftovers lists the objects that may have been created for the cluster on Harvester.
+func (s *scope) possibleLeftovers() []string {
 	namespace := s.cluster.Spec.TargetNamespace
 	var all []string
 	if s.cluster.Spec.LoadBalancerConfig.IPAMType != "" {
@@ -117,14 +117,14 @@ func (s *scope) mayStay() []string {
 	return all
 }
 
-// removeLoadBalancer removes the announcement of the address before the load balancer, which releases its address at once: another load
+// deleteLoadBalancer removes the announcement of the address before the load balancer, which releases its address at once: another load
 // balancer must not get an address that is still announced. An unmarked Service was created by Harvester in the meantime and is deleted
 // with the load balancer.
-func (s *scope) removeLoadBalancer(ctx context.Context) (bool, error) {
+func (s *scope) deleteLoadBalancer(ctx context.Context) (bool, error) {
 	list := &lbv1.LoadBalancerList{}
 	err := s.conn.List(ctx, list, client.InNamespace(s.cluster.Spec.TargetNamespace))
 	if err != nil {
-		return s.notRemoved(err, "listing load balancers")
+		return s.reportDeletionError(err, "listing load balancers")
 	}
 	lb, _ := loadbalancer.Own(s.by, list.Items)
 	if lb == nil {
@@ -133,83 +133,83 @@ func (s *scope) removeLoadBalancer(ctx context.Context) (bool, error) {
 	key := client.ObjectKeyFromObject(lb)
 	service, err := reconcile.Find(ctx, s.conn, key, &corev1.Service{})
 	if err != nil {
-		return s.notRemoved(err, "reading Service "+key.String())
+		return s.reportDeletionError(err, "reading Service "+key.String())
 	}
 	if service != nil && s.by.Has(service) {
-		return s.removing(ctx, service)
+		return s.deleteObject(ctx, service)
 	}
 	slice, err := reconcile.Find(ctx, s.conn, key, &discoveryv1.EndpointSlice{})
 	if err != nil {
-		return s.notRemoved(err, "reading EndpointSlice "+key.String())
+		return s.reportDeletionError(err, "reading EndpointSlice "+key.String())
 	}
 	if slice != nil && loadbalancer.Belongs(s.by, lb, slice) {
 		if err := client.IgnoreNotFound(s.conn.Delete(ctx, slice)); err != nil {
-			return s.notRemoved(err, "EndpointSlice "+key.String())
+			return s.reportDeletionError(err, "EndpointSlice "+key.String())
 		}
 	}
-	return s.removing(ctx, lb)
+	return s.deleteObject(ctx, lb)
 }
 
-// removePools deletes the cluster's pools. Harvester keeps pools with allocated addresses.
-func (s *scope) removePools(ctx context.Context) (bool, error) {
+// deletePools deletes the cluster's pools. Harvester keeps pools with allocated addresses.
+func (s *scope) deletePools(ctx context.Context) (bool, error) {
 	all, err := s.allPools(ctx)
 	if err != nil {
-		return s.notRemoved(err, "listing IPPools")
+		return s.reportDeletionError(err, "listing IPPools")
 	}
 	own := owned.PoolsOf(s.by, all)
 	for _, pool := range own {
 		if holders := pool.Status.Allocated; len(holders) > 0 {
-			s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
+			s.conn.Await(requester(client.ObjectKeyFromObject(s.cluster)))
 			status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason, fmt.Sprintf(
 				"IPPool %s, created for the cluster, still has addresses allocated to %s: delete these on Harvester, or remove the label %s from the pool to keep it",
 				pool.Name, strings.Join(slices.Compact(slices.Sorted(maps.Values(holders))), ", "), infrav1.ClusterIDLabel))
 			return false, nil
 		}
-		if _, err := s.removing(ctx, pool); err != nil {
+		if _, err := s.deleteObject(ctx, pool); err != nil {
 			return false, err
 		}
 	}
 	if len(own) > 0 {
-		s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
-		s.again = sooner(s.again, lookAgain) // Harvester may still count released addresses as allocated
+		s.conn.Await(requester(client.ObjectKeyFromObject(s.cluster)))
+		s.requeueAfter = earlier(s.requeueAfter, recheckInterval) // Harvester may still count released addresses as allocated
 	}
 	return len(own) == 0, nil
 }
 
-// removeAccount deletes the cloud provider's account, which can exist even if the spec no longer requests one.
-func (s *scope) removeAccount(ctx context.Context) (bool, error) {
+// deleteCloudProviderAccount deletes the cloud provider's account, which can exist even if the spec no longer requests one.
+func (s *scope) deleteCloudProviderAccount(ctx context.Context) (bool, error) {
 	what, err := s.deleteAccount(ctx)
 	if err != nil {
-		return s.notRemoved(err, what)
+		return s.reportDeletionError(err, what)
 	}
 	return true, nil
 }
 
-// removing deletes an object by its UID, so that a new object of that name is not affected. The cluster is enqueued when the object no
+// deleteObject deletes an object by its UID, so that a new object of that name is not affected. The cluster is enqueued when the object no
 // longer exists.
-func (s *scope) removing(ctx context.Context, o client.Object) (bool, error) {
+func (s *scope) deleteObject(ctx context.Context, o client.Object) (bool, error) {
 	what := fmt.Sprintf("%T %s", o, client.ObjectKeyFromObject(o))
 	status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "waiting for Harvester to delete "+what)
 	if o.GetAnnotations()[infrav1.OwnerAnnotation] == "" { // its deletion enqueues no cluster
-		s.again = lookAgain
+		s.requeueAfter = recheckInterval
 	}
 	if !o.GetDeletionTimestamp().IsZero() {
 		return false, nil
 	}
 	uid := o.GetUID()
 	if err := s.conn.Delete(ctx, o, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-		return s.notRemoved(err, what)
+		return s.reportDeletionError(err, what)
 	}
 	return false, nil
 }
 
-// notRemoved reports in a condition what Harvester does not delete. It reports true if the user allowed the object to stay.
-func (s *scope) notRemoved(err error, what string) (bool, error) {
-	if unlessReading(err) == nil {
+// reportDeletionError reports in a condition what Harvester does not delete. It reports true if the user allowed the object to stay.
+func (s *scope) reportDeletionError(err error, what string) (bool, error) {
+	if ignoreSyncing(err) == nil {
 		return false, nil
 	}
 	_, abandoned := s.cluster.Annotations[infrav1.AbandonAnnotation]
-	err = s.refused(err, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason, what)
+	err = s.reportRejected(err, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason, what)
 	if err == nil && abandoned {
 		s.warn(infrav1.DeletionBlockedReason, "Left on Harvester because of the annotation %s: %s", infrav1.AbandonAnnotation, what)
 		return true, nil

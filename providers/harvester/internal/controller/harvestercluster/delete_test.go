@@ -18,74 +18,74 @@ import (
 
 func TestAClusterGoesAfterItsMachines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	cluster := w.cluster("c")
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	machine := &infrav1.HarvesterMachine{ObjectMeta: w.meta("m")}
 	machine.Labels[clusterv1.ClusterNameLabel] = "c"
 	machine.Spec = infrav1.HarvesterMachineSpec{CPU: 1, Memory: "1Gi", Volumes: []infrav1.Volume{{VolumeType: "image", ImageName: "ubuntu"}}}
 	w.Expect(user.Create(t.Context(), machine)).To(Succeed())
 	w.Expect(user.Delete(t.Context(), cluster)).To(Succeed())
-	w.Expect(w.says(cluster, infrav1.InfrastructureReadyCondition, infrav1.WaitingForMachinesReason)).To(ContainSubstring("HarvesterMachine m"))
+	w.Expect(w.waitForReason(cluster, infrav1.InfrastructureReadyCondition, infrav1.WaitingForMachinesReason)).To(ContainSubstring("HarvesterMachine m"))
 	w.Expect(w.balancers()).To(HaveLen(1), "its machines are reached by it")
 	w.Expect(user.Delete(t.Context(), machine)).To(Succeed())
-	w.gone(cluster)
-	w.empty()
+	w.waitForDeletion(cluster)
+	w.expectNoLoadBalancers()
 }
 
 func TestAClusterWhoseHarvesterIsGoneCanBeDeletedByWhoeverSaysSo(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	cluster := w.cluster("c")
-	w.provisioned(cluster)
-	w.identity(elsewhere())
-	w.says(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
+	w.waitForProvisioned(cluster)
+	w.identity(unreachableKubeconfig())
+	w.waitForReason(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
 	w.Expect(user.Delete(t.Context(), cluster)).To(Succeed())
-	w.Expect(w.says(cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(ContainSubstring(infrav1.AbandonAnnotation))
+	w.Expect(w.waitForReason(cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(ContainSubstring(infrav1.AbandonAnnotation))
 	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[infrav1.AbandonAnnotation] = "" })
-	w.gone(cluster)
+	w.waitForDeletion(cluster)
 	w.Expect(w.balancers()).To(HaveLen(1))
 }
 
 func TestAClusterWhoseSecretIsGoneIsDeletedOverTheConnectionThatIsOpen(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	cluster := w.cluster("c")
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	w.Expect(user.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta("identity")})).To(Succeed())
-	w.says(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.IdentitySecretNotFoundReason)
+	w.waitForReason(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.IdentitySecretNotFoundReason)
 	w.Expect(user.Delete(t.Context(), cluster)).To(Succeed())
-	w.gone(cluster)
-	w.empty()
+	w.waitForDeletion(cluster)
+	w.expectNoLoadBalancers()
 }
 
 func TestAManagerThatHasJustStartedLeavesNothingOnAHarvesterThatAnswers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	cluster := w.cluster("c")
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	w.stop()
 	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[infrav1.AbandonAnnotation] = "" })
 	w.Expect(user.Delete(t.Context(), cluster)).To(Succeed())
 	w.start()
-	w.gone(cluster)
-	w.empty()
+	w.waitForDeletion(cluster)
+	w.expectNoLoadBalancers()
 }
 
 func TestAClusterThatHasNothingOnHarvesterNeedsNoneToBeDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
-	w.identity(elsewhere())
-	cluster := w.cluster("c", given)
-	w.says(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
+	w := newFixture(t, "a")
+	w.identity(unreachableKubeconfig())
+	cluster := w.cluster("c", givenEndpoint)
+	w.waitForReason(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
 	w.remove(cluster)
 }
 
 func TestAPoolIsNotTakenFromThoseWhoHaveItsAddresses(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	cluster := w.cluster("c", fromPool(7))
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	pool := &lbv1.IPPool{}
 	w.Expect(w.harvester.Get(t.Context(), client.ObjectKey{Name: w.balancers()[0].Spec.IPPool}, pool)).To(Succeed())
 	change(w, w.harvester, pool, func(pool *lbv1.IPPool) {
@@ -93,26 +93,26 @@ func TestAPoolIsNotTakenFromThoseWhoHaveItsAddresses(t *testing.T) {
 		pool.Status.Available--
 	})
 	w.Expect(user.Delete(t.Context(), cluster)).To(Succeed())
-	w.Expect(w.says(cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(And(
+	w.Expect(w.waitForReason(cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(And(
 		ContainSubstring("elsewhere/web"), ContainSubstring(pool.Name)))
 	change(w, w.harvester, pool, func(pool *lbv1.IPPool) { delete(pool.Status.Allocated, "10.77.7.12") })
-	w.gone(cluster)
+	w.waitForDeletion(cluster)
 }
 
 func TestAPoolThatWasMadeForTheClusterBeforeIsUsedOnAndGoesWithIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	former := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-c-vm-ippool"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{
 		Subnet: "10.77.8.0/24", Gateway: "10.77.8.1",
 	}}}}
 	w.Expect(w.harvester.Create(t.Context(), former)).To(Succeed())
-	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) {
+	cluster := w.cluster("c", givenEndpoint, func(cluster *infrav1.HarvesterCluster) {
 		cluster.Spec.VMNetworkConfig = &infrav1.VMNetworkConfig{
 			IPPoolRef: former.Name, Gateway: "10.77.8.1", SubnetMask: "255.255.255.0",
 			IPPool: &infrav1.IPPool{VMNetwork: "default/vlan-1", Subnet: "10.77.8.0/24", Gateway: "10.77.8.1"},
 		}
 	})
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	w.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(former), former)).To(Succeed())
 	w.Expect(former.Labels).To(HaveKeyWithValue(infrav1.ClusterIDLabel, cluster.Annotations[infrav1.ClusterIDAnnotation]))
 	w.remove(cluster)
@@ -121,15 +121,15 @@ func TestAPoolThatWasMadeForTheClusterBeforeIsUsedOnAndGoesWithIt(t *testing.T) 
 
 func TestAPoolThatIsReferredToIsNobodysToDelete(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
-	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) {
+	w := newFixture(t, "a")
+	cluster := w.cluster("c", givenEndpoint, func(cluster *infrav1.HarvesterCluster) {
 		cluster.Spec.VMNetworkConfig = &infrav1.VMNetworkConfig{IPPoolRefs: []string{w.name}, Gateway: "10.77.9.1", SubnetMask: "255.255.255.0"}
 	})
-	w.Expect(w.says(cluster, infrav1.VMIPPoolReadyCondition, infrav1.IPPoolNotFoundReason)).To(ContainSubstring(w.name))
+	w.Expect(w.waitForReason(cluster, infrav1.VMIPPoolReadyCondition, infrav1.IPPoolNotFoundReason)).To(ContainSubstring(w.name))
 	w.Expect(cluster.Status.Ready).To(BeFalse())
 	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: w.name}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.77.9.0/24", Gateway: "10.77.9.1"}}}}
 	w.Expect(w.harvester.Create(t.Context(), pool)).To(Succeed())
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	w.remove(cluster)
 	w.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 }

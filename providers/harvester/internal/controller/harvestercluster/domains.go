@@ -29,10 +29,10 @@ func (s *scope) publishDomains(ctx context.Context) (time.Duration, error) {
 	seen := placement.Observe(s.cluster, hosts, problem)
 	switch {
 	case len(seen) == 0 && !s.domains.Keep():
-		s.noDomains(hosts, problem)
+		s.reportNoDomains(hosts, problem)
 		return 0, nil
 	case len(seen) > faultlinev1.MaxFailureDomains:
-		s.domains.Report(tooMany(s.cluster, len(seen)), s.domains.Keep())
+		s.domains.Report(tooManyDomains(s.cluster, len(seen)), s.domains.Keep())
 		return 0, nil
 	}
 	result, err := publish.Publish(ctx, s.domains, seen, &infrav1.HarvesterMachine{}, placement.WaitsFor)
@@ -55,8 +55,8 @@ func (s *scope) hosts(ctx context.Context) ([]placement.Host, *harvester.Problem
 	return placement.ReadHosts(ctx, s.conn)
 }
 
-// noDomains lets machines be created without a failure domain once it is certain that the cluster has none.
-func (s *scope) noDomains(hosts []placement.Host, problem *harvester.Problem) {
+// reportNoDomains lets machines be created without a failure domain once it is certain that the cluster has none.
+func (s *scope) reportNoDomains(hosts []placement.Host, problem *harvester.Problem) {
 	if problem != nil {
 		s.domains.Report(metav1.Condition{
 			Status: metav1.ConditionUnknown, Reason: faultlinev1.ReasonLookupFailed, Message: problem.Message,
@@ -81,16 +81,16 @@ func (s *scope) withNotes(message string, notes []string) string {
 	return strings.Trim(message+"\n"+strings.Join(notes, "\n"), "\n")
 }
 
-func tooMany(cluster *infrav1.HarvesterCluster, found int) metav1.Condition {
+func tooManyDomains(cluster *infrav1.HarvesterCluster, found int) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionFalse, Reason: faultlinev1.ReasonTooManyFailureDomains, Message: fmt.Sprintf(
 		"hosts of Harvester have %d values of the label %s, but a cluster can have at most %d failure domains: list those of the cluster in "+
 			"spec.failureDomains, or set spec.failureDomainTopologyKey to a label with fewer values; until then the failure domains do not change",
 		found, cluster.Spec.DiscoveryKey(), faultlinev1.MaxFailureDomains)}
 }
 
-// provisioned sets whether machines may be created. Once true, this never becomes false. made reports whether everything that machines need
+// waitForProvisioned sets whether machines may be created. Once true, this never becomes false. made reports whether everything that machines need
 // exists.
-func (s *scope) provisioned(made bool) {
+func (s *scope) setProvisioned(made bool) {
 	if made && s.domains.Ready() {
 		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
 	}
@@ -103,22 +103,22 @@ func (s *scope) provisioned(made bool) {
 		status.True(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
 		return
 	}
-	waiting := slices.DeleteFunc(needed(s.cluster), func(condition string) bool { return conditions.IsTrue(s.cluster, condition) })
+	waiting := slices.DeleteFunc(requiredConditions(s.cluster), func(condition string) bool { return conditions.IsTrue(s.cluster, condition) })
 	status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureProvisioningInProgressReason,
 		"waiting for these conditions: "+strings.Join(waiting, ", "))
 }
 
-// needed lists the conditions that must be true before machines can be created.
-func needed(cluster *infrav1.HarvesterCluster) []string {
-	all := summarized(cluster)
+// requiredConditions lists the conditions that must be true before machines can be created.
+func requiredConditions(cluster *infrav1.HarvesterCluster) []string {
+	all := summarizedConditions(cluster)
 	if cluster.Spec.ControlPlaneEndpoint.IsSet() { // machines can be created before the load balancer has a running machine
 		all = slices.DeleteFunc(all, func(condition string) bool { return condition == lbReady })
 	}
 	return append(all, infrav1.FailureDomainsReadyCondition)
 }
 
-// summarized lists the conditions that Ready summarizes, except InfrastructureReady.
-func summarized(cluster *infrav1.HarvesterCluster) []string {
+// summarizedConditions lists the conditions that Ready summarizes, except InfrastructureReady.
+func summarizedConditions(cluster *infrav1.HarvesterCluster) []string {
 	all := []string{infrav1.HarvesterConnectionReadyCondition, infrav1.TargetNamespaceReadyCondition, lbReady}
 	for _, optional := range []string{infrav1.CustomIPPoolCreatedCondition, infrav1.VMIPPoolReadyCondition, infrav1.CloudProviderConfigReadyCondition} {
 		if conditions.Has(cluster, optional) {
@@ -129,5 +129,5 @@ func summarized(cluster *infrav1.HarvesterCluster) []string {
 }
 
 func summarize(_ context.Context, s *scope) error {
-	return s.domains.Summarize(append(summarized(s.cluster), infrav1.InfrastructureReadyCondition)...)
+	return s.domains.Summarize(append(summarizedConditions(s.cluster), infrav1.InfrastructureReadyCondition)...)
 }

@@ -26,17 +26,17 @@ func names(cluster *infrav1.HarvesterCluster) []string {
 	return all
 }
 
-// given configures a cluster without a load balancer.
-func given(cluster *infrav1.HarvesterCluster) {
+// givenEndpoint configures a cluster without a load balancer.
+func givenEndpoint(cluster *infrav1.HarvesterCluster) {
 	cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{}
 	cluster.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443}
 }
 
 func TestTheFailureDomainsFollowTheLabelsOfHostsWithoutAnythingElseHappening(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a", "b")
-	cluster := w.cluster("c", given)
-	w.provisioned(cluster)
+	w := newFixture(t, "a", "b")
+	cluster := w.cluster("c", givenEndpoint)
+	w.waitForProvisioned(cluster)
 	w.Expect(names(cluster)).To(Equal([]string{"a", "b"}))
 	w.Expect(cluster.Status.FailureDomains[0].ControlPlane).To(HaveValue(BeTrue()))
 	w.Expect(cluster.Status.FailureDomains[0].Attributes).To(And(
@@ -50,9 +50,9 @@ func TestTheFailureDomainsFollowTheLabelsOfHostsWithoutAnythingElseHappening(t *
 
 func TestAHostWithoutTheLabelThatComesChangesNoFailureDomain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a", "b")
-	cluster := w.cluster("c", given)
-	w.provisioned(cluster)
+	w := newFixture(t, "a", "b")
+	cluster := w.cluster("c", givenEndpoint)
+	w.waitForProvisioned(cluster)
 	since := cluster.Status.Distribution.FailureDomainsSince
 	node := simulator.Host{Name: "0-bare-" + w.name} // sorts first in the message
 	w.Expect(sim.AddHost(t.Context(), node)).To(Succeed())
@@ -65,11 +65,11 @@ func TestAHostWithoutTheLabelThatComesChangesNoFailureDomain(t *testing.T) {
 
 func TestADomainWhoseHostsAreCordonedIsCordonedAfterTheGracePeriodAndStays(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a", "b", "c")
-	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) {
+	w := newFixture(t, "a", "b", "c")
+	cluster := w.cluster("c", givenEndpoint, func(cluster *infrav1.HarvesterCluster) {
 		cluster.Spec.Distribution.GracePeriodSeconds, cluster.Spec.Distribution.HoldPeriodSeconds = ptr.To(int32(0)), ptr.To(int32(0))
 	})
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	node := &corev1.Node{}
 	node.Name = w.name + "-host-b"
 	change(w, w.harvester, node, func(node *corev1.Node) { node.Spec.Unschedulable = true })
@@ -93,41 +93,41 @@ func TestADomainWhoseHostsAreCordonedIsCordonedAfterTheGracePeriodAndStays(t *te
 
 func TestAHarvesterWithoutLabelsHasNoFailureDomainsAndSaysSo(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	cluster := w.cluster("c", given)
-	w.provisioned(cluster)
+	w := newFixture(t)
+	cluster := w.cluster("c", givenEndpoint)
+	w.waitForProvisioned(cluster)
 	w.Expect(names(cluster)).To(BeEmpty())
-	w.Expect(w.says(cluster, infrav1.FailureDomainsReadyCondition, faultlinev1.ReasonNoFailureDomains)).To(ContainSubstring(w.zoneKey()))
+	w.Expect(w.waitForReason(cluster, infrav1.FailureDomainsReadyCondition, faultlinev1.ReasonNoFailureDomains)).To(ContainSubstring(w.zoneKey()))
 }
 
 func TestSingleHostsThatWerePublishedBeforeStayFailureDomainsUntilHostsAreLabelled(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	host := w.host("h", "")
-	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[clusterv1.PausedAnnotation] = "" })
+	cluster := w.cluster("c", givenEndpoint, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[clusterv1.PausedAnnotation] = "" })
 	testworld.Update(testworld.User{T: t, G: w.WithT, Client: user}, cluster, testworld.Status, func(cluster *infrav1.HarvesterCluster) {
 		cluster.Status.FailureDomains = []clusterv1.FailureDomain{{
 			Name: host.Name, ControlPlane: ptr.To(true), Attributes: map[string]string{"topologyKey": corev1.LabelHostname},
 		}}
 	})
 	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { delete(cluster.Annotations, clusterv1.PausedAnnotation) })
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	w.Expect(names(cluster)).To(Equal([]string{host.Name}))
-	w.Expect(cluster.Status.FailureDomains[0].ControlPlane).To(HaveValue(BeTrue()), "%s", described{cluster})
+	w.Expect(cluster.Status.FailureDomains[0].ControlPlane).To(HaveValue(BeTrue()), "%s", conditionsOf{cluster})
 	change(w, w.harvester, host, func(node *corev1.Node) { node.Labels[w.zoneKey()] = "a" })
 	w.eventually(cluster, func(g Gomega) { g.Expect(names(cluster)).To(Equal([]string{"a"})) })
 }
 
 func TestDeclaredFailureDomainsAreThoseOfTheCluster(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a", "b")
-	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) {
+	w := newFixture(t, "a", "b")
+	cluster := w.cluster("c", givenEndpoint, func(cluster *infrav1.HarvesterCluster) {
 		cluster.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{
 			{Name: "one", TopologyKey: w.zoneKey(), TopologyValue: "a"}, {Name: "empty", TopologyKey: w.zoneKey()},
 			{Name: "workers", TopologyKey: w.zoneKey(), TopologyValue: "b", ControlPlane: ptr.To(false)},
 		}
 	})
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	w.Expect(names(cluster)).To(Equal([]string{"empty", "one", "workers"}))
 	for i, controlPlane := range []bool{false, true, false} {
 		w.Expect(cluster.Status.FailureDomains[i].ControlPlane).To(HaveValue(Equal(controlPlane)), cluster.Status.FailureDomains[i].Name)

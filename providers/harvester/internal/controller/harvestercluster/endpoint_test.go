@@ -31,27 +31,27 @@ func fromPool(subnet int) func(*infrav1.HarvesterCluster) {
 
 func TestTheEndpointIsAnnouncedBeforeThereAreMachinesByAKubeVIPThatWaitsForEndpoints(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a", "b")
+	w := newFixture(t, "a", "b")
 	cluster := w.cluster("c")
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	w.Expect(cluster.Spec.ControlPlaneEndpoint.Port).To(BeEquivalentTo(6443))
 	balancers := w.balancers()
 	w.Expect(balancers).To(HaveLen(1))
 	w.Expect(cluster.Spec.ControlPlaneEndpoint.Host).To(Equal(balancers[0].Status.Address))
-	w.says(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
+	w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
 	w.Expect(conditions.IsTrue(cluster, infrav1.InfrastructureReadyCondition)).To(BeTrue())
 	w.Expect(cluster.Spec.Server).To(Equal(sim.Server()))
 	w.Expect(cluster.Annotations).To(HaveKey(infrav1.HarvesterUIDAnnotation))
 
 	w.remove(cluster)
-	w.empty()
+	w.expectNoLoadBalancers()
 }
 
 func TestTheEndpointIsTheAddressThatTheLoadBalancerItselfTakesFromThePool(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	cluster := w.cluster("c", fromPool(1))
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	balancer := w.balancers()[0]
 	pool := &lbv1.IPPool{}
 	w.Expect(w.harvester.Get(t.Context(), client.ObjectKey{Name: balancer.Spec.IPPool}, pool)).To(Succeed())
@@ -61,15 +61,15 @@ func TestTheEndpointIsTheAddressThatTheLoadBalancerItselfTakesFromThePool(t *tes
 	w.Expect(pool.Status.AllocatedHistory).To(BeEmpty(), "it was never given back")
 
 	w.remove(cluster)
-	w.empty()
+	w.expectNoLoadBalancers()
 	w.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(MatchError(ContainSubstring("not found")))
 }
 
 func TestAnEndpointThatWasPublishedDoesNotChangeWithTheAddressOfTheLoadBalancer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	cluster := w.cluster("c", fromPool(2))
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	published := cluster.Spec.ControlPlaneEndpoint
 	other := fromPool(3)
 	moved := cluster.DeepCopy()
@@ -79,18 +79,18 @@ func TestAnEndpointThatWasPublishedDoesNotChangeWithTheAddressOfTheLoadBalancer(
 	}}}}
 	w.Expect(w.harvester.Create(t.Context(), pool)).To(Succeed())
 	change(w, w.harvester, &w.balancers()[0], func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = pool.Name })
-	w.Expect(w.says(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerAddressChangedReason)).To(ContainSubstring(published.Host))
+	w.Expect(w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerAddressChangedReason)).To(ContainSubstring(published.Host))
 	w.Expect(cluster.Spec.ControlPlaneEndpoint).To(Equal(published))
 	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeFalse())
 }
 
 func TestClustersOfOneNameThatShareANamespaceOfHarvesterShareNothingElse(t *testing.T) {
 	t.Parallel()
-	one, two := newWorld(t), newWorld(t)
+	one, two := newFixture(t), newFixture(t)
 	a := one.cluster("c", fromPool(4))
 	b := two.cluster("c", fromPool(5), func(cluster *infrav1.HarvesterCluster) { cluster.Spec.TargetNamespace = one.name })
-	one.provisioned(a)
-	two.provisioned(b)
+	one.waitForProvisioned(a)
+	two.waitForProvisioned(b)
 	balancers := one.balancers()
 	one.Expect(balancers).To(HaveLen(2))
 	one.Expect(a.Spec.ControlPlaneEndpoint.Host).NotTo(Equal(b.Spec.ControlPlaneEndpoint.Host))
@@ -104,9 +104,9 @@ func TestClustersOfOneNameThatShareANamespaceOfHarvesterShareNothingElse(t *test
 
 func TestALoadBalancerThatWasNotMadeForTheClusterIsLeftAloneAndNamed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	first := w.cluster("c")
-	w.provisioned(first)
+	w.waitForProvisioned(first)
 	name := w.balancers()[0].Name
 	w.remove(first)
 
@@ -118,19 +118,19 @@ func TestALoadBalancerThatWasNotMadeForTheClusterIsLeftAloneAndNamed(t *testing.
 		cluster.Name = "c"
 		cluster.Annotations[infrav1.ClusterIDAnnotation] = first.Annotations[infrav1.ClusterIDAnnotation]
 	})
-	w.Expect(w.says(second, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNotOursReason)).To(ContainSubstring(name))
+	w.Expect(w.waitForReason(second, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNotOursReason)).To(ContainSubstring(name))
 	w.Expect(second.Status.Ready).To(BeFalse())
 	w.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
 	w.Expect(foreign.Spec.Listeners[0].Name).To(Equal("web"))
 	w.Expect(foreign.Labels).NotTo(HaveKey(infrav1.ClusterIDLabel))
 
 	w.Expect(w.harvester.Delete(t.Context(), foreign)).To(Succeed())
-	w.provisioned(second)
+	w.waitForProvisioned(second)
 }
 
 func TestTheLoadBalancerOfAClusterFromBeforeIsTakenOverWithItsAddress(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Expect(w.harvester.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})).To(Succeed())
 	former := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: w.name + "-c-lb"}, Spec: lbv1.LoadBalancerSpec{
 		WorkloadType: lbv1.WorkloadVM, IPAM: lbv1.IPAMDHCP, Listeners: []lbv1.Listener{{Name: "api-server", Port: 6443, Protocol: "TCP", BackendPort: 6443}},
@@ -150,34 +150,34 @@ func TestTheLoadBalancerOfAClusterFromBeforeIsTakenOverWithItsAddress(t *testing
 	cluster := w.cluster("c", func(cluster *infrav1.HarvesterCluster) {
 		cluster.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: former.Status.Address, Port: 6443}
 	})
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	balancers := w.balancers()
 	w.Expect(balancers).To(HaveLen(1))
 	w.Expect(balancers[0].UID).To(Equal(former.UID))
 	w.Expect(balancers[0].Labels).To(HaveKeyWithValue(infrav1.ClusterIDLabel, cluster.Annotations[infrav1.ClusterIDAnnotation]))
 	w.Expect(balancers[0].Spec.BackendServerSelector).To(Equal(former.Spec.BackendServerSelector), "its machines are still behind it")
 	w.remove(cluster)
-	w.empty()
+	w.expectNoLoadBalancers()
 }
 
 func TestAClusterWithoutALoadBalancerNeedsAnEndpoint(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	cluster := w.cluster("c", func(cluster *infrav1.HarvesterCluster) {
 		cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{}
 	})
-	w.says(cluster, infrav1.LoadBalancerReadyCondition, infrav1.ControlPlaneEndpointMissingReason)
+	w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.ControlPlaneEndpointMissingReason)
 	w.Expect(ptr.Deref(cluster.Status.Initialization.Provisioned, false)).To(BeFalse())
 	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { cluster.Spec.ControlPlaneEndpoint.Host = "10.0.0.1" })
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	w.Expect(cluster.Spec.ControlPlaneEndpoint.Port).To(BeEquivalentTo(6443))
-	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue(), "%s", described{cluster})
+	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue(), "%s", conditionsOf{cluster})
 	w.Expect(w.balancers()).To(BeEmpty())
 }
 
 func TestAClusterThatHasAllItNeedsAsksHarvesterForNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	asked := func() []string {
 		var all []string
 		for _, r := range sim.Requests() {
@@ -188,8 +188,8 @@ func TestAClusterThatHasAllItNeedsAsksHarvesterForNothing(t *testing.T) {
 		return all
 	}
 	cluster := w.cluster("c")
-	w.provisioned(cluster)
-	w.says(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
+	w.waitForProvisioned(cluster)
+	w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
 	before := asked()
 	w.Expect(len(before)).To(BeNumerically("<", 15), "%v", before)
 	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) {

@@ -19,7 +19,7 @@ import (
 func TestAHarvesterThatFailsAndLosesAnswersGetsNothingTwiceAndKeepsNothing(t *testing.T) {
 	t.Parallel()
 	faulty := simulator.Start(t, simulator.WithLayout(simulator.Layout{}))
-	w := newWorldOn(t, faulty, "a", "b")
+	w := newFixtureOn(t, faulty, "a", "b")
 	faulty.Fail(0.2)
 	faulty.LoseAnswers(0.3)
 	faulty.Conflict("loadbalancers", 0.3)
@@ -28,7 +28,7 @@ func TestAHarvesterThatFailsAndLosesAnswersGetsNothingTwiceAndKeepsNothing(t *te
 		clusters = append(clusters, w.cluster(fmt.Sprintf("c%d", i), fromPool(100+i)))
 	}
 	for _, cluster := range clusters {
-		w.provisioned(cluster)
+		w.waitForProvisioned(cluster)
 	}
 	w.Expect(w.balancers()).To(HaveLen(len(clusters)))
 	pools := &lbv1.IPPoolList{}
@@ -39,9 +39,9 @@ func TestAHarvesterThatFailsAndLosesAnswersGetsNothingTwiceAndKeepsNothing(t *te
 		w.Expect(user.Delete(t.Context(), cluster)).To(Succeed())
 	}
 	for _, cluster := range clusters {
-		w.gone(cluster)
+		w.waitForDeletion(cluster)
 	}
-	w.empty()
+	w.expectNoLoadBalancers()
 	w.Expect(w.harvester.List(t.Context(), pools)).To(Succeed())
 	w.Expect(pools.Items).To(BeEmpty())
 }

@@ -25,7 +25,7 @@ import (
 // nothing is created.
 func (s *scope) identify(ctx context.Context) (bool, error) {
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizerLegacy)
-	of, err := s.idOf(ctx)
+	of, err := s.idOwner(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -34,7 +34,7 @@ func (s *scope) identify(ctx context.Context) (bool, error) {
 			"the id in the annotation %s belongs to HarvesterCluster %s, which this one was copied from: remove these annotations from this one and, if its "+
 				"HarvesterClusterTemplate has them, from the template: %s",
 			infrav1.ClusterIDAnnotation, of, strings.Join(owned.ClusterAnnotations(), ", ")))
-		s.again = reconcile.RefusedPause // the other cluster may be deleted
+		s.requeueAfter = reconcile.RefusedPause // the other cluster may be deleted
 		return false, nil
 	}
 	id := s.cluster.ID()
@@ -43,27 +43,27 @@ func (s *scope) identify(ctx context.Context) (bool, error) {
 	}
 	annotate(s.cluster, infrav1.ClusterIDAnnotation, id)
 	annotate(s.cluster, infrav1.IDOfAnnotation, infrav1.Owner(s.cluster.Namespace, s.cluster.Name))
-	if err := s.unlessRemoved(s.patch.StoreSpec(ctx, s.Client, s.cluster)); err != nil || s.cluster.Status.ID == id {
+	if err := s.recordRemoved(s.patch.StoreSpec(ctx, s.Client, s.cluster)); err != nil || s.cluster.Status.ID == id {
 		return true, err
 	}
 	s.cluster.Status.ID = id
 	return true, s.patch.Apply(ctx, s.Client, s.cluster)
 }
 
-// unlessRemoved returns nil if the API server did not store what must be stored before anything is created. It records that for the
+// recordRemoved returns nil if the API server did not store what must be stored before anything is created. It records that for the
 // condition.
-func (s *scope) unlessRemoved(err error) error {
+func (s *scope) recordRemoved(err error) error {
 	var removed *patch.RemovedError
 	if !errors.As(err, &removed) {
 		return err
 	}
 	s.removed = removed
-	s.again = sooner(s.again, removed.Again()) // a policy change triggers no event
+	s.requeueAfter = earlier(s.requeueAfter, removed.Again()) // a policy change triggers no event
 	return nil
 }
 
-// idOf returns the name of the cluster that this one's id belongs to; "" if the id is its own.
-func (s *scope) idOf(ctx context.Context) (string, error) {
+// idOwner returns the name of the cluster that this one's id belongs to; "" if the id is its own.
+func (s *scope) idOwner(ctx context.Context) (string, error) {
 	id := s.cluster.Annotations[infrav1.ClusterIDAnnotation]
 	if of, known := owned.IDOwner(s.cluster, id); known {
 		return of, nil

@@ -30,15 +30,15 @@ func TestACopyOfAClusterDoesNotTakeTheFirstOnesThingsWithIt(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "a")
+			w := newFixture(t, "a")
 			w.manifests()
 			first := w.cluster("c", fromPool(90+i), withCloudProvider)
-			w.provisioned(first)
+			w.waitForProvisioned(first)
 			balancer := w.balancers()[0]
 			copied := w.cluster("copy", func(cluster *infrav1.HarvesterCluster) {
 				cluster.Annotations, cluster.Spec = maps.Clone(first.Annotations), *first.Spec.DeepCopy()
 			}, tc.change)
-			w.Expect(w.says(copied, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason)).To(And(
+			w.Expect(w.waitForReason(copied, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason)).To(And(
 				ContainSubstring(infrav1.Owner(first.Namespace, first.Name)), ContainSubstring("remove these annotations")))
 			w.Expect(copied.Status.Ready).To(BeFalse())
 			w.remove(copied)
@@ -53,24 +53,24 @@ func TestACopyOfAClusterDoesNotTakeTheFirstOnesThingsWithIt(t *testing.T) {
 			w.Expect(pool.DeletionTimestamp).To(BeNil())
 			w.Expect(w.account(w, first)).NotTo(BeEmpty())
 			w.remove(first)
-			w.empty()
+			w.expectNoLoadBalancers()
 		})
 	}
 }
 
 func TestACopyOfAClusterHasThingsOfItsOwnWhenItsAnnotationsAreRemoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	first := w.cluster("c")
-	w.provisioned(first)
+	w.waitForProvisioned(first)
 	copied := w.cluster("copy", func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = maps.Clone(first.Annotations) })
-	w.says(copied, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason)
+	w.waitForReason(copied, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason)
 	change(w, user, copied, func(cluster *infrav1.HarvesterCluster) {
 		for _, key := range owned.ClusterAnnotations() {
 			delete(cluster.Annotations, key)
 		}
 	})
-	w.provisioned(copied)
+	w.waitForProvisioned(copied)
 	w.Expect(w.balancers()).To(HaveLen(2))
 	w.remove(copied)
 	w.Expect(w.balancers()).To(HaveLen(1))
@@ -78,13 +78,13 @@ func TestACopyOfAClusterHasThingsOfItsOwnWhenItsAnnotationsAreRemoved(t *testing
 
 func TestWhatAnEarlierReleaseHasMadeForACopyOfAClusterGoesWithTheCopy(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	w.manifests()
-	first := w.cluster("c", given, withCloudProvider)
-	w.provisioned(first)
+	first := w.cluster("c", givenEndpoint, withCloudProvider)
+	w.waitForProvisioned(first)
 	whole := w.account(w, first)
-	copied := w.cluster("copy", given, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = maps.Clone(first.Annotations) })
-	w.says(copied, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason)
+	copied := w.cluster("copy", givenEndpoint, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = maps.Clone(first.Annotations) })
+	w.waitForReason(copied, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason)
 	by := owned.By{Cluster: copied, Name: "copy"}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: by.NameFor("ccm")}}
 	by.Mark(account)
@@ -95,13 +95,13 @@ func TestWhatAnEarlierReleaseHasMadeForACopyOfAClusterGoesWithTheCopy(t *testing
 
 func TestACopyOfAClusterCanBeDeletedWithoutHarvester(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	first := w.cluster("c")
-	w.provisioned(first)
+	w.waitForProvisioned(first)
 	copied := w.cluster("copy", func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = maps.Clone(first.Annotations) })
-	w.says(copied, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason)
-	w.identity(elsewhere())
-	w.says(first, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
+	w.waitForReason(copied, infrav1.InfrastructureReadyCondition, infrav1.IDNotOursReason)
+	w.identity(unreachableKubeconfig())
+	w.waitForReason(first, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
 	w.remove(copied)
 	w.Expect(w.balancers()).To(HaveLen(1))
 }

@@ -31,7 +31,7 @@ type manifests struct {
 // manifests reads the user's manifests. It returns nil, and requeues, if they do not exist or the cluster may not change them.
 func (s *scope) manifests(ctx context.Context, config infrav1.UpdateCloudProviderConfig) (*manifests, error) {
 	if why := s.Consent.NoManifests(config.ManifestsConfigMapNamespace, s.cluster.Namespace); why != "" {
-		s.notAllowed("spec.updateCloudProviderConfig.manifestsConfigMapNamespace " + why)
+		s.reportNotAllowed("spec.updateCloudProviderConfig.manifestsConfigMapNamespace " + why)
 		return nil, nil
 	}
 	key := client.ObjectKey{Namespace: config.ManifestsConfigMapNamespace, Name: config.ManifestsConfigMapName}
@@ -41,7 +41,7 @@ func (s *scope) manifests(ctx context.Context, config infrav1.UpdateCloudProvide
 	}
 	switch {
 	case found == nil:
-		s.again = lookAgain
+		s.requeueAfter = recheckInterval
 		status.False(s.cluster, configReady, infrav1.CloudProviderConfigNotReadyReason, fmt.Sprintf(
 			"ConfigMap %s of spec.updateCloudProviderConfig does not exist or has no key %s: create it, or a Secret of that name and of type %s, "+
 				"with the manifests of Harvester's cloud provider", key, config.ManifestsConfigMapKey, v1beta2.ClusterResourceSetSecretType))
@@ -52,16 +52,16 @@ func (s *scope) manifests(ctx context.Context, config infrav1.UpdateCloudProvide
 	}
 	what := fmt.Sprintf("%s %s of spec.updateCloudProviderConfig ", found.kind, key)
 	if key.Namespace == s.cluster.Namespace {
-		s.notAllowed(fmt.Sprintf("%sis not changed, because no manifest in its key %s is or uses the Secret kube-system/%s: add the Secret, or the annotation %s with %s",
+		s.reportNotAllowed(fmt.Sprintf("%sis not changed, because no manifest in its key %s is or uses the Secret kube-system/%s: add the Secret, or the annotation %s with %s",
 			what, config.ManifestsConfigMapKey, config.CloudConfigCredentialsSecretName, faultlinev1.AllowedNamespacesAnnotation, s.cluster.Namespace))
 	} else {
-		s.notAllowed(fmt.Sprintf("%sdoes not allow its use from namespace %s: add %[2]s to its annotation %[3]s", what, s.cluster.Namespace, faultlinev1.AllowedNamespacesAnnotation))
+		s.reportNotAllowed(fmt.Sprintf("%sdoes not allow its use from namespace %s: add %[2]s to its annotation %[3]s", what, s.cluster.Namespace, faultlinev1.AllowedNamespacesAnnotation))
 	}
 	return nil, nil
 }
 
-func (s *scope) notAllowed(why string) {
-	s.again = lookAgain
+func (s *scope) reportNotAllowed(why string) {
+	s.requeueAfter = recheckInterval
 	status.False(s.cluster, configReady, infrav1.CloudProviderConfigNotAllowedReason, why)
 }
 

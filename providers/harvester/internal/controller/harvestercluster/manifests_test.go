@@ -20,7 +20,7 @@ import (
 const corefile = ".:53 {\n    errors\n}\n"
 
 // configMap creates a ConfigMap with the text in its key all.
-func (w *world) configMap(namespace, name, text string) *corev1.ConfigMap {
+func (w *fixture) configMap(namespace, name, text string) *corev1.ConfigMap {
 	w.t.Helper()
 	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{"all": text}}
 	w.Expect(user.Create(w.t.Context(), made)).To(Succeed())
@@ -28,7 +28,7 @@ func (w *world) configMap(namespace, name, text string) *corev1.ConfigMap {
 }
 
 // otherNamespace creates another namespace.
-func (w *world) otherNamespace() string {
+func (w *fixture) otherNamespace() string {
 	w.t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "other-"}}
 	w.Expect(user.Create(w.t.Context(), namespace)).To(Succeed())
@@ -36,14 +36,14 @@ func (w *world) otherNamespace() string {
 }
 
 // allow lets the test's namespace use an object.
-func (w *world) allow(o client.Object) {
+func (w *fixture) allow(o client.Object) {
 	w.t.Helper()
 	o.SetAnnotations(map[string]string{faultlinev1.AllowedNamespacesAnnotation: w.name})
 	w.Expect(user.Update(w.t.Context(), o)).To(Succeed())
 }
 
-// inManifests requests the kubeconfig in the named ConfigMap.
-func inManifests(namespace, name string) func(*infrav1.HarvesterCluster) {
+// withManifests requests the kubeconfig in the named ConfigMap.
+func withManifests(namespace, name string) func(*infrav1.HarvesterCluster) {
 	return func(cluster *infrav1.HarvesterCluster) {
 		withCloudProvider(cluster)
 		cluster.Spec.UpdateCloudProviderConfig.ManifestsConfigMapNamespace = namespace
@@ -51,10 +51,10 @@ func inManifests(namespace, name string) func(*infrav1.HarvesterCluster) {
 	}
 }
 
-// unchanged verifies that the ConfigMap is not allowed and was not changed.
-func (w *world) unchanged(cluster *infrav1.HarvesterCluster, configMap *corev1.ConfigMap, why string) {
+// expectUnchanged verifies that the ConfigMap is not allowed and was not changed.
+func (w *fixture) expectUnchanged(cluster *infrav1.HarvesterCluster, configMap *corev1.ConfigMap, why string) {
 	w.t.Helper()
-	w.Expect(w.says(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotAllowedReason)).To(ContainSubstring(why))
+	w.Expect(w.waitForReason(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotAllowedReason)).To(ContainSubstring(why))
 	now := &corev1.ConfigMap{}
 	w.Expect(user.Get(w.t.Context(), client.ObjectKeyFromObject(configMap), now)).To(Succeed())
 	w.Expect(now.Data).To(Equal(configMap.Data))
@@ -63,57 +63,57 @@ func (w *world) unchanged(cluster *infrav1.HarvesterCluster, configMap *corev1.C
 
 func TestAConfigMapOfAnotherNamespaceIsNotChangedUnlessTheAdministratorAndItsAnnotationAllowIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	configMap := w.configMap(w.otherNamespace(), "addons", deployed)
-	cluster := w.cluster("c", given, inManifests(configMap.Namespace, configMap.Name))
-	w.unchanged(cluster, configMap, "must be "+w.name)
+	cluster := w.cluster("c", givenEndpoint, withManifests(configMap.Namespace, configMap.Name))
+	w.expectUnchanged(cluster, configMap, "must be "+w.name)
 	w.allow(configMap)
 	w.stop()
 	w.consent.CloudProviderConfigNamespaces = []string{configMap.Namespace}
 	w.start()
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(configMap), configMap)).To(Succeed())
 	w.Expect(configMap.Data["all"]).To(ContainSubstring("kind: Secret"))
 }
 
 func TestAConfigMapOfANamespaceThatTheAdministratorAllowsIsNotChangedWithoutItsAnnotation(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	w.stop()
 	configMap := w.configMap(w.otherNamespace(), "addons", deployed)
 	w.consent.CloudProviderConfigNamespaces = []string{configMap.Namespace}
 	w.start()
-	w.unchanged(w.cluster("c", given, inManifests(configMap.Namespace, configMap.Name)), configMap, "add "+w.name+" to its annotation")
+	w.expectUnchanged(w.cluster("c", givenEndpoint, withManifests(configMap.Namespace, configMap.Name)), configMap, "add "+w.name+" to its annotation")
 }
 
 func TestAConfigMapOfKubernetesIsNeverChanged(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	w.stop()
 	configMap := w.configMap(metav1.NamespaceSystem, w.name, deployed)
 	w.consent.CloudProviderConfigNamespaces = []string{metav1.NamespaceSystem}
 	w.start()
 	w.allow(configMap)
-	w.unchanged(w.cluster("c", given, inManifests(configMap.Namespace, configMap.Name)), configMap, "may not be kube-system")
+	w.expectUnchanged(w.cluster("c", givenEndpoint, withManifests(configMap.Namespace, configMap.Name)), configMap, "may not be kube-system")
 }
 
 func TestAConfigMapThatIsForSomethingElseIsNotChangedUnlessItsAnnotationAllowsIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	configMap := w.configMap(w.name, "coredns", corefile)
-	cluster := w.cluster("c", given, inManifests(configMap.Namespace, configMap.Name))
-	w.unchanged(cluster, configMap, "add the Secret")
+	cluster := w.cluster("c", givenEndpoint, withManifests(configMap.Namespace, configMap.Name))
+	w.expectUnchanged(cluster, configMap, "add the Secret")
 	w.allow(configMap)
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 }
 
 func TestTheKubeconfigGoesIntoASecretOfAClusterResourceSetWhereThereIsOne(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	configMap := w.manifests()
 	secret := &corev1.Secret{ObjectMeta: w.meta("manifests"), Type: addonsv1.ClusterResourceSetSecretType, Data: map[string][]byte{"all": []byte(deployed)}}
 	w.Expect(user.Create(t.Context(), secret)).To(Succeed())
-	w.provisioned(w.cluster("c", given, withCloudProvider))
+	w.waitForProvisioned(w.cluster("c", givenEndpoint, withCloudProvider))
 	now := &corev1.ConfigMap{}
 	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(configMap), now)).To(Succeed())
 	w.Expect(now.Data).To(Equal(configMap.Data))
@@ -123,11 +123,11 @@ func TestTheKubeconfigGoesIntoASecretOfAClusterResourceSetWhereThereIsOne(t *tes
 
 func TestASecretOfAnotherTypeIsNotTakenForManifests(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	secret := &corev1.Secret{ObjectMeta: w.meta("manifests"), Data: map[string][]byte{"all": []byte(deployed)}}
 	w.Expect(user.Create(t.Context(), secret)).To(Succeed())
-	cluster := w.cluster("c", given, withCloudProvider)
-	w.Expect(w.says(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotReadyReason)).To(ContainSubstring("does not exist"))
+	cluster := w.cluster("c", givenEndpoint, withCloudProvider)
+	w.Expect(w.waitForReason(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotReadyReason)).To(ContainSubstring("does not exist"))
 	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(secret), secret)).To(Succeed())
 	w.Expect(string(secret.Data["all"])).To(Equal(deployed))
 }

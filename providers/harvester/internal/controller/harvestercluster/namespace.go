@@ -18,9 +18,9 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// makeNamespace creates the target namespace if it does not exist. It checks the namespace until it exists, and again after an object could
+// reconcileNamespace creates the target namespace if it does not exist. It checks the namespace until it exists, and again after an object could
 // not be created in it.
-func (s *scope) makeNamespace(ctx context.Context) (bool, error) {
+func (s *scope) reconcileNamespace(ctx context.Context) (bool, error) {
 	const condition = infrav1.TargetNamespaceReadyCondition
 	if conditions.IsTrue(s.cluster, condition) {
 		return true, nil
@@ -35,15 +35,15 @@ func (s *scope) makeNamespace(ctx context.Context) (bool, error) {
 	if err == nil && namespace == nil {
 		namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if err = client.IgnoreAlreadyExists(s.conn.Create(ctx, namespace)); err == nil {
-			s.tell(infrav1.TargetNamespaceReadyReason, "Created namespace %s on Harvester", name)
+			s.record(infrav1.TargetNamespaceReadyReason, "Created namespace %s on Harvester", name)
 		}
 	}
 	if err != nil {
-		return false, s.refused(err, condition, infrav1.TargetNamespaceNotReadyReason, what)
+		return false, s.reportRejected(err, condition, infrav1.TargetNamespaceNotReadyReason, what)
 	}
 	if !namespace.DeletionTimestamp.IsZero() {
 		status.False(s.cluster, condition, infrav1.TargetNamespaceNotReadyReason, fmt.Sprintf("%s is being deleted: wait until it is deleted, and the controller creates it again", what))
-		s.again = lookAgain
+		s.requeueAfter = recheckInterval
 		return false, nil
 	}
 	status.True(s.cluster, condition, infrav1.TargetNamespaceReadyReason)

@@ -19,25 +19,25 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// saidOf holds the condition, its reasons and the spec field of a pool.
-type saidOf struct {
+// poolReport holds the condition, its reasons and the spec field of a pool.
+type poolReport struct {
 	condition, ready, refused, field string
 }
 
-func said(use owned.PoolUse) saidOf {
+func reportOf(use owned.PoolUse) poolReport {
 	if use == owned.MachinePool {
-		return saidOf{infrav1.VMIPPoolReadyCondition, infrav1.VMIPPoolReadyReason, infrav1.VMIPPoolCreationFailedReason, "spec.vmNetworkConfig.ipPool"}
+		return poolReport{infrav1.VMIPPoolReadyCondition, infrav1.VMIPPoolReadyReason, infrav1.VMIPPoolCreationFailedReason, "spec.vmNetworkConfig.ipPool"}
 	}
-	return saidOf{
+	return poolReport{
 		infrav1.CustomIPPoolCreatedCondition, infrav1.CustomIPPoolCreatedSuccessfullyReason,
 		infrav1.CustomPoolCreationInHarvesterFailedReason, "spec.loadBalancerConfig.ipPool",
 	}
 }
 
-// makeMachinePools creates the pool of spec.vmNetworkConfig.ipPool, or checks that the referenced pools exist.
-func (s *scope) makeMachinePools(ctx context.Context) (bool, error) {
+// reconcileMachinePools creates the pool of spec.vmNetworkConfig.ipPool, or checks that the referenced pools exist.
+func (s *scope) reconcileMachinePools(ctx context.Context) (bool, error) {
 	if given, wanted := owned.MachinePool.Given(s.by); wanted {
-		pool, err := s.makePool(ctx, owned.MachinePool, given)
+		pool, err := s.reconcilePool(ctx, owned.MachinePool, given)
 		if pool != nil {
 			status.True(s.cluster, infrav1.VMIPPoolCreatedByControllerCondition, infrav1.VMIPPoolCreatedByControllerReason)
 		}
@@ -51,11 +51,11 @@ func (s *scope) makeMachinePools(ctx context.Context) (bool, error) {
 	}
 	all, err := s.allPools(ctx)
 	if err != nil {
-		return false, s.refused(err, infrav1.VMIPPoolReadyCondition, infrav1.IPPoolNotFoundReason, "listing IPPools")
+		return false, s.reportRejected(err, infrav1.VMIPPoolReadyCondition, infrav1.IPPoolNotFoundReason, "listing IPPools")
 	}
 	refs = slices.DeleteFunc(refs, func(name string) bool { return named(all, name) != nil })
 	if len(refs) > 0 {
-		s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
+		s.conn.Await(requester(client.ObjectKeyFromObject(s.cluster)))
 		status.False(s.cluster, infrav1.VMIPPoolReadyCondition, infrav1.IPPoolNotFoundReason, fmt.Sprintf(
 			"IPPools that vmNetworkConfig of the cluster or of a failure domain names do not exist on Harvester: %s: create them, or name others",
 			strings.Join(refs, ", ")))
@@ -96,25 +96,25 @@ func named(all []lbv1.IPPool, name string) *lbv1.IPPool {
 	return nil
 }
 
-// makePool creates or updates a pool of the cluster. It returns nil while the cluster has no such pool.
-func (s *scope) makePool(ctx context.Context, use owned.PoolUse, given infrav1.IPPool) (*lbv1.IPPool, error) {
-	wanted, said := owned.WantedPool(s.by, use, given), said(use)
+// reconcilePool creates or updates a pool of the cluster. It returns nil while the cluster has no such pool.
+func (s *scope) reconcilePool(ctx context.Context, use owned.PoolUse, given infrav1.IPPool) (*lbv1.IPPool, error) {
+	wanted, said := owned.WantedPool(s.by, use, given), reportOf(use)
 	all, err := s.allPools(ctx)
 	if err != nil {
-		return nil, s.refused(err, said.condition, said.refused, "listing IPPools")
+		return nil, s.reportRejected(err, said.condition, said.refused, "listing IPPools")
 	}
 	own, foreign := owned.OwnPool(s.by, use, wanted, all)
 	if own == nil && foreign == nil {
 		own, foreign, err = s.createPool(ctx, wanted)
 	} else if own != nil {
-		err = s.changePool(ctx, own, wanted)
+		err = s.updatePool(ctx, own, wanted)
 	}
 	what := fmt.Sprintf("IPPool %s of %s", wanted.Name, said.field)
 	switch {
 	case err != nil:
-		return nil, s.refused(err, said.condition, said.refused, what)
+		return nil, s.reportRejected(err, said.condition, said.refused, what)
 	case foreign != nil:
-		s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
+		s.conn.Await(requester(client.ObjectKeyFromObject(s.cluster)))
 		status.False(s.cluster, said.condition, infrav1.IPPoolNotOursReason, fmt.Sprintf("%s cannot be created, because an IPPool of that name belongs to another owner: delete it, "+
 			"or name an existing IPPool in ipPoolRef", what))
 		return nil, nil
@@ -127,7 +127,7 @@ func (s *scope) makePool(ctx context.Context, use owned.PoolUse, given infrav1.I
 func (s *scope) createPool(ctx context.Context, wanted *lbv1.IPPool) (own, foreign *lbv1.IPPool, err error) {
 	err = s.conn.Create(ctx, wanted)
 	if err == nil {
-		s.tell(infrav1.CustomIPPoolCreatedSuccessfullyReason, "Created IPPool %s on Harvester", wanted.Name)
+		s.record(infrav1.CustomIPPoolCreatedSuccessfullyReason, "Created IPPool %s on Harvester", wanted.Name)
 		return wanted, nil, nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
@@ -143,8 +143,8 @@ func (s *scope) createPool(ctx context.Context, wanted *lbv1.IPPool) (own, forei
 	return nil, there, nil
 }
 
-// changePool writes differing fields.
-func (s *scope) changePool(ctx context.Context, pool, wanted *lbv1.IPPool) error {
+// updatePool writes differing fields.
+func (s *scope) updatePool(ctx context.Context, pool, wanted *lbv1.IPPool) error {
 	before := pool.DeepCopy()
 	if !owned.ChangePool(pool, wanted, s.by) {
 		return nil

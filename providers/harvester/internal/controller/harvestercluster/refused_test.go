@@ -21,15 +21,15 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// referring requests a load balancer with an address from the named pool.
-func referring(pool string) func(*infrav1.HarvesterCluster) {
+// withPoolRef requests a load balancer with an address from the named pool.
+func withPoolRef(pool string) func(*infrav1.HarvesterCluster) {
 	return func(cluster *infrav1.HarvesterCluster) {
 		cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{IPAMType: infrav1.POOL, IPPoolRef: pool}
 	}
 }
 
-// refusePools makes Harvester reject pools of the world's clusters, as its own webhook may.
-func (w *world) refusePools(why string) {
+// rejectPools makes Harvester reject pools of the world's clusters, as its own webhook may.
+func (w *fixture) rejectPools(why string) {
 	w.t.Helper()
 	name := w.name + "-pools"
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -50,41 +50,41 @@ func (w *world) refusePools(why string) {
 
 func TestALoadBalancersPoolThatDoesNotExistIsNamedAndTheClusterGoesOnWhenItIsMade(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
-	cluster := w.cluster("c", referring(w.name))
-	w.Expect(w.says(cluster, infrav1.LoadBalancerReadyCondition, infrav1.IPPoolNotFoundReason)).To(And(
+	w := newFixture(t, "a")
+	cluster := w.cluster("c", withPoolRef(w.name))
+	w.Expect(w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.IPPoolNotFoundReason)).To(And(
 		ContainSubstring("IPPool "+w.name), ContainSubstring("spec.loadBalancerConfig.ipPoolRef"), ContainSubstring("create it")))
 	w.Expect(cluster.Status.Ready).To(BeFalse())
 	w.Expect(w.balancers()).To(BeEmpty())
 	pool := simulator.Pool(w.name, "10.77.60.0/24", "10.77.60.10", "10.77.60.11")
 	w.Expect(w.harvester.Create(t.Context(), &pool)).To(Succeed())
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 }
 
 func TestALoadBalancersPoolThatHasNoAddressLeftIsNamedAndTheClusterGoesOnWhenItHas(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	pool := simulator.Pool(w.name, "10.77.61.0/24", "10.77.61.10", "10.77.61.10")
 	w.Expect(w.harvester.Create(t.Context(), &pool)).To(Succeed())
 	change(w, w.harvester, &pool, func(pool *lbv1.IPPool) {
 		pool.Status = lbv1.IPPoolStatus{Total: 1, LastAllocated: "10.77.61.10", Allocated: map[string]string{"10.77.61.10": "elsewhere/web"}}
 	})
-	cluster := w.cluster("c", referring(pool.Name))
-	w.Expect(w.says(cluster, infrav1.LoadBalancerReadyCondition, infrav1.VMIPPoolExhaustedReason)).To(ContainSubstring(pool.Name))
+	cluster := w.cluster("c", withPoolRef(pool.Name))
+	w.Expect(w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.VMIPPoolExhaustedReason)).To(ContainSubstring(pool.Name))
 	w.Expect(cluster.Status.Ready).To(BeFalse())
 	change(w, w.harvester, &pool, func(pool *lbv1.IPPool) {
 		delete(pool.Status.Allocated, "10.77.61.10")
 		pool.Status.Available = 1
 	})
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	w.Expect(cluster.Spec.ControlPlaneEndpoint.Host).To(Equal("10.77.61.10"))
 }
 
 func TestAPoolOfTheNameOfOneThatIsToBeMadeIsSomebodyElsesAndNamed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	first := w.cluster("c", fromPool(62))
-	w.provisioned(first)
+	w.waitForProvisioned(first)
 	name := w.balancers()[0].Spec.IPPool
 	w.remove(first)
 
@@ -94,23 +94,23 @@ func TestAPoolOfTheNameOfOneThatIsToBeMadeIsSomebodyElsesAndNamed(t *testing.T) 
 		cluster.Name = "c"
 		cluster.Annotations[infrav1.ClusterIDAnnotation] = first.Annotations[infrav1.ClusterIDAnnotation]
 	})
-	w.Expect(w.says(second, infrav1.CustomIPPoolCreatedCondition, infrav1.IPPoolNotOursReason)).To(And(ContainSubstring(name), ContainSubstring("delete it")))
+	w.Expect(w.waitForReason(second, infrav1.CustomIPPoolCreatedCondition, infrav1.IPPoolNotOursReason)).To(And(ContainSubstring(name), ContainSubstring("delete it")))
 	w.Expect(second.Status.Ready).To(BeFalse())
 	w.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(&foreign), &foreign)).To(Succeed())
 	w.Expect(foreign.Labels).NotTo(HaveKey(infrav1.ClusterIDLabel))
 
 	w.Expect(w.harvester.Delete(t.Context(), &foreign)).To(Succeed())
-	w.provisioned(second)
+	w.waitForProvisioned(second)
 }
 
 func TestAPoolThatHarvesterRefusesIsToldInItsWords(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
-	w.refusePools("addresses are short")
+	w := newFixture(t, "a")
+	w.rejectPools("addresses are short")
 	cluster := w.cluster("c", fromPool(64))
-	w.Expect(w.says(cluster, infrav1.CustomIPPoolCreatedCondition, infrav1.CustomPoolCreationInHarvesterFailedReason)).To(And(
+	w.Expect(w.waitForReason(cluster, infrav1.CustomIPPoolCreatedCondition, infrav1.CustomPoolCreationInHarvesterFailedReason)).To(And(
 		ContainSubstring("Harvester rejected IPPool"), ContainSubstring("addresses are short")))
-	w.Expect(w.says(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNotReadyReason)).
+	w.Expect(w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNotReadyReason)).
 		To(ContainSubstring(infrav1.CustomIPPoolCreatedCondition))
 	w.Expect(w.balancers()).To(BeEmpty())
 	w.remove(cluster)
@@ -118,7 +118,7 @@ func TestAPoolThatHarvesterRefusesIsToldInItsWords(t *testing.T) {
 
 func TestALoadBalancerThatAQuotaRefusesIsToldAndTheClusterCanBeDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	w.Expect(w.harvester.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})).To(Succeed())
 	const count = "count/loadbalancers.loadbalancer.harvesterhci.io"
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "none"}}
@@ -127,21 +127,21 @@ func TestALoadBalancerThatAQuotaRefusesIsToldAndTheClusterCanBeDeleted(t *testin
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{count: resource.MustParse("0")}}
 	w.Expect(w.harvester.Status().Update(t.Context(), quota)).To(Succeed()) // there is no quota controller
 	cluster := w.cluster("c")
-	w.Expect(w.says(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerRefusedReason)).To(ContainSubstring("exceeded quota: none"))
+	w.Expect(w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerRefusedReason)).To(ContainSubstring("exceeded quota: none"))
 	w.Expect(cluster.Status.Ready).To(BeFalse())
 	w.remove(cluster)
 }
 
 func TestMoreDomainsThanAClusterCanHaveAreNotPublished(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
-	cluster := w.cluster("c", given)
-	w.provisioned(cluster)
+	w := newFixture(t, "a")
+	cluster := w.cluster("c", givenEndpoint)
+	w.waitForProvisioned(cluster)
 	for i := range faultlinev1.MaxFailureDomains {
 		zone := fmt.Sprintf("z%d", i)
 		w.host("host-"+zone, zone)
 	}
-	w.Expect(w.says(cluster, infrav1.FailureDomainsReadyCondition, faultlinev1.ReasonTooManyFailureDomains)).To(And(
+	w.Expect(w.waitForReason(cluster, infrav1.FailureDomainsReadyCondition, faultlinev1.ReasonTooManyFailureDomains)).To(And(
 		ContainSubstring(w.zoneKey()), ContainSubstring("spec.failureDomains")))
 	w.Expect(len(cluster.Status.FailureDomains)).To(BeNumerically("<=", faultlinev1.MaxFailureDomains))
 	w.Expect(names(cluster)).To(ContainElement("a"), "what was known stays")

@@ -16,26 +16,26 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// strip installs a policy that removes Faultline's annotations from HarvesterClusters. It returns a function that removes the policy.
-func (w *world) strip() (keep func()) {
+// removeAnnotations installs a policy that removes Faultline's annotations from HarvesterClusters. It returns a function that removes the policy.
+func (w *fixture) removeAnnotations() (keep func()) {
 	w.t.Helper()
 	example := &infrav1.HarvesterCluster{ObjectMeta: w.meta("example")}
 	example.Spec = infrav1.HarvesterClusterSpec{IdentitySecret: infrav1.SecretKey{Namespace: w.name, Name: "identity"}, TargetNamespace: w.name}
 	return testworld.User{T: w.t, G: w.WithT, Client: user}.Strip(example, "infrastructure.cluster.x-k8s.io/")
 }
 
-// touch triggers a reconcile of the cluster.
-func (w *world) touch(cluster *infrav1.HarvesterCluster, value string) {
+// triggerReconcile triggers a reconcile of the cluster.
+func (w *fixture) triggerReconcile(cluster *infrav1.HarvesterCluster, value string) {
 	w.t.Helper()
 	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { cluster.Labels["touched"] = value })
 }
 
 func TestNothingIsMadeForAClusterWhoseIDIsRemovedAndItGoesOnWithTheSameID(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
-	keep := w.strip()
+	w := newFixture(t, "a")
+	keep := w.removeAnnotations()
 	cluster := w.cluster("c")
-	w.Expect(w.says(cluster, infrav1.InfrastructureReadyCondition, infrav1.AnnotationsRemovedReason)).To(And(
+	w.Expect(w.waitForReason(cluster, infrav1.InfrastructureReadyCondition, infrav1.AnnotationsRemovedReason)).To(And(
 		HavePrefix("nothing is created on Harvester: "), ContainSubstring("annotation "+infrav1.ClusterIDAnnotation),
 		ContainSubstring("find the mutating admission policy or webhook")))
 	id := cluster.Status.ID
@@ -43,16 +43,16 @@ func TestNothingIsMadeForAClusterWhoseIDIsRemovedAndItGoesOnWithTheSameID(t *tes
 	w.Expect(cluster.Status.Ready).To(BeFalse())
 	w.stop()
 	w.start()
-	w.touch(cluster, "once")
-	w.says(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionReadyReason)
-	w.says(cluster, infrav1.FailureDomainsReadyCondition, "AllActive")
+	w.triggerReconcile(cluster, "once")
+	w.waitForReason(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionReadyReason)
+	w.waitForReason(cluster, infrav1.FailureDomainsReadyCondition, "AllActive")
 	w.Expect(cluster.Status.ID).To(Equal(id), "it draws no second one")
 	w.Expect(w.balancers()).To(BeEmpty())
 	w.Expect(w.harvester.Get(t.Context(), client.ObjectKey{Name: w.name}, &corev1.Namespace{})).To(MatchError(apierrors.IsNotFound, "there is not even a namespace"))
 
 	keep()
-	w.touch(cluster, "twice")
-	w.provisioned(cluster)
+	w.triggerReconcile(cluster, "twice")
+	w.waitForProvisioned(cluster)
 	w.Expect(cluster.Annotations).To(HaveKeyWithValue(infrav1.ClusterIDAnnotation, id))
 	w.Expect(cluster.Status.ID).To(Equal(id))
 	w.Expect(w.balancers()).To(HaveExactElements(HaveField("Labels", HaveKeyWithValue(infrav1.ClusterIDLabel, id))))
@@ -60,9 +60,9 @@ func TestNothingIsMadeForAClusterWhoseIDIsRemovedAndItGoesOnWithTheSameID(t *tes
 
 func TestAnIDThatIsRemovedLaterComesBackFromTheStatus(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	cluster := w.cluster("c")
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	before, balancer := maps.Clone(cluster.Annotations), w.balancers()[0]
 	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = nil })
 	w.eventually(cluster, func(g Gomega) { g.Expect(cluster.Annotations).To(Equal(before)) })
@@ -71,16 +71,16 @@ func TestAnIDThatIsRemovedLaterComesBackFromTheStatus(t *testing.T) {
 
 func TestAClusterWhoseIDIsRemovedKeepsWhatItHasUntilItIsDeletedAndLeavesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	cluster := w.cluster("c")
-	w.provisioned(cluster)
+	w.waitForProvisioned(cluster)
 	balancer := w.balancers()[0]
-	w.strip()
-	w.touch(cluster, "once")
-	w.says(cluster, infrav1.InfrastructureReadyCondition, infrav1.AnnotationsRemovedReason)
+	w.removeAnnotations()
+	w.triggerReconcile(cluster, "once")
+	w.waitForReason(cluster, infrav1.InfrastructureReadyCondition, infrav1.AnnotationsRemovedReason)
 	w.Expect(cluster.Annotations).NotTo(HaveKey(infrav1.ClusterIDAnnotation))
 	w.Expect(cluster.Status.Ready).To(BeTrue(), "machines run")
 	w.Expect(w.balancers()).To(HaveExactElements(And(HaveField("UID", balancer.UID), HaveField("DeletionTimestamp", BeNil()))))
 	w.remove(cluster)
-	w.empty()
+	w.expectNoLoadBalancers()
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 )
 
-// noteWorkload stores the UID of the workload cluster once it can be reached. The cloud provider writes the same UID on the load balancers
+// recordWorkloadUID stores the UID of the workload cluster once it can be reached. The cloud provider writes the same UID on the load balancers
 // of the cluster's Services, and the workload cluster no longer responds when they must be deleted. The status holds it, because a copy of
 // the HarvesterCluster does not get the status.
-func (s *scope) noteWorkload(ctx context.Context) error {
+func (s *scope) recordWorkloadUID(ctx context.Context) error {
 	if s.cluster.Status.WorkloadClusterUID != "" {
 		return nil
 	}
@@ -39,23 +39,23 @@ func (s *scope) noteWorkload(ctx context.Context) error {
 	return nil
 }
 
-// removeServices deletes the load balancers of the cluster's Services. The cloud provider was deleted with the machines, and while the load
+// deleteServiceLoadBalancers deletes the load balancers of the cluster's Services. The cloud provider was deleted with the machines, and while the load
 // balancers exist the next cluster of that name gets no address. Load balancers without the annotation may belong to another cluster and
 // stay.
-func (s *scope) removeServices(ctx context.Context) (bool, error) {
+func (s *scope) deleteServiceLoadBalancers(ctx context.Context) (bool, error) {
 	uid := s.cluster.Status.WorkloadClusterUID
 	if uid == "" {
 		return true, nil
 	}
 	list := &lbv1.LoadBalancerList{}
 	if err := s.conn.List(ctx, list, client.InNamespace(s.cluster.Spec.TargetNamespace)); err != nil {
-		return s.notRemoved(err, "listing load balancers of Services")
+		return s.reportDeletionError(err, "listing load balancers of Services")
 	}
 	own := loadbalancer.OfServices(list.Items, uid)
 	if len(own) == 0 {
 		return true, nil
 	}
-	if other, err := s.sameWorkload(ctx, uid); err != nil {
+	if other, err := s.clusterWithSameWorkload(ctx, uid); err != nil {
 		return false, err
 	} else if other != "" {
 		s.warn(infrav1.LoadBalancersKeptReason, "%d load balancers of Services were left in namespace %s on Harvester: HarvesterCluster %s has the same workload cluster",
@@ -65,14 +65,14 @@ func (s *scope) removeServices(ctx context.Context) (bool, error) {
 	all := true
 	var errs []error
 	for _, lb := range own {
-		gone, err := s.removing(ctx, lb)
+		gone, err := s.deleteObject(ctx, lb)
 		all, errs = all && gone, append(errs, err)
 	}
 	return all, errors.Join(errs...)
 }
 
-// sameWorkload returns the name of another HarvesterCluster with the same workload cluster, such as a copy; "" without one.
-func (s *scope) sameWorkload(ctx context.Context, uid string) (string, error) {
+// clusterWithSameWorkload returns the name of another HarvesterCluster with the same workload cluster, such as a copy; "" without one.
+func (s *scope) clusterWithSameWorkload(ctx context.Context, uid string) (string, error) {
 	all := &infrav1.HarvesterClusterList{}
 	if err := s.Client.List(ctx, all); err != nil {
 		return "", fmt.Errorf("listing HarvesterClusters: %w", err)

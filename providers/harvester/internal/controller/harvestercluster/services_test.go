@@ -16,8 +16,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// ofService creates the load balancer of a Service of guest cluster c on Harvester, as its cloud provider does.
-func (w *world) ofService(name, clusterUID string, changes ...func(*lbv1.LoadBalancer)) *lbv1.LoadBalancer {
+// serviceLoadBalancer creates the load balancer of a Service of guest cluster c on Harvester, as its cloud provider does.
+func (w *fixture) serviceLoadBalancer(name, clusterUID string, changes ...func(*lbv1.LoadBalancer)) *lbv1.LoadBalancer {
 	w.t.Helper()
 	lb := &lbv1.LoadBalancer{ObjectMeta: w.meta(name), Spec: lbv1.LoadBalancerSpec{WorkloadType: lbv1.WorkloadCluster, IPAM: lbv1.IPAMDHCP}}
 	lb.Labels[lbv1.GuestClusterLabel] = "c"
@@ -31,8 +31,8 @@ func (w *world) ofService(name, clusterUID string, changes ...func(*lbv1.LoadBal
 	return lb
 }
 
-// reached waits until the status has the UID of the workload cluster, and returns it.
-func (w *world) reached(cluster *infrav1.HarvesterCluster) string {
+// waitForWorkloadUID waits until the status has the UID of the workload cluster, and returns it.
+func (w *fixture) waitForWorkloadUID(cluster *infrav1.HarvesterCluster) string {
 	w.t.Helper()
 	system := &corev1.Namespace{}
 	w.Expect(user.Get(w.t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, system)).To(Succeed())
@@ -40,8 +40,8 @@ func (w *world) reached(cluster *infrav1.HarvesterCluster) string {
 	return string(system.UID)
 }
 
-// left returns the names of the test's load balancers on Harvester.
-func (w *world) left() []string {
+// remainingLoadBalancers returns the names of the test's load balancers on Harvester.
+func (w *fixture) remainingLoadBalancers() []string {
 	w.t.Helper()
 	var names []string
 	for _, lb := range w.balancers() {
@@ -52,48 +52,48 @@ func (w *world) left() []string {
 
 func TestTheLoadBalancersOfServicesGoWithTheCluster(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	w.stop()
 	w.workload = "c"
 	w.start()
 	cluster := w.cluster("c", fromPool(21))
-	w.provisioned(cluster)
-	uid := w.reached(cluster)
-	w.ofService("c-default-web", uid, func(lb *lbv1.LoadBalancer) { // from the pool that is deleted with the cluster
+	w.waitForProvisioned(cluster)
+	uid := w.waitForWorkloadUID(cluster)
+	w.serviceLoadBalancer("c-default-web", uid, func(lb *lbv1.LoadBalancer) { // from the pool that is deleted with the cluster
 		lb.Spec.IPAM, lb.Spec.IPPool = lbv1.IPAMPool, w.balancers()[0].Spec.IPPool
 	})
-	w.ofService("c-default-dns", uid, func(lb *lbv1.LoadBalancer) { delete(lb.Labels, lbv1.GuestClusterLabel) })
-	w.ofService("of-another-cluster-of-the-name", "11111111-1111-1111-1111-111111111111")
-	w.ofService("not-proven", "")
-	w.ofService("of-machines", uid, func(lb *lbv1.LoadBalancer) { lb.Spec.WorkloadType = lbv1.WorkloadVM })
+	w.serviceLoadBalancer("c-default-dns", uid, func(lb *lbv1.LoadBalancer) { delete(lb.Labels, lbv1.GuestClusterLabel) })
+	w.serviceLoadBalancer("of-another-cluster-of-the-name", "11111111-1111-1111-1111-111111111111")
+	w.serviceLoadBalancer("not-proven", "")
+	w.serviceLoadBalancer("of-machines", uid, func(lb *lbv1.LoadBalancer) { lb.Spec.WorkloadType = lbv1.WorkloadVM })
 	w.remove(cluster)
-	w.Expect(w.left()).To(ConsistOf("of-another-cluster-of-the-name", "not-proven", "of-machines"))
+	w.Expect(w.remainingLoadBalancers()).To(ConsistOf("of-another-cluster-of-the-name", "not-proven", "of-machines"))
 }
 
 func TestTheLoadBalancersOfServicesStayWhereAnotherHarvesterClusterHasTheSameWorkloadCluster(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
+	w := newFixture(t, "a")
 	w.stop()
 	w.workload = "c"
 	w.start()
-	cluster, copied := w.cluster("c", given), w.cluster("copied", given)
-	uid := w.reached(cluster)
+	cluster, copied := w.cluster("c", givenEndpoint), w.cluster("copied", givenEndpoint)
+	uid := w.waitForWorkloadUID(cluster)
 	testworld.Update(testworld.User{T: t, G: w.WithT, Client: user}, copied, testworld.Status, func(copied *infrav1.HarvesterCluster) {
 		copied.Status.WorkloadClusterUID = uid
 	})
-	w.ofService("c-default-web", uid)
+	w.serviceLoadBalancer("c-default-web", uid)
 	w.remove(copied)
-	w.Expect(w.left()).To(ConsistOf("c-default-web"))
+	w.Expect(w.remainingLoadBalancers()).To(ConsistOf("c-default-web"))
 	w.remove(cluster)
-	w.Expect(w.left()).To(BeEmpty())
+	w.Expect(w.remainingLoadBalancers()).To(BeEmpty())
 }
 
 func TestTheLoadBalancersOfServicesStayWhereItIsNotKnownWhichWorkloadClusterItWas(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "a")
-	cluster := w.cluster("c", given)
-	w.provisioned(cluster)
-	w.ofService("c-default-web", "11111111-1111-1111-1111-111111111111")
+	w := newFixture(t, "a")
+	cluster := w.cluster("c", givenEndpoint)
+	w.waitForProvisioned(cluster)
+	w.serviceLoadBalancer("c-default-web", "11111111-1111-1111-1111-111111111111")
 	w.remove(cluster)
-	w.Expect(w.left()).To(ConsistOf("c-default-web"))
+	w.Expect(w.remainingLoadBalancers()).To(ConsistOf("c-default-web"))
 }

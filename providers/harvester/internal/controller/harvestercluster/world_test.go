@@ -37,14 +37,14 @@ import (
 )
 
 const (
-	// patience is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
-	patience = 2 * time.Minute
-	glance   = 50 * time.Millisecond
+	// waitTimeout is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
+	waitTimeout  = 2 * time.Minute
+	pollInterval = 50 * time.Millisecond
 )
 
-// world is a test's part of the management cluster and of Harvester: a namespace of the same name in each, hosts with its own zone label,
+// fixture is a test's part of the management cluster and of Harvester: a namespace of the same name in each, hosts with its own zone label,
 // and a manager restricted to the namespace.
-type world struct {
+type fixture struct {
 	*WithT
 	t    *testing.T
 	name string // of the namespace in both
@@ -56,18 +56,18 @@ type world struct {
 	harvester client.Client
 }
 
-// newWorld creates one host in each zone and starts a manager.
-func newWorld(t *testing.T, zones ...string) *world {
+// newFixture creates one host in each zone and starts a manager.
+func newFixture(t *testing.T, zones ...string) *fixture {
 	t.Helper()
-	return newWorldOn(t, sim, zones...)
+	return newFixtureOn(t, sim, zones...)
 }
 
-func newWorldOn(t *testing.T, sim *simulator.Simulator, zones ...string) *world {
+func newFixtureOn(t *testing.T, sim *simulator.Simulator, zones ...string) *fixture {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
-	g.SetDefaultEventuallyPollingInterval(glance)
-	w := &world{WithT: g, t: t, sim: sim, harvester: sim.Client()}
+	g.SetDefaultEventuallyTimeout(waitTimeout)
+	g.SetDefaultEventuallyPollingInterval(pollInterval)
+	w := &fixture{WithT: g, t: t, sim: sim, harvester: sim.Client()}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	w.Expect(user.Create(t.Context(), namespace)).To(Succeed())
 	w.name = namespace.Name
@@ -81,12 +81,12 @@ func newWorldOn(t *testing.T, sim *simulator.Simulator, zones ...string) *world 
 }
 
 // start runs a manager until stop or the end of the test.
-func (w *world) start() {
+func (w *fixture) start() {
 	w.t.Helper()
 	w.stop = testworld.Start(w.t, apiServer, user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}, w.add)
 }
 
-func (w *world) add(ctx context.Context, mgr ctrl.Manager) error {
+func (w *fixture) add(ctx context.Context, mgr ctrl.Manager) error {
 	there := runtime.NewScheme()
 	if err := harvester.AddToScheme(there); err != nil {
 		return err
@@ -110,10 +110,10 @@ func (w *world) add(ctx context.Context, mgr ctrl.Manager) error {
 	}).SetupWithManager(ctx, mgr, "", watch.Workers(2))
 }
 
-func (w *world) zoneKey() string { return w.name + ".example.com/zone" }
+func (w *fixture) zoneKey() string { return w.name + ".example.com/zone" }
 
 // host adds a host to Harvester. Without a zone, it does not get the zone label.
-func (w *world) host(name, zone string) *corev1.Node {
+func (w *fixture) host(name, zone string) *corev1.Node {
 	w.t.Helper()
 	host := simulator.Host{Name: w.name + "-" + name, Labels: map[string]string{}}
 	if zone != "" {
@@ -124,7 +124,7 @@ func (w *world) host(name, zone string) *corev1.Node {
 }
 
 // identity writes the Secret with the kubeconfig for Harvester.
-func (w *world) identity(kubeconfig []byte) {
+func (w *fixture) identity(kubeconfig []byte) {
 	w.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: w.meta("identity"), Data: map[string][]byte{infrav1.KubeconfigKey: kubeconfig}}
 	if err := user.Update(w.t.Context(), secret); err != nil {
@@ -132,12 +132,12 @@ func (w *world) identity(kubeconfig []byte) {
 	}
 }
 
-func (w *world) meta(name string) metav1.ObjectMeta {
+func (w *fixture) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{}, Annotations: map[string]string{}}
 }
 
 // cluster creates a Cluster with its HarvesterCluster. By default the endpoint is a load balancer with an address from a DHCP server.
-func (w *world) cluster(name string, changes ...func(*infrav1.HarvesterCluster)) *infrav1.HarvesterCluster {
+func (w *fixture) cluster(name string, changes ...func(*infrav1.HarvesterCluster)) *infrav1.HarvesterCluster {
 	w.t.Helper()
 	owner := &clusterv1.Cluster{ObjectMeta: w.meta(name), Spec: clusterv1.ClusterSpec{
 		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterCluster", Name: name},
@@ -158,18 +158,18 @@ func (w *world) cluster(name string, changes ...func(*infrav1.HarvesterCluster))
 }
 
 // eventually reads the cluster until holds succeeds.
-func (w *world) eventually(cluster *infrav1.HarvesterCluster, holds func(Gomega)) {
+func (w *fixture) eventually(cluster *infrav1.HarvesterCluster, holds func(Gomega)) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(user.Get(w.t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
 		holds(g)
-	}).Should(Succeed(), "%s", described{cluster})
+	}).Should(Succeed(), "%s", conditionsOf{cluster})
 }
 
-// described formats the conditions only when a test fails.
-type described struct{ *infrav1.HarvesterCluster }
+// conditionsOf formats the conditions only when a test fails.
+type conditionsOf struct{ *infrav1.HarvesterCluster }
 
-func (d described) String() string {
+func (d conditionsOf) String() string {
 	text := &strings.Builder{}
 	for _, c := range d.Status.Conditions {
 		fmt.Fprintf(text, "\n%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
@@ -177,8 +177,8 @@ func (d described) String() string {
 	return text.String()
 }
 
-// provisioned waits until machines may be created.
-func (w *world) provisioned(cluster *infrav1.HarvesterCluster) {
+// waitForProvisioned waits until machines may be created.
+func (w *fixture) waitForProvisioned(cluster *infrav1.HarvesterCluster) {
 	w.t.Helper()
 	w.eventually(cluster, func(g Gomega) {
 		g.Expect(cluster.Status.Initialization.Provisioned).To(HaveValue(BeTrue()))
@@ -186,42 +186,42 @@ func (w *world) provisioned(cluster *infrav1.HarvesterCluster) {
 	})
 }
 
-// says waits until a condition has the reason, and returns its message.
-func (w *world) says(cluster *infrav1.HarvesterCluster, condition, reason string) string {
+// waitForReason waits until a condition has the reason, and returns its message.
+func (w *fixture) waitForReason(cluster *infrav1.HarvesterCluster, condition, reason string) string {
 	w.t.Helper()
 	w.eventually(cluster, func(g Gomega) { g.Expect(conditions.GetReason(cluster, condition)).To(Equal(reason)) })
 	return conditions.GetMessage(cluster, condition)
 }
 
 // change applies how to the latest object, retrying on conflict.
-func change[T client.Object](w *world, c client.Client, o T, how func(T)) {
+func change[T client.Object](w *fixture, c client.Client, o T, how func(T)) {
 	w.t.Helper()
 	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: c}, o, testworld.Whole, how)
 }
 
 // balancers lists the test's load balancers on Harvester.
-func (w *world) balancers() []lbv1.LoadBalancer {
+func (w *fixture) balancers() []lbv1.LoadBalancer {
 	w.t.Helper()
 	list := &lbv1.LoadBalancerList{}
 	w.Expect(w.harvester.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
 	return list.Items
 }
 
-// remove deletes a cluster, and waits until it no longer exists.
-func (w *world) remove(cluster *infrav1.HarvesterCluster) {
+// deleteObjects deletes a cluster, and waits until it no longer exists.
+func (w *fixture) remove(cluster *infrav1.HarvesterCluster) {
 	w.t.Helper()
 	w.Expect(user.Delete(w.t.Context(), cluster)).To(Succeed())
-	w.gone(cluster)
+	w.waitForDeletion(cluster)
 }
 
-func (w *world) gone(cluster *infrav1.HarvesterCluster) {
+func (w *fixture) waitForDeletion(cluster *infrav1.HarvesterCluster) {
 	w.t.Helper()
 	w.Eventually(func() error { return user.Get(w.t.Context(), client.ObjectKeyFromObject(cluster), cluster) }).
-		Should(MatchError(ContainSubstring("not found")), "%s", described{cluster})
+		Should(MatchError(ContainSubstring("not found")), "%s", conditionsOf{cluster})
 }
 
-// empty verifies that no objects of load balancers remain on Harvester.
-func (w *world) empty() {
+// expectNoLoadBalancers verifies that no objects of load balancers remain on Harvester.
+func (w *fixture) expectNoLoadBalancers() {
 	w.t.Helper()
 	for _, list := range []client.ObjectList{&lbv1.LoadBalancerList{}, &corev1.ServiceList{}} {
 		w.Eventually(func(g Gomega) { // objects that Harvester created are garbage-collected with their owners

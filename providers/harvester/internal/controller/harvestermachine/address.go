@@ -27,14 +27,14 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// record stores what identifies the machine's objects before any exists on Harvester: the machine's id, the pools that its address may come
+// recordIdentity stores what identifies the machine's objects before any exists on Harvester: the machine's id, the pools that its address may come
 // from, and the finalizer.
-func (r *Reconciler) record(ctx context.Context, s *scope) (reconcile.Progress, error) {
+func (r *Reconciler) recordIdentity(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	// An address that was allocated before Faultline may have no recorded pool.
 	unnoted := s.infra.Status.AllocatedIPAddress != "" && s.infra.Status.AllocatedPoolRef == ""
 	if s.vm == nil || unnoted {
 		if err := s.choosePools(ctx); err != nil && !unnoted {
-			return r.unless(s, err)
+			return r.holdIfRefused(s, err)
 		}
 	}
 	controllerutil.AddFinalizer(s.infra, infrav1.MachineFinalizer)
@@ -42,7 +42,7 @@ func (r *Reconciler) record(ctx context.Context, s *scope) (reconcile.Progress, 
 	s.identify(s.vm)
 	if all := union(s.recordedPools(), append(s.pools, s.infra.Status.AllocatedPoolRef)); len(all) > 0 {
 		if len(s.recordedPools()) == 0 && s.infra.Status.AllocatedIPAddress == "" {
-			s.noteHolder() // nothing has been allocated for it yet
+			s.recordHolder() // expectNothingLeft has been allocated for it yet
 		}
 		metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IPPoolsAnnotation, strings.Join(all, ","))
 	}
@@ -64,7 +64,7 @@ func (s *scope) identify(vm *kubevirtv1.VirtualMachine) {
 
 // network returns the configuration for pool addresses that applies to the machine; nil without one.
 func (s *scope) network() *infrav1.VMNetworkConfig {
-	switch declared := s.declared(); {
+	switch declared := s.declaredDomain(); {
 	case s.infra.Spec.VMNetworkConfig != nil:
 		return s.infra.Spec.VMNetworkConfig
 	case declared.VMNetworkConfig != nil:
@@ -110,15 +110,15 @@ func union(a, b []string) []string {
 	return a
 }
 
-// takeAddress determines the machine's address before it boots. It is idempotent.
-func (r *Reconciler) takeAddress(ctx context.Context, s *scope) (reconcile.Progress, error) {
+// claimAddress determines the machine's address before it boots. It is idempotent.
+func (r *Reconciler) claimAddress(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	switch given := s.infra.Spec.NetworkConfig; {
 	case s.vm != nil:
-		return reconcile.Proceed, s.recallAddress(ctx)
+		return reconcile.Proceed, s.restoreAddress(ctx)
 	case given != nil:
-		static, err := virtualmachine.Given(given, s.network())
+		static, err := virtualmachine.StaticFromSpec(given, s.network())
 		if err != nil {
-			return r.unless(s, refuse(infrav1.MachineSpecInvalidReason, "spec.%s: correct it in the template, and delete the Machine", err))
+			return r.holdIfRefused(s, refuse(infrav1.MachineSpecInvalidReason, "spec.%s: correct it in the template, and delete the Machine", err))
 		}
 		s.wanted.Static = static
 		return reconcile.Proceed, nil
@@ -128,27 +128,27 @@ func (r *Reconciler) takeAddress(ctx context.Context, s *scope) (reconcile.Progr
 	claimed, err := r.Addresses.Claim(ctx, s.conn, s.pools, s.holder(), s.wanted.Networks)
 	var none *ipam.NoAddressError
 	if errors.As(err, &none) {
-		status.False(s.infra, infrav1.VMIPAllocatedCondition, reasonOf(none), none.Error())
+		status.False(s.infra, infrav1.VMIPAllocatedCondition, claimFailureReason(none), none.Error())
 		return r.hold(s, distribution.Refusal{Reason: infrav1.WaitingForAddressReason, Message: none.Error()}), nil
 	}
 	if err != nil {
 		return reconcile.Wait, err
 	}
-	s.showAddress(claimed)
-	static, err := virtualmachine.FromPool(claimed.IP, claimed.Subnet, claimed.Gateway, s.network())
+	s.setAddress(claimed)
+	static, err := virtualmachine.StaticFromPool(claimed.IP, claimed.Subnet, claimed.Gateway, s.network())
 	if err != nil {
-		return r.unless(s, refuse(infrav1.MachineSpecInvalidReason, "%s: correct it", err))
+		return r.holdIfRefused(s, refuse(infrav1.MachineSpecInvalidReason, "%s: correct it", err))
 	}
 	s.wanted.Static = static
 	return reconcile.Proceed, nil
 }
 
-func (s *scope) showAddress(claimed ipam.Claimed) {
+func (s *scope) setAddress(claimed ipam.Claimed) {
 	s.infra.Status.AllocatedIPAddress, s.infra.Status.AllocatedPoolRef = claimed.IP.String(), claimed.Pool
 	status.True(s.infra, infrav1.VMIPAllocatedCondition, infrav1.VMIPAllocatedReason)
 }
 
-func reasonOf(none *ipam.NoAddressError) string {
+func claimFailureReason(none *ipam.NoAddressError) string {
 	switch {
 	case none.Exhausted:
 		return infrav1.VMIPPoolExhaustedReason
@@ -161,10 +161,10 @@ func reasonOf(none *ipam.NoAddressError) string {
 	}
 }
 
-// recallAddress restores the static address of an existing machine, because a clusterctl move can lose the status.
-func (s *scope) recallAddress(ctx context.Context) error {
+// restoreAddress restores the static address of an existing machine, because a clusterctl move can lose the status.
+func (s *scope) restoreAddress(ctx context.Context) error {
 	if given := s.infra.Spec.NetworkConfig; given != nil {
-		s.wanted.Static, _ = virtualmachine.Given(given, s.network()) // the machine was created with it
+		s.wanted.Static, _ = virtualmachine.StaticFromSpec(given, s.network()) // the machine was created with it
 		return nil
 	}
 	if s.infra.Status.AllocatedIPAddress == "" && s.isHolder() {
@@ -173,7 +173,7 @@ func (s *scope) recallAddress(ctx context.Context) error {
 			return err
 		}
 		if held.Pool != "" {
-			s.showAddress(held)
+			s.setAddress(held)
 		}
 	}
 	if addr, err := netip.ParseAddr(s.infra.Status.AllocatedIPAddress); err == nil {
@@ -190,7 +190,7 @@ func (s *scope) recallAddress(ctx context.Context) error {
 // releaseAddress releases the address and removes it from the status.
 func (r *Reconciler) releaseAddress(ctx context.Context, s *scope) error {
 	if !s.isHolder() {
-		return r.tellOfAddress(ctx, s)
+		return r.recordAddressLeft(ctx, s)
 	}
 	if err := r.Addresses.Release(ctx, s.conn, s.addressPools(), s.holder()); err != nil {
 		return err

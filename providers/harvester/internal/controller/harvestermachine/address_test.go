@@ -23,7 +23,7 @@ import (
 )
 
 // pool creates a pool of two addresses, in a subnet that no other test uses.
-func (w *world) pool(name string, subnet byte) string {
+func (w *fixture) pool(name string, subnet byte) string {
 	w.t.Helper()
 	prefix := fmt.Sprintf("10.77.%d.", subnet)
 	pool := simulator.Pool(w.name+"-"+name, prefix+"0/24", prefix+"10", prefix+"11")
@@ -31,7 +31,7 @@ func (w *world) pool(name string, subnet byte) string {
 	return pool.Name
 }
 
-func (w *world) allocated(pool string) map[string]string {
+func (w *fixture) allocated(pool string) map[string]string {
 	w.t.Helper()
 	stored := &lbv1.IPPool{}
 	w.Expect(w.harvester.Get(w.t.Context(), client.ObjectKey{Name: pool}, stored)).To(Succeed())
@@ -46,13 +46,13 @@ func fromPools(pools ...string) func(*infrav1.HarvesterMachine) {
 
 func TestMachinesHaveAddressesFromPoolsWhichAreExhaustedInTurn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	one, two := w.pool("one", 1), w.pool("two", 2)
 	var first *infrav1.HarvesterMachine
 	for _, name := range []string{"a", "b", "c", "d"} {
 		infra := w.machine(name, "zone-1", fromPools(one, two))
-		now := w.provisioned(infra)
+		now := w.waitForProvisioned(infra)
 		w.Expect(now.Status.Addresses[0]).To(Equal(clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: now.Status.AllocatedIPAddress}))
 		w.Expect(w.address(infra)).To(Equal(now.Status.AllocatedIPAddress))
 		first = infra
@@ -61,16 +61,16 @@ func TestMachinesHaveAddressesFromPoolsWhichAreExhaustedInTurn(t *testing.T) {
 	w.Expect(w.allocated(two)).To(HaveLen(2))
 
 	late := w.machine("late", "zone-1", fromPools(one, two))
-	w.says(late, infrav1.MachineCreatedCondition, infrav1.WaitingForAddressReason)
-	w.Expect(w.says(late, infrav1.VMIPAllocatedCondition, infrav1.VMIPPoolExhaustedReason)).To(ContainSubstring("has no free address: add a range"))
-	freed := w.now(first).Status.AllocatedIPAddress
+	w.waitForReason(late, infrav1.MachineCreatedCondition, infrav1.WaitingForAddressReason)
+	w.Expect(w.waitForReason(late, infrav1.VMIPAllocatedCondition, infrav1.VMIPPoolExhaustedReason)).To(ContainSubstring("has no free address: add a range"))
+	freed := w.latest(first).Status.AllocatedIPAddress
 	w.delete(first)
-	w.gone(first)
-	w.Expect(w.provisioned(late).Status.AllocatedIPAddress).To(Equal(freed))
+	w.waitForDeletion(first)
+	w.Expect(w.waitForProvisioned(late).Status.AllocatedIPAddress).To(Equal(freed))
 }
 
 // hold blocks or allows the deletion of the machine's virtual machine by adding or removing a finalizer.
-func (w *world) hold(infra *infrav1.HarvesterMachine, change func(client.Object, string) bool) {
+func (w *fixture) hold(infra *infrav1.HarvesterMachine, change func(client.Object, string) bool) {
 	w.t.Helper()
 	there := testworld.User{T: w.t, G: w.WithT, Client: w.harvester}
 	testworld.Update(there, w.vm(infra), testworld.Whole, func(vm *kubevirtv1.VirtualMachine) { change(vm, "test.faultline.io/held") })
@@ -79,28 +79,28 @@ func (w *world) hold(infra *infrav1.HarvesterMachine, change func(client.Object,
 // Upstream releases the address first, so that another machine can get it while the virtual machine still uses it.
 func TestD2AnAddressIsReleasedOnlyWhenItsVirtualMachineIsGone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	pool := w.pool("one", 3)
 	infra := w.machine("a", "zone-1", fromPools(pool))
-	address := w.provisioned(infra).Status.AllocatedIPAddress
+	address := w.waitForProvisioned(infra).Status.AllocatedIPAddress
 	w.hold(infra, controllerutil.AddFinalizer)
 	w.delete(infra)
 	w.Eventually(func() bool { return w.vm(infra).DeletionTimestamp.IsZero() }).Should(BeFalse())
-	w.Consistently(func() map[string]string { return w.allocated(pool) }).Should(HaveKeyWithValue(address, HavePrefix(w.former("a")+"@")))
+	w.Consistently(func() map[string]string { return w.allocated(pool) }).Should(HaveKeyWithValue(address, HavePrefix(w.formerHolder("a")+"@")))
 	w.hold(infra, controllerutil.RemoveFinalizer)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 }
 
 // Upstream releases the address in its status in each reconcile of a deletion, regardless of its holder.
 func TestD1DeletingAMachineDoesNotTakeAnAddressFromItsNewHolder(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	pool := w.pool("one", 4)
 	infra := w.machine("a", "zone-1", fromPools(pool))
-	address := w.provisioned(infra).Status.AllocatedIPAddress
+	address := w.waitForProvisioned(infra).Status.AllocatedIPAddress
 	w.Eventually(func() error {
 		stored := &lbv1.IPPool{}
 		w.Expect(w.harvester.Get(t.Context(), client.ObjectKey{Name: pool}, stored)).To(Succeed())
@@ -108,36 +108,36 @@ func TestD1DeletingAMachineDoesNotTakeAnAddressFromItsNewHolder(t *testing.T) {
 		return w.harvester.Update(t.Context(), stored)
 	}).Should(Succeed())
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Expect(w.allocated(pool)).To(HaveKeyWithValue(address, "default/lb"))
 }
 
 func TestAnAddressThatWasTakenAndNotNotedIsReleasedAllTheSame(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	stop := w.start()
 	pool := w.pool("one", 5)
 	infra := w.machine("a", "zone-1", fromPools(pool))
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	stop()
 	w.updateStatus(infra, func(now *infrav1.HarvesterMachine) { now.Status = infrav1.HarvesterMachineStatus{} })
 	w.delete(infra)
 	w.start()
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 }
 
 func TestAMachineHasItsAddressAgainAfterAMove(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	stop := w.start()
 	pool := w.pool("one", 6)
 	infra := w.machine("a", "zone-1", fromPools(pool))
-	address := w.provisioned(infra).Status.AllocatedIPAddress
+	address := w.waitForProvisioned(infra).Status.AllocatedIPAddress
 	stop()
 	w.updateStatus(infra, func(now *infrav1.HarvesterMachine) { now.Status = infrav1.HarvesterMachineStatus{} })
 	w.start()
-	now := w.provisioned(infra)
+	now := w.waitForProvisioned(infra)
 	w.Expect(now.Status.AllocatedIPAddress).To(Equal(address))
 	w.Expect(now.Status.AllocatedPoolRef).To(Equal(pool))
 	w.Expect(w.allocated(pool)).To(HaveLen(1))
@@ -145,41 +145,41 @@ func TestAMachineHasItsAddressAgainAfterAMove(t *testing.T) {
 
 func TestAFailureDomainGivesItsMachinesAddressesFromItsOwnPoolAndTheClusterThoseOfTheOthers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	of := func(pool string) *infrav1.VMNetworkConfig {
 		return &infrav1.VMNetworkConfig{IPPoolRefs: []string{pool}, Gateway: "10.77.0.1", SubnetMask: "255.255.0.0"}
 	}
 	zones, rest, later := w.pool("zone", 9), w.pool("rest", 10), w.pool("later", 11)
-	w.describe(func(infra *infrav1.HarvesterCluster) {
+	w.updateCluster(func(infra *infrav1.HarvesterCluster) {
 		infra.Spec.VMNetworkConfig = of(rest)
 		infra.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{{Name: "zone-1", VMNetworkConfig: of(zones)}, {Name: "zone-2"}}
 	})
 	w.start()
 	for zone, prefix := range map[string]string{"zone-1": "10.77.9.", "zone-2": "10.77.10."} {
 		infra := w.machine(zone, zone)
-		w.Expect(w.provisioned(infra).Status.AllocatedIPAddress).To(HavePrefix(prefix))
+		w.Expect(w.waitForProvisioned(infra).Status.AllocatedIPAddress).To(HavePrefix(prefix))
 		w.Expect(w.address(infra)).To(HavePrefix(prefix))
 	}
 	own := w.machine("own", "zone-1", fromPools(later))
-	w.Expect(w.provisioned(own).Status.AllocatedPoolRef).To(Equal(later), "what the machine says comes first")
+	w.Expect(w.waitForProvisioned(own).Status.AllocatedPoolRef).To(Equal(later), "what the machine says comes first")
 
 	// A machine releases its address in the pool that it came from, even if its failure domain now names another pool.
-	w.describe(func(infra *infrav1.HarvesterCluster) { infra.Spec.FailureDomains[0].VMNetworkConfig = of(later) })
+	w.updateCluster(func(infra *infrav1.HarvesterCluster) { infra.Spec.FailureDomains[0].VMNetworkConfig = of(later) })
 	first := &infrav1.HarvesterMachine{ObjectMeta: w.meta(w.name + "-zone-1")}
 	w.delete(first)
-	w.gone(first)
+	w.waitForDeletion(first)
 	w.Expect(w.allocated(zones)).To(BeEmpty())
 	w.Expect(w.allocated(rest)).To(HaveLen(1))
 }
 
 func TestAGivenAddressIsTheMachines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1", func(infra *infrav1.HarvesterMachine) {
 		infra.Spec.NetworkConfig = &infrav1.NetworkConfig{Address: "10.78.0.5/24", Gateway: "10.78.0.1"}
 	})
-	now := w.provisioned(infra)
+	now := w.waitForProvisioned(infra)
 	w.Expect(now.Status.Addresses[0].Address).To(Equal("10.78.0.5"))
 	w.Expect(w.address(infra)).To(Equal("10.78.0.5"))
 	w.Expect(now.Status.AllocatedIPAddress).To(BeEmpty())
@@ -187,16 +187,16 @@ func TestAGivenAddressIsTheMachines(t *testing.T) {
 
 func TestDeletingAMachineLeavesNothingOfItAndEverythingOfOthers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra, other := w.machine("a", "zone-1"), w.machine("a-disk", "zone-1")
-	w.provisioned(infra)
-	w.provisioned(other)
+	w.waitForProvisioned(infra)
+	w.waitForProvisioned(other)
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	// Upstream deletes volumes by the prefix of their names.
 	w.Eventually(w.claims).Should(HaveLen(1))
-	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(HaveLen(1))
-	w.Expect(w.on(&corev1.SecretList{}).(*corev1.SecretList).Items).To(HaveLen(1))
+	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(HaveLen(1))
+	w.Expect(w.listOnHarvester(&corev1.SecretList{}).(*corev1.SecretList).Items).To(HaveLen(1))
 	w.Expect(w.vm(other).DeletionTimestamp).To(BeNil())
 }

@@ -27,10 +27,10 @@ func TestAVirtualMachineThatWasJustMadeIsWaitedForAndAnOlderOneIsLookedForOnHarv
 		}}
 		return &scope{infra: infra}
 	}
-	g.Expect(created(metav1.ConditionTrue, time.Second).arriving(now)).To(Equal(arrives - time.Second))
-	g.Expect(created(metav1.ConditionTrue, arrives).arriving(now)).To(BeZero())
-	g.Expect(created(metav1.ConditionFalse, time.Second).arriving(now)).To(BeZero(), "it is said to be gone")
-	g.Expect((&scope{infra: &infrav1.HarvesterMachine{}}).arriving(now)).To(BeZero(), "its status was lost with a move")
+	g.Expect(created(metav1.ConditionTrue, time.Second).cacheWait(now)).To(Equal(cacheTimeout - time.Second))
+	g.Expect(created(metav1.ConditionTrue, cacheTimeout).cacheWait(now)).To(BeZero())
+	g.Expect(created(metav1.ConditionFalse, time.Second).cacheWait(now)).To(BeZero(), "it is said to be gone")
+	g.Expect((&scope{infra: &infrav1.HarvesterMachine{}}).cacheWait(now)).To(BeZero(), "its status was lost with a move")
 }
 
 func TestAnInstanceThatDoesNotRunYetIsNotBlamedForItsGuestAgent(t *testing.T) {
@@ -38,9 +38,9 @@ func TestAnInstanceThatDoesNotRunYetIsNotBlamedForItsGuestAgent(t *testing.T) {
 	g := NewWithT(t)
 	s := &scope{infra: &infrav1.HarvesterMachine{}, infraCluster: &infrav1.HarvesterCluster{}, vmi: &kubevirtv1.VirtualMachineInstance{}}
 	status.False(s.infra, infrav1.VMRunningCondition, infrav1.VMNotRunningReason, "")
-	g.Expect(s.missing()).To(HavePrefix("Waiting for VirtualMachine"))
+	g.Expect(s.unprovisionedMessage()).To(HavePrefix("Waiting for VirtualMachine"))
 	status.True(s.infra, infrav1.VMRunningCondition, infrav1.VMRunningReason)
-	g.Expect(s.missing()).To(ContainSubstring("its guest agent reports none"))
+	g.Expect(s.unprovisionedMessage()).To(ContainSubstring("its guest agent reports none"))
 }
 
 func TestADeletionHasFailedSinceNothingOfItHasSucceeded(t *testing.T) {
@@ -51,6 +51,6 @@ func TestADeletionHasFailedSinceNothingOfItHasSucceeded(t *testing.T) {
 	g.Expect(r.failedFor(one, now)).To(BeZero())
 	g.Expect(r.failedFor(one, now.Add(time.Minute))).To(Equal(time.Minute))
 	g.Expect(r.failedFor(other, now.Add(time.Minute))).To(BeZero())
-	r.failing.Delete(one)
+	r.failingSince.Delete(one)
 	g.Expect(r.failedFor(one, now.Add(time.Hour))).To(BeZero())
 }

@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	// refusing is how long Harvester must reject a deletion before the object is left behind: Harvester's webhooks can lag behind
+	// rejectionGrace is how long Harvester must reject a deletion before the object is left behind: Harvester's webhooks can lag behind
 	// deletions.
-	refusing = 10 * time.Second
-	// failing is how long a deletion must fail without progress before the error is no longer considered transient.
-	failing = time.Minute
+	rejectionGrace = 10 * time.Second
+	// failingSince is how long a deletion must fail without progress before the error is no longer considered transient.
+	failureGrace = time.Minute
 )
 
-// notDeleted reports what blocks the deletion: at once if it needs user action, and otherwise once a usually transient error has lasted for
+// handleDeletionError reports what blocks the deletion: at once if it needs user action, and otherwise once a usually transient error has lasted for
 // failing. Only then is anything left behind, if the user allowed it.
-func (r *Reconciler) notDeleted(ctx context.Context, s *scope, err error) (reconcile.Progress, error) {
+func (r *Reconciler) handleDeletionError(ctx context.Context, s *scope, err error) (reconcile.Progress, error) {
 	failed := r.failedFor(s.key(), time.Now())
 	problem, is := harvester.Denied(err), metav1.ConditionUnknown
 	removed := (*patch.RemovedError)(nil)
@@ -41,10 +41,10 @@ func (r *Reconciler) notDeleted(ctx context.Context, s *scope, err error) (recon
 		problem = &harvester.Problem{Message: removed.Error()}
 	case reconcile.IsRefused(err):
 		problem, is = &harvester.Problem{Message: fmt.Sprintf("%v: fix the cause that Harvester reports", err)}, metav1.ConditionFalse
-	case failed >= failing:
+	case failed >= failureGrace:
 		problem = &harvester.Problem{Message: err.Error()}
 	default:
-		s.showBegun()
+		s.reportDeletionStarted()
 		p, err := s.explain(err)
 		if p == reconcile.Wait && err == nil {
 			p = reconcile.Retry(reconcile.RefusedPause)
@@ -52,17 +52,17 @@ func (r *Reconciler) notDeleted(ctx context.Context, s *scope, err error) (recon
 		return p, err
 	}
 	again := reconcile.Retry(min(max(failed, time.Second), reconcile.RefusedPause))
-	if s.abandoned() && failed < refusing {
-		s.showBegun()
+	if s.abandoned() && failed < rejectionGrace {
+		s.reportDeletionStarted()
 		return again, nil
 	}
-	_, err = r.blocked(ctx, s, problem, is)
+	_, err = r.reportBlocked(ctx, s, problem, is)
 	return again, err
 }
 
 // failedFor returns for how long the deletion has failed, regardless of the step.
 func (r *Reconciler) failedFor(key client.ObjectKey, now time.Time) time.Duration {
-	since, _ := r.failing.LoadOrStore(key, now)
+	since, _ := r.failingSince.LoadOrStore(key, now)
 	return now.Sub(since.(time.Time))
 }
 
@@ -72,17 +72,17 @@ func (s *scope) abandoned() bool {
 	return abandoned
 }
 
-// blocked keeps a machine that cannot be deleted completely until the user allows its objects to stay. Nothing is abandoned while the
+// reportBlocked keeps a machine that cannot be deleted completely until the user allows its objects to stay. Nothing is abandoned while the
 // connection to Harvester is being established.
-func (r *Reconciler) blocked(ctx context.Context, s *scope, problem *harvester.Problem, is metav1.ConditionStatus) (reconcile.Progress, error) {
+func (r *Reconciler) reportBlocked(ctx context.Context, s *scope, problem *harvester.Problem, is metav1.ConditionStatus) (reconcile.Progress, error) {
 	switch {
 	case problem.Pending:
 	case s.abandoned():
-		r.warn(s, "Abandoned", "Delete", "Left on Harvester because of the annotation %s: %s", infrav1.AbandonAnnotation, s.left())
-		return r.letGo(ctx, s)
+		r.warn(s, "Abandoned", "Delete", "Left on Harvester because of the annotation %s: %s", infrav1.AbandonAnnotation, s.leftovers())
+		return r.removeFinalizers(ctx, s)
 	default:
 		message := fmt.Sprintf("%s; or set the annotation %s to delete the machine and leave on Harvester: %s",
-			problem.Message, infrav1.AbandonAnnotation, s.left())
+			problem.Message, infrav1.AbandonAnnotation, s.leftovers())
 		conditions.Set(s.infra, metav1.Condition{
 			Type: infrav1.InfrastructureReadyCondition, Status: is, Reason: infrav1.DeletionBlockedReason, Message: message,
 		})
@@ -90,8 +90,8 @@ func (r *Reconciler) blocked(ctx context.Context, s *scope, problem *harvester.P
 	return reconcile.Wait, nil
 }
 
-// left describes the machine's objects that may be on Harvester.
-func (s *scope) left() string {
+// leftovers describes the machine's objects that may be on Harvester.
+func (s *scope) leftovers() string {
 	namespace := "its target namespace"
 	if s.infraCluster != nil {
 		namespace = "namespace " + s.infraCluster.Spec.TargetNamespace

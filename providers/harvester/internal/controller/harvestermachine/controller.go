@@ -38,10 +38,10 @@ type Reconciler struct {
 	Workloads clustercache.ClusterCache
 	Recorder  events.EventRecorder
 
-	filter     watch.Filter
-	written    patch.Written
-	controller controller.Controller
-	failing    sync.Map // by key of the machine: since when its deletion has made no progress
+	filter       watch.Filter
+	written      patch.Written
+	controller   controller.Controller
+	failingSince sync.Map // by key of the machine: since when its deletion has made no progress
 }
 
 // scope holds the state of one reconcile. It holds only data; each step can use what earlier steps found.
@@ -54,8 +54,8 @@ type scope struct {
 	patch        *patch.Patch
 
 	// conn reads from Harvester, and may be used for requests until exit is called. Both are nil before connect and enter.
-	conn *harvester.Connection
-	exit func()
+	conn    *harvester.Connection
+	release func()
 	// queued reports that the machine waits for a slot, or for a cache of Harvester's objects to sync. Both usually take a short time.
 	queued bool
 	hosts  []placement.Host
@@ -64,8 +64,8 @@ type scope struct {
 	vmi *kubevirtv1.VirtualMachineInstance
 	// stopped reports that neither the virtual machine nor its instance exists any more during deletion.
 	stopped bool
-	// comesUp reports that the virtual machine has no problem, and that the status already records that it exists.
-	comesUp bool
+	// startingUp reports that the virtual machine has no problem, and that the status already records that it exists.
+	startingUp bool
 	// wanted holds the known parameters of the virtual machine, and note describes how they deviate from the request.
 	wanted virtualmachine.Input
 	note   string
@@ -77,17 +77,17 @@ type scope struct {
 
 func (s *scope) key() client.ObjectKey { return client.ObjectKeyFromObject(s.infra) }
 
-func (s *scope) asker() harvester.Asker {
+func (s *scope) requester() harvester.Asker {
 	return harvester.Asker{Kind: harvester.Machine, Key: s.key()}
 }
 
-// place returns the namespace and name of the virtual machine on Harvester.
-func (s *scope) place() client.ObjectKey {
+// vmKey returns the namespace and name of the virtual machine on Harvester.
+func (s *scope) vmKey() client.ObjectKey {
 	return client.ObjectKey{Namespace: s.infraCluster.Spec.TargetNamespace, Name: virtualmachine.Name(s.infra)}
 }
 
-// begun reports whether any object of the machine may exist on Harvester.
-func (s *scope) begun() bool {
+// mayExist reports whether any object of the machine may exist on Harvester.
+func (s *scope) mayExist() bool {
 	return s.infra.Spec.ProviderID != "" || s.infra.Annotations[infrav1.MachineIDAnnotation] != ""
 }
 
@@ -103,7 +103,7 @@ func (s *scope) begun() bool {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.HarvesterMachine, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder,
-		Gather: r.gather, Quiet: assignedSoon, Normal: r.provision, Delete: r.delete, Settle: settle, Summarize: r.summarize, Forget: r.forget,
+		Gather: r.newScope, Quiet: assignmentDelay, Normal: r.provision, Delete: r.delete, Settle: debounce, Summarize: r.summarize, Forget: r.forget,
 	}.Run(ctx, req, &infrav1.HarvesterMachine{})
 }
 
@@ -111,15 +111,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 
 func (r *Reconciler) forget(key client.ObjectKey) {
-	r.failing.Delete(key)
+	r.failingSince.Delete(key)
 	r.Connections.Forget(harvester.Asker{Kind: harvester.Machine, Key: key})
 }
 
 // provision runs the steps from an empty machine to its Node. Steps up to create do nothing once the virtual machine exists.
 func (r *Reconciler) provision(ctx context.Context, s *scope) (ctrl.Result, error) {
-	defer s.leave()
-	p, err := reconcile.RunSteps(ctx, s, r.prepare, r.checkID, r.connect, r.find, r.choosePlace, r.resolve, r.record, r.keepAddress, r.takeAddress, r.create,
-		r.takeOver, r.observe, r.locate, r.linkNode)
+	defer s.releaseSlot()
+	p, err := reconcile.RunSteps(ctx, s, r.prepare, r.checkID, r.connect, r.findVM, r.chooseDomain, r.resolve, r.recordIdentity, r.adoptAddress, r.claimAddress, r.create,
+		r.takeOver, r.observe, r.reportFailureDomain, r.linkNode)
 	if err != nil {
 		p, err = s.explain(err)
 	}

@@ -35,48 +35,48 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (reconcile.Progress, 
 	s.wanted.Cluster, s.wanted.Namespace = s.cluster.Name, s.infraCluster.Spec.TargetNamespace
 	vm, secret, err := virtualmachine.Build(s.wanted)
 	if err != nil {
-		return r.unless(s, refuse(infrav1.MachineSpecInvalidReason, "%s; correct it in the template, and delete the Machine", err))
+		return r.holdIfRefused(s, refuse(infrav1.MachineSpecInvalidReason, "%s; correct it in the template, and delete the Machine", err))
 	}
 	switch theirs, p, err := r.createSecret(ctx, s, secret); {
 	case theirs != nil:
-		return r.taken(ctx, s, theirs, r.create)
+		return r.handleNameConflict(ctx, s, theirs, r.create)
 	case p != reconcile.Proceed || err != nil:
 		return p, err
 	}
 	switch err := s.conn.Create(ctx, vm); {
 	case apierrors.IsAlreadyExists(err): // the cache did not have it yet
 		return r.adopt(ctx, s)
-	case isRefusal(err):
-		return r.refused(s, "VirtualMachine", vm.Name, err)
+	case isRejection(err):
+		return r.reportRejected(s, "VirtualMachine", vm.Name, err)
 	case err != nil:
-		return reconcile.Wait, fmt.Errorf("creating VirtualMachine %s: %w", s.place(), err)
+		return reconcile.Wait, fmt.Errorf("creating VirtualMachine %s: %w", s.vmKey(), err)
 	}
 	s.vm = vm
-	r.tellCreated(s)
+	r.recordCreated(s)
 	return reconcile.Proceed, nil
 }
 
-// tellCreated records events for the creation and for each deviation from the request.
-func (r *Reconciler) tellCreated(s *scope) {
-	r.event(s, "Created", "Create", "Created VirtualMachine %s", s.place())
+// recordCreated records events for the creation and for each deviation from the request.
+func (r *Reconciler) recordCreated(s *scope) {
+	r.event(s, "Created", "Create", "Created VirtualMachine %s", s.vmKey())
 	if s.note != "" {
 		r.warn(s, "Softened", "Create", "%s", s.note)
 	}
-	if s.wanted.KeyPair != "" && !s.wanted.Bootstrap.TakesKeys() {
+	if s.wanted.KeyPair != "" && !s.wanted.Bootstrap.AcceptsKeys() {
 		r.warn(s, "KeyPairUnused", "Create", "spec.sshKeyPair and spec.sshUser have no effect, because the bootstrap data is for Ignition, compressed, "+
 			"already multi-part or not for cloud-init: put the key into the bootstrap configuration")
 	}
 }
 
 func (r *Reconciler) adopt(ctx context.Context, s *scope) (reconcile.Progress, error) {
-	vm, err := reconcile.Find(ctx, s.conn.Live(), s.place(), &kubevirtv1.VirtualMachine{})
+	vm, err := reconcile.Find(ctx, s.conn.Live(), s.vmKey(), &kubevirtv1.VirtualMachine{})
 	switch {
 	case err != nil:
 		return reconcile.Wait, err
 	case vm == nil:
-		return reconcile.Wait, fmt.Errorf("adopting VirtualMachine %s: it was deleted in the meantime", s.place())
-	case !virtualmachine.Ours(vm, s.infra):
-		return r.taken(ctx, s, vm, r.create)
+		return reconcile.Wait, fmt.Errorf("adopting VirtualMachine %s: it was deleted in the meantime", s.vmKey())
+	case !virtualmachine.BelongsTo(vm, s.infra):
+		return r.handleNameConflict(ctx, s, vm, r.create)
 	}
 	s.vm = vm
 	return reconcile.Proceed, nil
@@ -121,8 +121,8 @@ func (r *Reconciler) createSecret(ctx context.Context, s *scope, secret *corev1.
 		secret.Data = wanted.Data
 		err = s.conn.Update(ctx, secret)
 	}
-	if isRefusal(err) {
-		p, err := r.refused(s, "Secret", wanted.Name, err)
+	if isRejection(err) {
+		p, err := r.reportRejected(s, "Secret", wanted.Name, err)
 		return nil, p, err
 	}
 	if err != nil {
@@ -131,14 +131,14 @@ func (r *Reconciler) createSecret(ctx context.Context, s *scope, secret *corev1.
 	return nil, reconcile.Proceed, nil
 }
 
-// isRefusal reports whether Harvester rejects the object, as opposed to the account.
-func isRefusal(err error) bool {
+// isRejection reports whether Harvester rejects the object, as opposed to the account.
+func isRejection(err error) bool {
 	return reconcile.IsRefused(err) && harvester.Denied(err) == nil && !apierrors.IsUnauthorized(err)
 }
 
-// refused reports in a condition that Harvester rejected the object. The request is retried, because no event reports that Harvester
+// startWithVMRejected reports in a condition that Harvester rejected the object. The request is retried, because no event reports that Harvester
 // accepts it.
-func (r *Reconciler) refused(s *scope, kind, name string, err error) (reconcile.Progress, error) {
+func (r *Reconciler) reportRejected(s *scope, kind, name string, err error) (reconcile.Progress, error) {
 	r.hold(s, distribution.Refusal{Reason: infrav1.VirtualMachineRefusedReason, Message: "Harvester: " + reconcile.RefusedMessage(kind, name, err)})
 	return reconcile.Retry(reconcile.RefusedPause), nil
 }

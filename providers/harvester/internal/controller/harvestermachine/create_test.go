@@ -25,20 +25,20 @@ import (
 
 func TestAMachineGetsAVirtualMachineInItsFailureDomainAndIsProvisionedWhenThatRunsAndHasAnAddress(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-2")
-	now := w.provisioned(infra)
+	now := w.waitForProvisioned(infra)
 	vm := w.vm(infra)
 	w.Expect(now.Spec.ProviderID).To(Equal(virtualmachine.ProviderID(vm)))
 	w.Expect(vm.Labels).To(HaveKeyWithValue(infrav1.MachineIDLabel, now.Annotations[infrav1.MachineIDAnnotation]))
 	w.Expect(now.Status.Addresses).To(ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: w.address(infra)}))
 	w.Expect(now.Finalizers).To(ConsistOf(infrav1.MachineFinalizer))
-	w.Eventually(func() string { return w.now(infra).Status.FailureDomain }).Should(Equal("zone-2"))
+	w.Eventually(func() string { return w.latest(infra).Status.FailureDomain }).Should(Equal("zone-2"))
 	for _, condition := range []string{infrav1.MachineCreatedCondition, infrav1.VMProvisioningReadyCondition, infrav1.VMRunningCondition} {
-		w.Expect(conditions.IsTrue(w.now(infra), condition)).To(BeTrue(), condition)
+		w.Expect(conditions.IsTrue(w.latest(infra), condition)).To(BeTrue(), condition)
 	}
-	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
+	w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
 	w.Expect(w.claims()).To(HaveLen(1))
 }
 
@@ -46,29 +46,29 @@ func TestAMachineGetsAVirtualMachineInItsFailureDomainAndIsProvisionedWhenThatRu
 func TestF1TheFailureDomainIsWhereTheVirtualMachineRunsAndFollowsItsMigration(t *testing.T) {
 	sim.NeedsMigration(t)
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	for _, zone := range []string{"zone-1", "zone-3", "zone-2"} {
 		if host := zone + "-host-1"; w.vmi(infra).Status.NodeName != host {
 			w.Expect(sim.Migrate(t.Context(), client.ObjectKeyFromObject(infra), host)).To(Succeed())
 		}
-		w.Eventually(func() string { return w.now(infra).Status.FailureDomain }).Should(Equal(zone))
+		w.Eventually(func() string { return w.latest(infra).Status.FailureDomain }).Should(Equal(zone))
 	}
 }
 
 // Upstream adds the failure domain's term to the user's affinity, and stores it again with each attempt.
 func TestF6TheAffinityThatTheUserAskedForStaysAsItIs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	asked := &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"linux"}}},
 	}}}}
 	infra := w.machine("a", "zone-1", func(infra *infrav1.HarvesterMachine) { infra.Spec.NodeAffinity = asked.DeepCopy() })
-	w.provisioned(infra)
-	w.Expect(w.now(infra).Spec.NodeAffinity).To(Equal(asked))
+	w.waitForProvisioned(infra)
+	w.Expect(w.latest(infra).Spec.NodeAffinity).To(Equal(asked))
 	terms := w.vm(infra).Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	w.Expect(terms).To(HaveLen(1))
 	w.Expect(terms[0].MatchExpressions).To(ContainElements(
@@ -77,41 +77,41 @@ func TestF6TheAffinityThatTheUserAskedForStaysAsItIs(t *testing.T) {
 
 // Upstream reports a machine as ready as soon as its virtual machine is created.
 func TestD5AMachineIsNotReadyBeforeItsVirtualMachineHasAnAddress(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fault("no-agents", true)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.Eventually(func() bool { return conditions.IsTrue(w.now(infra), infrav1.VMRunningCondition) }).Should(BeTrue())
-	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureProvisioningInProgressReason)).
+	w.Eventually(func() bool { return conditions.IsTrue(w.latest(infra), infrav1.VMRunningCondition) }).Should(BeTrue())
+	w.Expect(w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureProvisioningInProgressReason)).
 		To(ContainSubstring("check that qemu-guest-agent runs"))
-	now := w.now(infra)
+	now := w.latest(infra)
 	w.Expect(now.Status.Ready).To(BeFalse())
 	w.Expect(now.Status.Initialization.Provisioned).To(BeNil())
 	w.fault("no-agents", false)
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 }
 
 func TestAVirtualMachineThatWasMadeAndNotNotedIsFoundAgainAndNotMadeTwice(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	stop := w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	made := w.vm(infra)
 	stop()
 	// The manager died after creating the virtual machine and before recording it.
 	w.update(infra, func(now *infrav1.HarvesterMachine) { now.Spec.ProviderID = "" })
 	w.updateStatus(infra, func(now *infrav1.HarvesterMachine) { now.Status = infrav1.HarvesterMachineStatus{} })
 	w.start()
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.Expect(w.vm(infra).UID).To(Equal(made.UID))
-	w.Expect(w.now(infra).Spec.ProviderID).To(Equal(virtualmachine.ProviderID(made)))
+	w.Expect(w.latest(infra).Spec.ProviderID).To(Equal(virtualmachine.ProviderID(made)))
 }
 
 func TestAVirtualMachineThatUpstreamMadeIsTakenOverByItsProviderIDAndDeletedWithItsVolumes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	former := w.stranger("a")
+	w := newFixture(t)
+	former := w.foreignVM("a")
 	w.Expect(w.harvester.Create(t.Context(), former)).To(Succeed())
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: former.Name + "-disk-0-abcde"}}
 	claim.Spec = claimSpec()
@@ -121,7 +121,7 @@ func TestAVirtualMachineThatUpstreamMadeIsTakenOverByItsProviderIDAndDeletedWith
 		infra.Finalizers = []string{infrav1.MachineFinalizerLegacy}
 	})
 	w.start()
-	now := w.provisioned(infra)
+	now := w.waitForProvisioned(infra)
 	w.Expect(w.vm(infra).UID).To(Equal(former.UID))
 	w.Expect(w.vm(infra).Labels).To(HaveKeyWithValue(infrav1.MachineIDLabel, now.Annotations[infrav1.MachineIDAnnotation]))
 	w.Expect(now.Finalizers).To(ConsistOf(infrav1.MachineFinalizer))
@@ -132,86 +132,86 @@ func TestAVirtualMachineThatUpstreamMadeIsTakenOverByItsProviderIDAndDeletedWith
 	w.Expect(w.vm(infra).Spec.Template.ObjectMeta.Annotations).To(HaveKeyWithValue(infrav1.OwnerAnnotation, w.name+"/"+infra.Name))
 	w.Expect(w.vm(infra).Spec.Template.Spec).To(Equal(former.Spec.Template.Spec))
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Eventually(w.claims).Should(BeEmpty())
 }
 
 func TestAVirtualMachineOfTheSameNameThatIsSomebodyElsesIsNeitherAdoptedNorDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	foreign := w.stranger("a")
+	w := newFixture(t)
+	foreign := w.foreignVM("a")
 	w.Expect(w.harvester.Create(t.Context(), foreign)).To(Succeed())
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.Expect(w.says(infra, infrav1.MachineCreatedCondition, infrav1.VirtualMachineNotOursReason)).To(ContainSubstring("delete the Machine"))
+	w.Expect(w.waitForReason(infra, infrav1.MachineCreatedCondition, infrav1.VirtualMachineNotOursReason)).To(ContainSubstring("delete the Machine"))
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Expect(w.vm(infra).UID).To(Equal(foreign.UID))
 	w.Expect(w.vm(infra).DeletionTimestamp).To(BeNil())
 }
 
 func TestAVirtualMachineThatSomebodyDeletesIsNotMadeAnew(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.Expect(w.harvester.Delete(t.Context(), w.vm(infra))).To(Succeed())
-	w.Expect(w.says(infra, infrav1.MachineCreatedCondition, infrav1.MachineNotFoundReason)).To(ContainSubstring("delete the Machine"))
-	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+	w.Expect(w.waitForReason(infra, infrav1.MachineCreatedCondition, infrav1.MachineNotFoundReason)).To(ContainSubstring("delete the Machine"))
+	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 }
 
 func TestAVirtualMachineThatNoHostHasRoomForSaysSoAndStartsWhenOneHas(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, host := range []string{"zone-3-host-1", "zone-3-host-2"} {
 		w.fault("cordoned", true, host)
 	}
 	w.start()
 	infra := w.machine("a", "zone-3") // the cluster's view of the domain is outdated
-	w.Expect(w.says(infra, infrav1.VMProvisioningReadyCondition, infrav1.VMUnschedulableReason)).To(ContainSubstring("add capacity to its failure domain"))
-	w.Expect(conditions.IsTrue(w.now(infra), infrav1.MachineCreatedCondition)).To(BeTrue())
+	w.Expect(w.waitForReason(infra, infrav1.VMProvisioningReadyCondition, infrav1.VMUnschedulableReason)).To(ContainSubstring("add capacity to its failure domain"))
+	w.Expect(conditions.IsTrue(w.latest(infra), infrav1.MachineCreatedCondition)).To(BeTrue())
 	w.fault("cordoned", false, "zone-3-host-1")
-	w.provisioned(infra)
-	w.Eventually(func() bool { return conditions.IsTrue(w.now(infra), infrav1.VMProvisioningReadyCondition) }).Should(BeTrue())
+	w.waitForProvisioned(infra)
+	w.Eventually(func() bool { return conditions.IsTrue(w.latest(infra), infrav1.VMProvisioningReadyCondition) }).Should(BeTrue())
 }
 
 func TestAMachineWaitsForItsFailureDomainToReceiveMachines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.domain("zone-2", faultlinev1.DomainCordoned)
 	w.start()
 	infra := w.machine("a", "zone-2")
-	w.says(infra, infrav1.MachineCreatedCondition, infrav1.FailureDomainNotReadyReason)
-	w.Expect(w.now(infra).Finalizers).To(BeEmpty())
+	w.waitForReason(infra, infrav1.MachineCreatedCondition, infrav1.FailureDomainNotReadyReason)
+	w.Expect(w.latest(infra).Finalizers).To(BeEmpty())
 	w.domain("zone-2", faultlinev1.DomainActive)
-	w.provisioned(infra)
-	w.Expect(w.now(infra).Status.FailureDomain).To(Equal("zone-2"))
+	w.waitForProvisioned(infra)
+	w.Expect(w.latest(infra).Status.FailureDomain).To(Equal("zone-2"))
 }
 
 func TestAMachineOfAFailureDomainThatNoHostIsInWaitsUntilOneIs(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-9")
-	w.Expect(w.says(infra, infrav1.MachineCreatedCondition, infrav1.FailureDomainNotFoundReason)).To(ContainSubstring("label hosts"))
+	w.Expect(w.waitForReason(infra, infrav1.MachineCreatedCondition, infrav1.FailureDomainNotFoundReason)).To(ContainSubstring("label hosts"))
 	w.Expect(sim.Label(t.Context(), "zone-1-host-2", corev1.LabelTopologyZone, "zone-9")).To(Succeed())
 	t.Cleanup(func() {
 		w.Expect(sim.Label(w.context(), "zone-1-host-2", corev1.LabelTopologyZone, "zone-1")).To(Succeed())
 	})
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.Expect(w.vmi(infra).Status.NodeName).To(Equal("zone-1-host-2"))
 }
 
 func TestAMachineCostsAFewRequestsToHarvesterAndNoneWhenItIsReady(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
-	w.provisioned(w.machine("first", "zone-1")) // informers list once
+	w.waitForProvisioned(w.machine("first", "zone-1")) // informers list once
 	pool := w.pool("one", 7)
 	sim.ForgetRequests()
 	infra := w.machine("a", "zone-2", fromPools(pool))
-	w.provisioned(infra)
-	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
+	w.waitForProvisioned(infra)
+	w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
 	w.Expect(len(w.requests())).To(BeNumerically("<=", 8), "%v", w.requests())
 
 	sim.ForgetRequests()
@@ -223,9 +223,9 @@ func TestAMachineCostsAFewRequestsToHarvesterAndNoneWhenItIsReady(t *testing.T) 
 // Intermediate states are written at most every five seconds.
 func TestAMachineIsWrittenFourTimesUntilItIsReady(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
-	w.provisioned(w.machine("first", "zone-1")) // informers list once
+	w.waitForProvisioned(w.machine("first", "zone-1")) // informers list once
 	writes := w.writes()
 	began := time.Now()
 	infra := w.machine("a", "zone-2")
@@ -245,15 +245,15 @@ func claimSpec() corev1.PersistentVolumeClaimSpec {
 
 func TestAKeyThatTheBootstrapDataDoNotTakeIsToldOf(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	with := w.machine("with", "zone-1")
-	w.provisioned(with)
+	w.waitForProvisioned(with)
 	w.Expect(w.client.Update(t.Context(), &corev1.Secret{ObjectMeta: w.meta("bootstrap"), Data: map[string][]byte{
 		"value": []byte(`{"ignition":{"version":"3.3.0"}}`), "format": []byte("ignition"),
 	}})).To(Succeed())
 	without := w.machine("without", "zone-1")
-	w.provisioned(without)
+	w.waitForProvisioned(without)
 	w.Eventually(func() string { return w.event(without, "KeyPairUnused") }).Should(ContainSubstring("spec.sshKeyPair"))
 	w.Expect(w.event(with, "KeyPairUnused")).To(BeEmpty())
 }

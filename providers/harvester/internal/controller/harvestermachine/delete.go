@@ -26,60 +26,60 @@ import (
 
 // delete deletes all objects of the machine. No step reads a failure domain or bootstrap data, because these may already be deleted.
 func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) {
-	defer s.leave()
-	p, err := reconcile.RunSteps(ctx, s, r.connectToDelete, r.keepAddress, r.deleteVirtualMachine, r.deleteRest, r.letGo)
+	defer s.releaseSlot()
+	p, err := reconcile.RunSteps(ctx, s, r.connectToDelete, r.adoptAddress, r.deleteVirtualMachine, r.deleteDependents, r.removeFinalizers)
 	switch {
 	case err != nil:
-		p, err = r.notDeleted(ctx, s, err)
+		p, err = r.handleDeletionError(ctx, s, err)
 	case s.queued:
-		s.showBegun()
+		s.reportDeletionStarted()
 	case s.conn != nil:
-		r.failing.Delete(s.key())
-		s.showDeleting()
+		r.failingSince.Delete(s.key())
+		s.reportDeleting()
 	}
 	return p.Result(), err
 }
 
-// showBegun reports that the machine is being deleted. It keeps a DeletionBlocked condition, because the obstacle may still exist.
-func (s *scope) showBegun() {
+// reportDeletionStarted reports that the machine is being deleted. It keeps a DeletionBlocked condition, because the obstacle may still exist.
+func (s *scope) reportDeletionStarted() {
 	if conditions.GetReason(s.infra, infrav1.InfrastructureReadyCondition) != infrav1.DeletionBlockedReason {
-		s.showDeleting()
+		s.reportDeleting()
 	}
 }
 
-func (s *scope) showDeleting() {
+func (s *scope) reportDeleting() {
 	status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "Deleting the virtual machine")
 }
 
 // connectToDelete gets the connection to Harvester, unless the machine cannot have any objects there.
 func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (reconcile.Progress, error) {
-	if !s.begun() {
-		return r.letGo(ctx, s)
+	if !s.mayExist() {
+		return r.removeFinalizers(ctx, s)
 	}
 	if s.infraCluster == nil {
-		return r.blocked(ctx, s, &harvester.Problem{
+		return r.reportBlocked(ctx, s, &harvester.Problem{
 			Message: "the HarvesterCluster, which is needed to find the virtual machine, does not exist: create it again"}, metav1.ConditionUnknown)
 	}
-	conn, problem := r.Connections.GetToDelete(ctx, harvester.TargetOf(s.infraCluster), s.asker())
+	conn, problem := r.Connections.GetToDelete(ctx, harvester.TargetOf(s.infraCluster), s.requester())
 	if problem == nil {
 		problem = conn.Stale()
 	}
 	if problem != nil {
-		return r.blocked(ctx, s, problem, metav1.ConditionUnknown)
+		return r.reportBlocked(ctx, s, problem, metav1.ConditionUnknown)
 	}
 	s.conn = conn
-	return s.enter(), nil
+	return s.acquireSlot(), nil
 }
 
 // deleteVirtualMachine deletes the virtual machine and waits until neither it nor its instance exists. It ignores other objects of that
 // name.
 func (r *Reconciler) deleteVirtualMachine(ctx context.Context, s *scope) (reconcile.Progress, error) {
-	vm, err := s.own(ctx)
+	vm, err := s.ownVM(ctx)
 	if err != nil {
 		return reconcile.Wait, err
 	}
 	if vm == nil {
-		return s.awaitInstance(ctx)
+		return s.awaitInstanceDeletion(ctx)
 	}
 	if err := r.markBeforeDeletion(ctx, s, vm); err != nil {
 		return reconcile.Wait, err
@@ -87,28 +87,28 @@ func (r *Reconciler) deleteVirtualMachine(ctx context.Context, s *scope) (reconc
 	if vm.DeletionTimestamp.IsZero() {
 		err := s.conn.Delete(ctx, vm, client.Preconditions{UID: &vm.UID})
 		if client.IgnoreNotFound(err) != nil {
-			return reconcile.Wait, fmt.Errorf("deleting VirtualMachine %s: %w", s.place(), err)
+			return reconcile.Wait, fmt.Errorf("deleting VirtualMachine %s: %w", s.vmKey(), err)
 		}
 	}
-	vmi, err := s.instance(ctx)
+	vmi, err := s.ownInstance(ctx)
 	if err != nil {
 		return reconcile.Wait, err
 	}
-	return s.awaitGone(ctx, "VirtualMachine", vm, vmi), nil
+	return s.awaitDeletion(ctx, "VirtualMachine", vm, vmi), nil
 }
 
-// awaitGone reports what the deletion waits for. Hosts are only listed for the message, so an error in listing them is ignored.
-func (s *scope) awaitGone(ctx context.Context, kind string, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) reconcile.Progress {
-	leaving := virtualmachine.Leaving{VM: vm, VMI: vmi}
+// awaitDeletion reports what the deletion waits for. Hosts are only listed for the message, so an error in listing them is ignored.
+func (s *scope) awaitDeletion(ctx context.Context, kind string, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) reconcile.Progress {
+	leaving := virtualmachine.Deletion{VM: vm, VMI: vmi}
 	nodes := &corev1.NodeList{}
 	if err := s.conn.List(ctx, nodes, client.UnsafeDisableDeepCopy); err == nil {
 		leaving.HostNotReady = hostNotReady(placement.Hosts(nodes.Items), vmi)
 	}
-	why, again := leaving.Why(time.Now())
+	why, again := leaving.WaitMessage(time.Now())
 	if why != "" {
 		why = ": " + why
 	}
-	status.False(s.infra, infrav1.VMRunningCondition, infrav1.DeletingReason, fmt.Sprintf("Waiting for %s %s to be deleted%s", kind, s.place(), why))
+	status.False(s.infra, infrav1.VMRunningCondition, infrav1.DeletingReason, fmt.Sprintf("Waiting for %s %s to be deleted%s", kind, s.vmKey(), why))
 	if again > 0 {
 		return reconcile.Retry(again)
 	}
@@ -124,45 +124,45 @@ func (r *Reconciler) markBeforeDeletion(ctx context.Context, s *scope, vm *kubev
 			return err
 		}
 	}
-	if _, err := r.noteVolumes(ctx, s, vm); err != nil || !unmarked {
+	if _, err := r.recordVolumes(ctx, s, vm); err != nil || !unmarked {
 		return err
 	}
 	return s.markAll(ctx, vm)
 }
 
-// own returns the machine's virtual machine; nil if it does not exist. It reads from Harvester's API server if the cache may not have a new
+// ownVM returns the machine's virtual machine; nil if it does not exist. It reads from Harvester's API server if the cache may not have a new
 // one yet, or has only the name of an unmarked one.
-func (s *scope) own(ctx context.Context) (*kubevirtv1.VirtualMachine, error) {
+func (s *scope) ownVM(ctx context.Context) (*kubevirtv1.VirtualMachine, error) {
 	vm := &kubevirtv1.VirtualMachine{}
-	err := s.conn.Get(ctx, s.place(), vm)
+	err := s.conn.Get(ctx, s.vmKey(), vm)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
-	if err != nil || !virtualmachine.Ours(vm, s.infra) || virtualmachine.Unmarked(vm, s.infra) {
-		if vm, err = reconcile.Find(ctx, s.conn.Live(), s.place(), &kubevirtv1.VirtualMachine{}); err != nil {
+	if err != nil || !virtualmachine.BelongsTo(vm, s.infra) || virtualmachine.Unmarked(vm, s.infra) {
+		if vm, err = reconcile.Find(ctx, s.conn.Live(), s.vmKey(), &kubevirtv1.VirtualMachine{}); err != nil {
 			return nil, err
 		}
 	}
-	if vm == nil || !virtualmachine.Ours(vm, s.infra) {
+	if vm == nil || !virtualmachine.BelongsTo(vm, s.infra) {
 		return nil, nil
 	}
 	return vm, nil
 }
 
-// awaitInstance waits for the instance of a deleted virtual machine to be deleted.
-func (s *scope) awaitInstance(ctx context.Context) (reconcile.Progress, error) {
-	vmi, err := s.instance(ctx)
+// awaitInstanceDeletion waits for the instance of a deleted virtual machine to be deleted.
+func (s *scope) awaitInstanceDeletion(ctx context.Context) (reconcile.Progress, error) {
+	vmi, err := s.ownInstance(ctx)
 	if vmi != nil {
-		return s.awaitGone(ctx, "VirtualMachineInstance", nil, vmi), nil
+		return s.awaitDeletion(ctx, "VirtualMachineInstance", nil, vmi), nil
 	}
 	s.stopped = err == nil
 	return reconcile.Proceed, err
 }
 
-// instance returns the instance of the machine's virtual machine, which may itself be deleted; nil if the instance does not exist.
-func (s *scope) instance(ctx context.Context) (*kubevirtv1.VirtualMachineInstance, error) {
+// ownInstance returns the instance of the machine's virtual machine, which may itself be deleted; nil if the instance does not exist.
+func (s *scope) ownInstance(ctx context.Context) (*kubevirtv1.VirtualMachineInstance, error) {
 	vmi := &kubevirtv1.VirtualMachineInstance{}
-	if err := s.conn.Get(ctx, s.place(), vmi); err != nil {
+	if err := s.conn.Get(ctx, s.vmKey(), vmi); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	if !virtualmachine.Marked(vmi, s.infra) {
@@ -171,22 +171,22 @@ func (s *scope) instance(ctx context.Context) (*kubevirtv1.VirtualMachineInstanc
 	return vmi, nil
 }
 
-// deleteRest deletes volumes and boot data, and releases the address, now that no instance uses it. It continues with the other objects if
+// deleteDependents deletes volumes and boot data, and releases the address, now that no instance uses it. It continues with the other objects if
 // Harvester rejects the deletion of one.
-func (r *Reconciler) deleteRest(ctx context.Context, s *scope) (reconcile.Progress, error) {
+func (r *Reconciler) deleteDependents(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	var all []func() error
 	for _, step := range []func(context.Context, *scope) error{r.deleteVolumes, deleteSecret, r.releaseAddress} {
 		all = append(all, func() error { return step(ctx, s) })
 	}
-	err := eachOf(all)
+	err := runAll(all)
 	if err != nil && !reconcile.IsRefused(err) {
 		return reconcile.Wait, err
 	}
 	return reconcile.Proceed, err
 }
 
-// eachOf runs all functions, continues after rejections by Harvester, and returns the first rejection. It stops at any other error.
-func eachOf(all []func() error) error {
+// runAll runs all functions, continues after rejections by Harvester, and returns the first rejection. It stops at any other error.
+func runAll(all []func() error) error {
 	var refused error
 	for _, run := range all {
 		switch err := run(); {
@@ -201,7 +201,7 @@ func eachOf(all []func() error) error {
 }
 
 func deleteSecret(ctx context.Context, s *scope) error {
-	secret := named(&corev1.Secret{}, s.place().Namespace, virtualmachine.SecretName(s.place().Name))
+	secret := named(&corev1.Secret{}, s.vmKey().Namespace, virtualmachine.SecretName(s.vmKey().Name))
 	return s.deleteIf(ctx, secret, "Secret", func() (bool, error) { return virtualmachine.Marked(secret, s.infra), nil })
 }
 
@@ -220,13 +220,13 @@ func (s *scope) deleteIf(ctx context.Context, o client.Object, kind string, ours
 	err = s.conn.DeleteAllOf(ctx, o, client.InNamespace(key.Namespace), client.MatchingFields{"metadata.name": key.Name},
 		client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if err != nil {
-		return fmt.Errorf("deleting %s %s of VirtualMachine %s: %w", kind, key, s.place(), err)
+		return fmt.Errorf("deleting %s %s of VirtualMachine %s: %w", kind, key, s.vmKey(), err)
 	}
 	return nil
 }
 
-// letGo removes the finalizers.
-func (r *Reconciler) letGo(_ context.Context, s *scope) (reconcile.Progress, error) {
+// removeFinalizers removes the finalizers.
+func (r *Reconciler) removeFinalizers(_ context.Context, s *scope) (reconcile.Progress, error) {
 	controllerutil.RemoveFinalizer(s.infra, infrav1.MachineFinalizer)
 	controllerutil.RemoveFinalizer(s.infra, infrav1.MachineFinalizerLegacy)
 	return reconcile.Wait, nil

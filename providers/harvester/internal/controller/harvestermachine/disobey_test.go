@@ -25,7 +25,7 @@ func TestMachinesComeAndGoWholeWhateverBecomesOfRequestsToHarvester(t *testing.T
 		{"failing", nil}, {"lost-answers", nil}, {"conflicts", []string{"ippools"}},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			pool := simulator.Pool(w.name, fmt.Sprintf("10.79.%d.0/24", i), fmt.Sprintf("10.79.%d.10", i), fmt.Sprintf("10.79.%d.20", i))
 			w.Expect(w.harvester.Create(t.Context(), &pool)).To(Succeed())
 			w.start()
@@ -36,9 +36,9 @@ func TestMachinesComeAndGoWholeWhateverBecomesOfRequestsToHarvester(t *testing.T
 			}
 			addresses := map[string]string{}
 			for _, infra := range machines {
-				address := w.provisioned(infra).Status.AllocatedIPAddress
+				address := w.waitForProvisioned(infra).Status.AllocatedIPAddress
 				w.Expect(addresses).NotTo(HaveKey(address))
-				addresses[address] = w.now(infra).Annotations[infrav1.IPHolderAnnotation]
+				addresses[address] = w.latest(infra).Annotations[infrav1.IPHolderAnnotation]
 			}
 			w.Expect(w.allocated(pool.Name)).To(Equal(addresses))
 			w.Expect(w.claims()).To(HaveLen(len(machines)))
@@ -46,11 +46,11 @@ func TestMachinesComeAndGoWholeWhateverBecomesOfRequestsToHarvester(t *testing.T
 				w.delete(infra)
 			}
 			for _, infra := range machines {
-				w.gone(infra)
+				w.waitForDeletion(infra)
 			}
 			w.Expect(w.allocated(pool.Name)).To(BeEmpty())
 			w.Eventually(w.claims).Should(BeEmpty())
-			w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+			w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
 		})
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// gather reads the machine's dependencies in the management cluster from the cache. It returns nil while the machine has no owner, unless
+// newScope reads the machine's dependencies in the management cluster from the cache. It returns nil while the machine has no owner, unless
 // the machine is being deleted, which does not need one.
-func (r *Reconciler) gather(ctx context.Context, infra *infrav1.HarvesterMachine, p *patch.Patch) (*scope, error) {
+func (r *Reconciler) newScope(ctx context.Context, infra *infrav1.HarvesterMachine, p *patch.Patch) (*scope, error) {
 	of, leave, err := reconcile.OwnersOf(ctx, r.Client, infra, &infrav1.HarvesterCluster{})
 	if err != nil || leave {
 		return nil, err
@@ -29,8 +29,8 @@ func (r *Reconciler) gather(ctx context.Context, infra *infrav1.HarvesterMachine
 	return s, err
 }
 
-// asked returns the failure domain that the machine belongs to. If wait has a reason, the machine must wait until it belongs to one.
-func (s *scope) asked() (domain string, wait distribution.Refusal) {
+// requestedDomain returns the failure domain that the machine belongs to. If wait has a reason, the machine must wait until it belongs to one.
+func (s *scope) requestedDomain() (domain string, wait distribution.Refusal) {
 	cluster := s.infraCluster
 	if cluster == nil {
 		cluster = &infrav1.HarvesterCluster{}
@@ -42,8 +42,8 @@ func (s *scope) asked() (domain string, wait distribution.Refusal) {
 	return domain, wait
 }
 
-// assignedSoon returns how long a new machine may wait for a failure domain to be assigned.
-func assignedSoon(s *scope) time.Duration {
-	_, wait := s.asked()
+// assignmentDelay returns how long a new machine may wait for a failure domain to be assigned.
+func assignmentDelay(s *scope) time.Duration {
+	_, wait := s.requestedDomain()
 	return provider.AssignedSoon(wait, s.infra, time.Now())
 }

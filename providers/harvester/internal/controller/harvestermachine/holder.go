@@ -41,7 +41,7 @@ func (s *scope) isHolder() bool {
 	return strings.HasPrefix(s.infra.Annotations[infrav1.IPHolderAnnotation], allocation.Apart(s.formerHolder(), ""))
 }
 
-func (s *scope) noteHolder() {
+func (s *scope) recordHolder() {
 	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IPHolderAnnotation, s.holder())
 }
 
@@ -50,9 +50,9 @@ func (s *scope) addressPools() []string {
 	return union(s.recordedPools(), []string{s.infra.Status.AllocatedPoolRef})
 }
 
-// keepAddress transfers an address from the machine's former holder name to its unique one. This happens once, and the address is then
+// adoptAddress transfers an address from the machine's former holder name to its unique one. This happens once, and the address is then
 // released only for this machine. An address that another holder has got stays with that holder.
-func (r *Reconciler) keepAddress(ctx context.Context, s *scope) (reconcile.Progress, error) {
+func (r *Reconciler) adoptAddress(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.isHolder() || len(s.addressPools()) == 0 {
 		return reconcile.Proceed, nil
 	}
@@ -61,9 +61,9 @@ func (r *Reconciler) keepAddress(ctx context.Context, s *scope) (reconcile.Progr
 		return reconcile.Wait, err
 	}
 	if !addr.IsValid() {
-		return reconcile.Proceed, r.beginAnew(ctx, s)
+		return reconcile.Proceed, r.startWithoutAddress(ctx, s)
 	}
-	if p := s.enter(); p != reconcile.Proceed {
+	if p := s.acquireSlot(); p != reconcile.Proceed {
 		return p, nil
 	}
 	if err := r.ensureID(ctx, s); err != nil {
@@ -71,15 +71,15 @@ func (r *Reconciler) keepAddress(ctx context.Context, s *scope) (reconcile.Progr
 	}
 	kept, err := r.Addresses.Adopt(ctx, s.conn, s.addressPools(), addr, s.holder())
 	if errors.Is(err, allocation.ErrHeld) {
-		s.dispute(addr)
+		s.reportDisputed(addr)
 		return reconcile.Proceed, nil
 	}
 	if err != nil {
 		return reconcile.Wait, err
 	}
-	s.noteHolder()
+	s.recordHolder()
 	if kept.Pool != "" {
-		s.showAddress(kept)
+		s.setAddress(kept)
 	}
 	return reconcile.Proceed, nil
 }
@@ -105,30 +105,30 @@ func (s *scope) usedAddress(ctx context.Context) (netip.Addr, error) {
 		return netip.Addr{}, err
 	}
 	vmi := &kubevirtv1.VirtualMachineInstance{}
-	if err := s.conn.Get(ctx, s.place(), vmi); err != nil {
+	if err := s.conn.Get(ctx, s.vmKey(), vmi); err != nil {
 		return netip.Addr{}, client.IgnoreNotFound(err)
 	}
-	if virtualmachine.Marked(vmi, s.infra) && virtualmachine.Has(vmi, held.IP) {
+	if virtualmachine.Marked(vmi, s.infra) && virtualmachine.ReportsAddress(vmi, held.IP) {
 		return held.IP, nil
 	}
 	return netip.Addr{}, nil
 }
 
-// beginAnew lets a machine without a virtual machine allocate its own address, regardless of the former holder's allocation, which may
+// startWithoutAddress lets a machine without a virtual machine allocate its own address, regardless of the former holder's allocation, which may
 // belong to another machine.
-func (r *Reconciler) beginAnew(ctx context.Context, s *scope) error {
+func (r *Reconciler) startWithoutAddress(ctx context.Context, s *scope) error {
 	if s.vm != nil || !s.infra.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	if err := r.tellOfAddress(ctx, s); err != nil {
+	if err := r.recordAddressLeft(ctx, s); err != nil {
 		return err
 	}
-	s.noteHolder()
+	s.recordHolder()
 	return nil
 }
 
-// tellOfAddress records an event for an address that may or may not belong to the machine.
-func (r *Reconciler) tellOfAddress(ctx context.Context, s *scope) error {
+// recordAddressLeft records an event for an address that may or may not belong to the machine.
+func (r *Reconciler) recordAddressLeft(ctx context.Context, s *scope) error {
 	held, err := ipam.Held(ctx, s.conn, s.addressPools(), s.formerHolder())
 	if err != nil || held.Pool == "" {
 		return err
@@ -138,12 +138,12 @@ func (r *Reconciler) tellOfAddress(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// dispute handles an address that another holder has got. A machine without a virtual machine gets another address; a running one must be
+// reportDisputed handles an address that another holder has got. A machine without a virtual machine gets another address; a running one must be
 // replaced.
-func (s *scope) dispute(addr netip.Addr) {
+func (s *scope) reportDisputed(addr netip.Addr) {
 	if s.vm == nil && s.infra.DeletionTimestamp.IsZero() {
 		s.infra.Status.AllocatedIPAddress, s.infra.Status.AllocatedPoolRef = "", ""
-		s.noteHolder()
+		s.recordHolder()
 		return
 	}
 	s.disputed = true

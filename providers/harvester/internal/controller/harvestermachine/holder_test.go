@@ -13,8 +13,8 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// give assigns an address of a pool to a holder, as upstream or another manager would. The holder "" releases it.
-func (w *world) give(pool, address, holder string) {
+// allocate assigns an address of a pool to a holder, as upstream or another manager would. The holder "" releases it.
+func (w *fixture) allocate(pool, address, holder string) {
 	w.t.Helper()
 	w.Eventually(func() error {
 		stored := &lbv1.IPPool{}
@@ -30,98 +30,98 @@ func (w *world) give(pool, address, holder string) {
 	}).Should(Succeed())
 }
 
-// former returns the machine's former holder name, without its id.
-func (w *world) former(name string) string { return w.name + "/" + w.name + "-" + name }
+// formerHolder returns the machine's former holder name, without its id.
+func (w *fixture) formerHolder(name string) string { return w.name + "/" + w.name + "-" + name }
 
-// asBefore converts a running machine to one of an earlier release, which held its address by its name alone. No manager may be running.
-func (w *world) asBefore(infra *infrav1.HarvesterMachine, pool string) {
+// revertToFormerHolder converts a running machine to one of an earlier release, which held its address by its name alone. No manager may be running.
+func (w *fixture) revertToFormerHolder(infra *infrav1.HarvesterMachine, pool string) {
 	w.t.Helper()
 	w.update(infra, func(now *infrav1.HarvesterMachine) { delete(now.Annotations, infrav1.IPHolderAnnotation) })
-	w.give(pool, w.now(infra).Status.AllocatedIPAddress, infra.Namespace+"/"+infra.Name)
+	w.allocate(pool, w.latest(infra).Status.AllocatedIPAddress, infra.Namespace+"/"+infra.Name)
 }
 
 func TestMachinesOfOneNameOfTwoManagementClustersHaveAddressesOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	pool := w.pool("one", 7)
-	w.give(pool, "10.77.7.10", w.former("a")) // of the other cluster, whose holder names have no ids
+	w.allocate(pool, "10.77.7.10", w.formerHolder("a")) // of the other cluster, whose holder names have no ids
 	infra := w.machine("a", "zone-1", fromPools(pool))
-	w.Expect(w.provisioned(infra).Status.AllocatedIPAddress).To(Equal("10.77.7.11"))
-	w.Expect(w.allocated(pool)).To(HaveKeyWithValue("10.77.7.11", HavePrefix(w.former("a")+"@")), "people find it by its name")
+	w.Expect(w.waitForProvisioned(infra).Status.AllocatedIPAddress).To(Equal("10.77.7.11"))
+	w.Expect(w.allocated(pool)).To(HaveKeyWithValue("10.77.7.11", HavePrefix(w.formerHolder("a")+"@")), "people find it by its name")
 
 	w.delete(infra)
-	w.gone(infra)
-	w.Expect(w.allocated(pool)).To(Equal(map[string]string{"10.77.7.10": w.former("a")}))
+	w.waitForDeletion(infra)
+	w.Expect(w.allocated(pool)).To(Equal(map[string]string{"10.77.7.10": w.formerHolder("a")}))
 	w.Expect(w.event(infra, "AddressLeft")).To(BeEmpty())
 }
 
 func TestAnAddressThatAnEarlierVersionGaveIsTheMachinesAloneFromThenOn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	stop := w.start()
 	pool := w.pool("one", 8)
 	infra := w.machine("a", "zone-1", fromPools(pool))
-	address := w.provisioned(infra).Status.AllocatedIPAddress
+	address := w.waitForProvisioned(infra).Status.AllocatedIPAddress
 	own := w.allocated(pool)
 	stop()
-	w.asBefore(infra, pool)
+	w.revertToFormerHolder(infra, pool)
 	w.Expect(w.allocated(pool)).NotTo(Equal(own))
 	stop = w.start()
 	w.Eventually(func() map[string]string { return w.allocated(pool) }).Should(Equal(own))
-	w.Eventually(func() map[string]string { return w.now(infra).Annotations }).Should(HaveKeyWithValue(infrav1.IPHolderAnnotation, own[address]))
-	w.says(infra, infrav1.VMIPAllocatedCondition, infrav1.VMIPAllocatedReason)
+	w.Eventually(func() map[string]string { return w.latest(infra).Annotations }).Should(HaveKeyWithValue(infrav1.IPHolderAnnotation, own[address]))
+	w.waitForReason(infra, infrav1.VMIPAllocatedCondition, infrav1.VMIPAllocatedReason)
 	stop()
 
-	w.asBefore(infra, pool)
+	w.revertToFormerHolder(infra, pool)
 	w.delete(infra)
 	w.start()
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Expect(w.allocated(pool)).To(BeEmpty(), "it is released all the same when it goes at once")
 }
 
 func TestAnAddressThatAMachineUsesIsKeptForItWhenItsRecordIsLost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	stop := w.start()
 	pool := w.pool("one", 9)
 	infra := w.machine("a", "zone-1", fromPools(pool))
-	address := w.provisioned(infra).Status.AllocatedIPAddress
+	address := w.waitForProvisioned(infra).Status.AllocatedIPAddress
 	stop()
-	w.asBefore(infra, pool)
+	w.revertToFormerHolder(infra, pool)
 	w.updateStatus(infra, func(now *infrav1.HarvesterMachine) { now.Status = infrav1.HarvesterMachineStatus{} }) // as after a move
 	w.start()
-	w.Eventually(func() string { return w.now(infra).Status.AllocatedIPAddress }).Should(Equal(address))
-	w.Expect(w.allocated(pool)).To(HaveKeyWithValue(address, HavePrefix(w.former("a")+"@")))
+	w.Eventually(func() string { return w.latest(infra).Status.AllocatedIPAddress }).Should(Equal(address))
+	w.Expect(w.allocated(pool)).To(HaveKeyWithValue(address, HavePrefix(w.formerHolder("a")+"@")))
 }
 
 func TestTwoMachinesThatWereGivenOneAddressAreToldAndNeitherTakesItFromTheOther(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	stop := w.start()
 	pool := w.pool("one", 10)
 	infra := w.machine("a", "zone-1", fromPools(pool))
-	address := w.provisioned(infra).Status.AllocatedIPAddress
+	address := w.waitForProvisioned(infra).Status.AllocatedIPAddress
 	stop()
-	w.asBefore(infra, pool)
-	w.give(pool, address, w.former("a")+"@another") // its manager started first
+	w.revertToFormerHolder(infra, pool)
+	w.allocate(pool, address, w.formerHolder("a")+"@another") // its manager started first
 	w.start()
-	w.Expect(w.says(infra, infrav1.VMIPAllocatedCondition, infrav1.AddressNotOursReason)).To(And(
+	w.Expect(w.waitForReason(infra, infrav1.VMIPAllocatedCondition, infrav1.AddressNotOursReason)).To(And(
 		ContainSubstring(address), ContainSubstring(pool), ContainSubstring("delete the Machine")))
 	w.delete(infra)
-	w.gone(infra)
-	w.Expect(w.allocated(pool)).To(HaveKeyWithValue(address, w.former("a")+"@another"))
+	w.waitForDeletion(infra)
+	w.Expect(w.allocated(pool)).To(HaveKeyWithValue(address, w.formerHolder("a")+"@another"))
 }
 
 func TestAnAddressOfWhichItIsNotKnownWhoseItIsIsLeftAndNamed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	pool := w.pool("one", 11)
-	w.give(pool, "10.77.11.10", w.former("a"))
+	w.allocate(pool, "10.77.11.10", w.formerHolder("a"))
 	infra := w.machine("a", "zone-1", fromPools(pool), func(infra *infrav1.HarvesterMachine) { // an earlier release started to create it
 		infra.Annotations = map[string]string{infrav1.MachineIDAnnotation: "id-" + w.name, infrav1.IPPoolsAnnotation: pool}
 	})
 	w.start()
-	w.Expect(w.provisioned(infra).Status.AllocatedIPAddress).To(Equal("10.77.11.11"))
+	w.Expect(w.waitForProvisioned(infra).Status.AllocatedIPAddress).To(Equal("10.77.11.11"))
 	w.Eventually(func() string { return w.event(infra, "AddressLeft") }).Should(And(ContainSubstring("10.77.11.10"), ContainSubstring(pool)))
 }

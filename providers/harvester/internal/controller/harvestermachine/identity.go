@@ -19,7 +19,7 @@ import (
 // checkID blocks a machine that has the id of another: it is a copy of the other's YAML, or both come from a template with an id in its
 // annotations. With that id it would take over the other's MAC addresses, pools and name.
 func (r *Reconciler) checkID(ctx context.Context, s *scope) (reconcile.Progress, error) {
-	of, err := r.idOf(ctx, s.infra)
+	of, err := r.idOwner(ctx, s.infra)
 	if err != nil || of == "" {
 		return reconcile.Proceed, err
 	}
@@ -30,8 +30,8 @@ func (r *Reconciler) checkID(ctx context.Context, s *scope) (reconcile.Progress,
 	return reconcile.Retry(reconcile.RefusedPause), nil
 }
 
-// idOf returns the name of the machine that this one's id belongs to; "" if the id is its own.
-func (r *Reconciler) idOf(ctx context.Context, infra *infrav1.HarvesterMachine) (string, error) {
+// idOwner returns the name of the machine that this one's id belongs to; "" if the id is its own.
+func (r *Reconciler) idOwner(ctx context.Context, infra *infrav1.HarvesterMachine) (string, error) {
 	id := infra.Annotations[infrav1.MachineIDAnnotation]
 	if of, known := owned.IDOwner(infra, id); known {
 		return of, nil

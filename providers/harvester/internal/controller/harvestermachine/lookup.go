@@ -32,9 +32,9 @@ type refusal struct {
 	again time.Duration
 }
 
-// lookAgain is how often a machine checks an image, network or key pair that it waits for. These have no watch, because machines may
+// recheckInterval is how often a machine checks an image, network or key pair that it waits for. These have no watch, because machines may
 // reference any namespace.
-const lookAgain = 10 * time.Second
+const recheckInterval = 10 * time.Second
 
 func (r *refusal) Error() string { return r.message }
 
@@ -42,9 +42,9 @@ func refuse(reason, format string, args ...any) error {
 	return &refusal{reason: reason, message: fmt.Sprintf(format, args...)}
 }
 
-// await returns a refusal that ends once an image, network or key pair is usable.
-func await(reason, format string, args ...any) error {
-	return &refusal{reason: reason, message: fmt.Sprintf(format, args...), again: lookAgain}
+// refuseForNow returns a refusal that ends once an image, network or key pair is usable.
+func refuseForNow(reason, format string, args ...any) error {
+	return &refusal{reason: reason, message: fmt.Sprintf(format, args...), again: recheckInterval}
 }
 
 // resolve resolves the spec's references on Harvester, and waits for missing objects.
@@ -52,11 +52,11 @@ func (r *Reconciler) resolve(ctx context.Context, s *scope) (reconcile.Progress,
 	if s.vm != nil {
 		return reconcile.Proceed, nil
 	}
-	return r.unless(s, s.lookUp(ctx))
+	return r.holdIfRefused(s, s.lookUp(ctx))
 }
 
-// unless holds the machine if err is a refusal.
-func (r *Reconciler) unless(s *scope, err error) (reconcile.Progress, error) {
+// holdIfRefused holds the machine if err is a refusal.
+func (r *Reconciler) holdIfRefused(s *scope, err error) (reconcile.Progress, error) {
 	var why *refusal
 	if errors.As(err, &why) {
 		r.hold(s, distribution.Refusal{Reason: why.reason, Message: why.message})
@@ -108,13 +108,13 @@ func (s *scope) fromImage(ctx context.Context, field string, spec *infrav1.Volum
 			continue
 		}
 		if imported = condition.Status; imported == corev1.ConditionFalse {
-			return await(infrav1.ImageNotReadyReason, "%s.imageName: VirtualMachineImage %s cannot be imported: %s: import it again", field, key, condition.Message)
+			return refuseForNow(infrav1.ImageNotReadyReason, "%s.imageName: VirtualMachineImage %s cannot be imported: %s: import it again", field, key, condition.Message)
 		}
 	}
 	size := max(image.Status.VirtualSize, image.Status.Size)
 	switch {
 	case imported != corev1.ConditionTrue, image.Status.StorageClassName == "", spec.VolumeSize == nil && size == 0:
-		return await(infrav1.ImageNotReadyReason, "%s.imageName: waiting for VirtualMachineImage %s to be imported (%d%%)", field, key, image.Status.Progress)
+		return refuseForNow(infrav1.ImageNotReadyReason, "%s.imageName: waiting for VirtualMachineImage %s to be imported (%d%%)", field, key, image.Status.Progress)
 	case spec.VolumeSize == nil:
 		volume.Size = *resource.NewQuantity(size, resource.BinarySI)
 	default:
@@ -147,20 +147,20 @@ func (s *scope) image(ctx context.Context, field, reference string) (*harvesterh
 	}
 	switch len(called) {
 	case 0:
-		return nil, await(infrav1.ImageNotFoundReason, "%s: no VirtualMachineImage of namespace %s has the name or display name %s: "+
+		return nil, refuseForNow(infrav1.ImageNotFoundReason, "%s: no VirtualMachineImage of namespace %s has the name or display name %s: "+
 			"create it, or name another in the template and delete the Machine", field, key.Namespace, key.Name)
 	case 1:
 		return called[0], nil
 	}
 	slices.Sort(names)
-	return nil, await(infrav1.ImageAmbiguousReason, "%s: several VirtualMachineImages of namespace %s have the display name %s: "+
+	return nil, refuseForNow(infrav1.ImageAmbiguousReason, "%s: several VirtualMachineImages of namespace %s have the display name %s: "+
 		"name one of them by its own name (%s), or rename the others", field, key.Namespace, key.Name, strings.Join(names, ", "))
 }
 
 // ofStorageClass describes an empty volume. The storage class of the failure domain takes precedence.
 func (s *scope) ofStorageClass(ctx context.Context, field string, spec *infrav1.Volume, volume *virtualmachine.Volume) error {
 	field, name := field+".storageClass", spec.StorageClass
-	if declared := s.declared(); declared.StorageClass != "" {
+	if declared := s.declaredDomain(); declared.StorageClass != "" {
 		field, name = "storageClass of failure domain "+declared.Name, declared.StorageClass
 	}
 	if spec.VolumeSize == nil {
@@ -177,7 +177,7 @@ func (s *scope) ofStorageClass(ctx context.Context, field string, spec *infrav1.
 
 func (s *scope) lookUpNetworks(ctx context.Context) error {
 	field, networks := "spec.networks", s.infra.Spec.Networks
-	if declared := s.declared(); len(declared.Networks) > 0 {
+	if declared := s.declaredDomain(); len(declared.Networks) > 0 {
 		field, networks = "networks of failure domain "+declared.Name, declared.Networks
 	}
 	s.wanted.Networks = nil
@@ -187,7 +187,7 @@ func (s *scope) lookUpNetworks(ctx context.Context) error {
 			return err
 		}
 		if err := s.conn.Get(ctx, key, &netattv1.NetworkAttachmentDefinition{}); apierrors.IsNotFound(err) {
-			return await(infrav1.NetworkNotFoundReason, "%s: network %s (NetworkAttachmentDefinition) does not exist in Harvester: "+
+			return refuseForNow(infrav1.NetworkNotFoundReason, "%s: network %s (NetworkAttachmentDefinition) does not exist in Harvester: "+
 				"create it, or name another and delete the Machine", field, key)
 		} else if err != nil {
 			return fmt.Errorf("reading network %s of Harvester: %w", key, err)
@@ -212,7 +212,7 @@ func (s *scope) lookUpKeyPair(ctx context.Context) error {
 	}
 	pair := &harvesterhciv1.KeyPair{}
 	if err := s.conn.Get(ctx, key, pair); apierrors.IsNotFound(err) {
-		return await(infrav1.KeyPairNotFoundReason, "%s: KeyPair %s does not exist in Harvester: create it, or name another in the template and delete the Machine", field, key)
+		return refuseForNow(infrav1.KeyPairNotFoundReason, "%s: KeyPair %s does not exist in Harvester: create it, or name another in the template and delete the Machine", field, key)
 	} else if err != nil {
 		return fmt.Errorf("reading KeyPair %s of Harvester: %w", key, err)
 	}

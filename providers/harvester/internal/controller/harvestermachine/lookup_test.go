@@ -30,12 +30,12 @@ func TestAMachineWaitsForWhatItRefersToAndGoesOnWhenThatComes(t *testing.T) {
 		wants  func(*infrav1.HarvesterMachine)
 		reason string
 		says   []string
-		comes  func(w *world) client.Object
+		comes  func(w *fixture) client.Object
 	}{
 		"an image": {
 			wants:  volumes(infrav1.Volume{VolumeType: infrav1.VolumeTypeImage, ImageName: "later", VolumeSize: ptr.To(tenGi())}),
 			reason: infrav1.ImageNotFoundReason, says: []string{"spec.volumes[1].imageName", "display name later: create it"},
-			comes: func(w *world) client.Object {
+			comes: func(w *fixture) client.Object {
 				return &harvesterhciv1.VirtualMachineImage{
 					ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "image-x"}, Spec: harvesterhciv1.VirtualMachineImageSpec{DisplayName: "later"},
 				}
@@ -44,7 +44,7 @@ func TestAMachineWaitsForWhatItRefersToAndGoesOnWhenThatComes(t *testing.T) {
 		"a network": {
 			wants:  func(infra *infrav1.HarvesterMachine) { infra.Spec.Networks = []string{"later"} },
 			reason: infrav1.NetworkNotFoundReason, says: []string{"spec.networks", "/later (NetworkAttachmentDefinition) does not exist"},
-			comes: func(w *world) client.Object {
+			comes: func(w *fixture) client.Object {
 				return &netattv1.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "later"}, Spec: netattv1.NetworkAttachmentDefinitionSpec{
 					Config: `{"cniVersion":"0.3.1","name":"later","type":"bridge","bridge":"mgmt-br","vlan":7,"ipam":{}}`,
 				}}
@@ -53,37 +53,37 @@ func TestAMachineWaitsForWhatItRefersToAndGoesOnWhenThatComes(t *testing.T) {
 		"a key": {
 			wants:  func(infra *infrav1.HarvesterMachine) { infra.Spec.SSHKeyPair = "later" },
 			reason: infrav1.KeyPairNotFoundReason, says: []string{"spec.sshKeyPair", "does not exist in Harvester: create it"},
-			comes: func(w *world) client.Object {
+			comes: func(w *fixture) client.Object {
 				return &harvesterhciv1.KeyPair{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "later"}, Spec: harvesterhciv1.KeyPairSpec{PublicKey: "ssh-ed25519 AAAA me"}}
 			},
 		},
 		"a storage class": {
 			wants:  volumes(infrav1.Volume{VolumeType: infrav1.VolumeTypeStorageClass, StorageClass: "later", VolumeSize: ptr.To(tenGi())}),
 			reason: infrav1.StorageClassNotFoundReason, says: []string{"spec.volumes[1].storageClass", `"later" does not exist in Harvester`},
-			comes: func(*world) client.Object {
+			comes: func(*fixture) client.Object {
 				return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "later"}, Provisioner: "driver.longhorn.io"}
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			w.start()
 			infra := w.machine("a", "zone-1", tc.wants)
-			message := w.says(infra, infrav1.MachineCreatedCondition, tc.reason)
+			message := w.waitForReason(infra, infrav1.MachineCreatedCondition, tc.reason)
 			for _, text := range tc.says {
 				w.Expect(message).To(ContainSubstring(text))
 			}
-			w.Expect(w.now(infra).Finalizers).To(BeEmpty())
+			w.Expect(w.latest(infra).Finalizers).To(BeEmpty())
 			w.Expect(w.harvester.Create(t.Context(), tc.comes(w))).To(Succeed())
-			w.provisioned(infra)
+			w.waitForProvisioned(infra)
 		})
 	}
 }
 
 func TestASpecThatCannotBeAVirtualMachineSaysWhichFieldIsWrong(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, name := range []string{"image-1", "image-2"} {
 		w.Expect(w.harvester.Create(t.Context(), &harvesterhciv1.VirtualMachineImage{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}, Spec: harvesterhciv1.VirtualMachineImageSpec{DisplayName: "twice"},
@@ -116,22 +116,22 @@ func TestASpecThatCannotBeAVirtualMachineSaysWhichFieldIsWrong(t *testing.T) {
 		}, infrav1.AffinityImpossibleReason, "spec.nodeAffinity"},
 	} {
 		infra := w.machine(name, "zone-1", func(infra *infrav1.HarvesterMachine) { tc.wants(&infra.Spec) })
-		w.Expect(w.says(infra, infrav1.MachineCreatedCondition, tc.reason)).To(ContainSubstring(tc.says), name)
+		w.Expect(w.waitForReason(infra, infrav1.MachineCreatedCondition, tc.reason)).To(ContainSubstring(tc.says), name)
 	}
 }
 
 func TestAnImageGivesItsVolumeTheSizeWhenTheMachineSaysNone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1", func(infra *infrav1.HarvesterMachine) { infra.Spec.Volumes[0].VolumeSize = nil })
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.Expect(w.claims()[0].Spec.Resources.Requests.Storage().Value()).To(BeEquivalentTo(1 << 31))
 }
 
 func TestAFailureDomainGivesItsMachinesItsOwnNetworksAndStorageClass(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(infra *infrav1.HarvesterCluster) {
+	w := newFixture(t, func(infra *infrav1.HarvesterCluster) {
 		infra.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{
 			{Name: "zone-1", Networks: []string{"default/vlan-2"}, StorageClass: "harvester-longhorn"}, {Name: "zone-2"},
 		}
@@ -141,19 +141,19 @@ func TestAFailureDomainGivesItsMachinesItsOwnNetworksAndStorageClass(t *testing.
 		infra.Spec.Volumes = append(infra.Spec.Volumes, infrav1.Volume{VolumeType: infrav1.VolumeTypeStorageClass, StorageClass: "missing", VolumeSize: ptr.To(tenGi())})
 	}
 	infra := w.machine("a", "zone-1", both)
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.Expect(w.vm(infra).Spec.Template.Spec.Networks[0].Multus.NetworkName).To(Equal("default/vlan-2"))
 	for _, claim := range w.claims() {
 		if claim.Name[len(claim.Name)-7] == '1' {
 			w.Expect(*claim.Spec.StorageClassName).To(Equal("harvester-longhorn"))
 		}
 	}
-	w.says(w.machine("b", "zone-2", both), infrav1.MachineCreatedCondition, infrav1.StorageClassNotFoundReason)
+	w.waitForReason(w.machine("b", "zone-2", both), infrav1.MachineCreatedCondition, infrav1.StorageClassNotFoundReason)
 }
 
 func TestAMachineWaitsForItsBootstrapData(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	machine := &clusterv1.Machine{}
 	infra := w.machineNamed(w.name+"-a", "zone-1")
 	machine.Namespace, machine.Name = w.name, infra.Name
@@ -161,9 +161,9 @@ func TestAMachineWaitsForItsBootstrapData(t *testing.T) {
 		machine.Spec.Bootstrap = clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: "c"}}
 	})
 	w.start()
-	w.says(infra, infrav1.MachineCreatedCondition, infrav1.WaitingForBootstrapDataReason)
+	w.waitForReason(infra, infrav1.MachineCreatedCondition, infrav1.WaitingForBootstrapDataReason)
 	testworld.Update(w.user(), machine, testworld.Whole, func(machine *clusterv1.Machine) {
 		machine.Spec.Bootstrap.DataSecretName = ptr.To("bootstrap")
 	})
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 }

@@ -18,7 +18,7 @@ import (
 
 // pair holds two clusters in separate management namespaces that share a namespace of Harvester. Each has a machine with the same name.
 type pair struct {
-	one, two      *world
+	one, two      *fixture
 	first, second *infrav1.HarvesterMachine
 	stopTwo       func()
 }
@@ -26,11 +26,11 @@ type pair struct {
 // newPair provisions the first cluster's machine and creates the second's.
 func newPair(t *testing.T) *pair {
 	t.Helper()
-	p := &pair{one: newWorld(t), two: newWorld(t)}
-	p.two.describe(func(infra *infrav1.HarvesterCluster) { infra.Spec.TargetNamespace = p.one.name })
+	p := &pair{one: newFixture(t), two: newFixture(t)}
+	p.two.updateCluster(func(infra *infrav1.HarvesterCluster) { infra.Spec.TargetNamespace = p.one.name })
 	p.one.start()
 	p.first = p.one.machine("a", "zone-1")
-	p.one.provisioned(p.first)
+	p.one.waitForProvisioned(p.first)
 	p.stopTwo = p.two.start()
 	p.second = p.two.machineNamed(p.first.Name, "zone-1")
 	return p
@@ -40,16 +40,16 @@ func newPair(t *testing.T) *pair {
 func (p *pair) virtualMachines() map[string]kubevirtv1.VirtualMachine {
 	p.one.t.Helper()
 	found := map[string]kubevirtv1.VirtualMachine{}
-	for _, vm := range p.one.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items {
+	for _, vm := range p.one.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items {
 		found[vm.Name] = vm
 	}
 	return found
 }
 
-// apart verifies that the second machine's virtual machine has a different name than the first's, and returns it.
-func (p *pair) apart() kubevirtv1.VirtualMachine {
+// renamedVM verifies that the second machine's virtual machine has a different name than the first's, and returns it.
+func (p *pair) renamedVM() kubevirtv1.VirtualMachine {
 	p.one.t.Helper()
-	now := p.two.now(p.second)
+	now := p.two.latest(p.second)
 	name := p.first.Name + "-" + now.Annotations[infrav1.MachineIDAnnotation][:8]
 	p.two.Expect(p.virtualMachines()).To(And(HaveLen(2), HaveKey(p.first.Name), HaveKey(name)))
 	vm := p.virtualMachines()[name]
@@ -62,65 +62,65 @@ func (p *pair) apart() kubevirtv1.VirtualMachine {
 func TestD4MachinesOfOneNameThatShareANamespaceBothRunAndEachDeletesItsOwn(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	p.two.provisioned(p.second)
-	vm := p.apart()
+	p.two.waitForProvisioned(p.second)
+	vm := p.renamedVM()
 	p.two.Eventually(func() string { return p.two.event(p.second, "NamedApart") }).Should(ContainSubstring(vm.Name))
 	// The Node has the name of the virtual machine, because cloud provider and CSI driver find the virtual machine by it.
 	p.two.join(vm.Name, "")
-	p.two.says(p.second, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	p.two.waitForReason(p.second, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
 	p.two.Expect(p.two.node(vm.Name).Spec.ProviderID).To(Equal(virtualmachine.ProviderID(&vm)))
 
 	p.two.delete(p.second)
-	p.two.gone(p.second)
+	p.two.waitForDeletion(p.second)
 	p.one.Eventually(p.virtualMachines).Should(And(HaveLen(1), HaveKey(p.first.Name)))
 	p.one.Consistently(func() *metav1.Time { return p.one.vm(p.first).DeletionTimestamp }).Should(BeNil())
 	p.one.Expect(p.one.claims()).To(HaveLen(1))
 	p.one.delete(p.first)
-	p.one.gone(p.first)
+	p.one.waitForDeletion(p.first)
 	p.one.Eventually(p.virtualMachines).Should(BeEmpty())
 	p.one.Eventually(p.one.claims).Should(BeEmpty())
-	p.one.Expect(p.one.on(&corev1.SecretList{})).To(HaveField("Items", BeEmpty()))
+	p.one.Expect(p.one.listOnHarvester(&corev1.SecretList{})).To(HaveField("Items", BeEmpty()))
 }
 
 func TestAMachineThatIsCalledOtherwiseOnHarvesterIsFoundAgainThereAlsoWhenItsOwnNameIsFree(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	p.two.provisioned(p.second)
-	vm := p.apart()
+	p.two.waitForProvisioned(p.second)
+	vm := p.renamedVM()
 	p.stopTwo()
 	p.one.delete(p.first)
-	p.one.gone(p.first)
+	p.one.waitForDeletion(p.first)
 	// The manager died after creating the virtual machine and before recording it.
 	p.two.update(p.second, func(now *infrav1.HarvesterMachine) { now.Spec.ProviderID = "" })
 	p.two.updateStatus(p.second, func(now *infrav1.HarvesterMachine) { now.Status = infrav1.HarvesterMachineStatus{} })
 	p.stopTwo = p.two.start()
-	p.two.provisioned(p.second)
-	p.two.Expect(p.two.now(p.second).Spec.ProviderID).To(Equal(virtualmachine.ProviderID(&vm)))
+	p.two.waitForProvisioned(p.second)
+	p.two.Expect(p.two.latest(p.second).Spec.ProviderID).To(Equal(virtualmachine.ProviderID(&vm)))
 	p.two.Expect(p.virtualMachines()).To(And(HaveLen(1), HaveKey(vm.Name)))
 
 	// clusterctl move to another management cluster keeps metadata and spec, but not the status.
 	p.stopTwo()
-	moved := p.two.now(p.second)
+	moved := p.two.latest(p.second)
 	p.two.update(p.second, func(now *infrav1.HarvesterMachine) { now.Finalizers = nil })
 	p.two.delete(p.second)
-	p.two.gone(p.second)
+	p.two.waitForDeletion(p.second)
 	moved.ResourceVersion, moved.UID, moved.Status = "", "", infrav1.HarvesterMachineStatus{}
 	p.two.create(moved)
 	p.two.start()
-	p.two.provisioned(p.second)
+	p.two.waitForProvisioned(p.second)
 	p.two.Expect(p.virtualMachines()).To(And(HaveLen(1), HaveKey(vm.Name)))
 	p.two.Expect(p.virtualMachines()[vm.Name].UID).To(Equal(vm.UID))
 	p.two.delete(p.second)
-	p.two.gone(p.second)
+	p.two.waitForDeletion(p.second)
 	p.two.Eventually(p.virtualMachines).Should(BeEmpty())
 }
 
 // A virtual machine that upstream created keeps its name, even if another cluster's machine has the same one.
 func TestAMachineLeavesItsNameToAVirtualMachineThatUpstreamMadeForAnotherClusterAndWaitsForOneThatMayBeItsOwn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	upstreams := func(name, cluster string) *kubevirtv1.VirtualMachine {
-		vm := w.stranger(name)
+		vm := w.foreignVM(name)
 		vm.Spec.Template.ObjectMeta.Annotations = map[string]string{infrav1.MachineTypeLabel: infrav1.MachineTypeControlPlanePrefix + cluster}
 		w.Expect(w.harvester.Create(t.Context(), vm)).To(Succeed())
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: vm.Name + "-disk-0-abcde"}, Spec: claimSpec()}
@@ -131,15 +131,15 @@ func TestAMachineLeavesItsNameToAVirtualMachineThatUpstreamMadeForAnotherCluster
 	w.start()
 	apart, waits := w.machine("others", "zone-1"), w.machine("own", "zone-1")
 	over := w.machine("taken", "zone-1", func(infra *infrav1.HarvesterMachine) { infra.Spec.ProviderID = virtualmachine.ProviderID(taken) })
-	w.says(waits, infrav1.MachineCreatedCondition, infrav1.VirtualMachineNotOursReason)
-	w.provisioned(apart)
-	w.provisioned(over)
-	w.Expect(w.now(over).Annotations).NotTo(HaveKey(infrav1.VirtualMachineNameAnnotation))
-	w.Expect(w.now(waits).Annotations).NotTo(HaveKey(infrav1.VirtualMachineNameAnnotation))
-	name := w.now(apart).Annotations[infrav1.VirtualMachineNameAnnotation]
+	w.waitForReason(waits, infrav1.MachineCreatedCondition, infrav1.VirtualMachineNotOursReason)
+	w.waitForProvisioned(apart)
+	w.waitForProvisioned(over)
+	w.Expect(w.latest(over).Annotations).NotTo(HaveKey(infrav1.VirtualMachineNameAnnotation))
+	w.Expect(w.latest(waits).Annotations).NotTo(HaveKey(infrav1.VirtualMachineNameAnnotation))
+	name := w.latest(apart).Annotations[infrav1.VirtualMachineNameAnnotation]
 	w.Expect(name).To(HavePrefix(apart.Name + "-"))
 	names := func() (names []string) {
-		for _, vm := range w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items {
+		for _, vm := range w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items {
 			names = append(names, vm.Name)
 		}
 		return names
@@ -147,7 +147,7 @@ func TestAMachineLeavesItsNameToAVirtualMachineThatUpstreamMadeForAnotherCluster
 	w.Expect(names()).To(ConsistOf(others.Name, own.Name, taken.Name, name))
 	for _, machine := range []*infrav1.HarvesterMachine{apart, waits, over} {
 		w.delete(machine)
-		w.gone(machine)
+		w.waitForDeletion(machine)
 	}
 	w.Eventually(names).Should(ConsistOf(others.Name, own.Name))
 }
@@ -155,7 +155,7 @@ func TestAMachineLeavesItsNameToAVirtualMachineThatUpstreamMadeForAnotherCluster
 // Both start at the same time: the machine whose Secret was created first gets the name.
 func TestAMachineLeavesItsNameToOneWhoseSecretHasIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	name := w.name + "-a"
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: w.name, Name: virtualmachine.SecretName(name), Labels: map[string]string{infrav1.MachineIDLabel: "another"},
@@ -163,10 +163,10 @@ func TestAMachineLeavesItsNameToOneWhoseSecretHasIt(t *testing.T) {
 	w.Expect(w.harvester.Create(t.Context(), secret)).To(Succeed())
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
-	w.Expect(w.on(&kubevirtv1.VirtualMachineList{})).To(HaveField("Items", HaveLen(1)))
-	w.Expect(w.now(infra).Annotations[infrav1.VirtualMachineNameAnnotation]).To(HavePrefix(name + "-"))
+	w.waitForProvisioned(infra)
+	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{})).To(HaveField("Items", HaveLen(1)))
+	w.Expect(w.latest(infra).Annotations[infrav1.VirtualMachineNameAnnotation]).To(HavePrefix(name + "-"))
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(secret), secret)).To(Succeed())
 }

@@ -41,10 +41,10 @@ func StripNode(node *corev1.Node) {
 // Node again, but it is not ready while the virtual machine is not running.
 func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if !s.provisioned() {
-		status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureProvisioningInProgressReason, s.missing())
+		status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureProvisioningInProgressReason, s.unprovisionedMessage())
 		return reconcile.Wait, nil
 	}
-	waiting, err := r.initializeNode(ctx, s)
+	waiting, err := r.reconcileNode(ctx, s)
 	linked := s.machine.Status.NodeRef.IsDefined()
 	switch {
 	case err != nil && !errors.Is(err, clustercache.ErrClusterNotConnected):
@@ -53,7 +53,7 @@ func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress
 	case err != nil:
 		waiting = &refusal{reason: infrav1.WaitingForNodeReason, message: "Waiting for a connection to the workload cluster"}
 	}
-	if s.showStill() {
+	if s.reportNotRunning() {
 		return reconcile.Wait, nil
 	}
 	if waiting != nil && !linked {
@@ -64,8 +64,8 @@ func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress
 	return reconcile.Proceed, nil
 }
 
-// showStill reports whether the virtual machine is not running, or in an unknown state, and copies that condition into InfrastructureReady.
-func (s *scope) showStill() bool {
+// reportNotRunning reports whether the virtual machine is not running, or in an unknown state, and copies that condition into InfrastructureReady.
+func (s *scope) reportNotRunning() bool {
 	running := conditions.Get(s.infra, infrav1.VMRunningCondition)
 	if running == nil || running.Status == metav1.ConditionTrue {
 		return false
@@ -76,17 +76,17 @@ func (s *scope) showStill() bool {
 	return true
 }
 
-// missing returns what the machine waits for before it is provisioned.
-func (s *scope) missing() string {
+// unprovisionedMessage returns what the machine waits for before it is provisioned.
+func (s *scope) unprovisionedMessage() string {
 	if conditions.IsTrue(s.infra, infrav1.VMRunningCondition) && len(s.infra.Status.Addresses) == 0 {
-		return fmt.Sprintf("VirtualMachine %s has no address, because its guest agent reports none: check that qemu-guest-agent runs in the guest, and that DHCP works there", s.place())
+		return fmt.Sprintf("VirtualMachine %s has no address, because its guest agent reports none: check that qemu-guest-agent runs in the guest, and that DHCP works there", s.vmKey())
 	}
-	return fmt.Sprintf("Waiting for VirtualMachine %s to run", s.place())
+	return fmt.Sprintf("Waiting for VirtualMachine %s to run", s.vmKey())
 }
 
-// initializeNode sets the Node's provider ID and, without a cloud provider, its addresses, and initializes it. It returns nil if there is
+// reconcileNode sets the Node's provider ID and, without a cloud provider, its addresses, and initializes it. It returns nil if there is
 // nothing to wait for.
-func (r *Reconciler) initializeNode(ctx context.Context, s *scope) (waiting *refusal, _ error) {
+func (r *Reconciler) reconcileNode(ctx context.Context, s *scope) (waiting *refusal, _ error) {
 	cluster := client.ObjectKeyFromObject(s.cluster)
 	if err := r.watchNodes(ctx, cluster); err != nil {
 		return nil, err
@@ -97,20 +97,20 @@ func (r *Reconciler) initializeNode(ctx context.Context, s *scope) (waiting *ref
 	case err != nil:
 		return nil, err
 	case node == nil:
-		return &refusal{reason: infrav1.WaitingForNodeReason, message: fmt.Sprintf("Waiting for Node %s to join", s.place().Name)}, nil
+		return &refusal{reason: infrav1.WaitingForNodeReason, message: fmt.Sprintf("Waiting for Node %s to join", s.vmKey().Name)}, nil
 	case node.Spec.ProviderID != "" && node.Spec.ProviderID != id:
 		return &refusal{reason: infrav1.UnexpectedProviderIDReason, message: fmt.Sprintf(
 			"Node %s has provider ID %s, which is not %s: delete the Node or the Machine", node.Name, node.Spec.ProviderID, id)}, nil
 	}
 	byCloud := s.infraCluster.Spec.UpdateCloudProviderConfig != infrav1.UpdateCloudProviderConfig{}
-	return nil, r.tellNode(ctx, s, node, byCloud)
+	return nil, r.initializeNode(ctx, s, node, byCloud)
 }
 
-// tellNode writes the provider ID to the Node and, without a cloud provider, its addresses, and initializes it.
-func (r *Reconciler) tellNode(ctx context.Context, s *scope, node *corev1.Node, byCloud bool) error {
+// initializeNode writes the provider ID to the Node and, without a cloud provider, its addresses, and initializes it.
+func (r *Reconciler) initializeNode(ctx context.Context, s *scope, node *corev1.Node, byCloud bool) error {
 	cluster, id := client.ObjectKeyFromObject(s.cluster), s.infra.Spec.ProviderID
 	// Addresses come first: no pod should run on the Node before the Node can be reached.
-	if addresses := nodes.Addresses(s.infra.Status.Addresses); !byCloud && toldOtherwise(node, addresses) {
+	if addresses := nodes.Addresses(s.infra.Status.Addresses); !byCloud && addressesOutdated(node, addresses) {
 		if err := nodes.SetAddresses(ctx, r.Workloads, cluster, node, addresses); err != nil {
 			return err
 		}
@@ -126,9 +126,9 @@ func (r *Reconciler) tellNode(ctx context.Context, s *scope, node *corev1.Node, 
 	})
 }
 
-// toldOtherwise reports whether the Node's addresses must be written: it has none yet, or had others written by Faultline. Only Faultline
+// addressesOutdated reports whether the Node's addresses must be written: it has none yet, or had others written by Faultline. Only Faultline
 // writes an InternalDNS address, so the addresses of a Node without one come from another component.
-func toldOtherwise(node *corev1.Node, addresses []corev1.NodeAddress) bool {
+func addressesOutdated(node *corev1.Node, addresses []corev1.NodeAddress) bool {
 	byUs := slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalDNS })
 	return nodes.Uninitialized(node) || byUs && !slices.Equal(node.Status.Addresses, addresses)
 }
@@ -147,10 +147,10 @@ func (r *Reconciler) node(ctx context.Context, s *scope) (*corev1.Node, error) {
 		return &found[0], nil
 	}
 	node := &corev1.Node{}
-	if err := reader.Get(ctx, client.ObjectKey{Name: s.place().Name}, node); apierrors.IsNotFound(err) {
+	if err := reader.Get(ctx, client.ObjectKey{Name: s.vmKey().Name}, node); apierrors.IsNotFound(err) {
 		return nil, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("reading Node %s: %w", s.place().Name, err)
+		return nil, fmt.Errorf("reading Node %s: %w", s.vmKey().Name, err)
 	}
 	return node, nil
 }

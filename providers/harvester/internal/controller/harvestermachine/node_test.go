@@ -23,7 +23,7 @@ import (
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // join creates the Node of a virtual machine with that name.
-func (w *world) join(name, providerID string) *corev1.Node {
+func (w *fixture) join(name, providerID string) *corev1.Node {
 	w.t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{
 		ProviderID: providerID, Taints: []corev1.Taint{{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}},
@@ -33,17 +33,17 @@ func (w *world) join(name, providerID string) *corev1.Node {
 	return node
 }
 
-// joined creates a machine whose Node has joined.
-func (w *world) joined(name string) *infrav1.HarvesterMachine {
+// linkedMachine creates a machine whose Node has joined.
+func (w *fixture) linkedMachine(name string) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	infra := w.machine(name, "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.join(infra.Name, "")
-	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
 	return infra
 }
 
-func (w *world) node(name string) *corev1.Node {
+func (w *fixture) node(name string) *corev1.Node {
 	w.t.Helper()
 	node := &corev1.Node{}
 	w.Expect(w.client.Get(w.t.Context(), client.ObjectKey{Name: name}, node)).To(Succeed())
@@ -52,16 +52,16 @@ func (w *world) node(name string) *corev1.Node {
 
 func TestANodeThatJoinsGetsTheProviderIDAndIsUsableWithoutACloudProvider(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
-	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
+	w.waitForProvisioned(infra)
+	w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
 	w.join(infra.Name, "")
-	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
-	w.Expect(w.node(infra.Name).Spec.ProviderID).To(Equal(w.now(infra).Spec.ProviderID))
+	w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	w.Expect(w.node(infra.Name).Spec.ProviderID).To(Equal(w.latest(infra).Spec.ProviderID))
 	w.Expect(w.node(infra.Name).Spec.Taints).NotTo(ContainElement(HaveField("Key", uninitialized)))
-	for _, address := range w.now(infra).Status.Addresses {
+	for _, address := range w.latest(infra).Status.Addresses {
 		w.Expect(w.node(infra.Name).Status.Addresses).To(ContainElement(
 			corev1.NodeAddress{Type: corev1.NodeAddressType(address.Type), Address: address.Address},
 		), "its kubelet does not say where it is reached")
@@ -71,23 +71,23 @@ func TestANodeThatJoinsGetsTheProviderIDAndIsUsableWithoutACloudProvider(t *test
 
 func TestANodeIsLeftToTheCloudProviderThatTheClusterHas(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(infra *infrav1.HarvesterCluster) {
+	w := newFixture(t, func(infra *infrav1.HarvesterCluster) {
 		infra.Spec.UpdateCloudProviderConfig = infrav1.UpdateCloudProviderConfig{
 			ManifestsConfigMapNamespace: "default", ManifestsConfigMapName: "ccm", ManifestsConfigMapKey: "manifests",
 			CloudConfigCredentialsSecretName: "cloud-config", CloudConfigCredentialsSecretKey: "cloud-config",
 		}
 	})
 	w.start()
-	infra := w.joined("a")
+	infra := w.linkedMachine("a")
 	w.Expect(w.node(infra.Name).Spec.Taints).To(ContainElement(HaveField("Key", uninitialized)))
 	w.Expect(w.node(infra.Name).Status.Addresses).To(BeEmpty())
 }
 
 func TestANodeFollowsTheAddressesOfItsMachineUnlessSomebodyElseTellsItThem(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
-	infra := w.joined("a")
+	infra := w.linkedMachine("a")
 	told := w.node(infra.Name).Status.Addresses
 	set := func(addresses ...corev1.NodeAddress) {
 		testworld.Update(w.user(), w.node(infra.Name), testworld.Status, func(node *corev1.Node) { node.Status.Addresses = addresses })
@@ -108,7 +108,7 @@ func TestANodeFollowsTheAddressesOfItsMachineUnlessSomebodyElseTellsItThem(t *te
 	set(theirs)
 	look()
 	// Once another machine is created, this one has been reconciled.
-	w.provisioned(w.machine("b", "zone-1"))
+	w.waitForProvisioned(w.machine("b", "zone-1"))
 	w.Expect(w.node(infra.Name).Status.Addresses).To(Equal([]corev1.NodeAddress{theirs}))
 }
 
@@ -124,20 +124,20 @@ func TestWhatIsKeptOfANodeTellsWhoseItIs(t *testing.T) {
 
 func TestANodeOfTheMachinesNameThatIsAnotherMachinesIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
 	w.join(infra.Name, "harvester://another")
-	w.provisioned(infra)
-	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.UnexpectedProviderIDReason)).To(ContainSubstring("delete the Node or the Machine"))
+	w.waitForProvisioned(infra)
+	w.Expect(w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.UnexpectedProviderIDReason)).To(ContainSubstring("delete the Node or the Machine"))
 	w.Expect(w.node(infra.Name).Spec.Taints).To(ContainElement(HaveField("Key", uninitialized)))
 }
 
 func TestAMachineThatHasItsNodeIsNotReadyWhileItIsStoppedNorWhenItIsGone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
-	infra := w.joined("a")
+	infra := w.linkedMachine("a")
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: infra.Name}}
 	testworld.Update(w.user(), machine, testworld.Status, func(machine *clusterv1.Machine) {
 		machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: infra.Name}
@@ -148,11 +148,11 @@ func TestAMachineThatHasItsNodeIsNotReadyWhileItIsStoppedNorWhenItIsGone(t *test
 		testworld.Update(there, w.vm(infra), testworld.Whole, func(vm *kubevirtv1.VirtualMachine) { vm.Spec.RunStrategy = ptr.To(wanted) })
 	}
 	strategy(kubevirtv1.RunStrategyHalted)
-	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.VMNotRunningReason)).NotTo(BeEmpty())
-	w.Expect(conditions.IsFalse(w.now(infra), infrav1.InfrastructureReadyCondition)).To(BeTrue())
+	w.Expect(w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.VMNotRunningReason)).NotTo(BeEmpty())
+	w.Expect(conditions.IsFalse(w.latest(infra), infrav1.InfrastructureReadyCondition)).To(BeTrue())
 	strategy(kubevirtv1.RunStrategyAlways)
-	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
 	w.Expect(w.harvester.Delete(t.Context(), w.vm(infra))).To(Succeed())
-	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.MachineNotFoundReason)).To(ContainSubstring("delete the Machine"))
-	w.Expect(w.now(infra).Status.Ready).To(BeTrue(), "it stays provisioned")
+	w.Expect(w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.MachineNotFoundReason)).To(ContainSubstring("delete the Machine"))
+	w.Expect(w.latest(infra).Status.Ready).To(BeTrue(), "it stays provisioned")
 }

@@ -30,23 +30,23 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress,
 	if !noted {
 		status.True(s.infra, infrav1.MachineCreatedCondition, infrav1.MachineCreatedReason)
 	}
-	about := virtualmachine.About{Ran: s.provisioned(), HostNotReady: hostNotReady(s.hosts, s.vmi)}
+	about := virtualmachine.ExternalState{Ran: s.provisioned(), HostNotReady: hostNotReady(s.hosts, s.vmi)}
 	mayLack := s.vmi != nil && virtualmachine.MayLackVolumes(s.vmi)
 	var again time.Duration
 	if mayLack {
 		var err error
-		if about.Bound, again, err = s.bound(ctx); err != nil {
+		if about.Bound, again, err = s.claimsBound(ctx); err != nil {
 			return reconcile.Wait, err
 		}
 	}
 	o := virtualmachine.Observe(s.vm, s.vmi, about)
 	if !s.vm.DeletionTimestamp.IsZero() {
-		o.Running, o.Trouble = false, virtualmachine.Trouble{Reason: infrav1.VMNotRunningReason, Message: fmt.Sprintf(
-			"VirtualMachine %s is being deleted in Harvester: delete the Machine", s.place())}
+		o.Running, o.Problem = false, virtualmachine.Problem{Reason: infrav1.VMNotRunningReason, Message: fmt.Sprintf(
+			"VirtualMachine %s is being deleted in Harvester: delete the Machine", s.vmKey())}
 	}
-	s.comesUp = noted && o.Trouble == virtualmachine.Trouble{}
-	s.showProvisioning(o)
-	s.showRunning(o)
+	s.startingUp = noted && o.Problem == virtualmachine.Problem{}
+	s.setProvisioningReady(o)
+	s.setRunning(o)
 	if found := virtualmachine.Addresses(o, s.wanted.Static, s.infraCluster.Spec.ControlPlaneEndpoint.Host); len(found) > 0 {
 		s.infra.Status.Addresses = found
 		if o.Running {
@@ -59,28 +59,28 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress,
 	return reconcile.Proceed, nil
 }
 
-// timeToSchedule is how long the scheduler may take to find a host after the last claim was bound. Until then, a missing host does not mean
+// schedulingGrace is how long the scheduler may take to find a host after the last claim was bound. Until then, a missing host does not mean
 // a lack of capacity.
-const timeToSchedule = 3 * time.Second
+const schedulingGrace = 3 * time.Second
 
-// bound reports whether the claims of the virtual machine's disks have been bound for long enough for kube-scheduler to act, and when to
+// claimsBound reports whether the claims of the virtual machine's disks have been bound for long enough for kube-scheduler to act, and when to
 // check again otherwise.
-func (s *scope) bound(ctx context.Context) (bool, time.Duration, error) {
+func (s *scope) claimsBound(ctx context.Context) (bool, time.Duration, error) {
 	for _, name := range virtualmachine.Disks(s.vm) {
 		claim, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKey{Namespace: s.vm.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
 		switch {
 		case err != nil:
 			return false, 0, err
 		case claim == nil || claim.Status.Phase != corev1.ClaimBound:
-			return false, lookAgain, nil
+			return false, recheckInterval, nil
 		case justBound(claim, time.Now()):
-			return false, timeToSchedule, nil
+			return false, schedulingGrace, nil
 		}
 	}
 	return true, 0, nil
 }
 
-// justBound reports whether the status of the claim was written within timeToSchedule before now. A later time comes from another clock and
+// justBound reports whether the status of the claim was written within schedulingGrace before now. A later time comes from another clock and
 // is ignored.
 func justBound(claim *corev1.PersistentVolumeClaim, now time.Time) bool {
 	return slices.ContainsFunc(claim.ManagedFields, func(written metav1.ManagedFieldsEntry) bool {
@@ -88,7 +88,7 @@ func justBound(claim *corev1.PersistentVolumeClaim, now time.Time) bool {
 			return false
 		}
 		age := now.Sub(written.Time.Time)
-		return age >= 0 && age < timeToSchedule
+		return age >= 0 && age < schedulingGrace
 	})
 }
 
@@ -96,24 +96,24 @@ func (s *scope) provisioned() bool {
 	return ptr.Deref(s.infra.Status.Initialization.Provisioned, false)
 }
 
-// showProvisioning reports whether the virtual machine has its volumes and a host. Once it had both, the condition stays true unless the
-// machine is unschedulable: showRunning reports whether it runs.
-func (s *scope) showProvisioning(o virtualmachine.Observed) {
+// setProvisioningReady reports whether the virtual machine has its volumes and a host. Once it had both, the condition stays true unless the
+// machine is unschedulable: setRunning reports whether it runs.
+func (s *scope) setProvisioningReady(o virtualmachine.Observed) {
 	const condition = infrav1.VMProvisioningReadyCondition
-	switch trouble := o.Trouble; {
+	switch trouble := o.Problem; {
 	case trouble.Reason == infrav1.VMUnschedulableReason, trouble.Reason == infrav1.VMProvisioningFailedReason && !o.Placed && !s.provisioned():
 		status.False(s.infra, condition, trouble.Reason, trouble.Message)
 	case o.Placed, s.provisioned():
 		status.True(s.infra, condition, infrav1.VMProvisioningReadyReason)
 	default:
 		status.False(s.infra, condition, infrav1.VMProvisioningInProgressReason, fmt.Sprintf(
-			"Waiting for VirtualMachine %s to get its volumes and a host%s", s.place(), said(o)))
+			"Waiting for VirtualMachine %s to get its volumes and a host%s", s.vmKey(), waitingNote(o)))
 	}
 }
 
-func (s *scope) showRunning(o virtualmachine.Observed) {
+func (s *scope) setRunning(o virtualmachine.Observed) {
 	const condition = infrav1.VMRunningCondition
-	switch trouble := o.Trouble; {
+	switch trouble := o.Problem; {
 	case o.Running:
 		status.True(s.infra, condition, infrav1.VMRunningReason)
 	case trouble.Reason == infrav1.VMHostUnreachableReason:
@@ -121,12 +121,12 @@ func (s *scope) showRunning(o virtualmachine.Observed) {
 	case trouble.Reason != "":
 		status.False(s.infra, condition, trouble.Reason, trouble.Message)
 	default:
-		status.False(s.infra, condition, infrav1.VMNotRunningReason, fmt.Sprintf("VirtualMachine %s is not running %s%s", s.place(), s.now(), said(o)))
+		status.False(s.infra, condition, infrav1.VMNotRunningReason, fmt.Sprintf("VirtualMachine %s is not running %s%s", s.vmKey(), s.nowOrYet(), waitingNote(o)))
 	}
 }
 
-// now returns "now" or "yet", for the message of a virtual machine that is not running without a known problem.
-func (s *scope) now() string {
+// latest returns "now" or "yet", for the message of a virtual machine that is not running without a known problem.
+func (s *scope) nowOrYet() string {
 	if s.provisioned() {
 		return "now"
 	}
@@ -141,7 +141,7 @@ func hostNotReady(hosts []placement.Host, vmi *kubevirtv1.VirtualMachineInstance
 	return placement.NotReady(hosts, vmi.Status.NodeName)
 }
 
-func said(o virtualmachine.Observed) string {
+func waitingNote(o virtualmachine.Observed) string {
 	if o.Waiting == "" {
 		return ""
 	}

@@ -22,8 +22,8 @@ func TestAClaimIsJustBoundWhileTheSchedulerHasNotHadItsTurn(t *testing.T) {
 		want        bool
 	}{
 		{"bound now", "status", now, true},
-		{"bound within the time", "status", now.Add(-timeToSchedule / 2), true},
-		{"bound before", "status", now.Add(-timeToSchedule), false},
+		{"bound within the time", "status", now.Add(-schedulingGrace / 2), true},
+		{"bound before", "status", now.Add(-schedulingGrace), false},
 		{"bound by a clock ahead of this one", "status", now.Add(time.Hour), false},
 		{"labelled now", "", now, false},
 	} {

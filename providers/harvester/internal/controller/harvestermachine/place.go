@@ -17,14 +17,14 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// choosePlace determines the failure domain and hosts of the virtual machine. A machine that names a failure domain is created in it, or
+// chooseDomain determines the failure domain and hosts of the virtual machine. A machine that names a failure domain is created in it, or
 // waits.
-func (r *Reconciler) choosePlace(_ context.Context, s *scope) (reconcile.Progress, error) {
+func (r *Reconciler) chooseDomain(_ context.Context, s *scope) (reconcile.Progress, error) {
 	if s.vm != nil {
 		return reconcile.Proceed, nil
 	}
-	domain, wait := s.asked()
-	switch why := s.unidentified(); {
+	domain, wait := s.requestedDomain()
+	switch why := s.identityWaitMessage(); {
 	case why != "":
 		wait = distribution.Refusal{Reason: infrav1.AnnotationsRemovedReason, Message: why}
 	case s.infraCluster.ID() == "":
@@ -46,15 +46,15 @@ func (r *Reconciler) choosePlace(_ context.Context, s *scope) (reconcile.Progres
 		return r.hold(s, distribution.Refusal{Reason: infrav1.AffinityImpossibleReason, Message: why}), nil
 	}
 	controlPlane := util.IsControlPlaneMachine(s.machine)
-	wants, note := placement.WantsOf(s.infraCluster, s.hosts, s.infra, controlPlane, topology)
+	wants, note := placement.RequirementsOf(s.infraCluster, s.hosts, s.infra, controlPlane, topology)
 	s.note, s.wanted.ControlPlane = note, controlPlane
 	s.wanted.Labels, s.wanted.Affinity = placement.Labels(wants), placement.Affinity(wants)
 	return reconcile.Proceed, nil
 }
 
-// declared returns the cluster's declaration of the machine's failure domain; the zero value without one.
-func (s *scope) declared() infrav1.HarvesterFailureDomain {
-	domain, _ := s.asked()
+// declaredDomain returns the cluster's declaration of the machine's failure domain; the zero value without one.
+func (s *scope) declaredDomain() infrav1.HarvesterFailureDomain {
+	domain, _ := s.requestedDomain()
 	for i := range s.infraCluster.Spec.FailureDomains {
 		if of := &s.infraCluster.Spec.FailureDomains[i]; of.Name == domain {
 			return *of
@@ -63,11 +63,11 @@ func (s *scope) declared() infrav1.HarvesterFailureDomain {
 	return infrav1.HarvesterFailureDomain{}
 }
 
-// locate reports the failure domain of the host that the machine runs on, as it may have been migrated. Without a host, or with an unknown
+// reportFailureDomain reports the failure domain of the host that the machine runs on, as it may have been migrated. Without a host, or with an unknown
 // one, the status keeps its last failure domain.
-func (r *Reconciler) locate(_ context.Context, s *scope) (reconcile.Progress, error) {
-	domain, _ := s.asked()
-	s.tellUnlisted(domain)
+func (r *Reconciler) reportFailureDomain(_ context.Context, s *scope) (reconcile.Progress, error) {
+	domain, _ := s.requestedDomain()
+	s.reportUnlisted(domain)
 	if s.vmi == nil || !slices.ContainsFunc(s.hosts, func(h placement.Host) bool { return h.Name == s.vmi.Status.NodeName }) {
 		return reconcile.Proceed, nil
 	}
@@ -75,8 +75,8 @@ func (r *Reconciler) locate(_ context.Context, s *scope) (reconcile.Progress, er
 	return reconcile.Proceed, nil
 }
 
-// tellUnlisted reports that the machine names a failure domain that its cluster does not list. The machine stays in that domain.
-func (s *scope) tellUnlisted(domain string) {
+// reportUnlisted reports that the machine names a failure domain that its cluster does not list. The machine stays in that domain.
+func (s *scope) reportUnlisted(domain string) {
 	const condition = infrav1.FailureDomainUnlistedCondition
 	message := placement.Unlisted(s.infraCluster, s.hosts, domain)
 	if message == "" {

@@ -17,7 +17,7 @@ import (
 
 func TestAMachineSaysThatItWaitsForAClusterWhoseIDIsRemoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = nil })
+	w := newFixture(t, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = nil })
 	show := func(change func(*infrav1.HarvesterCluster)) {
 		testworld.Update(w.user(), w.infra, testworld.Status, change)
 	}
@@ -27,46 +27,46 @@ func TestAMachineSaysThatItWaitsForAClusterWhoseIDIsRemoved(t *testing.T) {
 	})
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.Expect(w.says(infra, infrav1.MachineCreatedCondition, infrav1.AnnotationsRemovedReason)).To(
+	w.Expect(w.waitForReason(infra, infrav1.MachineCreatedCondition, infrav1.AnnotationsRemovedReason)).To(
 		Equal("Waiting for the HarvesterCluster: nothing is made: a policy removes annotation x"))
-	w.Expect(w.now(infra).Finalizers).To(BeEmpty(), "nothing is made")
+	w.Expect(w.latest(infra).Finalizers).To(BeEmpty(), "nothing is made")
 
 	show(func(cluster *infrav1.HarvesterCluster) {
 		status.True(cluster, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
 	})
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 }
 
 func TestNothingIsMadeOfAMachineWhoseIDIsRemoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	example := &infrav1.HarvesterMachine{ObjectMeta: w.meta("example")}
 	keep := w.user().Strip(example, "infrastructure.cluster.x-k8s.io/")
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.Expect(w.says(infra, infrav1.MachineCreatedCondition, infrav1.AnnotationsRemovedReason)).To(And(
+	w.Expect(w.waitForReason(infra, infrav1.MachineCreatedCondition, infrav1.AnnotationsRemovedReason)).To(And(
 		HavePrefix("nothing is changed on Harvester: "), ContainSubstring("annotation "+infrav1.MachineIDAnnotation)))
-	w.Expect(w.on(&kubevirtv1.VirtualMachineList{})).To(HaveField("Items", BeEmpty()))
-	w.Expect(w.on(&corev1.SecretList{})).To(HaveField("Items", BeEmpty()))
+	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{})).To(HaveField("Items", BeEmpty()))
+	w.Expect(w.listOnHarvester(&corev1.SecretList{})).To(HaveField("Items", BeEmpty()))
 
 	keep()
 	w.update(infra, func(now *infrav1.HarvesterMachine) { now.Labels["touched"] = "" })
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 }
 
 func TestAnIDThatIsRemovedLaterComesBackFromTheVirtualMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	before := w.provisioned(infra).Annotations
+	before := w.waitForProvisioned(infra).Annotations
 	w.update(infra, func(now *infrav1.HarvesterMachine) { now.Annotations = nil })
-	w.Eventually(func() map[string]string { return w.now(infra).Annotations }).Should(Equal(before))
+	w.Eventually(func() map[string]string { return w.latest(infra).Annotations }).Should(Equal(before))
 	w.Expect(w.vm(infra).Labels).To(HaveKeyWithValue(infrav1.MachineIDLabel, before[infrav1.MachineIDAnnotation]))
 	w.update(infra, func(now *infrav1.HarvesterMachine) { now.Annotations = nil })
 	w.delete(infra)
-	w.gone(infra)
-	w.Expect(w.on(&kubevirtv1.VirtualMachineList{})).To(HaveField("Items", BeEmpty()))
-	w.Expect(w.on(&corev1.SecretList{})).To(HaveField("Items", BeEmpty()))
+	w.waitForDeletion(infra)
+	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{})).To(HaveField("Items", BeEmpty()))
+	w.Expect(w.listOnHarvester(&corev1.SecretList{})).To(HaveField("Items", BeEmpty()))
 	w.Expect(w.claimNames()).To(BeEmpty())
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// refused creates a machine that has an address and a Secret, and whose virtual machine is rejected. allow ends the rejection.
-func (w *world) refused(pool string) (infra *infrav1.HarvesterMachine, allow func()) {
+// startWithVMRejected creates a machine that has an address and a Secret, and whose virtual machine is rejected. allow ends the rejection.
+func (w *fixture) startWithVMRejected(pool string) (infra *infrav1.HarvesterMachine, allow func()) {
 	w.t.Helper()
 	quota := testworld.User{T: w.t, G: w.WithT, Client: w.harvester}.Quota(w.name, "count/virtualmachines.kubevirt.io", 0)
 	infra = w.machine("a", "zone-1", fromPools(pool))
-	w.says(infra, infrav1.MachineCreatedCondition, infrav1.VirtualMachineRefusedReason)
-	w.Expect(w.on(&corev1.SecretList{})).To(HaveField("Items", HaveLen(1)))
+	w.waitForReason(infra, infrav1.MachineCreatedCondition, infrav1.VirtualMachineRefusedReason)
+	w.Expect(w.listOnHarvester(&corev1.SecretList{})).To(HaveField("Items", HaveLen(1)))
 	w.Expect(w.allocated(pool)).To(HaveLen(1))
 	return infra, func() {
 		w.t.Helper()
@@ -35,21 +35,21 @@ func (w *world) refused(pool string) (infra *infrav1.HarvesterMachine, allow fun
 
 func TestAManagerThatWasStoppedBetweenSecretAndVirtualMachineMakesOneOfEach(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	stop := w.start()
 	pool := w.pool("one", 12)
-	infra, allow := w.refused(pool)
+	infra, allow := w.startWithVMRejected(pool)
 	stop()
-	address := w.now(infra).Status.AllocatedIPAddress
+	address := w.latest(infra).Status.AllocatedIPAddress
 	data := &corev1.Secret{ObjectMeta: w.meta("bootstrap")}
 	newer := []byte("#cloud-config\nruncmd: [newer]\n")
 	testworld.Update(w.user(), data, testworld.Whole, func(data *corev1.Secret) { data.Data["value"] = newer })
 	allow()
 	w.start()
-	w.Expect(w.provisioned(infra).Status.AllocatedIPAddress).To(Equal(address))
+	w.Expect(w.waitForProvisioned(infra).Status.AllocatedIPAddress).To(Equal(address))
 	w.Expect(w.allocated(pool)).To(HaveLen(1))
-	w.Expect(w.on(&kubevirtv1.VirtualMachineList{})).To(HaveField("Items", HaveLen(1)))
-	secrets := w.on(&corev1.SecretList{}).(*corev1.SecretList).Items
+	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{})).To(HaveField("Items", HaveLen(1)))
+	secrets := w.listOnHarvester(&corev1.SecretList{}).(*corev1.SecretList).Items
 	w.Expect(secrets).To(HaveLen(1))
 	w.Expect(string(secrets[0].Data["userdata"])).To(ContainSubstring(base64.StdEncoding.EncodeToString(newer)), "nothing had read the older")
 }
@@ -57,7 +57,7 @@ func TestAManagerThatWasStoppedBetweenSecretAndVirtualMachineMakesOneOfEach(t *t
 // A manager is stopped during the deletion, and the next one continues from that state.
 func TestADeletionIsFinishedByTheNextManagerWhereverTheFirstWasStopped(t *testing.T) {
 	t.Parallel()
-	terminating := func(w *world, infra *infrav1.HarvesterMachine) {
+	terminating := func(w *fixture, infra *infrav1.HarvesterMachine) {
 		w.hold(infra, controllerutil.AddFinalizer)
 		w.delete(infra)
 		w.Eventually(func() bool { return w.vm(infra).DeletionTimestamp.IsZero() }).Should(BeFalse())
@@ -66,33 +66,33 @@ func TestADeletionIsFinishedByTheNextManagerWhereverTheFirstWasStopped(t *testin
 		name string
 		// before brings the machine to the state in which the first manager is stopped. while runs before the next manager starts, and
 		// after while it runs.
-		before, while, after func(*world, *infrav1.HarvesterMachine)
+		before, while, after func(*fixture, *infrav1.HarvesterMachine)
 	}{
-		{name: "the virtual machine is Terminating", before: terminating, after: func(w *world, infra *infrav1.HarvesterMachine) {
+		{name: "the virtual machine is Terminating", before: terminating, after: func(w *fixture, infra *infrav1.HarvesterMachine) {
 			w.Consistently(func() bool { return w.vm(infra).DeletionTimestamp.IsZero() }).Should(BeFalse())
 			w.hold(infra, controllerutil.RemoveFinalizer)
 		}},
-		{name: "volume, Secret and address are left", before: terminating, while: func(w *world, infra *infrav1.HarvesterMachine) {
+		{name: "volume, Secret and address are left", before: terminating, while: func(w *fixture, infra *infrav1.HarvesterMachine) {
 			w.hold(infra, controllerutil.RemoveFinalizer)
-			w.Eventually(func() client.ObjectList { return w.on(&kubevirtv1.VirtualMachineInstanceList{}) }).Should(HaveField("Items", BeEmpty()))
+			w.Eventually(func() client.ObjectList { return w.listOnHarvester(&kubevirtv1.VirtualMachineInstanceList{}) }).Should(HaveField("Items", BeEmpty()))
 			w.Expect(w.claims()).To(HaveLen(1))
 		}},
-		{name: "the volume is left", before: func(w *world, infra *infrav1.HarvesterMachine) {
+		{name: "the volume is left", before: func(w *fixture, infra *infrav1.HarvesterMachine) {
 			w.attach(infra)
 			w.delete(infra)
-			w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)
-		}, while: func(w *world, infra *infrav1.HarvesterMachine) {
-			w.Expect(w.harvester.Delete(w.t.Context(), w.stranger("other"))).To(Succeed())
-			w.Eventually(func() client.ObjectList { return w.on(&kubevirtv1.VirtualMachineList{}) }).Should(HaveField("Items", BeEmpty()))
+			w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)
+		}, while: func(w *fixture, infra *infrav1.HarvesterMachine) {
+			w.Expect(w.harvester.Delete(w.t.Context(), w.foreignVM("other"))).To(Succeed())
+			w.Eventually(func() client.ObjectList { return w.listOnHarvester(&kubevirtv1.VirtualMachineList{}) }).Should(HaveField("Items", BeEmpty()))
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			stop := w.start()
 			pool := w.pool("one", byte(13+i))
 			infra := w.machine("a", "zone-1", fromPools(pool))
-			w.provisioned(infra)
+			w.waitForProvisioned(infra)
 			tc.before(w, infra)
 			stop()
 			if tc.while != nil {
@@ -102,21 +102,21 @@ func TestADeletionIsFinishedByTheNextManagerWhereverTheFirstWasStopped(t *testin
 			if tc.after != nil {
 				tc.after(w, infra)
 			}
-			w.gone(infra)
-			w.nothing(pool)
+			w.waitForDeletion(infra)
+			w.expectNothingLeft(pool)
 		})
 	}
 }
 
 func TestAMachineWhoseManagerWasStoppedBetweenSecretAndVirtualMachineIsDeletedWithoutARest(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	stop := w.start()
 	pool := w.pool("one", 16)
-	infra, _ := w.refused(pool)
+	infra, _ := w.startWithVMRejected(pool)
 	stop()
 	w.delete(infra)
 	w.start()
-	w.gone(infra)
-	w.nothing(pool)
+	w.waitForDeletion(infra)
+	w.expectNothingLeft(pool)
 }

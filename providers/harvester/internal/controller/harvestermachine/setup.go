@@ -65,7 +65,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterMachines),
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log))).
 		Watches(&infrav1.HarvesterCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfInfraCluster), builder.WithPredicates(domainsChanged())).
-		Watches(&infrav1.HarvesterCluster{}, handler.EnqueueRequestsFromMapFunc(r.allMachinesOfInfraCluster), builder.WithPredicates(redescribed())).
+		Watches(&infrav1.HarvesterCluster{}, handler.EnqueueRequestsFromMapFunc(r.allMachinesOfInfraCluster), builder.WithPredicates(specOrIdentityChanged())).
 		WatchesRawSource(r.Connections.Source(harvester.Machine)).
 		WatchesRawSource(r.Workloads.GetClusterSource("harvestermachine", r.machinesOfWorkload)).
 		Build(r)
@@ -91,19 +91,19 @@ func domainsChanged() predicate.Predicate {
 	}}
 }
 
-// redescribed returns a predicate for clusters whose spec, id or Harvester UID changed, or for which removed began or ceased to be true.
-func redescribed() predicate.Predicate {
+// specOrIdentityChanged returns a predicate for clusters whose spec, id or Harvester UID changed, or for which removed began or ceased to be true.
+func specOrIdentityChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		same := func(annotation string) bool {
 			return e.ObjectOld.GetAnnotations()[annotation] == e.ObjectNew.GetAnnotations()[annotation]
 		}
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || !same(infrav1.ClusterIDAnnotation) || !same(infrav1.HarvesterUIDAnnotation) ||
-			removed(e.ObjectOld) != removed(e.ObjectNew)
+			identityRemoved(e.ObjectOld) != identityRemoved(e.ObjectNew)
 	}}
 }
 
-// removed reports whether nothing is created for a cluster because its metadata is removed again.
-func removed(o client.Object) bool {
+// identityRemoved reports whether nothing is created for a cluster because its metadata is removed again.
+func identityRemoved(o client.Object) bool {
 	return conditions.GetReason(o.(*infrav1.HarvesterCluster), infrav1.InfrastructureReadyCondition) == infrav1.AnnotationsRemovedReason
 }
 

@@ -40,8 +40,8 @@ func (r *Reconciler) hold(s *scope, why distribution.Refusal) reconcile.Progress
 	return reconcile.Wait
 }
 
-// unseen reports that Harvester cannot be read, for a machine that is not in service yet. Other conditions stay, as they may still be true.
-func (s *scope) unseen(problem *harvester.Problem) {
+// reportUnreadable reports that Harvester cannot be read, for a machine that is not in service yet. Other conditions stay, as they may still be true.
+func (s *scope) reportUnreadable(problem *harvester.Problem) {
 	if problem.Pending && conditions.Has(s.infra, infrav1.InfrastructureReadyCondition) {
 		return // the connection is about to be established
 	}
@@ -50,8 +50,8 @@ func (s *scope) unseen(problem *harvester.Problem) {
 	})
 }
 
-// notStored reports that the API server does not store what must be stored before anything is created or changed on Harvester.
-func (s *scope) notStored(removed *patch.RemovedError) {
+// reportNotStored reports that the API server does not store what must be stored before anything is created or changed on Harvester.
+func (s *scope) reportNotStored(removed *patch.RemovedError) {
 	message := "nothing is changed on Harvester: " + removed.Error()
 	if s.vm == nil && s.infra.Spec.ProviderID == "" {
 		notCreated(s, infrav1.AnnotationsRemovedReason, message)
@@ -68,12 +68,12 @@ func (s *scope) explain(err error) (reconcile.Progress, error) {
 		return reconcile.Wait, nil
 	}
 	if removed := (*patch.RemovedError)(nil); errors.As(err, &removed) {
-		s.notStored(removed)
+		s.reportNotStored(removed)
 		return reconcile.Retry(removed.Again()), nil
 	}
 	if problem := harvester.Denied(err); problem != nil {
 		if harvester.DeniedSight(err) {
-			s.unseen(problem)
+			s.reportUnreadable(problem)
 		} else { // only the machine's condition shows this
 			unknown(s, infrav1.InfrastructureReadyCondition, problem.Reason, problem.Message)
 		}
@@ -89,13 +89,13 @@ const (
 	stages = 5 * time.Second
 )
 
-// settle returns how long writing the conditions can be delayed because they are about to change: no client waits for them until they
+// debounce returns how long writing the conditions can be delayed because they are about to change: no client waits for them until they
 // report that the machine is provisioned, or why not.
-func settle(s *scope) time.Duration {
+func debounce(s *scope) time.Duration {
 	switch {
 	case s.queued:
 		return turn
-	case s.comesUp && !s.provisioned():
+	case s.startingUp && !s.provisioned():
 		return stages
 	default:
 		return 0

@@ -26,25 +26,25 @@ import (
 // machine keeps running.
 func (r *Reconciler) takeOver(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	s.infra.Spec.ProviderID = virtualmachine.ProviderID(s.vm)
-	if p, err := r.noteVolumes(ctx, s, s.vm); p != reconcile.Proceed || err != nil {
+	if p, err := r.recordVolumes(ctx, s, s.vm); p != reconcile.Proceed || err != nil {
 		return p, err
 	}
 	if !virtualmachine.Unmarked(s.vm, s.infra) {
 		return reconcile.Proceed, nil
 	}
-	if p := s.enter(); p != reconcile.Proceed {
+	if p := s.acquireSlot(); p != reconcile.Proceed {
 		return p, nil
 	}
 	if err := s.markAll(ctx, s.vm); err != nil {
 		return reconcile.Wait, err
 	}
-	r.event(s, "TakenOver", "TakeOver", "Took over VirtualMachine %s, by its provider ID", s.place())
+	r.event(s, "TakenOver", "TakeOver", "Took over VirtualMachine %s, by its provider ID", s.vmKey())
 	return reconcile.Proceed, nil
 }
 
 // markAll marks the virtual machine last, so that a marked one has only marked objects. Its volumes are marked when they are recorded.
 func (s *scope) markAll(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
-	if err := s.markUnlessAnothers(ctx, named(&corev1.Secret{}, vm.Namespace, virtualmachine.SecretName(vm.Name))); err != nil {
+	if err := s.markUnlessForeign(ctx, named(&corev1.Secret{}, vm.Namespace, virtualmachine.SecretName(vm.Name))); err != nil {
 		return err
 	}
 	for _, o := range []client.Object{
@@ -57,10 +57,10 @@ func (s *scope) markAll(ctx context.Context, vm *kubevirtv1.VirtualMachine) erro
 	return nil
 }
 
-// markUnlessAnothers marks an existing object unless it is already marked as another machine's.
-func (s *scope) markUnlessAnothers(ctx context.Context, o client.Object) error {
+// markUnlessForeign marks an existing object unless it is already marked as another machine's.
+func (s *scope) markUnlessForeign(ctx context.Context, o client.Object) error {
 	found, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKeyFromObject(o), o)
-	if err != nil || found == nil || virtualmachine.OfAnother(o, s.infra) || virtualmachine.Marked(o, s.infra) {
+	if err != nil || found == nil || virtualmachine.BelongsToAnother(o, s.infra) || virtualmachine.Marked(o, s.infra) {
 		return err
 	}
 	if err := s.mark(ctx, o); client.IgnoreNotFound(err) != nil {
@@ -104,7 +104,7 @@ func (s *scope) mark(ctx context.Context, o client.Object) error {
 
 // groupLabels returns the labels that load balancers and the scheduler use to select the machines of a group.
 func (s *scope) groupLabels() map[string]string {
-	return placement.Labels(placement.Wants{
+	return placement.Labels(placement.Requirements{
 		ClusterID:    s.infraCluster.ID(),
 		ControlPlane: s.machine != nil && util.IsControlPlaneMachine(s.machine),
 		Deployment:   s.infra.Labels[clusterv1.MachineDeploymentNameLabel],

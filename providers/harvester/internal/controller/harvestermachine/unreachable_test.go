@@ -24,135 +24,137 @@ import (
 )
 
 func TestNothingOfARunningMachineChangesWhileHarvesterCannotBeReached(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
-	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
-	before := w.now(infra)
+	w.waitForProvisioned(infra)
+	w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
+	before := w.latest(infra)
 	w.fault("down", true)
 	waits := w.machine("b", "zone-1")
-	w.says(waits, infrav1.InfrastructureReadyCondition, infrav1.HarvesterConnectionFailedReason)
-	w.Expect(conditions.Get(w.now(waits), infrav1.InfrastructureReadyCondition).Status).To(Equal(metav1.ConditionUnknown))
-	w.Expect(w.now(infra)).To(Equal(before))
+	w.waitForReason(waits, infrav1.InfrastructureReadyCondition, infrav1.HarvesterConnectionFailedReason)
+	w.Expect(conditions.Get(w.latest(waits), infrav1.InfrastructureReadyCondition).Status).To(Equal(metav1.ConditionUnknown))
+	w.Expect(w.latest(infra)).To(Equal(before))
 	w.fault("down", false)
-	w.provisioned(waits)
-	w.Expect(w.now(infra)).To(Equal(before), "there was nothing to correct")
+	w.waitForProvisioned(waits)
+	w.Expect(w.latest(infra)).To(Equal(before), "there was nothing to correct")
 }
 
 func TestAMachineIsDeletedWithoutHarvesterOnlyWhenItsUserLetsGoOfWhatIsThere(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.fault("down", true)
 	w.delete(infra)
-	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(And(
+	w.Expect(w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(And(
 		ContainSubstring("set the annotation "+infrav1.AbandonAnnotation), ContainSubstring("VirtualMachine "+infra.Name)))
-	id := w.now(infra).Annotations[infrav1.MachineIDAnnotation]
+	id := w.latest(infra).Annotations[infrav1.MachineIDAnnotation]
 	w.update(infra, func(now *infrav1.HarvesterMachine) {
 		metav1.SetMetaDataAnnotation(&now.ObjectMeta, infrav1.AbandonAnnotation, "")
 	})
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Eventually(func() string { return w.event(infra, "Abandoned") }).Should(And(ContainSubstring("VirtualMachine "+infra.Name), ContainSubstring(id)))
 	w.Expect(w.vm(infra).DeletionTimestamp).To(BeNil())
 }
 
 func TestAMachineIsDeletedWhenHarvesterIsBack(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.fault("down", true)
 	w.delete(infra)
-	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)
+	w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)
 	w.fault("down", false)
-	w.gone(infra)
-	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+	w.waitForDeletion(infra)
+	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
 }
 
 func TestAMachineWhoseSecretIsGoneIsDeletedOverTheConnectionThatIsOpen(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta("identity")})).To(Succeed())
 	w.delete(infra)
-	w.gone(infra)
-	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+	w.waitForDeletion(infra)
+	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
 }
 
 func TestAMachineOfANamespaceThatIsBeingDeletedAndWhoseSecretIsGoneSaysHowItCanBeDeletedAndGoes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	stop := w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	stop()
 	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta("identity")})).To(Succeed())
 	w.delete(infra)
 	w.start()
-	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(And(
+	w.Expect(w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(And(
 		ContainSubstring("have spec.identitySecret name such a Secret of another namespace"), ContainSubstring(faultlinev1.AllowedNamespacesAnnotation+" has "+w.name)))
 	w.create(&corev1.Secret{ObjectMeta: w.meta("other"), Data: map[string][]byte{infrav1.KubeconfigKey: sim.Kubeconfig()}})
-	w.describe(func(cluster *infrav1.HarvesterCluster) { cluster.Spec.IdentitySecret.Name = "other" })
-	w.gone(infra)
-	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+	w.updateCluster(func(cluster *infrav1.HarvesterCluster) { cluster.Spec.IdentitySecret.Name = "other" })
+	w.waitForDeletion(infra)
+	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
 }
 
 func TestAMachineWhoseClusterIsGoneSaysHowItCanBeDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.Expect(w.client.Delete(t.Context(), w.infra)).To(Succeed())
 	w.delete(infra)
-	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(ContainSubstring("create it again"))
+	w.Expect(w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(ContainSubstring("create it again"))
 	w.update(infra, func(now *infrav1.HarvesterMachine) {
 		metav1.SetMetaDataAnnotation(&now.ObjectMeta, infrav1.AbandonAnnotation, "yes")
 	})
-	w.gone(infra)
+	w.waitForDeletion(infra)
 }
 
 func TestAMachineWhoseHostHasLostItsPowerIsNotCalledRunning(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-3")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	host := w.vmi(infra).Status.NodeName
 	w.fault("lost-hosts", true, host)
-	message := w.says(infra, infrav1.VMRunningCondition, infrav1.VMHostUnreachableReason)
+	message := w.waitForReason(infra, infrav1.VMRunningCondition, infrav1.VMHostUnreachableReason)
 	w.Expect(message).To(And(ContainSubstring("host "+host), ContainSubstring("Kubelet stopped posting node status"), ContainSubstring("delete the Machine")))
 	w.Expect(w.vm(infra).Status.PrintableStatus).To(Equal(kubevirtv1.VirtualMachineStatusRunning), "KubeVirt does not know")
-	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.VMHostUnreachableReason)
-	w.Expect(conditions.Get(w.now(infra), clusterv1.ReadyCondition).Status).To(Equal(metav1.ConditionUnknown))
+	w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.VMHostUnreachableReason)
+	w.Expect(conditions.Get(w.latest(infra), clusterv1.ReadyCondition).Status).To(Equal(metav1.ConditionUnknown))
 	w.fault("lost-hosts", false, host)
-	w.says(infra, infrav1.VMRunningCondition, infrav1.VMRunningReason)
+	w.waitForReason(infra, infrav1.VMRunningCondition, infrav1.VMRunningReason)
 }
 
 func TestAMachineThatIsDeletedOnAHostWithoutPowerSaysWhatItWaitsForAndGoesWhenItsPodIsDeletedByForce(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-3")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	vmi := w.vmi(infra)
 	w.fault("lost-hosts", true, vmi.Status.NodeName)
-	w.says(infra, infrav1.VMRunningCondition, infrav1.VMHostUnreachableReason)
+	w.waitForReason(infra, infrav1.VMRunningCondition, infrav1.VMHostUnreachableReason)
 	w.delete(infra)
-	w.Eventually(func() string { return conditions.GetMessage(w.now(infra), infrav1.VMRunningCondition) }).Should(And(
+	w.Eventually(func() string { return conditions.GetMessage(w.latest(infra), infrav1.VMRunningCondition) }).Should(And(
 		ContainSubstring("its host "+vmi.Status.NodeName+" is not ready"), ContainSubstring("vm-force-reset-policy"),
 		ContainSubstring("--selector kubevirt.io/created-by="+string(vmi.UID)+" --force")))
-	w.Consistently(func() int { return len(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items) }).Should(Equal(1))
+	w.Consistently(func() int {
+		return len(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items)
+	}).Should(Equal(1))
 	w.Expect(w.harvester.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(w.name),
 		client.MatchingLabels{"kubevirt.io/created-by": string(vmi.UID)}, client.GracePeriodSeconds(0))).To(Succeed())
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Eventually(w.claims).Should(BeEmpty())
 }
 
 func TestAMachineIsNotCalledUnschedulableWhileItsVolumesAreMade(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fault("no-volumes", true)
 	w.start()
 	writes := w.writes()
@@ -162,29 +164,29 @@ func TestAMachineIsNotCalledUnschedulableWhileItsVolumesAreMade(t *testing.T) {
 	})
 	w.Expect(w.vm(infra).Status.PrintableStatus).To(Equal(kubevirtv1.VirtualMachineStatusUnschedulable), "KubeVirt calls it so")
 	w.Expect(said).NotTo(ContainElement(ContainSubstring(infrav1.VMUnschedulableReason)))
-	w.Expect(conditions.GetReason(w.now(infra), infrav1.VMProvisioningReadyCondition)).To(Equal(infrav1.VMProvisioningInProgressReason))
-	w.Expect(placement.WaitsFor(w.now(infra))).To(BeEmpty(), "it does not wait for room")
+	w.Expect(conditions.GetReason(w.latest(infra), infrav1.VMProvisioningReadyCondition)).To(Equal(infrav1.VMProvisioningInProgressReason))
+	w.Expect(placement.WaitsFor(w.latest(infra))).To(BeEmpty(), "it does not wait for room")
 	w.fault("no-volumes", false)
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 }
 
 func TestAMachineThatItsGuestHasShutDownIsSaidToBeStoppedWhateverItsRunStrategyIs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	vm := w.vm(infra)
 	w.Expect(w.harvester.Patch(t.Context(), vm, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"runStrategy":"RerunOnFailure"}}`)))).To(Succeed())
 	w.fault("powered-off", true, vm.Namespace, vm.Name)
-	w.Eventually(func() string { return conditions.GetMessage(w.now(infra), infrav1.VMRunningCondition) }).
+	w.Eventually(func() string { return conditions.GetMessage(w.latest(infra), infrav1.VMRunningCondition) }).
 		Should(ContainSubstring("was stopped in Harvester, or by its guest: start it"))
-	w.Expect(conditions.GetReason(w.now(infra), infrav1.VMRunningCondition)).To(Equal(infrav1.VMNotRunningReason))
+	w.Expect(conditions.GetReason(w.latest(infra), infrav1.VMRunningCondition)).To(Equal(infrav1.VMNotRunningReason))
 }
 
 func TestAMachineWithoutADomainRunsOnTheHostThatItsAffinityNamesByItsField(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	for _, host := range []string{"zone-1-host-2", "zone-2-host-1", "zone-3-host-2"} {
 		infra := w.machine(host, "", func(infra *infrav1.HarvesterMachine) {
@@ -194,16 +196,16 @@ func TestAMachineWithoutADomainRunsOnTheHostThatItsAffinityNamesByItsField(t *te
 				}}},
 			}}
 		})
-		w.provisioned(infra)
+		w.waitForProvisioned(infra)
 		w.Expect(w.vmi(infra).Status.NodeName).To(Equal(host))
 	}
 }
 
 func TestAMachineWhoseHostDiesStaysTheSameAndRunsOnAnotherOfItsFailureDomain(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-3")
-	before := w.provisioned(infra)
+	before := w.waitForProvisioned(infra)
 	host := w.vmi(infra).Status.NodeName
 	w.fault("lost-hosts", true, host)
 	w.Expect(sim.PutOutOfService(t.Context(), host)).To(Succeed())
@@ -214,8 +216,8 @@ func TestAMachineWhoseHostDiesStaysTheSameAndRunsOnAnotherOfItsFailureDomain(t *
 		}
 		return vmi.Status.NodeName
 	}).Should(And(HavePrefix("zone-3-"), Not(Equal(host))))
-	w.Eventually(func() bool { return conditions.IsTrue(w.now(infra), infrav1.VMRunningCondition) }).Should(BeTrue())
-	now := w.now(infra)
+	w.Eventually(func() bool { return conditions.IsTrue(w.latest(infra), infrav1.VMRunningCondition) }).Should(BeTrue())
+	now := w.latest(infra)
 	w.Expect(now.Spec.ProviderID).To(Equal(before.Spec.ProviderID))
 	w.Expect(now.Status.FailureDomain).To(Equal("zone-3"))
 	w.Expect(now.Status.Ready).To(BeTrue())
@@ -223,29 +225,29 @@ func TestAMachineWhoseHostDiesStaysTheSameAndRunsOnAnotherOfItsFailureDomain(t *
 
 func TestAMachineIsDeletedWithoutItsCluster(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.Expect(w.client.Delete(t.Context(), w.cluster)).To(Succeed())
 	w.delete(infra)
-	w.gone(infra)
-	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+	w.waitForDeletion(infra)
+	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
 }
 
 func TestAMachineThatHasNothingOnHarvesterIsDeletedAtOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fault("down", true)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.HarvesterConnectionFailedReason)
+	w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.HarvesterConnectionFailedReason)
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 }
 
 func TestARightThatIsMissingIsNamed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	everything := func(verbs ...string) []rbacv1.PolicyRule {
 		return []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: verbs}}
 	}
@@ -256,22 +258,22 @@ func TestARightThatIsMissingIsNamed(t *testing.T) {
 	w.Expect(w.client.Update(t.Context(), identity)).To(Succeed())
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).
+	w.Expect(w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).
 		To(And(ContainSubstring(`cannot create resource "secrets"`), ContainSubstring("grant it there")))
 	sim.Grant(w.name, everything("get", "list", "watch", "create", "delete"), "")
 	w.update(infra, func(now *infrav1.HarvesterMachine) { metav1.SetMetaDataAnnotation(&now.ObjectMeta, "wake", "up") })
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.delete(infra)
-	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(ContainSubstring("cannot deletecollection"))
+	w.Expect(w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(ContainSubstring("cannot deletecollection"))
 	sim.Grant(w.name, everything("*"), "")
 	w.update(infra, func(now *infrav1.HarvesterMachine) { metav1.SetMetaDataAnnotation(&now.ObjectMeta, "wake", "up") })
-	w.gone(infra)
+	w.waitForDeletion(infra)
 }
 
 // attach creates another virtual machine, which is stopped and uses the machine's volume.
-func (w *world) attach(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachine {
+func (w *fixture) attach(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachine {
 	w.t.Helper()
-	other, volumes := w.stranger("other"), w.vm(infra).Spec.Template.Spec.Volumes
+	other, volumes := w.foreignVM("other"), w.vm(infra).Spec.Template.Spec.Volumes
 	other.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyHalted)
 	other.Spec.Template.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = volumes[0].PersistentVolumeClaim.ClaimName
 	w.Expect(w.harvester.Create(w.t.Context(), other)).To(Succeed())
@@ -280,51 +282,51 @@ func (w *world) attach(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachi
 
 func TestAMachineWhoseVolumeAnotherVirtualMachineUsesSaysSoAndGivesBackTheRest(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	pool := w.pool("one", 8)
 	infra := w.machine("a", "zone-1", fromPools(pool))
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	other := w.attach(infra)
 	w.delete(infra)
-	message := w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)
+	message := w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)
 	w.Expect(message).To(And(
 		ContainSubstring("deleting PersistentVolumeClaim "+w.name+"/"+infra.Name+"-disk-0-"), ContainSubstring("currently attached to VMs"),
 		ContainSubstring("set the annotation "+infrav1.AbandonAnnotation), Not(ContainSubstring("leave on Harvester: VirtualMachine"))))
-	w.Expect(conditions.IsFalse(w.now(infra), infrav1.InfrastructureReadyCondition)).To(BeTrue())
+	w.Expect(conditions.IsFalse(w.latest(infra), infrav1.InfrastructureReadyCondition)).To(BeTrue())
 	w.Expect(w.allocated(pool)).To(BeEmpty())
-	w.Expect(w.now(infra).Status.AllocatedIPAddress).To(BeEmpty())
-	w.Expect(w.on(&corev1.SecretList{}).(*corev1.SecretList).Items).To(BeEmpty())
+	w.Expect(w.latest(infra).Status.AllocatedIPAddress).To(BeEmpty())
+	w.Expect(w.listOnHarvester(&corev1.SecretList{}).(*corev1.SecretList).Items).To(BeEmpty())
 	w.Expect(w.claims()).To(HaveLen(1))
 
 	w.Expect(w.harvester.Delete(t.Context(), other)).To(Succeed())
 	w.update(infra, func(now *infrav1.HarvesterMachine) { metav1.SetMetaDataAnnotation(&now.ObjectMeta, "wake", "up") })
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Eventually(w.claims).Should(BeEmpty())
 }
 
 func TestAMachineWhoseVolumeIsUsedIsLetGoByItsUserAndTheVolumeStays(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.attach(infra)
 	w.update(infra, func(now *infrav1.HarvesterMachine) {
 		metav1.SetMetaDataAnnotation(&now.ObjectMeta, infrav1.AbandonAnnotation, "")
 	})
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Eventually(func() string { return w.event(infra, "Abandoned") }).Should(ContainSubstring("PersistentVolumeClaims"))
 	w.Expect(w.claims()).To(HaveLen(1))
-	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(HaveLen(1), "the one that uses the volume")
+	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(HaveLen(1), "the one that uses the volume")
 }
 
 func TestAMachineThatMayBeLeftBehindIsDeletedWholeByAHarvesterThatFailsForAMoment(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.update(infra, func(now *infrav1.HarvesterMachine) {
 		metav1.SetMetaDataAnnotation(&now.ObjectMeta, infrav1.AbandonAnnotation, "")
 	})
@@ -334,25 +336,25 @@ func TestAMachineThatMayBeLeftBehindIsDeletedWholeByAHarvesterThatFailsForAMomen
 	w.delete(infra)
 	w.Eventually(w.requests).ShouldNot(BeEmpty())
 	sim.Fail(0)
-	w.gone(infra)
-	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+	w.waitForDeletion(infra)
+	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
 	w.Eventually(w.claims).Should(BeEmpty())
 	w.Expect(w.event(infra, "Abandoned")).To(BeEmpty())
 }
 
 func TestAMachineThatMayBeLeftBehindIsDeletedWholeByAManagerThatHasJustStarted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	stop := w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	stop()
 	w.update(infra, func(now *infrav1.HarvesterMachine) {
 		metav1.SetMetaDataAnnotation(&now.ObjectMeta, infrav1.AbandonAnnotation, "")
 	})
 	w.delete(infra)
 	w.start()
-	w.gone(infra)
-	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+	w.waitForDeletion(infra)
+	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
 	w.Eventually(w.claims).Should(BeEmpty())
 }

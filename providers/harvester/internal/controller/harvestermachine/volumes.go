@@ -22,23 +22,23 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// noteVolumes records the names of the machine's disks that do not derive from its spec, because only claims with recorded or derived names
+// recordVolumes records the names of the machine's disks that do not derive from its spec, because only claims with recorded or derived names
 // are deleted with the machine. Virtual machines from before Faultline, and those that Harvester restored from a backup, have such disks.
-// noteVolumes also removes the machine's marks from hot-plugged volumes of workloads, which earlier releases marked, too.
-func (r *Reconciler) noteVolumes(ctx context.Context, s *scope, vm *kubevirtv1.VirtualMachine) (reconcile.Progress, error) {
+// recordVolumes also removes the machine's marks from hot-plugged volumes of workloads, which earlier releases marked, too.
+func (r *Reconciler) recordVolumes(ctx context.Context, s *scope, vm *kubevirtv1.VirtualMachine) (reconcile.Progress, error) {
 	known, disks := virtualmachine.KnownClaims(s.infra), virtualmachine.Disks(vm)
 	unknown := slices.DeleteFunc(slices.Clone(disks), func(name string) bool { return slices.Contains(known, name) })
 	if len(unknown) == 0 {
 		return reconcile.Proceed, nil
 	}
-	if p := s.enter(); p != reconcile.Proceed {
+	if p := s.acquireSlot(); p != reconcile.Proceed {
 		return p, nil
 	}
 	own, err := s.ownDisks(ctx, vm, unknown)
 	if err != nil || len(own) == 0 {
 		return reconcile.Proceed, err
 	}
-	if err := s.unmarkPlugged(ctx, vm); err != nil {
+	if err := s.unmarkHotPlugged(ctx, vm); err != nil {
 		return reconcile.Wait, err
 	}
 	kept := slices.DeleteFunc(known, func(name string) bool { return !slices.Contains(disks, name) })
@@ -51,8 +51,8 @@ func (s *scope) ownDisks(ctx context.Context, vm *kubevirtv1.VirtualMachine, nam
 	takingOver := virtualmachine.Unmarked(vm, s.infra)
 	for _, name := range names {
 		claim := named(&corev1.PersistentVolumeClaim{}, vm.Namespace, name)
-		if takingOver && virtualmachine.MadeFor(vm, name) {
-			if err := s.markUnlessAnothers(ctx, claim); err != nil {
+		if takingOver && virtualmachine.CreatedFor(vm, name) {
+			if err := s.markUnlessForeign(ctx, claim); err != nil {
 				return nil, err
 			}
 		}
@@ -67,9 +67,9 @@ func (s *scope) ownDisks(ctx context.Context, vm *kubevirtv1.VirtualMachine, nam
 	return own, nil
 }
 
-// unmarkPlugged removes the machine's marks from claims that are hot-plugged into its virtual machine.
-func (s *scope) unmarkPlugged(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
-	for _, name := range virtualmachine.Plugged(vm) {
+// unmarkHotPlugged removes the machine's marks from claims that are hot-plugged into its virtual machine.
+func (s *scope) unmarkHotPlugged(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
+	for _, name := range virtualmachine.HotPlugged(vm) {
 		key := client.ObjectKey{Namespace: vm.Namespace, Name: name}
 		claim, err := reconcile.Find(ctx, s.conn.Live(), key, &corev1.PersistentVolumeClaim{})
 		if err != nil {
@@ -87,7 +87,7 @@ func (s *scope) unmarkPlugged(ctx context.Context, vm *kubevirtv1.VirtualMachine
 			return err
 		}
 		if err := s.conn.Patch(ctx, claim, client.RawPatch(types.MergePatchType, data)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("removing the marks of VirtualMachine %s from PersistentVolumeClaim %s: %w", s.place(), key, err)
+			return fmt.Errorf("removing the marks of VirtualMachine %s from PersistentVolumeClaim %s: %w", s.vmKey(), key, err)
 		}
 	}
 	return nil
@@ -97,12 +97,12 @@ func (s *scope) unmarkPlugged(ctx context.Context, vm *kubevirtv1.VirtualMachine
 func (r *Reconciler) deleteVolumes(ctx context.Context, s *scope) error {
 	var all []func() error
 	for _, name := range virtualmachine.KnownClaims(s.infra) {
-		claim := named(&corev1.PersistentVolumeClaim{}, s.place().Namespace, name)
+		claim := named(&corev1.PersistentVolumeClaim{}, s.vmKey().Namespace, name)
 		all = append(all, func() error {
 			return s.deleteIf(ctx, claim, "PersistentVolumeClaim", func() (bool, error) { return r.isDisk(ctx, s, claim) })
 		})
 	}
-	return eachOf(all)
+	return runAll(all)
 }
 
 // isDisk reports whether a claim with a known name belongs to the machine. Harvester creates claims of images with backend cdi without
@@ -111,9 +111,9 @@ func (r *Reconciler) isDisk(ctx context.Context, s *scope, claim *corev1.Persist
 	if virtualmachine.Marked(claim, s.infra) {
 		return true, nil
 	}
-	if claim.Labels[infrav1.MachineIDLabel] != "" || claim.Annotations[infrav1.OwnerAnnotation] != "" || !virtualmachine.Made(s.infra, claim.Name) {
+	if claim.Labels[infrav1.MachineIDLabel] != "" || claim.Annotations[infrav1.OwnerAnnotation] != "" || !virtualmachine.NameDerivesFromID(s.infra, claim.Name) {
 		return false, nil
 	}
-	of, err := r.idOf(ctx, s.infra)
+	of, err := r.idOwner(ctx, s.infra)
 	return of == "", err
 }

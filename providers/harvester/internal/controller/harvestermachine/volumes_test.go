@@ -20,14 +20,14 @@ import (
 )
 
 // claim creates a claim on Harvester.
-func (w *world) claim(name string) {
+func (w *fixture) claim(name string) {
 	w.t.Helper()
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}, Spec: claimSpec()}
 	w.Expect(w.harvester.Create(w.t.Context(), claim)).To(Succeed())
 }
 
 // claimNames returns the names of the claims that are not being deleted.
-func (w *world) claimNames() []string {
+func (w *fixture) claimNames() []string {
 	w.t.Helper()
 	var names []string
 	for _, claim := range w.claims() {
@@ -39,28 +39,28 @@ func (w *world) claimNames() []string {
 	return names
 }
 
-func (w *world) labelsOf(claim string) map[string]string {
+func (w *fixture) labelsOf(claim string) map[string]string {
 	w.t.Helper()
 	found := &corev1.PersistentVolumeClaim{}
 	w.Expect(w.harvester.Get(w.t.Context(), client.ObjectKey{Namespace: w.name, Name: claim}, found)).To(Succeed())
 	return found.Labels
 }
 
-func (w *world) plug(vm *infrav1.HarvesterMachine, claim string) {
+func (w *fixture) plug(vm *infrav1.HarvesterMachine, claim string) {
 	w.t.Helper()
 	w.Expect(sim.AddVolume(w.t.Context(), client.ObjectKeyFromObject(vm), claim)).To(Succeed())
 }
 
-func (w *world) unplug(vm *infrav1.HarvesterMachine, claim string) {
+func (w *fixture) unplug(vm *infrav1.HarvesterMachine, claim string) {
 	w.t.Helper()
 	w.Expect(sim.RemoveVolume(w.t.Context(), client.ObjectKeyFromObject(vm), claim)).To(Succeed())
 }
 
-// upstreams creates a machine with a virtual machine from upstream. It has the disk <name>-disk-0-abcde and a hot-plugged volume of a
+// upstreamMachine creates a machine with a virtual machine from upstream. It has the disk <name>-disk-0-abcde and a hot-plugged volume of a
 // workload, pvc-data.
-func (w *world) upstreams(name string) *infrav1.HarvesterMachine {
+func (w *fixture) upstreamMachine(name string) *infrav1.HarvesterMachine {
 	w.t.Helper()
-	vm := w.stranger(name)
+	vm := w.foreignVM(name)
 	w.Expect(w.harvester.Create(w.t.Context(), vm)).To(Succeed())
 	w.claim(vm.Name + "-disk-0-abcde")
 	w.claim("pvc-data")
@@ -71,58 +71,58 @@ func (w *world) upstreams(name string) *infrav1.HarvesterMachine {
 
 func TestHotPluggedVolumeOfAWorkloadOutlivesTheMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	infra := w.upstreams("a")
+	w := newFixture(t)
+	infra := w.upstreamMachine("a")
 	w.start()
-	w.provisioned(infra)
-	id := w.now(infra).Annotations[infrav1.MachineIDAnnotation]
+	w.waitForProvisioned(infra)
+	id := w.latest(infra).Annotations[infrav1.MachineIDAnnotation]
 	w.Expect(w.labelsOf(infra.Name + "-disk-0-abcde")).To(HaveKeyWithValue(infrav1.MachineIDLabel, id))
 	w.Expect(w.labelsOf("pvc-data")).NotTo(HaveKey(infrav1.MachineIDLabel))
 	w.unplug(infra, "pvc-data") // as when a StatefulSet is scaled to zero
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Eventually(w.claimNames).Should(Equal([]string{"pvc-data"}))
 }
 
 func TestAMachineIsDeletedAfterAWorkloadHasMovedAwayWithItsVolume(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	infra := w.upstreams("a")
+	w := newFixture(t)
+	infra := w.upstreamMachine("a")
 	w.start()
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	next := w.machine("b", "zone-2")
-	w.provisioned(next)
+	w.waitForProvisioned(next)
 	w.unplug(infra, "pvc-data")
 	w.plug(next, "pvc-data")
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Eventually(w.claimNames).Should(And(HaveLen(2), ContainElement("pvc-data")))
 	w.unplug(next, "pvc-data")
 	w.delete(next)
-	w.gone(next)
+	w.waitForDeletion(next)
 	w.Eventually(w.claimNames).Should(Equal([]string{"pvc-data"}))
 }
 
 func TestHotPluggedVolumeOutlivesAMachineThatIsDeletedBeforeItsManagerHasSeenIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	infra := w.upstreams("a")
+	w := newFixture(t)
+	infra := w.upstreamMachine("a")
 	w.update(infra, func(now *infrav1.HarvesterMachine) { now.Finalizers = []string{infrav1.MachineFinalizerLegacy} })
 	w.delete(infra)
 	w.start()
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Eventually(w.claimNames).Should(Equal([]string{"pvc-data"}))
 }
 
 func TestMarksOfAnEarlierReleaseAreTakenOffVolumesThatArePluggedIn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	infra := w.upstreams("a")
+	w := newFixture(t)
+	infra := w.upstreamMachine("a")
 	stop := w.start()
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	stop()
 	// As an earlier release left them.
-	now := w.now(infra)
+	now := w.latest(infra)
 	w.update(infra, func(now *infrav1.HarvesterMachine) {
 		delete(now.Annotations, infrav1.VolumesAnnotation)
 		delete(now.Annotations, infrav1.IDOfAnnotation)
@@ -137,17 +137,17 @@ func TestMarksOfAnEarlierReleaseAreTakenOffVolumesThatArePluggedIn(t *testing.T)
 	w.Expect(w.labelsOf(infra.Name + "-disk-0-abcde")).To(HaveKey(infrav1.MachineIDLabel))
 	w.unplug(infra, "pvc-data")
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Eventually(w.claimNames).Should(Equal([]string{"pvc-data"}))
 }
 
 // An earlier release marked the volume, and it is not attached when this release starts.
 func TestAVolumeThatAnEarlierReleaseHasMarkedOutlivesTheMachineThatItWasPluggedInto(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	stop := w.start()
 	infra := w.machine("a", "zone-1")
-	now := w.provisioned(infra)
+	now := w.waitForProvisioned(infra)
 	stop()
 	data := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
 		Namespace: w.name, Name: "pvc-data", Labels: map[string]string{infrav1.MachineIDLabel: now.Annotations[infrav1.MachineIDAnnotation]},
@@ -156,20 +156,20 @@ func TestAVolumeThatAnEarlierReleaseHasMarkedOutlivesTheMachineThatItWasPluggedI
 	w.Expect(w.harvester.Create(t.Context(), data)).To(Succeed())
 	w.start()
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Eventually(w.claimNames).Should(Equal([]string{"pvc-data"}))
 }
 
 func TestTheVolumesOfARestoredCopyOutliveTheMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.Expect(sim.Restore(t.Context(), client.ObjectKeyFromObject(infra), "copy")).To(Succeed())
 	w.Eventually(w.claimNames).Should(HaveLen(2))
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Eventually(w.claimNames).Should(Equal([]string{"restore-copy-disk-0"}))
 	w.Consistently(func() bool {
 		return w.vm(&infrav1.HarvesterMachine{ObjectMeta: w.meta("copy")}).DeletionTimestamp.IsZero()
@@ -178,14 +178,14 @@ func TestTheVolumesOfARestoredCopyOutliveTheMachine(t *testing.T) {
 
 func TestACloneOutlivesTheMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.Expect(sim.Clone(t.Context(), client.ObjectKeyFromObject(infra), "clone")).To(Succeed())
 	w.Eventually(w.claimNames).Should(HaveLen(2))
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Eventually(w.claimNames).Should(Equal([]string{"clone-disk-0"}))
 	w.Consistently(func() bool {
 		return w.vm(&infrav1.HarvesterMachine{ObjectMeta: w.meta("clone")}).DeletionTimestamp.IsZero()
@@ -194,46 +194,46 @@ func TestACloneOutlivesTheMachine(t *testing.T) {
 
 func TestVolumesThatWereRestoredInPlaceGoWithTheMachineAndThoseFromBeforeStay(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	before := w.claimNames()
 	w.Expect(sim.RestoreInPlace(t.Context(), client.ObjectKeyFromObject(infra), "b")).To(Succeed())
-	w.Eventually(func() string { return w.now(infra).Annotations[infrav1.VolumesAnnotation] }).Should(Equal("restore-b-disk-0"))
+	w.Eventually(func() string { return w.latest(infra).Annotations[infrav1.VolumesAnnotation] }).Should(Equal("restore-b-disk-0"))
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Eventually(w.claimNames).Should(Equal(before))
 }
 
 func TestTheDisksOfAnImageOfCDIGoWithTheMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	image := &harvesterhciv1.VirtualMachineImage{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "cdi"}}
 	image.Spec = harvesterhciv1.VirtualMachineImageSpec{DisplayName: "cdi", Backend: harvesterhciv1.BackendCDI}
 	w.Expect(w.harvester.Create(t.Context(), image)).To(Succeed())
 	w.start()
 	infra := w.machine("a", "zone-1", func(infra *infrav1.HarvesterMachine) { infra.Spec.Volumes[0].ImageName = w.name + "/cdi" })
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	w.Expect(w.claimNames()).To(HaveLen(1))
 	w.Expect(w.labelsOf(w.claimNames()[0])).To(BeEmpty())
 	w.claim(infra.Name + "-disk-9-other")
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Eventually(w.claimNames).Should(Equal([]string{infra.Name + "-disk-9-other"}))
 }
 
 func TestAVolumeWhoseLabelSomebodyHasTakenOffStays(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
+	w.waitForProvisioned(infra)
 	claim := &w.claims()[0]
 	testworld.Update(testworld.User{T: t, G: w.WithT, Client: w.harvester}, claim, testworld.Whole, func(claim *corev1.PersistentVolumeClaim) {
 		delete(claim.Labels, infrav1.MachineIDLabel)
 	})
 	w.delete(infra)
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Consistently(w.claimNames).Should(Equal([]string{claim.Name}))
 }

@@ -47,8 +47,8 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// patience is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
-const patience = 2 * time.Minute
+// waitTimeout is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
+const waitTimeout = 2 * time.Minute
 
 // All tests share the management API server and the Harvester. Each test has a namespace on both, and a manager.
 var (
@@ -85,9 +85,9 @@ func run(m *testing.M) (code int, reterr error) {
 	return m.Run(), nil
 }
 
-// world is a cluster on a Harvester with the domains zone-1 to zone-3, of two hosts each. Its namespaces on both sides and the cluster have
+// fixture is a cluster on a Harvester with the domains zone-1 to zone-3, of two hosts each. Its namespaces on both sides and the cluster have
 // the same name.
-type world struct {
+type fixture struct {
 	*WithT
 	t         *testing.T
 	client    client.Client
@@ -99,15 +99,15 @@ type world struct {
 	silence   time.Duration // how long a watch may be silent before the manager checks it; 0 is the default
 }
 
-func newWorld(t *testing.T, change ...func(*infrav1.HarvesterCluster)) *world {
+func newFixture(t *testing.T, change ...func(*infrav1.HarvesterCluster)) *fixture {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(waitTimeout)
 	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	g.SetDefaultConsistentlyDuration(500 * time.Millisecond)
 	c, err := client.New(apiServer, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
-	w := &world{WithT: g, t: t, client: c, harvester: sim.Client()}
+	w := &fixture{WithT: g, t: t, client: c, harvester: sim.Client()}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	w.create(namespace)
 	w.name = namespace.Name
@@ -118,7 +118,7 @@ func newWorld(t *testing.T, change ...func(*infrav1.HarvesterCluster)) *world {
 	return w
 }
 
-func (w *world) createCluster(change ...func(*infrav1.HarvesterCluster)) {
+func (w *fixture) createCluster(change ...func(*infrav1.HarvesterCluster)) {
 	w.cluster = &clusterv1.Cluster{ObjectMeta: w.meta(w.name), Spec: clusterv1.ClusterSpec{
 		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterCluster", Name: w.name},
 	}}
@@ -145,7 +145,7 @@ func (w *world) createCluster(change ...func(*infrav1.HarvesterCluster)) {
 }
 
 // start runs a manager until the end of the test or stop.
-func (w *world) start() (stop func()) {
+func (w *fixture) start() (stop func()) {
 	w.t.Helper()
 	w.workload = &workload{}
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
@@ -190,11 +190,11 @@ func (w *workload) GetClusterSource(string, func(context.Context, client.Object)
 	return source.Func(func(context.Context, workqueue.TypedRateLimitingInterface[ctrl.Request]) error { return nil })
 }
 
-func (w *world) meta(name string) metav1.ObjectMeta {
+func (w *fixture) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: w.name}}
 }
 
-func (w *world) create(objects ...client.Object) {
+func (w *fixture) create(objects ...client.Object) {
 	w.t.Helper()
 	for _, o := range objects {
 		w.Expect(w.client.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
@@ -203,12 +203,12 @@ func (w *world) create(objects ...client.Object) {
 
 // machine creates a Machine with its HarvesterMachine. Machines have the names of their Nodes, which tests share, so the name begins with
 // the world's.
-func (w *world) machine(name, domain string, change ...func(*infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
+func (w *fixture) machine(name, domain string, change ...func(*infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	return w.machineNamed(w.name+"-"+name, domain, change...)
 }
 
-func (w *world) machineNamed(name, domain string, change ...func(*infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
+func (w *fixture) machineNamed(name, domain string, change ...func(*infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
 		ClusterName: w.name, FailureDomain: domain,
@@ -229,22 +229,24 @@ func (w *world) machineNamed(name, domain string, change ...func(*infrav1.Harves
 	return infra
 }
 
-// now returns the stored HarvesterMachine.
-func (w *world) now(infra *infrav1.HarvesterMachine) *infrav1.HarvesterMachine {
+// latest returns the stored HarvesterMachine.
+func (w *fixture) latest(infra *infrav1.HarvesterMachine) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	current := &infrav1.HarvesterMachine{}
 	w.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(infra), current)).To(Succeed())
 	return current
 }
 
-// provisioned waits until the machine is ready.
-func (w *world) provisioned(infra *infrav1.HarvesterMachine) *infrav1.HarvesterMachine {
+// waitForProvisioned waits until the machine is ready.
+func (w *fixture) waitForProvisioned(infra *infrav1.HarvesterMachine) *infrav1.HarvesterMachine {
 	w.t.Helper()
-	w.Eventually(func() bool { return w.now(infra).Status.Ready }).Should(BeTrue(), func() string { return w.conditions(infra) })
-	return w.now(infra)
+	w.Eventually(func() bool { return w.latest(infra).Status.Ready }).Should(BeTrue(), func() string { return w.conditions(infra) })
+	return w.latest(infra)
 }
 
-func (w *world) conditions(infra *infrav1.HarvesterMachine) string { return conditionsOf(w.now(infra)) }
+func (w *fixture) conditions(infra *infrav1.HarvesterMachine) string {
+	return conditionsOf(w.latest(infra))
+}
 
 func conditionsOf(infra *infrav1.HarvesterMachine) (text string) {
 	for _, c := range infra.Status.Conditions {
@@ -253,23 +255,23 @@ func conditionsOf(infra *infrav1.HarvesterMachine) (text string) {
 	return text
 }
 
-// says waits until a condition of the machine has the reason, and returns its message.
-func (w *world) says(infra *infrav1.HarvesterMachine, condition, reason string) string {
+// waitForReason waits until a condition of the machine has the reason, and returns its message.
+func (w *fixture) waitForReason(infra *infrav1.HarvesterMachine, condition, reason string) string {
 	w.t.Helper()
-	w.Eventually(func() string { return conditions.GetReason(w.now(infra), condition) }).
+	w.Eventually(func() string { return conditions.GetReason(w.latest(infra), condition) }).
 		Should(Equal(reason), func() string { return w.conditions(infra) })
-	return conditions.GetMessage(w.now(infra), condition)
+	return conditions.GetMessage(w.latest(infra), condition)
 }
 
 // vm returns the virtual machine of a machine.
-func (w *world) vm(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachine {
+func (w *fixture) vm(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachine {
 	w.t.Helper()
 	vm := &kubevirtv1.VirtualMachine{}
 	w.Expect(w.harvester.Get(w.t.Context(), client.ObjectKeyFromObject(infra), vm)).To(Succeed())
 	return vm
 }
 
-func (w *world) vmi(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachineInstance {
+func (w *fixture) vmi(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachineInstance {
 	w.t.Helper()
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	w.Expect(w.harvester.Get(w.t.Context(), client.ObjectKeyFromObject(infra), vmi)).To(Succeed())
@@ -277,26 +279,26 @@ func (w *world) vmi(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachineI
 }
 
 // address returns the address that the machine's guest reports, possibly later than the machine's status.
-func (w *world) address(infra *infrav1.HarvesterMachine) string {
+func (w *fixture) address(infra *infrav1.HarvesterMachine) string {
 	w.t.Helper()
 	w.Eventually(func() []kubevirtv1.VirtualMachineInstanceNetworkInterface { return w.vmi(infra).Status.Interfaces }).
 		Should(ContainElement(HaveField("IP", Not(BeEmpty()))))
 	return w.vmi(infra).Status.Interfaces[0].IP
 }
 
-// on lists objects in the world's namespace on Harvester.
-func (w *world) on(list client.ObjectList) client.ObjectList {
+// listOnHarvester lists objects in the world's namespace on Harvester.
+func (w *fixture) listOnHarvester(list client.ObjectList) client.ObjectList {
 	w.t.Helper()
 	w.Expect(w.harvester.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
 	return list
 }
 
-func (w *world) delete(infra *infrav1.HarvesterMachine) {
+func (w *fixture) delete(infra *infrav1.HarvesterMachine) {
 	w.t.Helper()
 	w.Expect(w.client.Delete(w.t.Context(), infra)).To(Succeed())
 }
 
-func (w *world) gone(infra *infrav1.HarvesterMachine) {
+func (w *fixture) waitForDeletion(infra *infrav1.HarvesterMachine) {
 	w.t.Helper()
 	w.Eventually(func() error {
 		return w.client.Get(w.t.Context(), client.ObjectKeyFromObject(infra), &infrav1.HarvesterMachine{})
@@ -311,28 +313,28 @@ func notFound() gomegatypes.GomegaMatcher {
 func tenGi() resource.Quantity { return resource.MustParse("10Gi") }
 
 // context outlives the test, for cleanup.
-func (w *world) context() context.Context { return context.WithoutCancel(w.t.Context()) }
+func (w *fixture) context() context.Context { return context.WithoutCancel(w.t.Context()) }
 
-func (w *world) user() testworld.User { return testworld.User{T: w.t, G: w.WithT, Client: w.client} }
+func (w *fixture) user() testworld.User { return testworld.User{T: w.t, G: w.WithT, Client: w.client} }
 
-func (w *world) update(infra *infrav1.HarvesterMachine, change func(*infrav1.HarvesterMachine)) {
+func (w *fixture) update(infra *infrav1.HarvesterMachine, change func(*infrav1.HarvesterMachine)) {
 	w.t.Helper()
 	testworld.Update(w.user(), infra.DeepCopy(), testworld.Whole, change)
 }
 
-func (w *world) updateStatus(infra *infrav1.HarvesterMachine, change func(*infrav1.HarvesterMachine)) {
+func (w *fixture) updateStatus(infra *infrav1.HarvesterMachine, change func(*infrav1.HarvesterMachine)) {
 	w.t.Helper()
 	testworld.Update(w.user(), infra.DeepCopy(), testworld.Status, change)
 }
 
-// describe changes the HarvesterCluster.
-func (w *world) describe(change func(*infrav1.HarvesterCluster)) {
+// updateCluster changes the HarvesterCluster.
+func (w *fixture) updateCluster(change func(*infrav1.HarvesterCluster)) {
 	w.t.Helper()
 	testworld.Update(w.user(), w.infra.DeepCopy(), testworld.Whole, change)
 }
 
 // domain sets the state of a failure domain.
-func (w *world) domain(name string, state faultlinev1.DomainState) {
+func (w *fixture) domain(name string, state faultlinev1.DomainState) {
 	w.t.Helper()
 	testworld.Update(w.user(), w.infra.DeepCopy(), testworld.Status, func(infra *infrav1.HarvesterCluster) {
 		for i := range infra.Status.Distribution.FailureDomains {
@@ -344,7 +346,7 @@ func (w *world) domain(name string, state faultlinev1.DomainState) {
 }
 
 // fault starts or ends a fault of the whole Harvester. A test that uses it must not run in parallel.
-func (w *world) fault(name string, on bool, args ...string) {
+func (w *fixture) fault(name string, on bool, args ...string) {
 	w.t.Helper()
 	w.Expect(sim.SetFault(w.context(), name, on, args...)).To(Succeed())
 	if on {
@@ -353,7 +355,7 @@ func (w *world) fault(name string, on bool, args ...string) {
 }
 
 // requests returns the requests to Harvester for the world's namespace and for IPPools, except watches.
-func (w *world) requests() []string {
+func (w *fixture) requests() []string {
 	var list []string
 	for _, r := range sim.Requests() {
 		if r.Verb != "watch" && (r.Namespace == w.name || r.Resource == "ippools") {
@@ -365,11 +367,11 @@ func (w *world) requests() []string {
 
 // writes records writes of machines from now on. The returned function waits until the machine satisfies the condition, and returns the
 // versions of its spec, annotations and conditions until then, except the first.
-func (w *world) writes() func(*infrav1.HarvesterMachine, func(*infrav1.HarvesterMachine) bool) []string {
+func (w *fixture) writes() func(*infrav1.HarvesterMachine, func(*infrav1.HarvesterMachine) bool) []string {
 	w.t.Helper()
 	c, err := client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
 	w.Expect(err).NotTo(HaveOccurred())
-	ctx, cancel := context.WithTimeout(w.context(), patience)
+	ctx, cancel := context.WithTimeout(w.context(), waitTimeout)
 	w.t.Cleanup(cancel)
 	changes, err := c.Watch(ctx, &infrav1.HarvesterMachineList{}, client.InNamespace(w.name))
 	w.Expect(err).NotTo(HaveOccurred())
@@ -390,13 +392,13 @@ func (w *world) writes() func(*infrav1.HarvesterMachine, func(*infrav1.Harvester
 	}
 }
 
-func (w *world) claims() []corev1.PersistentVolumeClaim {
+func (w *fixture) claims() []corev1.PersistentVolumeClaim {
 	w.t.Helper()
-	return w.on(&corev1.PersistentVolumeClaimList{}).(*corev1.PersistentVolumeClaimList).Items
+	return w.listOnHarvester(&corev1.PersistentVolumeClaimList{}).(*corev1.PersistentVolumeClaimList).Items
 }
 
-// stranger returns a virtual machine with the machine's name that this manager did not create. Its volume is <name>-disk-0-abcde.
-func (w *world) stranger(name string) *kubevirtv1.VirtualMachine {
+// foreignVM returns a virtual machine with the machine's name that this manager did not create. Its volume is <name>-disk-0-abcde.
+func (w *fixture) foreignVM(name string) *kubevirtv1.VirtualMachine {
 	name = w.name + "-" + name
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
 	vm.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyAlways)
@@ -414,7 +416,7 @@ func (w *world) stranger(name string) *kubevirtv1.VirtualMachine {
 }
 
 // event returns the note of an event about a machine, which may no longer exist.
-func (w *world) event(infra *infrav1.HarvesterMachine, reason string) string {
+func (w *fixture) event(infra *infrav1.HarvesterMachine, reason string) string {
 	w.t.Helper()
 	list := &eventsv1.EventList{}
 	w.Expect(w.client.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
@@ -426,13 +428,13 @@ func (w *world) event(infra *infrav1.HarvesterMachine, reason string) string {
 	return ""
 }
 
-// nothing verifies that no object of any machine remains in the world's namespace on Harvester, and that the pool has no allocations.
-func (w *world) nothing(pool string) {
+// expectNothingLeft verifies that no object of any machine remains in the world's namespace on Harvester, and that the pool has no allocations.
+func (w *fixture) expectNothingLeft(pool string) {
 	w.t.Helper()
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 	for _, list := range []client.ObjectList{
 		&kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceList{}, &corev1.SecretList{}, &corev1.PersistentVolumeClaimList{},
 	} {
-		w.Eventually(func() client.ObjectList { return w.on(list) }).Should(HaveField("Items", BeEmpty()))
+		w.Eventually(func() client.ObjectList { return w.listOnHarvester(list) }).Should(HaveField("Items", BeEmpty()))
 	}
 }
