@@ -21,7 +21,8 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// Defaults of a check.
+// Defaults of a check, those of the prober in Harvester's load balancer. They apply to a load balancer that was stored without these
+// values and not written since. The webhook sets its own defaults on each write (webhook.setHealthCheckDefaults).
 const (
 	defaultSuccesses = 1
 	defaultFailures  = 3
@@ -40,7 +41,7 @@ type Check struct {
 	Period, Timeout     time.Duration
 }
 
-// Of returns the check of a load balancer with Harvester's defaults. It returns false if the load balancer has no health check.
+// Of returns the check of a load balancer, with defaults for values that are 0. It returns false if the load balancer has no health check.
 func Of(spec *lbv1.HealthCheck) (Check, bool) {
 	if spec == nil || spec.Port == 0 || spec.Port > math.MaxUint16 {
 		return Check{}, false

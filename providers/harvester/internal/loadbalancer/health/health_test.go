@@ -24,7 +24,7 @@ import (
 
 const patience = 2 * time.Minute
 
-func TestACheckHasHarvestersValuesForWhatItDoesNotSay(t *testing.T) {
+func TestCheckDefaults(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	check, wanted := health.Of(&lbv1.HealthCheck{Port: 80})

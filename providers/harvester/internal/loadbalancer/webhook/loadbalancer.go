@@ -55,7 +55,7 @@ func (w loadBalancer) setDefaults(ctx context.Context, lb *lbv1.LoadBalancer) er
 			return err
 		}
 	}
-	completeHealthCheck(lb.Spec.HealthCheck)
+	setHealthCheckDefaults(lb.Spec.HealthCheck)
 	return w.place(ctx, before, lb)
 }
 
@@ -117,8 +117,9 @@ func (w loadBalancer) complete(ctx context.Context, lb *lbv1.LoadBalancer) error
 	return nil
 }
 
-// completeHealthCheck sets Harvester's defaults.
-func completeHealthCheck(check *lbv1.HealthCheck) {
+// setHealthCheckDefaults sets the defaults of the mutating webhook of Harvester's load balancer. They differ from those of its prober,
+// which package health applies to load balancers that no webhook has completed.
+func setHealthCheckDefaults(check *lbv1.HealthCheck) {
 	if check == nil || check.Port == 0 {
 		return
 	}

@@ -48,7 +48,7 @@ func Written() (rules.Written, error) {
 		return errors.Join(lbv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 	}, rules.Webhooks[*lbv1.IPPool]{Validate: func(pool *lbv1.IPPool) field.ErrorList { return ippools.Validate(pool.Spec) }},
 		rules.Webhooks[*lbv1.LoadBalancer]{Converter: loadbalancer.Converter(), Validate: func(lb *lbv1.LoadBalancer) field.ErrorList {
-			completeHealthCheck(lb.Spec.HealthCheck)
+			setHealthCheckDefaults(lb.Spec.HealthCheck)
 			return loadbalancer.Validate(lb.Spec)
 		}})
 }
