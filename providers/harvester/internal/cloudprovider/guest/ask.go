@@ -69,7 +69,7 @@ func (v *view) Hostname(ctx context.Context, vmi string) (string, error) {
 func hostnameIn(data []byte) (string, error) {
 	said := kubevirtv1.VirtualMachineInstanceGuestAgentInfo{}
 	if err := json.Unmarshal(data, &said); err != nil {
-		return "", fmt.Errorf("reading what the guest agent says: %w", err)
+		return "", fmt.Errorf("decoding guest agent info: %w", err)
 	}
 	return said.Hostname, nil
 }

@@ -47,20 +47,20 @@ type Options struct {
 
 func (o *Options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ManagementNetwork, "management-network", "",
-		"Network of Harvester, as namespace/name, that the Nodes have their addresses in and Services get theirs from unless their annotation says otherwise. "+
-			"Without it, Nodes have those of the first network of their virtual machine.")
+		"Network on Harvester, as namespace/name, of the addresses of Nodes, and of Services whose annotation names no other network. "+
+			"If unset, Nodes use the first network of their virtual machine.")
 	fs.StringVar(&o.NodeIPCIDR, "node-ip-cidr", "",
-		"CIDR that internal addresses of Nodes are in, or one for each family, separated by a comma. Without it, the first of each family is internal.")
+		"CIDR of internal addresses of Nodes, or one for each IP family, separated by a comma. If unset, the first address of each family is internal.")
 	fs.StringSliceVar(&o.NodeExcludeIPRanges, "node-exclude-ip-ranges", nil,
-		"CIDRs and addresses that are not shown as external addresses of Nodes. They are heeded where --node-ip-cidr is given.")
+		"CIDRs and addresses that are not reported as external addresses of Nodes. Used only if --node-ip-cidr is set.")
 	fs.BoolVar(&o.IgnoreProvidedIP, "disable-annotation-alpha-provided-ip-addr", false,
-		"Disregard the annotations of Nodes alpha.kubernetes.io/provided-node-ip and cloudprovider.harvesterhci.io/additional-internal-ips.")
+		"Ignore the Node annotations alpha.kubernetes.io/provided-node-ip and cloudprovider.harvesterhci.io/additional-internal-ips.")
 	fs.BoolVar(&o.DisableVMIController, "disable-vmi-controller", false,
-		"Leave zone and region of Nodes as they are when their virtual machines migrate.")
-	fs.StringVar(&o.IPv4Pool, "ipv4-pool", "", "IPPool of Harvester that IPv4 addresses of Services come from. Without it, Harvester chooses one.")
+		"Do not update zone and region of Nodes when their virtual machines migrate.")
+	fs.StringVar(&o.IPv4Pool, "ipv4-pool", "", "IPPool on Harvester for IPv4 addresses of Services. If unset, Harvester selects one.")
 	fs.StringVar(&o.IPv6Pool, "ipv6-pool", "",
-		"IPPool of Harvester that IPv6 addresses of Services come from. Without it, Harvester chooses one, and a dual-stack Service has an address of its first family only.")
-	fs.BoolVar(&o.HelpOnError, "show-full-help-on-error", false, "Print all flags when one of them is wrong.")
+		"IPPool on Harvester for IPv6 addresses of Services. If unset, Harvester selects one, and a dual-stack Service has an address of its first family only.")
+	fs.BoolVar(&o.HelpOnError, "show-full-help-on-error", false, "Print all flags if one of them is invalid.")
 }
 
 // complete parses the flags. cluster is the cluster name of the framework.
@@ -95,7 +95,7 @@ func networkName(text string) (string, error) {
 		namespace, name = corev1.NamespaceDefault, text
 	}
 	if namespace == "" || name == "" || strings.Contains(name, "/") {
-		return "", fmt.Errorf("%q is no namespace/name", text)
+		return "", fmt.Errorf("%q must have the form namespace/name", text)
 	}
 	return namespace + "/" + name, nil
 }
@@ -112,7 +112,7 @@ func prefixes(texts []string) ([]netip.Prefix, error) {
 		if err != nil {
 			addr, err := netip.ParseAddr(text)
 			if err != nil {
-				return nil, fmt.Errorf("%q is neither a CIDR nor an address", text)
+				return nil, fmt.Errorf("%q must be a CIDR or an IP address", text)
 			}
 			prefix = netip.PrefixFrom(addr, addr.BitLen())
 		}
@@ -126,11 +126,11 @@ func internal(list []netip.Prefix) error {
 	has := map[bool]netip.Prefix{}
 	for _, prefix := range list {
 		if other, twice := has[prefix.Addr().Is4()]; twice {
-			return fmt.Errorf("%s and %s are of one family: give one of each", other, prefix)
+			return fmt.Errorf("%s and %s must not be of the same IP family", other, prefix)
 		}
 		has[prefix.Addr().Is4()] = prefix
 		if addr := prefix.Addr(); addr.IsLoopback() || addr.IsMulticast() || addr.IsLinkLocalUnicast() || prefix.IsSingleIP() && !addr.IsGlobalUnicast() {
-			return fmt.Errorf("no Node has its address in %s", prefix)
+			return fmt.Errorf("%s must be a range of unicast addresses, not loopback, multicast or link-local", prefix)
 		}
 	}
 	return nil
@@ -160,7 +160,7 @@ func Command(stop <-chan struct{}) (*cobra.Command, error) {
 		klog.InfoS("Starting "+cmd.Name(), version.Pairs()...)
 		return run(cmd, args)
 	}
-	command.Long = "The cloud provider of guest clusters on Harvester: it gives Nodes their addresses, zone and region, and Services their addresses."
+	command.Long = "Cloud provider for guest clusters on Harvester: sets addresses, zone and region of Nodes, and addresses of Services."
 	// These flags of the framework have only one valid value. Looking up the authentication ConfigMap would need otherwise unused
 	// permissions.
 	for name, value := range map[string]string{"cloud-provider": Name, "authentication-skip-lookup": "true"} {
@@ -186,12 +186,12 @@ func Command(stop <-chan struct{}) (*cobra.Command, error) {
 // cloud returns the cloud provider. The framework cannot run without one.
 func (o *Options) cloud(config *cloudconfig.CompletedConfig) cloudprovider.Interface {
 	if o.services.Cluster == "" || o.services.Cluster == defaultCluster {
-		klog.Warningf("The flag --cluster-name is %q: clusters of one namespace of Harvester need different names, which pools can tell apart", o.services.Cluster)
+		klog.Warningf("The flag --cluster-name is %q: set a name that is unique among the clusters in the namespace on Harvester, so that IPPools can distinguish them", o.services.Cluster)
 	}
 	from := config.ComponentConfig.KubeCloudShared.CloudProvider
 	provider, err := cloudprovider.InitCloudProvider(from.Name, from.CloudConfigFile)
 	if err != nil {
-		klog.Fatalf("Starting: %v", err)
+		klog.Fatalf("Starting the cloud provider: %v", err)
 	}
 	return provider
 }

@@ -157,7 +157,7 @@ func TestNodeIsInitializedWhenItsGuestHasToldItsAddress(t *testing.T) {
 	s.create("node-1")
 	c.node("node-1")
 	c.start()
-	c.Eventually(c.provider.log.String).Should(ContainSubstring("has told no address of its first network"))
+	c.Eventually(c.provider.log.String).Should(ContainSubstring("has not reported an address of its first network"))
 	c.Expect(c.read("node-1")()).NotTo(usable())
 	c.Expect(sim.SetFault(t.Context(), "no-agents", false)).To(Succeed())
 	c.Eventually(c.read("node-1")).Should(And(usable(), HaveField("Status.Addresses", ContainElement(HaveField("Type", corev1.NodeInternalIP)))))
@@ -191,7 +191,7 @@ func TestNodesWithoutRightsOnHostsHaveTheZoneThatHarvesterHasNoted(t *testing.T)
 	c.start()
 	c.Eventually(c.read("node-1")).Should(HaveField("Labels", HaveKeyWithValue(corev1.LabelTopologyZone, s.zone("node-1"))))
 	c.Eventually(c.read("node-2")).Should(And(usable(), HaveField("Labels", Not(HaveKey(corev1.LabelTopologyZone)))))
-	c.Expect(strings.Count(c.provider.log.String(), "has no right to see the hosts of Harvester")).To(Equal(1))
+	c.Expect(strings.Count(c.provider.log.String(), "may not read the hosts of Harvester")).To(Equal(1))
 }
 
 func TestNodeThatSomebodyElseInitializesIsToldItsZoneAllTheSame(t *testing.T) {

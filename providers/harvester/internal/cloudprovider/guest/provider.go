@@ -53,7 +53,7 @@ var (
 // newProvider reads the configuration, a kubeconfig of Harvester.
 func newProvider(config io.Reader, o Options) (*Provider, error) {
 	if config == nil {
-		return nil, errors.New("the flag --cloud-config names no file: give it a kubeconfig of Harvester")
+		return nil, errors.New("flag --cloud-config must name a file with a kubeconfig for Harvester")
 	}
 	kubeconfig, err := io.ReadAll(config)
 	if err != nil {
@@ -71,7 +71,7 @@ func (p *Provider) Initialize(builder cloudprovider.ControllerClientBuilder, sto
 	p.ctx = wait.ContextForChannel(stop)
 	p.client = builder.ClientOrDie("harvester-cloud-provider")
 	if err := p.view.start(p.ctx); err != nil {
-		klog.Fatalf("Reading what is on Harvester: %v", err)
+		klog.Fatalf("Starting informers of Harvester: %v", err)
 	}
 }
 
@@ -95,7 +95,7 @@ func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 	ctx, cancel := context.WithTimeout(p.ctx, firstReading)
 	defer cancel()
 	if !toolscache.WaitForCacheSync(ctx.Done(), p.view.read) {
-		klog.Info("Harvester has not answered yet")
+		klog.Info("Informers of Harvester have not synced yet")
 	}
 }
 
@@ -107,7 +107,7 @@ func (p *Provider) nic(ctx context.Context, network string) (string, error) {
 func (p *Provider) background(what string, run func(context.Context) error) {
 	go func() {
 		if err := run(p.ctx); err != nil {
-			klog.Fatalf("Looking after %s: %v", what, err)
+			klog.Fatalf("Reconciling %s failed: %v", what, err)
 		}
 	}()
 }

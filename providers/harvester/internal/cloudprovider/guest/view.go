@@ -31,7 +31,7 @@ import (
 const requestTimeout = 30 * time.Second
 
 // errSyncing reports that the informer of a kind has not synced.
-var errSyncing = errors.New("it has not answered yet")
+var errSyncing = errors.New("the informer has not synced yet")
 
 // view reads from Harvester with the account of the cluster. It reads virtual machines, their instances and load balancers of one
 // namespace, and hosts, from informers, and returns an error before they have synced. It writes to Harvester directly.
@@ -113,7 +113,7 @@ func (v *view) start(ctx context.Context) error {
 		}
 		go func() {
 			if err := from.Start(ctx); err != nil {
-				klog.FromContext(ctx).Error(err, "The informers of Harvester ended")
+				klog.FromContext(ctx).Error(err, "Informers of Harvester stopped")
 			}
 		}()
 	}
@@ -129,9 +129,9 @@ func (v *view) hidden(ctx context.Context, r *toolscache.Reflector, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.denied == nil {
-		klog.InfoS("The account has no right to see the hosts of Harvester: zone and region of Nodes are taken from annotations of "+
-			"their virtual machines, where Harvester has put them there. To have them always, bind a ClusterRole that allows "+
-			"get, list and watch of nodes, and nothing else, to the account by a ClusterRoleBinding", "reason", err.Error())
+		klog.InfoS("The account may not read the hosts of Harvester: zone and region of Nodes come from the annotations that Harvester "+
+			"sets on some virtual machines. To set them on all Nodes, bind a ClusterRole that allows "+
+			"get, list and watch of nodes, and nothing else, to the account with a ClusterRoleBinding", "reason", err.Error())
 	}
 	v.denied = err
 }

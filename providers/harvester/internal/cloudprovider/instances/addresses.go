@@ -44,8 +44,8 @@ func (o AddressOptions) Of(node *corev1.Node, vmi *kubevirtv1.VirtualMachineInst
 		case hasInternal(node):
 			return nil, nil
 		}
-		return nil, fmt.Errorf("the guest of virtual machine %s has told no address of %s: install the QEMU guest agent in its image, or give kubelet "+
-			"its address by --node-ip", vmi.Name, o.networkName())
+		return nil, fmt.Errorf("virtual machine %s has not reported an address of %s: install the QEMU guest agent in its image, or set its address "+
+			"with kubelet's flag --node-ip", vmi.Name, o.networkName())
 	}
 	var list []corev1.NodeAddress
 	given := map[bool]bool{} // by family

@@ -77,7 +77,7 @@ func (i *Instances) called(ctx context.Context, hostname string) (string, error)
 		return "", err
 	}
 	if len(told) > 1 {
-		return "", fmt.Errorf("virtual machines %s and %s are both called %s inside: give one of them another hostname", told[0].Name, told[1].Name, hostname)
+		return "", fmt.Errorf("virtual machines %s and %s have the same hostname %s: change one of them", told[0].Name, told[1].Name, hostname)
 	}
 	if len(told) == 1 {
 		return told[0].Name, nil

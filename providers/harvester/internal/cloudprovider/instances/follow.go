@@ -160,7 +160,7 @@ func (f *follower) next(ctx context.Context) bool {
 	defer f.queue.Done(name)
 	if err := f.follow(ctx, name); err != nil {
 		if !apierrors.IsConflict(err) && !errors.Is(err, patch.ErrBehind) {
-			klog.FromContext(ctx).Info("Following a virtual machine failed", "node", name, "reason", err.Error())
+			klog.FromContext(ctx).Info("Updating a Node failed", "node", name, "reason", err.Error())
 		}
 		f.queue.AddRateLimited(name)
 		return true

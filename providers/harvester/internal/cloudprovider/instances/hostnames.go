@@ -43,7 +43,7 @@ func (h *hostnames) called(ctx context.Context, hostname string) (string, error)
 			return "", err
 		case said != hostname:
 		case found != "":
-			return "", fmt.Errorf("the guests of virtual machines %s and %s are both called %s: give one of them another hostname", found, vmi.Name, hostname)
+			return "", fmt.Errorf("the guests of virtual machines %s and %s have the same hostname %s: change one of them", found, vmi.Name, hostname)
 		default:
 			found = vmi.Name
 		}
@@ -75,7 +75,7 @@ func (h *hostnames) of(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstan
 		return "", nil // it may report one later
 	}
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsForbidden(err) {
-		return "", fmt.Errorf("asking the guest of virtual machine %s for its hostname: %w", vmi.Name, err)
+		return "", fmt.Errorf("reading the hostname of virtual machine %s from its guest agent: %w", vmi.Name, err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

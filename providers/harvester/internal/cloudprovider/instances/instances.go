@@ -78,8 +78,8 @@ func (i *Instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool
 	if known, err := i.knowsOthers(ctx, node); err != nil {
 		return false, err
 	} else if !known {
-		return false, fmt.Errorf("no virtual machine of any Node of this cluster is in the namespace that the kubeconfig of Harvester names, "+
-			"so nothing follows of that of Node %s: if they are in another namespace, make that the one of the kubeconfig's context", node.Name)
+		return false, fmt.Errorf("the namespace of the kubeconfig for Harvester contains no virtual machine of any Node of this cluster, "+
+			"so the one of Node %s may not be deleted: if they are in another namespace, set it in the context of the kubeconfig", node.Name)
 	}
 	return false, nil
 }
@@ -133,7 +133,7 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 		return nil, err
 	}
 	if vmi == nil {
-		return nil, fmt.Errorf("virtual machine %s of Node %s does not run", vm.Name, node.Name)
+		return nil, fmt.Errorf("virtual machine %s of Node %s is not running", vm.Name, node.Name)
 	}
 	place, err := i.place(ctx, vmi)
 	if err != nil {

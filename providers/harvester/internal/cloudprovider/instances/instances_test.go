@@ -173,7 +173,7 @@ func TestGuestsOfOneHostnameAreNobody(t *testing.T) {
 	i := of(h)
 	for range 3 {
 		_, err := i.find(t.Context(), node("same", ""))
-		g.Expect(err).To(MatchError(ContainSubstring("vm-1 and vm-2 are both called same")))
+		g.Expect(err).To(MatchError(ContainSubstring("vm-1 and vm-2 have the same hostname same")))
 	}
 	g.Expect(h.asked).To(Equal(2), "each guest is asked once")
 }
@@ -189,7 +189,7 @@ func TestOnlyAVirtualMachineThatIsSurelyGoneDoesNotExist(t *testing.T) {
 		"it is there":                     {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-1")}}, nil, true, ""},
 		"it is gone":                      {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-2")}}, nil, false, ""},
 		"it has gone":                     {&harvesterOf{}, []kubevirtv1.VirtualMachine{vm("node-1")}, false, ""},
-		"none is there, nor has been":     {&harvesterOf{}, nil, false, "make that the one of the kubeconfig's context"},
+		"none is there, nor has been":     {&harvesterOf{}, nil, false, "set it in the context of the kubeconfig"},
 		"it is new":                       {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-2")}, live: []types.UID{"node-1-uid"}}, nil, true, ""},
 		"nobody answers":                  {&harvesterOf{down: errors.New("down")}, []kubevirtv1.VirtualMachine{vm("node-1")}, false, "down"},
 		"another one has taken its name":  {&harvesterOf{vms: []kubevirtv1.VirtualMachine{renewed(), vm("node-2")}, live: []types.UID{"renewed"}}, nil, false, ""},
@@ -345,7 +345,7 @@ func TestNodeWithoutAnyAddressWaitsForOneAndOneThatHasSomeKeepsThem(t *testing.T
 	none := func(string) bool { return false }
 	n, i := node("node-1", ""), instance("node-1")
 	_, err := AddressOptions{Network: "default/other"}.Of(n, &i, none)
-	g.Expect(err).To(MatchError(ContainSubstring("has told no address of network default/other")))
+	g.Expect(err).To(MatchError(ContainSubstring("has not reported an address of network default/other")))
 	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.1.0.1"}}
 	g.Expect(AddressOptions{}.Of(n, &i, none)).To(BeEmpty())
 }
@@ -371,10 +371,10 @@ func TestInterfaceInANetworkIsTheSameOnAllNodes(t *testing.T) {
 	i := of(h, node("node-1", ""), node("node-2", ""), node("elsewhere", ""))
 	g.Expect(i.NIC(t.Context(), "default/vlan-2")).To(Equal("enp3s0"))
 	_, err := i.NIC(t.Context(), "default/vlan-3")
-	g.Expect(err).To(MatchError(ContainSubstring("no interface of Node")))
+	g.Expect(err).To(MatchError(ContainSubstring("has no interface in network")))
 	h.instances[1].Status.Interfaces[2].InterfaceName = "eth7"
 	_, err = i.NIC(t.Context(), "default/vlan-2")
-	g.Expect(err).To(MatchError(ContainSubstring("it must be the same on all")))
+	g.Expect(err).To(MatchError(ContainSubstring("it must have the same name on all Nodes")))
 	h.instances[0].Status.Conditions, h.instances[1].Status.Conditions = nil, nil
 	g.Expect(i.NIC(t.Context(), "default/vlan-2")).To(BeEmpty(), "no guest has said anything yet")
 }
@@ -392,7 +392,7 @@ func TestInterfaceInANetworkIsThatOfNodesThatAnnounceAddresses(t *testing.T) {
 		nodes = append(nodes, node(name, ""))
 	}
 	_, err := of(h, nodes...).NIC(t.Context(), "default/vlan-2")
-	g.Expect(err).To(MatchError(ContainSubstring("no interface of Node worker is in network default/vlan-2")), "each may announce addresses")
+	g.Expect(err).To(MatchError(ContainSubstring("Node worker has no interface in network default/vlan-2")), "each may announce addresses")
 	for _, n := range nodes[:2] {
 		n.Labels = map[string]string{"node-role.kubernetes.io/control-plane": "true"}
 	}
@@ -408,7 +408,7 @@ func TestInterfaceInANetworkIsThatOfNodesThatAnnounceAddresses(t *testing.T) {
 	g.Expect(i.NIC(t.Context(), "default/vlan-2")).To(BeEmpty(), "nobody has said yet")
 	h.instances[0].Spec.Networks = nil
 	_, err = i.NIC(t.Context(), "default/vlan-2")
-	g.Expect(err).To(MatchError(ContainSubstring("no interface of Node control-1 is in network default/vlan-2")))
+	g.Expect(err).To(MatchError(ContainSubstring("Node control-1 has no interface in network default/vlan-2")))
 }
 
 func TestNodeIsToldItsPlaceWithoutLosingWhatHarvesterDoesNotSay(t *testing.T) {

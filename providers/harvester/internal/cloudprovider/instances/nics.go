@@ -40,11 +40,11 @@ func (i *Instances) NIC(ctx context.Context, network string) (string, error) {
 		name, there := nicIn(vmi, network)
 		switch {
 		case !there:
-			return "", fmt.Errorf("no interface of Node %s is in network %s: connect its virtual machine to it", node.Name, network)
+			return "", fmt.Errorf("Node %s has no interface in network %s: connect its virtual machine to it", node.Name, network)
 		case name == "" || !connected(vmi):
 			continue // not reported yet
 		case found != "" && name != found:
-			return "", fmt.Errorf("the interface in network %s is called %s on Node %s and %s on Node %s: it must be the same on all", network, found, of, name, node.Name)
+			return "", fmt.Errorf("the interface in network %s is named %s on Node %s and %s on Node %s: it must have the same name on all Nodes", network, found, of, name, node.Name)
 		}
 		found, of = name, node.Name
 	}

@@ -59,7 +59,7 @@ func (s *Services) service(key types.NamespacedName) (*corev1.Service, error) {
 	}
 	service, ok := o.(*corev1.Service)
 	if !ok {
-		return nil, fmt.Errorf("%T is no Service", o)
+		return nil, fmt.Errorf("%T is not a Service", o)
 	}
 	return service, nil
 }
@@ -68,7 +68,7 @@ func (s *Services) service(key types.NamespacedName) (*corev1.Service, error) {
 func (s *Services) ensureShared(ctx context.Context, service *corev1.Service, primary types.NamespacedName) error {
 	own := keyOf(service)
 	if sharing := s.sharing(own); len(sharing) > 0 {
-		return fmt.Errorf("the address of this Service is that of Service %s/%s too, so it cannot be that of %s", sharing[0].Namespace, sharing[0].Name, primary)
+		return fmt.Errorf("Service %s/%s shares the address of this Service, so this Service cannot share that of %s", sharing[0].Namespace, sharing[0].Name, primary)
 	}
 	of, err := s.service(primary)
 	if err != nil {

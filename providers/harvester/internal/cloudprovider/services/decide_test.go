@@ -111,7 +111,7 @@ func TestLoadBalancerThatExistsKeepsWhatDecidedOnItsAddress(t *testing.T) {
 	g.Expect(lb.Annotations).To(And(HaveKeyWithValue(lbv1.NetworkAnnotation, "found/by-harvester"), HaveKeyWithValue("else", "kept")))
 	g.Expect(lb.Status.Address).To(Equal("10.0.0.1"))
 	g.Expect(unlike(had, lb)).To(BeTrue())
-	g.Expect(unlike(lb, o.wanted(reached, o.wants(reached)[0], lb, "owner"))).To(BeFalse(), "it is as it is to be")
+	g.Expect(unlike(lb, o.wanted(reached, o.wants(reached)[0], lb, "owner"))).To(BeFalse(), "it needs no write")
 	had.Status.AllocatedAddress.IP = ""
 	g.Expect(o.wanted(reached, o.wants(reached)[0], had, "owner").Spec.IPPool).To(Equal("other"), "it has none yet")
 	o.Pools = nil
@@ -170,7 +170,7 @@ func TestServiceThatAsksForSomethingElseThanItHasIsToldSo(t *testing.T) {
 		"unknown ipam":                {service("web", annotated(ipamAnnotation, "static")), nil, `is "static": make it pool or dhcp`},
 		"other ipam":                  {service("web", annotated(ipamAnnotation, "dhcp")), noted(""), `has its address by "pool"`},
 		"same network":                {service("web", annotated(networkAnnotation, "a/b")), noted("a/b"), ""},
-		"other network":               {service("web", annotated(networkAnnotation, "a/c")), noted("a/b"), `has its address in "a/b"`},
+		"other network":               {service("web", annotated(networkAnnotation, "a/c")), noted("a/b"), `has its address in network "a/b"`},
 		"network added":               {service("web", annotated(networkAnnotation, "a/c")), noted(""), `is "a/c"`},
 		"network taken away":          {service("web"), noted("a/b"), `is ""`},
 		"made before that was noted":  {service("web", annotated(networkAnnotation, "a/b")), before, ""},
@@ -194,7 +194,7 @@ func TestLoadBalancerOfAnotherClusterIsNobodysBusiness(t *testing.T) {
 	web := service("web")
 	own := o.wanted(web, o.wants(web)[0], nil, "this")
 	g.Expect(o.foreign(web, own, "this")).To(Succeed())
-	g.Expect(o.foreign(web, own, "that")).To(MatchError(ContainSubstring("is of another cluster")))
+	g.Expect(o.foreign(web, own, "that")).To(MatchError(ContainSubstring("belongs to another cluster")))
 	unsaid := own.DeepCopy()
 	delete(unsaid.Annotations, lbv1.ClusterUIDAnnotation)
 	g.Expect(o.foreign(web, unsaid, "this")).To(Succeed(), "it was made before its owner was noted")
@@ -202,7 +202,7 @@ func TestLoadBalancerOfAnotherClusterIsNobodysBusiness(t *testing.T) {
 	g.Expect(o.foreign(web, unsaid, "this")).To(MatchError(ContainSubstring(`is "db", not "web"`)))
 
 	g.Expect(o.namesake([]lbv1.LoadBalancer{*own}, "this")).To(Succeed())
-	g.Expect(o.namesake([]lbv1.LoadBalancer{*own}, "that")).To(MatchError(And(ContainSubstring(`has the name "blue" too`), ContainSubstring("--cluster-name"))))
+	g.Expect(o.namesake([]lbv1.LoadBalancer{*own}, "that")).To(MatchError(And(ContainSubstring(`has the same name "blue"`), ContainSubstring("--cluster-name"))))
 	own.Labels[lbv1.GuestClusterLabel] = "green"
 	g.Expect(o.namesake([]lbv1.LoadBalancer{*own}, "that")).To(Succeed())
 }
@@ -227,18 +227,18 @@ func TestServiceSharesTheAddressOfAnother(t *testing.T) {
 	}{
 		"on another port":         {service("web", shares, other), service("first", has), nil, []string{"10.0.0.1"}, ""},
 		"on a UDP port":           {service("web", shares, udp), service("first", has), nil, []string{"10.0.0.1"}, ""},
-		"on the same port":        {service("web", shares), service("first", has), nil, nil, "port 80/TCP is that of Service default/first"},
+		"on the same port":        {service("web", shares), service("first", has), nil, nil, "port 80/TCP is already used by Service default/first"},
 		"that has none yet":       {service("web", shares, other), service("first"), nil, nil, ""},
 		"that is not there":       {service("web", shares, other), nil, nil, nil, "is not there"},
-		"of another type":         {service("web", shares, other), service("first", func(s *corev1.Service) { s.Spec.Type = "ClusterIP" }), nil, nil, "is not there, or is no Service with"},
+		"of another type":         {service("web", shares, other), service("first", func(s *corev1.Service) { s.Spec.Type = "ClusterIP" }), nil, nil, "does not exist, or is not a Service with"},
 		"that shares itself":      {service("web", shares, other), service("first", annotated(primaryAnnotation, "default/zero")), nil, nil, "has no address of its own"},
 		"that is going":           {service("web", shares, other), service("first", has, going), nil, nil, "is being deleted"},
 		"that is going, and has":  {service("web", shares, other, has), service("first", has, going), nil, []string{"10.0.0.1"}, ""},
-		"in another network":      {service("web", shares, other, annotated(networkAnnotation, "a/b")), service("first", has), nil, nil, `has its address in ""`},
+		"in another network":      {service("web", shares, other, annotated(networkAnnotation, "a/b")), service("first", has), nil, nil, `has its address in network ""`},
 		"of a DHCP server":        {service("web", shares, other), service("first", dhcp, leased), nil, []string{"192.168.0.9"}, ""},
 		"of a slow DHCP server":   {service("web", shares, other), service("first", dhcp), nil, nil, ""},
 		"of both families, one":   {service("web", shares, other), service("first", annotated(lbv1.AddressesAnnotation, "fd00::1,10.0.0.1")), nil, []string{"10.0.0.1"}, ""},
-		"of another family":       {service("web", shares, other), service("first", annotated(lbv1.AddressesAnnotation, "fd00::1")), nil, nil, "is of no family that the Service has"},
+		"of another family":       {service("web", shares, other), service("first", annotated(lbv1.AddressesAnnotation, "fd00::1")), nil, nil, "is not of an IP family of the Service"},
 		"with an older one":       {service("web", shares, other, younger), service("first", has), []*corev1.Service{service("b", shares, other, older)}, nil, "port 81/TCP is that of Service default/b"},
 		"with a younger one":      {service("web", shares, other, older), service("first", has), []*corev1.Service{service("b", shares, other, younger)}, []string{"10.0.0.1"}, ""},
 		"with a younger that has": {service("web", shares, other, older), service("first", has), []*corev1.Service{service("b", shares, other, younger, has)}, nil, "port 81/TCP"},
@@ -260,7 +260,7 @@ func TestPrimaryServiceIsNamedWithItsNamespace(t *testing.T) {
 	g := NewWithT(t)
 	for _, text := range []string{"first", "/first", "default/", "a/b/c"} {
 		_, err := primaryOf(service("web", annotated(primaryAnnotation, text)))
-		g.Expect(err).To(MatchError(ContainSubstring("make it namespace/name")), text)
+		g.Expect(err).To(MatchError(ContainSubstring("must be the namespace/name")), text)
 	}
 	g.Expect(primaryOf(service("web", annotated(primaryAnnotation, "default/first")))).To(Equal(types.NamespacedName{Namespace: "default", Name: "first"}))
 	g.Expect(primaryOf(service("web"))).To(BeZero())
@@ -329,11 +329,11 @@ func TestServiceIsToldWhatHarvesterKnowsBetter(t *testing.T) {
 	}{
 		"nothing said":          {service("web"), in("c-1/p-2"), nil},
 		"the facts":             {service("web", annotated(projectAnnotation, "c-1:p-2", namespaceAnnotation, "team")), in("c-1/p-2"), nil},
-		"another project":       {service("web", annotated(projectAnnotation, "c-1/p-9")), in("c-1/p-2"), []string{`says that namespace team is in project "c-1/p-2"`}},
-		"of no project":         {service("web", annotated(projectAnnotation, "c-1/p-9")), in(""), []string{`says that namespace team is in project ""`}},
+		"another project":       {service("web", annotated(projectAnnotation, "c-1/p-9")), in("c-1/p-2"), []string{`namespace team is in project "c-1/p-2" on Harvester`}},
+		"of no project":         {service("web", annotated(projectAnnotation, "c-1/p-9")), in(""), []string{`namespace team is in project "" on Harvester`}},
 		"another namespace":     {service("web", annotated(namespaceAnnotation, "other")), in(""), []string{`are in namespace team`}},
 		"before there is one":   {service("web", annotated(projectAnnotation, "c-1/p-9", namespaceAnnotation, "other")), nil, []string{`are in namespace team`}},
-		"both that are another": {service("web", annotated(projectAnnotation, "p", namespaceAnnotation, "n")), in(""), []string{"are in namespace team", "says that"}},
+		"both that are another": {service("web", annotated(projectAnnotation, "p", namespaceAnnotation, "n")), in(""), []string{"are in namespace team", "is in project"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -386,10 +386,10 @@ func TestAddressIsOfTheFamilyThatTheServiceNeeds(t *testing.T) {
 	}{
 		"none yet":                {"", corev1.IPv4Protocol, "", ""},
 		"of its family":           {"10.0.0.1", corev1.IPv4Protocol, "10.0.0.1", ""},
-		"of the other family":     {"fd00::1", corev1.IPv4Protocol, "", "name a pool for that family by --ipv4-pool"},
+		"of the other family":     {"fd00::1", corev1.IPv4Protocol, "", "set a pool for that family with the cloud provider's flag --ipv4-pool"},
 		"of a DHCP server":        {"0.0.0.0", corev1.IPv4Protocol, "0.0.0.0", ""},
 		"of a DHCP server, of v6": {"0.0.0.0", corev1.IPv6Protocol, "::", ""},
-		"nonsense":                {"ten", corev1.IPv4Protocol, "", "which is none"},
+		"nonsense":                {"ten", corev1.IPv4Protocol, "", "which is not an IP address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -408,7 +408,7 @@ func TestAddressIsOfTheFamilyThatTheServiceNeeds(t *testing.T) {
 func TestWaitingServiceSaysWhatHarvesterSays(t *testing.T) {
 	g := NewWithT(t)
 	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "lb"}}
-	g.Expect(pending(lb)).To(Equal(&waitError{what: "LoadBalancer team/lb on Harvester waits for its address: Harvester has not looked at it yet"}))
+	g.Expect(pending(lb)).To(Equal(&waitError{what: "LoadBalancer team/lb on Harvester waits for its address: Harvester has not processed it yet"}))
 	lb.Status.Conditions = []lbv1.Condition{{Type: lbv1.ReadyCondition, Status: corev1.ConditionFalse, Message: "no matched IPPool with requirement"}}
-	g.Expect(pending(lb)).To(Equal(&waitError{stuck: true, what: "LoadBalancer team/lb on Harvester waits for its address: Harvester says no matched IPPool with requirement"}))
+	g.Expect(pending(lb)).To(Equal(&waitError{stuck: true, what: "LoadBalancer team/lb on Harvester waits for its address: Harvester reports no matched IPPool with requirement"}))
 }

@@ -131,7 +131,7 @@ func (f *follower) next(ctx context.Context) bool {
 		f.queue.AddRateLimited(key)
 	default:
 		if !apierrors.IsConflict(err) && !errors.Is(err, patch.ErrBehind) {
-			klog.FromContext(ctx).Info("Going on with a Service failed", "service", key, "reason", err.Error())
+			klog.FromContext(ctx).Info("Reconciling a Service failed", "service", key, "reason", err.Error())
 		}
 		f.queue.AddRateLimited(key)
 	}
@@ -191,7 +191,7 @@ func (s *Services) sweep(ctx context.Context, key types.NamespacedName, service 
 		if !mine || slices.Contains(keep, left[i].Name) {
 			continue
 		}
-		klog.FromContext(ctx).Info("Deleting a LoadBalancer that its Service does not have any more", "loadBalancer", left[i].Name, "service", key)
+		klog.FromContext(ctx).Info("Deleting a LoadBalancer that its Service no longer uses", "loadBalancer", left[i].Name, "service", key)
 		if err := s.remove(ctx, &left[i]); err != nil {
 			return err
 		}

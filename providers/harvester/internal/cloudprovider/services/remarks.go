@@ -65,8 +65,8 @@ func (f *follower) remarks(ctx context.Context, key types.NamespacedName, servic
 		list = append(list, remark{addressMissing, lacks, true})
 	}
 	if asked != "" {
-		list = append(list, remark{addressReplaced, fmt.Sprintf("the Service asked for address %s by spec.loadBalancerIP or annotation %s, where the one goes that Harvester gives. "+
-			"To have a certain address, make an IPPool of it alone on Harvester whose scope has this cluster", asked, lbv1.AddressesAnnotation), true})
+		list = append(list, remark{addressReplaced, fmt.Sprintf("the Service requested address %s in spec.loadBalancerIP or annotation %s, which hold the address that Harvester allocates. "+
+			"To get a certain address, create an IPPool on Harvester that contains only this address and whose scope contains this cluster", asked, lbv1.AddressesAnnotation), true})
 	}
 	lb, err := f.remembered(ctx, service, Name(f.options.Cluster, service))
 	if err != nil {
@@ -89,15 +89,15 @@ func ignored(service *corev1.Service, lb *lbv1.LoadBalancer, namespace string) [
 	var list []remark
 	if said := service.Annotations[namespaceAnnotation]; said != "" && said != namespace {
 		list = append(list, remark{annotationIgnored, fmt.Sprintf("annotation %s is %q and has no effect: load balancers of this cluster are in namespace %s, "+
-			"that of the cloud provider's account on Harvester, and pools go by that. Take the annotation off", namespaceAnnotation, said, namespace), true})
+			"that of the cloud provider's account on Harvester, and pools are selected by that namespace. Remove the annotation", namespaceAnnotation, said, namespace), true})
 	}
 	if lb == nil {
 		return list
 	}
 	said, is := service.Annotations[projectAnnotation], lb.Annotations[lbv1.ProjectAnnotation]
 	if said != "" && ippools.Project(said) != ippools.Project(is) {
-		list = append(list, remark{annotationIgnored, fmt.Sprintf("annotation %s is %q and has no effect: Harvester says that namespace %s is in project %q, "+
-			"and pools go by that. Take the annotation off", projectAnnotation, said, lb.Namespace, is), true})
+		list = append(list, remark{annotationIgnored, fmt.Sprintf("annotation %s is %q and has no effect: namespace %s is in project %q on Harvester, "+
+			"and pools are selected by that project. Remove the annotation", projectAnnotation, said, lb.Namespace, is), true})
 	}
 	return list
 }

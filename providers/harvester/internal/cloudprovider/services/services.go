@@ -112,7 +112,7 @@ func (s *Services) UpdateLoadBalancer(context.Context, string, *corev1.Service, 
 // EnsureLoadBalancerDeleted releases the address. While other Services share it, it returns an error, and the Service stays.
 func (s *Services) EnsureLoadBalancerDeleted(ctx context.Context, _ string, service *corev1.Service) error {
 	if sharing := s.sharing(keyOf(service)); len(sharing) > 0 {
-		return fmt.Errorf("the address is that of Service %s/%s too, which says so by annotation %s: delete that Service, or take the annotation away",
+		return fmt.Errorf("Service %s/%s shares the address by annotation %s: delete that Service, or remove the annotation",
 			sharing[0].Namespace, sharing[0].Name, primaryAnnotation)
 	}
 	if service.DeletionTimestamp == nil {
@@ -318,10 +318,10 @@ func (s *Services) whose(ctx context.Context) (string, error) {
 	}
 	system, err := s.guest.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
-		return "", fmt.Errorf("finding out which cluster this is: %w", err)
+		return "", fmt.Errorf("reading the UID of this cluster: %w", err)
 	}
 	if system.UID == "" {
-		return "", errors.New("finding out which cluster this is: namespace kube-system has no UID")
+		return "", errors.New("reading the UID of this cluster: namespace kube-system has no UID")
 	}
 	s.owner = string(system.UID)
 	return s.owner, nil

@@ -152,7 +152,7 @@ func TestLoadBalancerOfAnotherClusterIsNeitherTakenNorDeleted(t *testing.T) {
 	h := &harvesterOf{known: none(), live: map[string]*lbv1.LoadBalancer{foreign.Name: foreign}}
 	s, _ := servicesOf(t, h, web)
 	_, err := s.EnsureLoadBalancer(t.Context(), "", web, nil)
-	g.Expect(err).To(MatchError(ContainSubstring("is of another cluster")))
+	g.Expect(err).To(MatchError(ContainSubstring("belongs to another cluster")))
 	g.Expect(s.EnsureLoadBalancerDeleted(t.Context(), "", web)).To(Succeed())
 	h.known = h.live
 	g.Expect(s.follow(t.Context(), keyOf(web), nil)).To(Succeed())

@@ -24,7 +24,7 @@ func primaryOf(service *corev1.Service) (types.NamespacedName, error) {
 	}
 	namespace, name, ok := strings.Cut(text, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return types.NamespacedName{}, fmt.Errorf("annotation %s is %q: make it namespace/name of a Service", primaryAnnotation, text)
+		return types.NamespacedName{}, fmt.Errorf("annotation %s is %q: it must be the namespace/name of a Service", primaryAnnotation, text)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
@@ -35,15 +35,15 @@ func share(service, primary *corev1.Service, sharing []*corev1.Service) ([]strin
 	has := split(service.Annotations[lbv1.AddressesAnnotation])
 	switch {
 	case primary == nil || !wantsBalancer(primary):
-		return nil, fmt.Errorf("the Service %s of annotation %s is not there, or is no Service with a load balancer of Harvester",
+		return nil, fmt.Errorf("Service %s of annotation %s does not exist, or is not a Service with a load balancer on Harvester",
 			service.Annotations[primaryAnnotation], primaryAnnotation)
 	case primary.UID == service.UID || primary.Annotations[primaryAnnotation] != "":
-		return nil, fmt.Errorf("the Service %s/%s of annotation %s has no address of its own: name the one that it shares", primary.Namespace, primary.Name, primaryAnnotation)
+		return nil, fmt.Errorf("Service %s/%s of annotation %s has no address of its own: name the Service whose address it shares", primary.Namespace, primary.Name, primaryAnnotation)
 	case primary.DeletionTimestamp != nil && !sharesAlready(service, primary):
-		return nil, fmt.Errorf("the Service %s/%s of annotation %s is being deleted", primary.Namespace, primary.Name, primaryAnnotation)
+		return nil, fmt.Errorf("Service %s/%s of annotation %s is being deleted", primary.Namespace, primary.Name, primaryAnnotation)
 	}
 	if asked, of := service.Annotations[networkAnnotation], primary.Annotations[networkAnnotation]; asked != "" && asked != of {
-		return nil, fmt.Errorf("annotation %s is %q, but Service %s/%s has its address in %q", networkAnnotation, asked, primary.Namespace, primary.Name, of)
+		return nil, fmt.Errorf("annotation %s is %q, but Service %s/%s has its address in network %q", networkAnnotation, asked, primary.Namespace, primary.Name, of)
 	}
 	if err := overlap(service, append([]*corev1.Service{primary}, sharing...)); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func inFamilies(addresses []string, service *corev1.Service) ([]string, error) {
 		}
 	}
 	if len(addresses) > 0 && len(list) == 0 {
-		return nil, fmt.Errorf("the address %s is of no family that the Service has", joined(addresses))
+		return nil, fmt.Errorf("the address %s is not of an IP family of the Service", joined(addresses))
 	}
 	return list, nil
 }
@@ -102,7 +102,7 @@ func overlap(service *corev1.Service, others []*corev1.Service) error {
 		for _, port := range service.Spec.Ports {
 			for _, taken := range other.Spec.Ports {
 				if port.Port == taken.Port && protocol(port) == protocol(taken) {
-					return fmt.Errorf("port %d/%s is that of Service %s/%s, which has the same address: choose another port", port.Port, protocol(port),
+					return fmt.Errorf("port %d/%s is already used by Service %s/%s, which has the same address: choose another port", port.Port, protocol(port),
 						other.Namespace, other.Name)
 				}
 			}

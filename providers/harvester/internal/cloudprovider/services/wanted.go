@@ -78,7 +78,7 @@ func goesOnWithout(service *corev1.Service, second part, why error) bool {
 // missed returns the error for a Service that does without its second address.
 func missed(second part, why error) error {
 	return &waitError{stuck: true, reason: addressMissing, what: fmt.Sprintf(
-		"the Service goes on without an address of %s, which it prefers and does not require: %s", second.family, why.Error())}
+		"the Service has no %s address, which it prefers but does not require: %s", second.family, why.Error())}
 }
 
 func requiresBoth(service *corev1.Service) bool {
@@ -92,10 +92,10 @@ func (o Options) lacks(service *corev1.Service) string {
 	}
 	second := o.all(service)[1].family
 	if ipamOf(service) != lbv1.IPAMPool {
-		return fmt.Sprintf("the Service requires addresses of both families and has none of %s: annotation %s %q gives one alone, so use %q",
+		return fmt.Sprintf("the Service requires addresses of both IP families and has no %s address: annotation %s %q assigns only one, so set it to %q",
 			second, ipamAnnotation, ipamOf(service), lbv1.IPAMPool)
 	}
-	return fmt.Sprintf("the Service requires addresses of both families and has none of %s: name a pool for that family to the cloud provider by --%s-pool",
+	return fmt.Sprintf("the Service requires addresses of both IP families and has no %s address: set a pool for that family with the cloud provider's flag --%s-pool",
 		second, strings.ToLower(string(second)))
 }
 
@@ -168,12 +168,12 @@ func allocated(lb *lbv1.LoadBalancer, p part) (string, error) {
 	case text == "":
 		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("LoadBalancer %s/%s on Harvester has the address %q, which is none", lb.Namespace, lb.Name, text)
+		return "", fmt.Errorf("LoadBalancer %s/%s on Harvester has the address %q, which is not an IP address", lb.Namespace, lb.Name, text)
 	case addr.IsUnspecified() && p.family == corev1.IPv6Protocol:
 		return netip.IPv6Unspecified().String(), nil
 	case !addr.IsUnspecified() && familyOf(addr) != p.family:
 		return "", &waitError{stuck: true, what: fmt.Sprintf(
-			"LoadBalancer %s/%s on Harvester has the address %s, and the Service needs one of %s: name a pool for that family by --%s-pool",
+			"LoadBalancer %s/%s on Harvester has the address %s, but the Service needs an %s address: set a pool for that family with the cloud provider's flag --%s-pool",
 			lb.Namespace, lb.Name, text, p.family, strings.ToLower(string(p.family)))}
 	}
 	return text, nil
@@ -193,17 +193,17 @@ func unlike(lb, wanted *lbv1.LoadBalancer) bool { return !apiequality.Semantic.D
 func check(service *corev1.Service, lb *lbv1.LoadBalancer) error {
 	ipam := ipamOf(service)
 	if ipam != lbv1.IPAMPool && ipam != lbv1.IPAMDHCP {
-		return fmt.Errorf("annotation %s is %q: make it %s or %s", ipamAnnotation, ipam, lbv1.IPAMPool, lbv1.IPAMDHCP)
+		return fmt.Errorf("annotation %s is %q: it must be %s or %s", ipamAnnotation, ipam, lbv1.IPAMPool, lbv1.IPAMDHCP)
 	}
 	if lb == nil {
 		return nil
 	}
 	if has := cmp.Or(lb.Spec.IPAM, lbv1.IPAMPool); has != ipam {
-		return fmt.Errorf("annotation %s is %q, but the Service has its address by %q: put that back, or make the Service anew", ipamAnnotation, ipam, has)
+		return fmt.Errorf("annotation %s is %q, but the Service has its address by %q: set it back, or recreate the Service", ipamAnnotation, ipam, has)
 	}
 	asked, noted := lb.Annotations[askedAnnotation]
 	if network := service.Annotations[networkAnnotation]; network != asked && (noted || network != lb.Annotations[lbv1.NetworkAnnotation]) {
-		return fmt.Errorf("annotation %s is %q, but the Service has its address in %q: put that back, or make the Service anew", networkAnnotation, network, asked)
+		return fmt.Errorf("annotation %s is %q, but the Service has its address in network %q: set it back, or recreate the Service", networkAnnotation, network, asked)
 	}
 	return nil
 }
@@ -214,11 +214,11 @@ func (o Options) foreign(service *corev1.Service, lb *lbv1.LoadBalancer, owner s
 	switch of := lb.Annotations[lbv1.ClusterUIDAnnotation]; {
 	case of == "":
 	case of != owner:
-		return fmt.Errorf("LoadBalancer %s/%s on Harvester is of another cluster: its annotation %s is %s, not %s", lb.Namespace, lb.Name, lbv1.ClusterUIDAnnotation, of, owner)
+		return fmt.Errorf("LoadBalancer %s/%s on Harvester belongs to another cluster: its annotation %s is %s, not %s", lb.Namespace, lb.Name, lbv1.ClusterUIDAnnotation, of, owner)
 	}
 	for key, value := range o.labels(service) {
 		if lb.Labels[key] != value {
-			return fmt.Errorf("LoadBalancer %s/%s on Harvester is not of this Service: its label %s is %q, not %q", lb.Namespace, lb.Name, key, lb.Labels[key], value)
+			return fmt.Errorf("LoadBalancer %s/%s on Harvester does not belong to this Service: its label %s is %q, not %q", lb.Namespace, lb.Name, key, lb.Labels[key], value)
 		}
 	}
 	return nil
@@ -229,8 +229,8 @@ func (o Options) namesake(all []lbv1.LoadBalancer, owner string) error {
 	for i := range all {
 		lb := &all[i]
 		if of := lb.Annotations[lbv1.ClusterUIDAnnotation]; lb.Labels[lbv1.GuestClusterLabel] == o.Cluster && of != "" && of != owner {
-			return fmt.Errorf("another cluster, whose namespace kube-system has the UID %s, has the name %q too, and LoadBalancer %s/%s on Harvester: "+
-				"give each cluster of that namespace its own --cluster-name, or delete the LoadBalancer if its cluster is gone", of, o.Cluster, lb.Namespace, lb.Name)
+			return fmt.Errorf("another cluster, whose namespace kube-system has the UID %s, has the same name %q and LoadBalancer %s/%s on Harvester: "+
+				"set a unique --cluster-name for each cluster of that namespace, or delete the LoadBalancer if its cluster was deleted", of, o.Cluster, lb.Namespace, lb.Name)
 		}
 	}
 	return nil
@@ -238,10 +238,10 @@ func (o Options) namesake(all []lbv1.LoadBalancer, owner string) error {
 
 // pending returns the waitError of a LoadBalancer without an address, with the reason that Harvester reports, if any.
 func pending(lb *lbv1.LoadBalancer) *waitError {
-	said, stuck := "Harvester has not looked at it yet", false
+	said, stuck := "Harvester has not processed it yet", false
 	for _, c := range lb.Status.Conditions {
 		if c.Type == lbv1.ReadyCondition && c.Message != "" {
-			said, stuck = "Harvester says "+c.Message, true
+			said, stuck = "Harvester reports "+c.Message, true
 		}
 	}
 	return &waitError{stuck: stuck, what: fmt.Sprintf("LoadBalancer %s/%s on Harvester waits for its address: %s", lb.Namespace, lb.Name, said)}
