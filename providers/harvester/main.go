@@ -66,9 +66,9 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 
 // addFlags adds the flags specific to this provider.
 func addFlags(fs *pflag.FlagSet, o *setup.Options) {
-	fs.IntVar(&o.Clusters, "harvestercluster-concurrency", 10, "HarvesterClusters reconciled at the same time.")
-	fs.IntVar(&o.Machines, "harvestermachine-concurrency", 50, "HarvesterMachines reconciled at the same time.")
-	fs.IntVar(&o.Labels, "nodelabels-concurrency", 10, "Machines whose Nodes are labelled at the same time.")
+	fs.IntVar(&o.Clusters, "harvestercluster-concurrency", 10, "Number of HarvesterClusters to process simultaneously.")
+	fs.IntVar(&o.Machines, "harvestermachine-concurrency", 50, "Number of HarvesterMachines to process simultaneously.")
+	fs.IntVar(&o.Labels, "nodelabels-concurrency", 10, "Number of Machines whose Nodes are labelled simultaneously.")
 	o.Common.AddFlags(fs)
 	o.Consent.AddFlags(fs)
 	remote.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)

@@ -77,9 +77,9 @@ func broken() map[string][]wrong {
 			{"HarvesterMachineTemplate v1alpha1", "spec: {template: {spec: {volumes: [{volumeType: storageClass, volumeSize: 1Gi}]}}}", "spec.template.spec.volumes[0].storageClass", "name the storage class"},
 		},
 		"harvester-load-balancer": {
-			{"IPPool v1beta1", "spec: {ranges: [{subnet: 10.0.0.0/24, rangeStart: 10.0.0.1, rangeEnd: 10.0.0.1}]}", "spec.ranges[0]", "name another gateway"},
-			{"LoadBalancer v1beta1", "spec: {listeners: [{port: 80, protocol: TCP, backendPort: 0}]}", "spec.listeners[0].backendPort", "use one from 1 to 65535"},
-			{"LoadBalancer v1alpha1", "spec: {}", "spec.listeners", "name a port, its protocol"},
+			{"IPPool v1beta1", "spec: {ranges: [{subnet: 10.0.0.0/24, rangeStart: 10.0.0.1, rangeEnd: 10.0.0.1}]}", "spec.ranges[0]", "other than the gateway"},
+			{"LoadBalancer v1beta1", "spec: {listeners: [{port: 80, protocol: TCP, backendPort: 0}]}", "spec.listeners[0].backendPort", "must be between 1 and 65535"},
+			{"LoadBalancer v1alpha1", "spec: {}", "spec.listeners", "with a port, its protocol"},
 		},
 	}
 }

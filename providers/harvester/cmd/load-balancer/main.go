@@ -65,9 +65,9 @@ func provider(controllers balancer.Options) manager.Provider {
 
 // addFlags adds the flags specific to this manager.
 func addFlags(fs *pflag.FlagSet, o *balancer.Options) {
-	fs.IntVar(&o.Pools, "ippool-concurrency", 10, "IPPools reconciled at the same time.")
-	fs.IntVar(&o.LoadBalancers, "loadbalancer-concurrency", 10, "LoadBalancers reconciled at the same time.")
-	fs.IntVar(&o.HealthChecks, "health-check-concurrency", health.DefaultConnections, "Machines behind LoadBalancers connected to at the same time.")
-	fs.BoolVar(&o.AnyPool, "any-named-pool", false, "Let a LoadBalancer have an address of every IPPool that it names, whatever the scope of the pool is, as upstream's manager does.")
-	fs.DurationVar(&o.Rest, "address-rest", ipam.DefaultRest, "How long an address that a LoadBalancer has given back is given to no other.")
+	fs.IntVar(&o.Pools, "ippool-concurrency", 10, "Number of IPPools to process simultaneously.")
+	fs.IntVar(&o.LoadBalancers, "loadbalancer-concurrency", 10, "Number of LoadBalancers to process simultaneously.")
+	fs.IntVar(&o.HealthChecks, "health-check-concurrency", health.DefaultConnections, "Number of machines behind LoadBalancers to check simultaneously.")
+	fs.BoolVar(&o.AnyPool, "any-named-pool", false, "Allow a LoadBalancer to use every IPPool that it names, regardless of the scope of the pool, like upstream's manager.")
+	fs.DurationVar(&o.Rest, "address-rest", ipam.DefaultRest, "Duration for which a released address is not allocated to another LoadBalancer.")
 }

@@ -104,8 +104,8 @@ func (c *Connection) usable(t Target, who Asker) (*Connection, *Problem) {
 		return nil, c.problem
 	case t.UID != "" && c.uid != "" && t.UID != c.uid:
 		return nil, &Problem{Reason: infrav1.AnotherHarvesterReason, Message: fmt.Sprintf(
-			"the kubeconfig in Secret %s leads to another Harvester than the one that has the machines: its namespace kube-system has the UID %s, not %s; "+
-				"put back a kubeconfig for that one (annotation %s says which it is)", t.Identity, c.uid, t.UID, infrav1.HarvesterUIDAnnotation)}
+			"the kubeconfig in Secret %s is for another Harvester than the one with the machines: its namespace kube-system has the UID %s, not %s; "+
+				"restore a kubeconfig for the Harvester whose UID is in annotation %s", t.Identity, c.uid, t.UID, infrav1.HarvesterUIDAnnotation)}
 	}
 	return c, nil
 }
@@ -220,7 +220,7 @@ func (c *Connection) probe(ctx context.Context) *Problem {
 	err = asking.Get().AbsPath("/apis/" + kubevirtv1.SchemeGroupVersion.String()).Do(ctx).Error()
 	if apierrors.IsNotFound(err) {
 		return &Problem{Reason: infrav1.NotHarvesterReason, Message: fmt.Sprintf(
-			"%s has no %s: it is no Harvester; put a kubeconfig for Harvester into the Secret of spec.identitySecret", host, kubevirtv1.SchemeGroupVersion)}
+			"%s has no %s, so it is not Harvester: put a kubeconfig for Harvester into the Secret of spec.identitySecret", host, kubevirtv1.SchemeGroupVersion)}
 	}
 	if err != nil {
 		return failed(host, err)
@@ -246,9 +246,9 @@ func (c *Connection) identify(ctx context.Context) (string, *Problem) {
 func failed(host string, err error) *Problem {
 	if apierrors.IsUnauthorized(err) {
 		return &Problem{Reason: infrav1.HarvesterAuthenticationFailedReason, Message: fmt.Sprintf(
-			"%s does not accept the credentials of the kubeconfig, which may have expired: put a new kubeconfig into the Secret of spec.identitySecret", host)}
+			"%s rejects the credentials of the kubeconfig, which may have expired: put a new kubeconfig into the Secret of spec.identitySecret", host)}
 	}
-	return &Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: fmt.Sprintf("asking %s: %v", host, text.SteadyError(err))}
+	return &Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: fmt.Sprintf("request to %s failed: %v", host, text.SteadyError(err))}
 }
 
 // UID identifies the Harvester; "" if unknown.

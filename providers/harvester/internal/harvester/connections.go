@@ -153,8 +153,8 @@ func withoutSecret(open *Connection, t Target, who Asker, missing *Problem) (*Co
 	if open != nil {
 		return open.usable(t, who)
 	}
-	missing.Message += fmt.Sprintf("; in a namespace that is being deleted it cannot be created: there, have spec.identitySecret name such a Secret of another "+
-		"namespace, whose annotation %s has %s", faultlinev1.AllowedNamespacesAnnotation, t.From)
+	missing.Message += fmt.Sprintf("; if the namespace is being deleted, set spec.identitySecret to such a Secret in another "+
+		"namespace whose annotation %s lists %s", faultlinev1.AllowedNamespacesAnnotation, t.From)
 	return nil, missing
 }
 

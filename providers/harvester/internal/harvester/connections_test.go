@@ -97,7 +97,7 @@ func TestWhatIsWrongWithAKubeconfigIsSaidWithTheWayOut(t *testing.T) {
 		"no context":          {[]byte("{apiVersion: v1, kind: Config}"), infrav1.KubeconfigInvalidReason, "current-context"},
 		"runs a program":      {to("https://x", "exec: {apiVersion: client.authentication.k8s.io/v1, command: ls, interactiveMode: Never}"), infrav1.KubeconfigInvalidReason, "set token"},
 		"names a file":        {to("https://x", "tokenFile: /etc/passwd"), infrav1.KubeconfigInvalidReason, "embeds files"},
-		"leads to no such":    {to(kubernetes.URL, "token: t"), infrav1.NotHarvesterReason, "it is no Harvester"},
+		"leads to no such":    {to(kubernetes.URL, "token: t"), infrav1.NotHarvesterReason, "it is not Harvester"},
 		"has expired":         {to(expired.URL, "token: t"), infrav1.HarvesterAuthenticationFailedReason, "put a new kubeconfig"},
 		"leads where none is": {to(closed.URL, "token: t"), infrav1.HarvesterConnectionFailedReason, "refused"},
 	} {

@@ -54,7 +54,7 @@ func forbidden(err error) *Problem {
 		return nil
 	}
 	return &Problem{Reason: infrav1.HarvesterAccessDeniedReason, Message: fmt.Sprintf(
-		"the account of the kubeconfig lacks a right on Harvester: %s; grant it there", refusal.Status().Message)}
+		"the account of the kubeconfig lacks a permission on Harvester: %s; grant it there", refusal.Status().Message)}
 }
 
 // denied returns a permission that the account lacks to read something in these namespaces, or nil. Askers that read other namespaces get

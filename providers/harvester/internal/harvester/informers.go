@@ -29,7 +29,7 @@ import (
 )
 
 // ErrSyncing reports that an informer has not synced yet. The askers of the connection are enqueued when it has.
-var ErrSyncing = errors.New("what is on Harvester is being read for the first time")
+var ErrSyncing = errors.New("the informer for Harvester has not synced yet")
 
 const (
 	// unused is how long an informer is kept after its last use, in a namespace without machines of an asker.
@@ -152,7 +152,7 @@ func (c *Connection) in(namespace string) (*scoped, error) {
 	c.caches[namespace] = known
 	go func() {
 		if err := made.Start(ctx); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "The informers ended", "namespace", namespace)
+			ctrl.LoggerFrom(ctx).Error(err, "Informers stopped", "namespace", namespace)
 		}
 	}()
 	return known, nil
@@ -227,7 +227,7 @@ func (c *Connection) stop(namespace, kind string) {
 	delete(in.informers, kind)
 	known.end()
 	if err := in.cache.RemoveInformer(c.ctx, known.of); err != nil {
-		ctrl.LoggerFrom(c.ctx).Error(err, "Stopping an informer", "namespace", namespace, "kind", kind)
+		ctrl.LoggerFrom(c.ctx).Error(err, "Stopping an informer failed", "namespace", namespace, "kind", kind)
 	}
 	c.endUnused(namespace)
 }
@@ -332,7 +332,7 @@ func (c *Connection) wakeMachinesOn(host string) {
 		instances := &kubevirtv1.VirtualMachineInstanceList{}
 		err := in.List(c.ctx, instances, client.UnsafeDisableDeepCopy)
 		if stopped := (*cache.ErrResourceNotCached)(nil); err != nil && !errors.As(err, &stopped) {
-			ctrl.LoggerFrom(c.ctx).Error(err, "Looking for machines on a host", "host", host)
+			ctrl.LoggerFrom(c.ctx).Error(err, "Listing virtual machines on a host failed", "host", host)
 		}
 		for i := range instances.Items {
 			if instances.Items[i].Status.NodeName == host {

@@ -220,7 +220,7 @@ func (c *Connection) tryWatch(ctx context.Context) *Problem {
 		return nil
 	}
 	return &Problem{Reason: infrav1.HarvesterSilentReason, Message: fmt.Sprintf(
-		"%s answers, but its watches have brought nothing for %s, nor does a new one: see whether its API server is well, and whether a proxy before it holds them back",
+		"%s responds, but its watches have delivered nothing for %s, and neither does a new watch: check whether its API server is healthy, and whether a proxy in front of it blocks watches",
 		c.Host(), c.silence)}
 }
 

@@ -54,7 +54,7 @@ func TestWatchesThatStayOpenAndBringNothingAreNoticedAndWhatTheyMissedIsKnownBef
 	before := w.wakes(who)
 	vm := w.virtualMachine("m")
 	w.Eventually(trouble(conn)).Should(Equal(infrav1.HarvesterSilentReason))
-	w.Expect(conn.Trouble().Message).To(ContainSubstring("brought nothing for 2s"))
+	w.Expect(conn.Trouble().Message).To(ContainSubstring("delivered nothing for 2s"))
 	w.Eventually(func() int { return w.wakes(who) }).Should(BeNumerically(">", before), "who uses the connection hears of it")
 	known := &kubevirtv1.VirtualMachine{}
 	w.Expect(conn.Get(t.Context(), client.ObjectKeyFromObject(vm), known)).To(MatchError(apierrors.IsNotFound, "is not known"))

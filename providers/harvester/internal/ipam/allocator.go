@@ -59,7 +59,7 @@ func (a *Allocator) Entitles(ctx context.Context, pool *lbv1.IPPool, lb *lbv1.Lo
 	}
 	held, err := Held(ctx, a.here, []string{pool.Name}, lb.Namespace+"/"+lb.Name)
 	if err != nil {
-		return false, fmt.Errorf("finding out whether IPPool %s says that %s/%s has an address: %w", pool.Name, lb.Namespace, lb.Name, err)
+		return false, fmt.Errorf("checking whether IPPool %s records an address of %s/%s: %w", pool.Name, lb.Namespace, lb.Name, err)
 	}
 	return held.Pool != "", nil
 }
@@ -145,7 +145,7 @@ func (a *Allocator) ReleaseAddress(ctx context.Context, pool, id string, addr ne
 func (a *Allocator) Give(ctx context.Context, pool, id string, addr netip.Addr) error {
 	err := a.claimer.do(ctx, a.here, pool, &change{id: id, claims: true, apply: func(p *allocation.Pool) (bool, error) { return p.Give(addr, id) }})
 	if err != nil {
-		return fmt.Errorf("giving %s of IPPool %s to %s: %w", addr, pool, id, err)
+		return fmt.Errorf("assigning %s of IPPool %s to %s: %w", addr, pool, id, err)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.Err
 		return changed, nil
 	}})
 	if err != nil {
-		return allocation.Settled{}, fmt.Errorf("settling IPPool %s: %w", pool, err)
+		return allocation.Settled{}, fmt.Errorf("updating the status of IPPool %s: %w", pool, err)
 	}
 	a.with(pool, func(q *queue) { is.Entered, q.entered = q.entered, nil })
 	return is, nil
@@ -185,7 +185,7 @@ func stops(obstacles field.ErrorList) error {
 	if len(obstacles) == 0 {
 		return nil
 	}
-	return fmt.Errorf("gives no address: %w", obstacles.ToAggregate())
+	return fmt.Errorf("allocates no addresses: %w", obstacles.ToAggregate())
 }
 
 // InUse returns the addresses that a load balancer uses according to sources other than its pool: its own status and the Service that
@@ -201,7 +201,7 @@ func (a *Allocator) Repair(ctx context.Context, pool string, several []string, i
 		uses, known, err := inUse(ctx, id)
 		switch {
 		case err != nil:
-			errs = append(errs, fmt.Errorf("finding out which addresses %s uses: %w", id, err))
+			errs = append(errs, fmt.Errorf("reading the addresses of %s: %w", id, err))
 			continue
 		case !known:
 			continue

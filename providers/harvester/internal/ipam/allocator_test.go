@@ -369,7 +369,7 @@ func TestWhoReadsThatAPoolIsReadyAgainGetsAnAddress(t *testing.T) {
 	made := created(t, "mended-", "", lbv1.Range{Subnet: "10.99.0.0/24"})
 	allocator := ipam.NewAllocator(api, api)
 	obstacles := field.ErrorList{field.Invalid(field.NewPath("spec", "ranges").Index(0), "10.99.0.0/24", "has addresses of another")}
-	_, err := allocator.Settle(t.Context(), made.Name, obstacles, func(allocation.Settled) (string, string) { return "RangesInvalid", "no address is given" })
+	_, err := allocator.Settle(t.Context(), made.Name, obstacles, func(allocation.Settled) (string, string) { return "RangesInvalid", "no addresses are allocated" })
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = allocator.Claim(t.Context(), made.Name, "default/a")
 	g.Expect(err).To(MatchError(ContainSubstring("has addresses of another")))
@@ -400,7 +400,7 @@ func TestOfTwoPoolsWithTheSameAddressTheLaterOneGivesNone(t *testing.T) {
 	_, err := allocator.Claim(t.Context(), first.Name, "default/a")
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = allocator.Claim(t.Context(), second.Name, "default/b")
-	g.Expect(err).To(MatchError(And(ContainSubstring("gives no address"), ContainSubstring("spec.ranges[0]"), ContainSubstring(first.Name))))
+	g.Expect(err).To(MatchError(And(ContainSubstring("allocates no addresses"), ContainSubstring("spec.ranges[0]"), ContainSubstring(first.Name))))
 	// Once the other pool is deleted, it does.
 	g.Expect(api.Delete(t.Context(), first)).To(Succeed())
 	_, err = settled(t, allocator, second.Name)

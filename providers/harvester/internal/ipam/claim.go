@@ -131,10 +131,10 @@ func (e *NoAddressError) note(pool string, err error) bool {
 	switch {
 	case errors.Is(err, allocation.ErrExhausted):
 		e.Exhausted = true
-		e.Pools = append(e.Pools, fmt.Sprintf("IPPool %s has no free address: add a range, or delete machines or load balancers that have its addresses", pool))
+		e.Pools = append(e.Pools, fmt.Sprintf("IPPool %s has no free address: add a range, or delete machines or load balancers that hold its addresses", pool))
 	case apierrors.IsNotFound(err):
 		e.Missing = true
-		e.Pools = append(e.Pools, fmt.Sprintf("IPPool %s does not exist in Harvester: create it, or name another", pool))
+		e.Pools = append(e.Pools, fmt.Sprintf("IPPool %s does not exist on Harvester: create it, or name another pool", pool))
 	case errors.As(err, &other), errors.As(err, &broken), errors.Is(err, allocation.ErrDeleting):
 		e.Pools = append(e.Pools, fmt.Sprintf("IPPool %s %s", pool, err))
 	default:

@@ -207,7 +207,7 @@ func TestAMachineGetsAnAddressOfTheNextPoolThatIsForItsNetworkAndHasOne(t *testi
 
 	_, err = claimer.Claim(t.Context(), h, []string{"missing", foreign.Name}, "ns/third", []string{"default/vlan1"})
 	g.Expect(err).To(MatchError(And(
-		ContainSubstring("IPPool missing does not exist in Harvester: create it"),
+		ContainSubstring("IPPool missing does not exist on Harvester: create it"),
 		ContainSubstring("is for network default/vlan2, and the machine is on default/vlan1"))))
 }
 
@@ -226,7 +226,7 @@ func TestAMachineGetsAnAddressOfTheNextPoolWhereOneIsBeingDeleted(t *testing.T) 
 	_, err = claimer.Claim(t.Context(), h, []string{goes.Name}, "ns/b", nil)
 	var none *ipam.NoAddressError
 	g.Expect(errors.As(err, &none)).To(BeTrue())
-	g.Expect(none.Pools).To(ConsistOf("IPPool " + goes.Name + " is being deleted, and gives no address: name another pool"))
+	g.Expect(none.Pools).To(ConsistOf("IPPool " + goes.Name + " is being deleted and allocates no addresses: name another pool"))
 }
 
 // Users who write a pool create it without a status, some of whose fields are required.
@@ -247,7 +247,7 @@ func TestAPoolThatCannotBeReadSaysWhatIsWrong(t *testing.T) {
 	g := NewWithT(t)
 	broken := created(t, "broken-", "", lbv1.Range{Subnet: "10.5.0.0"})
 	_, err := (&ipam.Claimer{}).Claim(t.Context(), &harvester{Client: api}, []string{broken.Name}, "ns/a", nil)
-	g.Expect(err).To(MatchError(ContainSubstring(`gives no address: spec.ranges[0]: subnet "10.5.0.0" is none`)))
+	g.Expect(err).To(MatchError(ContainSubstring(`allocates no addresses: spec.ranges[0]: subnet "10.5.0.0" must be a CIDR`)))
 }
 
 // The next reconcile of a deletion releases the address again, which has another holder by then.

@@ -70,7 +70,7 @@ func ownBlocks(ctx context.Context, h Harvester, pool *lbv1.IPPool, all []lbv1.I
 		}
 		err := h.Delete(ctx, block, client.Preconditions{UID: &block.UID})
 		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("deleting IPPoolBlock %s of an IPPool that is gone: %w", block.Name, err)
+			return nil, fmt.Errorf("deleting IPPoolBlock %s of a deleted IPPool: %w", block.Name, err)
 		}
 	}
 	return own, nil

@@ -164,7 +164,7 @@ func (c *Claimer) leave(q *queue) {
 func (q *queue) store(ctx context.Context, own *change) {
 	batch := q.gather()
 	q.confirmed = false
-	err := error(apierrors.NewConflict(lbv1.GroupVersion.WithResource("ippools").GroupResource(), q.name, fmt.Errorf("others have changed it %d times", attempts)))
+	err := error(apierrors.NewConflict(lbv1.GroupVersion.WithResource("ippools").GroupResource(), q.name, fmt.Errorf("other clients have changed it %d times", attempts)))
 	for i := range attempts {
 		again, failed := q.try(ctx, batch, i > 0)
 		if failed != nil {

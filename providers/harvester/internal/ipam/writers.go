@@ -154,7 +154,7 @@ func (q *queue) enlist(ctx context.Context, added []*allocation.Record) error {
 	next[me] = open
 	text, err := json.Marshal(next)
 	if err != nil {
-		return fmt.Errorf("writing down who writes blocks: %w", err)
+		return fmt.Errorf("recording the writers of IPPoolBlocks: %w", err)
 	}
 	if err := q.annotate(ctx, p.Own(), writersAnnotation, string(text)); err != nil {
 		q.doubt(p.Own(), err)

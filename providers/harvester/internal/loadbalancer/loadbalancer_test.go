@@ -45,12 +45,12 @@ func TestThePortsAreThoseOfTheUserAndTheAPIServers(t *testing.T) {
 		port, backend int32
 		want          []lbv1.Listener
 	}{
-		"by default":               {want: []lbv1.Listener{{Name: "api-server", Port: 6443, Protocol: "TCP", BackendPort: 6443}}},
-		"of the Cluster":           {backend: 7443, want: []lbv1.Listener{{Name: "api-server", Port: 7443, Protocol: "TCP", BackendPort: 7443}}},
-		"of the endpoint":          {port: 443, want: []lbv1.Listener{{Name: "api-server", Port: 443, Protocol: "TCP", BackendPort: 6443}}},
-		"beside another":           {given: []infrav1.Listener{join}, want: []lbv1.Listener{{Name: "join", Port: 9345, Protocol: "TCP", BackendPort: 9345}, {Name: "api-server", Port: 6443, Protocol: "TCP", BackendPort: 6443}}},
-		"not beside the user's":    {given: []infrav1.Listener{own}, port: 443, want: []lbv1.Listener{{Name: "api", Port: 443, Protocol: "TCP", BackendPort: 6443}}},
-		"beside the user's on UDP": {given: []infrav1.Listener{{Name: "u", Port: 6443, Protocol: "UDP", BackendPort: 1}}, want: []lbv1.Listener{{Name: "u", Port: 6443, Protocol: "UDP", BackendPort: 1}, {Name: "api-server", Port: 6443, Protocol: "TCP", BackendPort: 6443}}},
+		"by default":             {want: []lbv1.Listener{{Name: "api-server", Port: 6443, Protocol: "TCP", BackendPort: 6443}}},
+		"of the Cluster":         {backend: 7443, want: []lbv1.Listener{{Name: "api-server", Port: 7443, Protocol: "TCP", BackendPort: 7443}}},
+		"of the endpoint":        {port: 443, want: []lbv1.Listener{{Name: "api-server", Port: 443, Protocol: "TCP", BackendPort: 6443}}},
+		"with another":           {given: []infrav1.Listener{join}, want: []lbv1.Listener{{Name: "join", Port: 9345, Protocol: "TCP", BackendPort: 9345}, {Name: "api-server", Port: 6443, Protocol: "TCP", BackendPort: 6443}}},
+		"replaced by the user's": {given: []infrav1.Listener{own}, port: 443, want: []lbv1.Listener{{Name: "api", Port: 443, Protocol: "TCP", BackendPort: 6443}}},
+		"with the user's on UDP": {given: []infrav1.Listener{{Name: "u", Port: 6443, Protocol: "UDP", BackendPort: 1}}, want: []lbv1.Listener{{Name: "u", Port: 6443, Protocol: "UDP", BackendPort: 1}, {Name: "api-server", Port: 6443, Protocol: "TCP", BackendPort: 6443}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +89,7 @@ func TestALoadBalancerIsItsClustersByItsIDOrByTheAddressThatWasPublishedBefore(t
 		"by its id, whatever its name":                             {there: lb("x", "1", ""), own: true},
 		"by its id, but of the cluster that this one is a copy of": {there: copied},
 		"another's of its name":                                    {there: lb(now, "2", "10.0.0.1"), foreign: true},
-		"nobody's of its name":                                     {there: lb(now, "", "10.0.0.1"), foreign: true},
+		"of its name, without an id":                               {there: lb(now, "", "10.0.0.1"), foreign: true},
 		"of the former name, with the address":                     {there: lb("ns-c-lb", "", "10.0.0.1"), own: true},
 		"of the former name, at another":                           {there: lb("ns-c-lb", "", "10.0.0.2")},
 		"of the former name, and another's now":                    {there: lb("ns-c-lb", "2", "10.0.0.1")},
@@ -130,20 +130,20 @@ func TestWhatIsWrongWithALoadBalancerIsSaidWithTheWayOut(t *testing.T) {
 		reason   string
 		message  string
 	}{
-		"nobody has looked at it": {reason: infrav1.WaitingForLoadBalancerAddressReason, message: "Deployment harvester-load-balancer"},
-		"no lease":                {lb: lbv1.LoadBalancerStatus{Conditions: ready("False", "service is waiting for external IP")}, reason: infrav1.WaitingForLoadBalancerAddressReason, message: "service is waiting for external IP"},
+		"not processed yet": {reason: infrav1.WaitingForLoadBalancerAddressReason, message: "Deployment harvester-load-balancer"},
+		"no lease":          {lb: lbv1.LoadBalancerStatus{Conditions: ready("False", "service is waiting for external IP")}, reason: infrav1.WaitingForLoadBalancerAddressReason, message: "service is waiting for external IP"},
 		"pool exhausted": {
 			lb: lbv1.LoadBalancerStatus{Conditions: ready("False", "no available IP")}, pool: &lbv1.IPPool{Status: lbv1.IPPoolStatus{Total: 3}},
 			reason: infrav1.VMIPPoolExhaustedReason, message: "add a range",
 		},
-		"an unspecified address is none": {lb: lbv1.LoadBalancerStatus{Address: "0.0.0.0"}, reason: infrav1.WaitingForLoadBalancerAddressReason},
+		"an unspecified address": {lb: lbv1.LoadBalancerStatus{Address: "0.0.0.0"}, reason: infrav1.WaitingForLoadBalancerAddressReason},
 		"announced, but not noted": {
 			service: &corev1.Service{Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "10.0.0.1"}}}}},
 			reason:  infrav1.LoadBalancerNoBackendMachineReason,
 		},
-		"another address than before": {lb: lbv1.LoadBalancerStatus{Address: "10.0.0.2"}, endpoint: "10.0.0.1", reason: infrav1.LoadBalancerAddressChangedReason, message: "stays it"},
+		"another address than before": {lb: lbv1.LoadBalancerStatus{Address: "10.0.0.2"}, endpoint: "10.0.0.1", reason: infrav1.LoadBalancerAddressChangedReason, message: "cannot change"},
 		"a name for it":               {lb: lbv1.LoadBalancerStatus{Address: "10.0.0.2"}, endpoint: "api.example.com", reason: infrav1.LoadBalancerNoBackendMachineReason},
-		"nobody answers": {
+		"no backend is healthy": {
 			lb:     lbv1.LoadBalancerStatus{Address: "10.0.0.1", BackendServers: []string{"10.0.0.9"}, Conditions: ready("False", "healthy:0")},
 			reason: infrav1.LoadBalancerHealthcheckFailedReason, message: "healthy:0",
 		},

@@ -37,7 +37,7 @@ func validatePool(spec lbv1.LoadBalancerSpec, path *field.Path) field.ErrorList 
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, spec.IPPool,
-		"is no name of an IPPool: pools are in no namespace, so write the name alone, in lower-case letters, digits, '-' and '.'")}
+		"must be the name of an IPPool, which has no namespace: lower-case letters, digits, '-' and '.'")}
 }
 
 // ValidateChange rejects changes that would leak an address or leave machines behind.
@@ -45,10 +45,10 @@ func ValidateChange(before, after lbv1.LoadBalancerSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	var errs field.ErrorList
 	if was, is := before.IPAM == lbv1.IPAMDHCP, after.IPAM == lbv1.IPAMDHCP; was != is {
-		errs = append(errs, field.Forbidden(path.Child("ipam"), "cannot be changed, because the load balancer has its address that way: make another load balancer"))
+		errs = append(errs, field.Forbidden(path.Child("ipam"), "may not be changed, because the load balancer got its address that way: create another load balancer"))
 	}
 	if was, is := before.WorkloadType == lbv1.WorkloadCluster, after.WorkloadType == lbv1.WorkloadCluster; was != is {
-		errs = append(errs, field.Forbidden(path.Child("workloadType"), "cannot be changed, because the load balancer was made for the other: make another load balancer"))
+		errs = append(errs, field.Forbidden(path.Child("workloadType"), "may not be changed, because the load balancer was created for the other type: create another load balancer"))
 	}
 	return errs
 }
@@ -56,7 +56,7 @@ func ValidateChange(before, after lbv1.LoadBalancerSpec) field.ErrorList {
 // validateListeners validates what a Service requires, and that listeners differ.
 func validateListeners(listeners []lbv1.Listener, path *field.Path) field.ErrorList {
 	if len(listeners) == 0 {
-		return field.ErrorList{field.Required(path, "name a port, its protocol and the backendPort of the machines that it leads to")}
+		return field.ErrorList{field.Required(path, "must have a listener with a port, its protocol and the backendPort of the machines")}
 	}
 	names, ports, backends := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	var errs field.ErrorList
@@ -74,7 +74,7 @@ func validateListeners(listeners []lbv1.Listener, path *field.Path) field.ErrorL
 			path, key := path.Child(port.name), fmt.Sprintf("%s %d", l.Protocol, port.number)
 			switch {
 			case len(validation.IsValidPortNum(int(port.number))) > 0:
-				errs = append(errs, field.Invalid(path, port.number, "is no port: use one from 1 to 65535"))
+				errs = append(errs, field.Invalid(path, port.number, "must be between 1 and 65535"))
 			case port.known[key]:
 				errs = append(errs, field.Duplicate(path, key))
 			}
@@ -91,11 +91,11 @@ func validateName(name string, known bool, of int, path *field.Path) field.Error
 	case name == "" && of == 1:
 		return nil
 	case name == "":
-		return field.ErrorList{field.Required(path, "name each listener where there are several")}
+		return field.ErrorList{field.Required(path, "must be set if there are several listeners")}
 	case known:
 		return field.ErrorList{field.Duplicate(path, name)}
 	case len(validation.IsDNS1123Label(name)) > 0:
-		return field.ErrorList{field.Invalid(path, name, "is the name of a port: use at most 63 lower-case letters, digits and '-'")}
+		return field.ErrorList{field.Invalid(path, name, "must consist of at most 63 lower-case letters, digits and '-', because it is the name of a port")}
 	}
 	return nil
 }
@@ -110,9 +110,9 @@ func validateHealthCheck(check lbv1.HealthCheck, listeners []lbv1.Listener, path
 	}
 	switch {
 	case !to(""):
-		errs = append(errs, field.Invalid(path.Child("port"), check.Port, "is the backendPort of no listener: name one of those"))
+		errs = append(errs, field.Invalid(path.Child("port"), check.Port, "must be the backendPort of a listener"))
 	case !to(corev1.ProtocolTCP):
-		errs = append(errs, field.Invalid(path.Child("port"), check.Port, "is the backendPort of a listener that is not TCP's: name one of TCP, or leave the health check out"))
+		errs = append(errs, field.Invalid(path.Child("port"), check.Port, "must be the backendPort of a TCP listener: use one, or remove the health check"))
 	}
 	for _, given := range []struct {
 		name  string
@@ -122,7 +122,7 @@ func validateHealthCheck(check lbv1.HealthCheck, listeners []lbv1.Listener, path
 		{"periodSeconds", check.PeriodSeconds}, {"timeoutSeconds", check.TimeoutSeconds},
 	} {
 		if given.value == 0 {
-			errs = append(errs, field.Invalid(path.Child(given.name), 0, "is to be 1 or more"))
+			errs = append(errs, field.Invalid(path.Child(given.name), 0, "must be at least 1"))
 		}
 	}
 	return errs

@@ -57,10 +57,10 @@ type Consent struct {
 func (o *Consent) AddFlags(fs *pflag.FlagSet) {
 	o.IdentityNamespaces = Warn
 	fs.Var(&o.IdentityNamespaces, "identity-namespaces", fmt.Sprintf(
-		"What becomes of a HarvesterCluster whose identity Secret is in another namespace and does not name that of the HarvesterCluster in its annotation %s: "+
-			"%s lets it go on with a warning, %s refuses it.", faultlinev1.AllowedNamespacesAnnotation, Warn, Enforce))
+		"Action for a HarvesterCluster whose identity Secret is in another namespace and does not list the namespace of the HarvesterCluster in its annotation %s: "+
+			"%s accepts it with a warning, %s rejects it.", faultlinev1.AllowedNamespacesAnnotation, Warn, Enforce))
 	fs.StringSliceVar(&o.CloudProviderConfigNamespaces, "cloud-provider-config-namespaces", nil,
-		"Namespaces, other than that of the HarvesterCluster, in which spec.updateCloudProviderConfig may name manifests, if these allow it by their annotation "+
+		"Namespaces, other than that of the HarvesterCluster, in which spec.updateCloudProviderConfig may name manifests that allow it by their annotation "+
 			faultlinev1.AllowedNamespacesAnnotation+".")
 }
 
@@ -89,10 +89,10 @@ func IdentityRefusal(secret metav1.Object, namespace string) string {
 func (o *Consent) NoManifests(in, cluster string) string {
 	switch {
 	case strings.HasPrefix(in, "kube-"):
-		return fmt.Sprintf("may not be %s, as namespaces whose names begin with kube- are those of Kubernetes: put the manifests into namespace %s", in, cluster)
+		return fmt.Sprintf("may not be %s, because namespaces with the prefix kube- are reserved for Kubernetes: put the manifests into namespace %s", in, cluster)
 	case in == cluster || slices.Contains(o.CloudProviderConfigNamespaces, in):
 		return ""
 	default:
-		return fmt.Sprintf("must be %s, the namespace of the HarvesterCluster, or one of the manager's flag --cloud-provider-config-namespaces", cluster)
+		return fmt.Sprintf("must be %s, the namespace of the HarvesterCluster, or a namespace in the manager's flag --cloud-provider-config-namespaces", cluster)
 	}
 }

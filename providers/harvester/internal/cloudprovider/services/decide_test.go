@@ -167,7 +167,7 @@ func TestServiceThatAsksForSomethingElseThanItHasIsToldSo(t *testing.T) {
 		says    string
 	}{
 		"new":                         {service("web"), nil, ""},
-		"unknown ipam":                {service("web", annotated(ipamAnnotation, "static")), nil, `is "static": make it pool or dhcp`},
+		"unknown ipam":                {service("web", annotated(ipamAnnotation, "static")), nil, `is "static": it must be pool or dhcp`},
 		"other ipam":                  {service("web", annotated(ipamAnnotation, "dhcp")), noted(""), `has its address by "pool"`},
 		"same network":                {service("web", annotated(networkAnnotation, "a/b")), noted("a/b"), ""},
 		"other network":               {service("web", annotated(networkAnnotation, "a/c")), noted("a/b"), `has its address in network "a/b"`},
@@ -229,7 +229,7 @@ func TestServiceSharesTheAddressOfAnother(t *testing.T) {
 		"on a UDP port":           {service("web", shares, udp), service("first", has), nil, []string{"10.0.0.1"}, ""},
 		"on the same port":        {service("web", shares), service("first", has), nil, nil, "port 80/TCP is already used by Service default/first"},
 		"that has none yet":       {service("web", shares, other), service("first"), nil, nil, ""},
-		"that is not there":       {service("web", shares, other), nil, nil, nil, "is not there"},
+		"that is not there":       {service("web", shares, other), nil, nil, nil, "does not exist"},
 		"of another type":         {service("web", shares, other), service("first", func(s *corev1.Service) { s.Spec.Type = "ClusterIP" }), nil, nil, "does not exist, or is not a Service with"},
 		"that shares itself":      {service("web", shares, other), service("first", annotated(primaryAnnotation, "default/zero")), nil, nil, "has no address of its own"},
 		"that is going":           {service("web", shares, other), service("first", has, going), nil, nil, "is being deleted"},
@@ -239,7 +239,7 @@ func TestServiceSharesTheAddressOfAnother(t *testing.T) {
 		"of a slow DHCP server":   {service("web", shares, other), service("first", dhcp), nil, nil, ""},
 		"of both families, one":   {service("web", shares, other), service("first", annotated(lbv1.AddressesAnnotation, "fd00::1,10.0.0.1")), nil, []string{"10.0.0.1"}, ""},
 		"of another family":       {service("web", shares, other), service("first", annotated(lbv1.AddressesAnnotation, "fd00::1")), nil, nil, "is not of an IP family of the Service"},
-		"with an older one":       {service("web", shares, other, younger), service("first", has), []*corev1.Service{service("b", shares, other, older)}, nil, "port 81/TCP is that of Service default/b"},
+		"with an older one":       {service("web", shares, other, younger), service("first", has), []*corev1.Service{service("b", shares, other, older)}, nil, "port 81/TCP is already used by Service default/b"},
 		"with a younger one":      {service("web", shares, other, older), service("first", has), []*corev1.Service{service("b", shares, other, younger)}, []string{"10.0.0.1"}, ""},
 		"with a younger that has": {service("web", shares, other, older), service("first", has), []*corev1.Service{service("b", shares, other, younger, has)}, nil, "port 81/TCP"},
 	} {

@@ -94,7 +94,7 @@ func TestAMachineOfANamespaceThatIsBeingDeletedAndWhoseSecretIsGoneSaysHowItCanB
 	w.delete(infra)
 	w.start()
 	w.Expect(w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(And(
-		ContainSubstring("have spec.identitySecret name such a Secret of another namespace"), ContainSubstring(faultlinev1.AllowedNamespacesAnnotation+" has "+w.name)))
+		ContainSubstring("set spec.identitySecret to such a Secret in another namespace"), ContainSubstring(faultlinev1.AllowedNamespacesAnnotation+" lists "+w.name)))
 	w.create(&corev1.Secret{ObjectMeta: w.meta("other"), Data: map[string][]byte{infrav1.KubeconfigKey: sim.Kubeconfig()}})
 	w.updateCluster(func(cluster *infrav1.HarvesterCluster) { cluster.Spec.IdentitySecret.Name = "other" })
 	w.waitForDeletion(infra)

@@ -21,13 +21,13 @@ import (
 
 var (
 	// ErrExhausted reports that all addresses of a pool are held.
-	ErrExhausted = errors.New("no address of the pool is free")
+	ErrExhausted = errors.New("the pool has no free address")
 	// ErrHeld reports that an address has another holder.
-	ErrHeld = errors.New("another has the address")
+	ErrHeld = errors.New("the address has another holder")
 	// ErrOutside reports that a pool does not contain the address.
-	ErrOutside = errors.New("the address is in none of the pool's ranges")
+	ErrOutside = errors.New("the address is not in a range of the pool")
 	// ErrDeleting completes a sentence about a pool that is being deleted and allocates no address.
-	ErrDeleting = errors.New("is being deleted, and gives no address: name another pool")
+	ErrDeleting = errors.New("is being deleted and allocates no addresses: name another pool")
 )
 
 // BrokenError reports that the ranges of a pool are invalid.
@@ -35,7 +35,7 @@ type BrokenError struct{ err error }
 
 // Error completes a sentence about the pool.
 func (e *BrokenError) Error() string {
-	return fmt.Sprintf("gives no address: %s: correct it", e.err)
+	return fmt.Sprintf("allocates no addresses: %s: correct it", e.err)
 }
 
 // Unwrap returns the cause.

@@ -19,7 +19,7 @@ type RestingError struct {
 
 // Error returns a message for the user.
 func (e *RestingError) Error() string {
-	return fmt.Sprintf("%s: those that were given back are given to others after %s", ErrExhausted, e.Period)
+	return fmt.Sprintf("%s: a released address is allocated to another holder after %s", ErrExhausted, e.Period)
 }
 
 // Unwrap returns ErrExhausted: RestingError is a special case of it.

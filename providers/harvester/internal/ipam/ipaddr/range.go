@@ -36,7 +36,7 @@ type Range struct {
 func MakeRange(r lbv1.Range) (Range, error) {
 	subnet, err := netip.ParsePrefix(r.Subnet)
 	if err != nil {
-		return Range{}, fmt.Errorf("subnet %q is none: write it as 192.168.1.0/24", r.Subnet)
+		return Range{}, fmt.Errorf("subnet %q must be a CIDR, for example 192.168.1.0/24", r.Subnet)
 	}
 	if subnet.IsSingleIP() {
 		return singleAddress(r, subnet)
@@ -69,7 +69,7 @@ func MakeRange(r lbv1.Range) (Range, error) {
 func singleAddress(r lbv1.Range, subnet netip.Prefix) (Range, error) {
 	for _, given := range []string{r.RangeStart, r.RangeEnd} {
 		if addr, err := netip.ParseAddr(given); given != "" && (err != nil || addr.Unmap() != subnet.Addr()) {
-			return Range{}, fmt.Errorf("%s is not in subnet %s, which has one address", given, subnet)
+			return Range{}, fmt.Errorf("%s must be in subnet %s, which has one address", given, subnet)
 		}
 	}
 	return Range{First: subnet.Addr(), Last: subnet.Addr(), Subnet: subnet}, nil
@@ -83,15 +83,15 @@ func within(subnet netip.Prefix, field, given string, otherwise netip.Addr) (net
 	addr = addr.Unmap()
 	switch {
 	case err != nil:
-		return netip.Addr{}, fmt.Errorf("%s %q is no IP address", field, given)
+		return netip.Addr{}, fmt.Errorf("%s %q must be an IP address", field, given)
 	case !subnet.Contains(addr):
-		return netip.Addr{}, fmt.Errorf("%s %s is not in subnet %s", field, given, subnet)
+		return netip.Addr{}, fmt.Errorf("%s %s must be in subnet %s", field, given, subnet)
 	case isPair(subnet):
 		return addr, nil
 	case addr == subnet.Addr():
-		return netip.Addr{}, fmt.Errorf("%s %s is the address of subnet %s itself", field, given, subnet)
+		return netip.Addr{}, fmt.Errorf("%s %s must not be the network address of subnet %s", field, given, subnet)
 	case addr.Is4() && addr == LastOf(subnet):
-		return netip.Addr{}, fmt.Errorf("%s %s is the broadcast address of subnet %s", field, given, subnet)
+		return netip.Addr{}, fmt.Errorf("%s %s must not be the broadcast address of subnet %s", field, given, subnet)
 	}
 	return addr, nil
 }
@@ -155,7 +155,7 @@ func (r Range) String() string {
 // MakeRanges completes all ranges of a pool. If one is invalid it returns none, and the error names the field.
 func MakeRanges(spec []lbv1.Range) (Ranges, error) {
 	if len(spec) == 0 {
-		return newRanges(nil), errors.New("spec.ranges is empty")
+		return newRanges(nil), errors.New("spec.ranges must not be empty")
 	}
 	all := make([]Range, len(spec))
 	for i := range spec {

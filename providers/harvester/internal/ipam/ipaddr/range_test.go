@@ -56,20 +56,20 @@ func TestARangeThatIsNoneIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		given lbv1.Range
-		says  string
+		wants string
 	}{
 		"no subnet":                    {lbv1.Range{Subnet: "192.168.100.0"}, `subnet "192.168.100.0"`},
-		"no address":                   {lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "ten"}, `rangeStart "ten" is no IP address`},
-		"outside":                      {lbv1.Range{Subnet: "10.0.0.0/24", RangeEnd: "10.0.1.9"}, "rangeEnd 10.0.1.9 is not in subnet"},
-		"the subnet's own":             {lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.0"}, "rangeStart 10.0.0.0 is the address of subnet"},
-		"the broadcast address":        {lbv1.Range{Subnet: "10.0.0.0/24", Gateway: "10.0.0.255"}, "gateway 10.0.0.255 is the broadcast address"},
-		"outside of the only one":      {lbv1.Range{Subnet: "10.0.0.5/32", RangeStart: "10.0.0.6"}, "10.0.0.6 is not in subnet"},
-		"a gateway of another network": {lbv1.Range{Subnet: "10.0.0.0/24", Gateway: "fd00::1"}, "gateway fd00::1 is not in subnet"},
+		"no address":                   {lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "ten"}, `rangeStart "ten" must be an IP address`},
+		"outside":                      {lbv1.Range{Subnet: "10.0.0.0/24", RangeEnd: "10.0.1.9"}, "rangeEnd 10.0.1.9 must be in subnet"},
+		"the subnet's own":             {lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.0"}, "rangeStart 10.0.0.0 must not be the network address of subnet"},
+		"the broadcast address":        {lbv1.Range{Subnet: "10.0.0.0/24", Gateway: "10.0.0.255"}, "gateway 10.0.0.255 must not be the broadcast address"},
+		"outside of the only one":      {lbv1.Range{Subnet: "10.0.0.5/32", RangeStart: "10.0.0.6"}, "10.0.0.6 must be in subnet"},
+		"a gateway of another network": {lbv1.Range{Subnet: "10.0.0.0/24", Gateway: "fd00::1"}, "gateway fd00::1 must be in subnet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := ipaddr.MakeRange(tc.given)
-			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.says)))
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.wants)))
 		})
 	}
 }

@@ -65,7 +65,7 @@ func validateScope(tuples []lbv1.Tuple) field.ErrorList {
 	for i, tuple := range tuples {
 		for j, earlier := range tuples[:i] {
 			if tuplesOverlap(tuple, earlier) {
-				errs = append(errs, field.Invalid(scope.Index(i), describe(tuple), fmt.Sprintf("is for some that %s is for, too: remove one of them", scope.Index(j))))
+				errs = append(errs, field.Invalid(scope.Index(i), describe(tuple), fmt.Sprintf("must not overlap with %s", scope.Index(j))))
 			}
 		}
 	}
@@ -74,24 +74,24 @@ func validateScope(tuples []lbv1.Tuple) field.ErrorList {
 
 func validateRanges(ranges []lbv1.Range, path *field.Path) field.ErrorList {
 	if len(ranges) == 0 {
-		return field.ErrorList{field.Required(path, "name a subnet that addresses are given from, as 192.168.1.0/24")}
+		return field.ErrorList{field.Required(path, "must have a range with the subnet of the addresses, for example 192.168.1.0/24")}
 	}
 	var errs field.ErrorList
 	made := make([]ipaddr.Range, len(ranges))
 	for i, r := range ranges {
 		var err error
 		if made[i], err = ipaddr.MakeRange(r); err != nil {
-			errs = append(errs, field.Invalid(path.Index(i), r.Subnet, err.Error()+": correct the range"))
+			errs = append(errs, field.Invalid(path.Index(i), r.Subnet, err.Error()))
 			continue
 		}
 		if made[i].Size() == 0 {
 			errs = append(errs, field.Invalid(path.Index(i), r.Subnet, fmt.Sprintf(
-				"gives no address, as its only one, %s, is the gateway: name another gateway, or a larger range", made[i].Gateway)))
+				"must contain an address other than the gateway %s", made[i].Gateway)))
 		}
 		for j := range i {
 			if made[j].First.IsValid() && made[i].Overlaps(made[j]) {
 				errs = append(errs, field.Invalid(path.Index(i), made[i].String(), fmt.Sprintf(
-					"has addresses of %s, %s: make one end before the other begins", path.Index(j), made[j])))
+					"must not overlap with %s, %s", path.Index(j), made[j])))
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func rangesBeside(spec lbv1.IPPoolSpec, other *lbv1.IPPool) field.ErrorList {
 		}
 		if at := slices.IndexFunc(theirs, made.Overlaps); at >= 0 {
 			errs = append(errs, field.Invalid(field.NewPath("spec", "ranges").Index(i), made.String(), fmt.Sprintf(
-				"has addresses of IPPool %s, %s: make one end before the other begins", other.Name, theirs[at])))
+				"must not overlap with IPPool %s, %s", other.Name, theirs[at])))
 		}
 	}
 	return errs
@@ -142,19 +142,19 @@ func selectorBeside(pool, other *lbv1.IPPool) field.ErrorList {
 	path, selector, theirs := field.NewPath("spec", "selector"), pool.Spec.Selector, other.Spec.Selector
 	var errs field.ErrorList
 	if selector.Priority != 0 && selector.Priority == theirs.Priority {
-		errs = append(errs, field.Invalid(path.Child("priority"), selector.Priority, fmt.Sprintf("is the priority of IPPool %s: choose another, or 0", other.Name)))
+		errs = append(errs, field.Invalid(path.Child("priority"), selector.Priority, fmt.Sprintf("must differ from the priority of IPPool %s, or be 0", other.Name)))
 	}
 	switch mine, global := IsGlobal(pool), IsGlobal(other); {
 	case mine && global:
 		return append(errs, field.Forbidden(path.Child("scope"), fmt.Sprintf(
-			"is for all, as is that of IPPool %s, and there can be only one such pool: add the ranges to that, or name a project, namespace or guest cluster", other.Name)))
+			"may not be global, because IPPool %s is the global pool: add the ranges to that pool, or name a project, namespace or guest cluster", other.Name)))
 	case mine || global || selector.Priority != 0 || theirs.Priority != 0 || selector.Network != theirs.Network:
 		return errs
 	}
 	for i, tuple := range selector.Scope {
 		if slices.ContainsFunc(theirs.Scope, func(of lbv1.Tuple) bool { return tuplesOverlap(tuple, of) }) {
 			errs = append(errs, field.Invalid(path.Child("scope").Index(i), describe(tuple), fmt.Sprintf(
-				"is for some that IPPool %s is for, and both have priority 0: give one of them a priority, or another scope", other.Name)))
+				"must not overlap with the scope of IPPool %s while both have priority 0: set a priority for one of them", other.Name)))
 		}
 	}
 	return errs
@@ -172,9 +172,9 @@ func ValidateAllocated(pool *lbv1.IPPool, known map[string]string) field.ErrorLi
 		addr, err := netip.ParseAddr(given)
 		switch holder := pool.Status.Allocated[given]; {
 		case err != nil:
-			errs = append(errs, field.Invalid(path.Key(given), holder, "is held under what is no IP address: remove it"))
+			errs = append(errs, field.Invalid(path.Key(given), holder, "must be recorded under an IP address: remove the entry"))
 		case !slices.ContainsFunc(ranges, func(r ipaddr.Range) bool { return r.Contains(addr.Unmap()) }):
-			errs = append(errs, field.Invalid(path.Key(given), holder, "is held, and in no range: keep it in spec.ranges until its holder is deleted"))
+			errs = append(errs, field.Invalid(path.Key(given), holder, "must hold an address in spec.ranges: keep the address there until its holder is deleted"))
 		}
 	}
 	return errs
@@ -188,15 +188,15 @@ func ValidateAdded(before, after *lbv1.IPPool) field.ErrorList {
 	}
 	if after.Annotations[lbv1.BlocksAnnotation] != "true" {
 		return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations").Key(lbv1.BlocksAnnotation),
-			"says that holders of the pool's addresses are in IPPoolBlocks: leave it")}
+			"may not be changed, because IPPoolBlocks record holders of the pool's addresses")}
 	}
 	path := field.NewPath("status", "allocated")
 	var errs field.ErrorList
 	for _, ip := range slices.Sorted(maps.Keys(after.Status.Allocated)) {
 		holder, held := before.Status.Allocated[ip]
 		if now := after.Status.Allocated[ip]; !held || now != holder && !strings.HasPrefix(now, allocation.Apart(holder, "")) {
-			errs = append(errs, field.Forbidden(path.Key(ip), "is added to a pool of which an IPPoolBlock may have the address: "+
-				"make a LoadBalancer to get an address, or use a pool with fewer"))
+			errs = append(errs, field.Forbidden(path.Key(ip), "may not be added, because an IPPoolBlock of the pool may record another holder: "+
+				"create a LoadBalancer to get an address, or use a smaller pool"))
 		}
 	}
 	return errs
@@ -218,7 +218,7 @@ func unheld(path *field.Path, allocated map[string]string) field.ErrorList {
 	}
 	lowest := slices.Min(slices.Collect(maps.Keys(allocated)))
 	return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
-		"%d of the pool's addresses are held, such as %s by %s: delete the load balancers and machines that hold them first",
+		"must be empty: %d of the pool's addresses are held, for example %s by %s; delete the load balancers and machines that hold them first",
 		len(allocated), lowest, allocated[lowest]))}
 }
 

@@ -37,24 +37,24 @@ func TestWhatAPoolGivesIsChecked(t *testing.T) {
 		ranges []lbv1.Range
 		want   []string
 	}{
-		"no range":                              {nil, []string{"spec.ranges: name a subnet"}},
+		"no range":                              {nil, []string{"spec.ranges: must have a range"}},
 		"a subnet":                              {[]lbv1.Range{{Subnet: "10.0.0.0/24"}}, nil},
 		"one address":                           {[]lbv1.Range{{Subnet: "10.0.0.7/32"}}, nil},
 		"reversed, which Harvester turns round": {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.9", RangeEnd: "10.0.0.5"}}, nil},
 		"the gateway inside":                    {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.1", RangeEnd: "10.0.0.5", Gateway: "10.0.0.3"}}, nil},
 		"the gateway alone": {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.1", RangeEnd: "10.0.0.1"}},
-			[]string{"spec.ranges[0]: gives no address, as its only one, 10.0.0.1, is the gateway"}},
-		"no CIDR":                 {[]lbv1.Range{{Subnet: "10.0.0.0"}}, []string{`spec.ranges[0]: subnet "10.0.0.0" is none: write it as 192.168.1.0/24`}},
-		"a CIDR that cannot be":   {[]lbv1.Range{{Subnet: "10.0.0.0/33"}}, []string{"spec.ranges[0]: is none"}},
-		"outside of the subnet":   {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeEnd: "10.0.1.5"}}, []string{"spec.ranges[0]: rangeEnd 10.0.1.5 is not in subnet"}},
-		"another family":          {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeStart: "fd00::1"}}, []string{"spec.ranges[0]: rangeStart fd00::1 is not in subnet"}},
-		"each wrong one is told":  {[]lbv1.Range{{Subnet: "a"}, {Subnet: "10.0.0.0/24"}, {Subnet: "b"}}, []string{"spec.ranges[0]: none", "spec.ranges[2]: none"}},
+			[]string{"spec.ranges[0]: must contain an address other than the gateway 10.0.0.1"}},
+		"no CIDR":                 {[]lbv1.Range{{Subnet: "10.0.0.0"}}, []string{`spec.ranges[0]: subnet "10.0.0.0" must be a CIDR, for example 192.168.1.0/24`}},
+		"a CIDR that cannot be":   {[]lbv1.Range{{Subnet: "10.0.0.0/33"}}, []string{"spec.ranges[0]: must be a CIDR"}},
+		"outside of the subnet":   {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeEnd: "10.0.1.5"}}, []string{"spec.ranges[0]: rangeEnd 10.0.1.5 must be in subnet"}},
+		"another family":          {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeStart: "fd00::1"}}, []string{"spec.ranges[0]: rangeStart fd00::1 must be in subnet"}},
+		"each invalid one":        {[]lbv1.Range{{Subnet: "a"}, {Subnet: "10.0.0.0/24"}, {Subnet: "b"}}, []string{"spec.ranges[0]: must be a CIDR", "spec.ranges[2]: must be a CIDR"}},
 		"side by side":            {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeEnd: "10.0.0.9"}, {Subnet: "10.0.0.0/24", RangeStart: "10.0.0.10"}}, nil},
-		"IPv4 beside IPv6":        {[]lbv1.Range{{Subnet: "10.0.0.0/8"}, {Subnet: "fd00::/64"}}, nil},
-		"one address in both":     {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeEnd: "10.0.0.9"}, {Subnet: "10.0.0.0/24", RangeStart: "10.0.0.9"}}, []string{"spec.ranges[1]: has addresses of spec.ranges[0], 10.0.0.1-10.0.0.9: make one end before the other begins"}},
-		"one inside the other":    {[]lbv1.Range{{Subnet: "10.0.0.5/32"}, {Subnet: "10.0.0.0/8"}}, []string{"spec.ranges[1]: has addresses of spec.ranges[0], 10.0.0.5"}},
-		"IPv6 that overlaps":      {[]lbv1.Range{{Subnet: "fd00::/64"}, {Subnet: "fd00::/32"}}, []string{"spec.ranges[1]: has addresses of spec.ranges[0]"}},
-		"overlaps, and is broken": {[]lbv1.Range{{Subnet: "10.0.0.0/24"}, {Subnet: "x"}, {Subnet: "10.0.0.0/25"}}, []string{"spec.ranges[1]: none", "spec.ranges[2]: has addresses of spec.ranges[0]"}},
+		"IPv4 and IPv6":           {[]lbv1.Range{{Subnet: "10.0.0.0/8"}, {Subnet: "fd00::/64"}}, nil},
+		"one address in both":     {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeEnd: "10.0.0.9"}, {Subnet: "10.0.0.0/24", RangeStart: "10.0.0.9"}}, []string{"spec.ranges[1]: must not overlap with spec.ranges[0], 10.0.0.1-10.0.0.9"}},
+		"one inside the other":    {[]lbv1.Range{{Subnet: "10.0.0.5/32"}, {Subnet: "10.0.0.0/8"}}, []string{"spec.ranges[1]: must not overlap with spec.ranges[0], 10.0.0.5"}},
+		"IPv6 that overlaps":      {[]lbv1.Range{{Subnet: "fd00::/64"}, {Subnet: "fd00::/32"}}, []string{"spec.ranges[1]: must not overlap with spec.ranges[0]"}},
+		"overlaps, and is broken": {[]lbv1.Range{{Subnet: "10.0.0.0/24"}, {Subnet: "x"}, {Subnet: "10.0.0.0/25"}}, []string{"spec.ranges[1]: must be a CIDR", "spec.ranges[2]: must not overlap with spec.ranges[0]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -70,12 +70,12 @@ func TestAScopeSaysOnceWhoItIsFor(t *testing.T) {
 		scope []lbv1.Tuple
 		want  []string
 	}{
-		"nobody":            {nil, nil},
+		"empty":             {nil, nil},
 		"two namespaces":    {[]lbv1.Tuple{one, {Project: "p", Namespace: "b", GuestCluster: lbv1.All}}, nil},
 		"none is not all":   {[]lbv1.Tuple{one, {Namespace: "a", GuestCluster: lbv1.All}}, nil},
 		"the same twice":    {[]lbv1.Tuple{one, one}, []string{"spec.selector.scope[1]: project p, namespace a, guest cluster *"}},
 		"two ways to write": {[]lbv1.Tuple{{Project: "c/p", Namespace: "a"}, {Project: "c:p", Namespace: "a"}}, []string{"spec.selector.scope[1]: project c:p, namespace a"}},
-		"a cluster of all":  {[]lbv1.Tuple{one, {Project: "p", Namespace: "a", GuestCluster: "c"}}, []string{"spec.selector.scope[1]: is for some that spec.selector.scope[0] is for, too: remove one of them"}},
+		"a cluster of all":  {[]lbv1.Tuple{one, {Project: "p", Namespace: "a", GuestCluster: "c"}}, []string{"spec.selector.scope[1]: must not overlap with spec.selector.scope[0]"}},
 		"all beside others": {[]lbv1.Tuple{one, {Project: lbv1.All, Namespace: lbv1.All, GuestCluster: lbv1.All}}, []string{"spec.selector.scope[1]: is for some"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,16 +97,16 @@ func TestPoolsAreNotInEachOthersWay(t *testing.T) {
 		subnet      string
 		want        []string
 	}{
-		"other addresses for nobody":                {},
-		"addresses of another":                      {subnet: "10.0.0.128/25", want: []string{"spec.ranges[0]: has addresses of IPPool other, 10.0.0.1-10.0.0.254"}},
-		"the same priority":                         {other: selector(7, "", some), mine: selector(7, "n/b"), want: []string{"spec.selector.priority: is the priority of IPPool other: choose another, or 0"}},
-		"the same scope, of the same priority 0":    {other: selector(0, "", some), mine: selector(0, "", some), want: []string{"spec.selector.scope[0]: IPPool other is for, and both have priority 0"}},
+		"other addresses, no scope":                 {},
+		"addresses of another":                      {subnet: "10.0.0.128/25", want: []string{"spec.ranges[0]: must not overlap with IPPool other, 10.0.0.1-10.0.0.254"}},
+		"the same priority":                         {other: selector(7, "", some), mine: selector(7, "n/b"), want: []string{"spec.selector.priority: must differ from the priority of IPPool other, or be 0"}},
+		"the same scope, of the same priority 0":    {other: selector(0, "", some), mine: selector(0, "", some), want: []string{"spec.selector.scope[0]: must not overlap with the scope of IPPool other while both have priority 0"}},
 		"the same scope, and one has a priority":    {other: selector(0, "", some), mine: selector(1, "", some)},
 		"the same scope on another network":         {other: selector(0, "n/a", some), mine: selector(0, "n/b", some)},
-		"the global pool beside any":                {other: selector(0, "", some), mine: selector(0, "", all)},
-		"any beside the global pool":                {other: selector(0, "", all), mine: selector(0, "", some)},
-		"two that are global":                       {other: selector(0, "", all), mine: selector(3, "", all), want: []string{"spec.selector.scope: there can be only one such pool"}},
-		"two that are global on different networks": {other: selector(0, "n/a", all), mine: selector(0, "n/b", all), want: []string{"spec.selector.scope: is for all, as is that of IPPool other"}},
+		"the global pool and any other":             {other: selector(0, "", some), mine: selector(0, "", all)},
+		"any other and the global pool":             {other: selector(0, "", all), mine: selector(0, "", some)},
+		"two that are global":                       {other: selector(0, "", all), mine: selector(3, "", all), want: []string{"spec.selector.scope: may not be global"}},
+		"two that are global on different networks": {other: selector(0, "n/a", all), mine: selector(0, "n/b", all), want: []string{"spec.selector.scope: may not be global, because IPPool other is the global pool"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -142,8 +142,8 @@ func TestAddressesThatAreHeldStayThePools(t *testing.T) {
 		"10.0.0.2": "ns/a", "10.0.1.2": "ns/b", "::ffff:10.0.0.3": "ns/c", "nothing": "ns/d",
 	}}, lbv1.Range{Subnet: "10.0.0.0/24"})
 	expectErrors(g, ippools.ValidateAllocated(p, nil),
-		`status.allocated[10.0.1.2]: "ns/b": is held, and in no range: keep it in spec.ranges until its holder is deleted`,
-		`status.allocated[nothing]: "ns/d": is held under what is no IP address: remove it`)
+		`status.allocated[10.0.1.2]: "ns/b": must hold an address in spec.ranges: keep the address there until its holder is deleted`,
+		`status.allocated[nothing]: "ns/d": must be recorded under an IP address: remove the entry`)
 	expectErrors(g, ippools.ValidateAllocated(p, p.Status.Allocated))
 }
 
@@ -164,7 +164,7 @@ func TestWhoWritesALargePoolByItselfTakesNoAddressThatABlockMayHave(t *testing.T
 	g.Expect(ippools.ValidateAdded(pool("true", one), pool("true", two)).ToAggregate()).To(MatchError(ContainSubstring("status.allocated[10.0.0.3]")))
 	g.Expect(ippools.ValidateAdded(pool("true", one), pool("true", map[string]string{"10.0.0.2": "ns/b"})).ToAggregate()).To(MatchError(ContainSubstring("status.allocated[10.0.0.2]")))
 	g.Expect(ippools.ValidateAdded(pool("true", one), pool("true", map[string]string{"10.0.0.2": allocation.Apart(one["10.0.0.2"], "id")}))).To(BeEmpty())
-	g.Expect(ippools.ValidateAdded(pool("true", one), pool("", one)).ToAggregate()).To(MatchError(ContainSubstring("leave it")))
+	g.Expect(ippools.ValidateAdded(pool("true", one), pool("", one)).ToAggregate()).To(MatchError(ContainSubstring("may not be changed")))
 }
 
 func TestAPoolStaysWhileSomebodyHoldsAnAddressOfIt(t *testing.T) {
@@ -172,7 +172,7 @@ func TestAPoolStaysWhileSomebodyHoldsAnAddressOfIt(t *testing.T) {
 	g := NewWithT(t)
 	expectErrors(g, ippools.ValidateDeletion(pool(lbv1.IPPoolStatus{AllocatedHistory: map[string]string{"10.0.0.2": "ns/a"}})))
 	expectErrors(g, ippools.ValidateDeletion(pool(lbv1.IPPoolStatus{Allocated: map[string]string{"10.0.0.3": "ns/b", "10.0.0.2": "ns/a"}})),
-		"status.allocated: 2 of the pool's addresses are held, such as 10.0.0.2 by ns/a: delete the load balancers and machines that hold them first")
+		"status.allocated: must be empty: 2 of the pool's addresses are held, for example 10.0.0.2 by ns/a; delete the load balancers and machines that hold them first")
 }
 
 // Creation timestamps depend on clocks, which may have been set back or forward between two pools.

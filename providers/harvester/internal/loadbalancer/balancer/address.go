@@ -30,11 +30,11 @@ func modeChanged(lb *lbv1.LoadBalancer) string {
 	has := lb.Status.AllocatedAddress
 	switch {
 	case isDHCP(lb) && has.IPPool != "":
-		return fmt.Sprintf("spec.ipam has become dhcp, but the load balancer has address %s of IPPool %s and keeps it: "+
-			"set it to pool again, or make another load balancer", has.IP, has.IPPool)
+		return fmt.Sprintf("spec.ipam was changed to dhcp, but the load balancer has address %s of IPPool %s and keeps it: "+
+			"set it back to pool, or create another load balancer", has.IP, has.IPPool)
 	case !isDHCP(lb) && has.IPPool == "" && has.IP == lbv1.UnspecifiedAddress:
-		return "spec.ipam has become pool, but the load balancer has its address from a DHCP server and keeps it: " +
-			"set it to dhcp again, or make another load balancer"
+		return "spec.ipam was changed to pool, but the load balancer has its address from a DHCP server and keeps it: " +
+			"set it back to dhcp, or create another load balancer"
 	}
 	return ""
 }

@@ -69,7 +69,7 @@ func (s *scope) bounded(ctx context.Context, name string) (problem, error) {
 	if entitled, err := s.Addresses.Entitles(ctx, pool, s.lb); err != nil || entitled {
 		return problem{}, err
 	}
-	return problem{reasonNotInScope, fmt.Sprintf("IPPool %s is not for it: no scope of the pool has its namespace %s, project %q and guest cluster %q: add one to "+
+	return problem{reasonNotInScope, fmt.Sprintf("IPPool %s may not be used: no scope of the pool matches namespace %s, project %q and guest cluster %q: add one to "+
 		"spec.selector.scope of the pool, or name another pool", name, s.lb.Namespace, s.lb.Annotations[lbv1.ProjectAnnotation], s.lb.Annotations[lbv1.ClusterAnnotation])}, nil
 }
 
@@ -150,8 +150,8 @@ func (s *scope) choose(ctx context.Context, known bool) (string, problem, error)
 	case has.IPPool != "":
 		return has.IPPool, problem{}, nil
 	case has.IP != "":
-		return "", problem{reasonNoPool, fmt.Sprintf("it has address %s, which is in no IPPool: make one that has it, or name another pool in spec.ipPool, "+
-			"from which it gets another address", has.IP)}, nil
+		return "", problem{reasonNoPool, fmt.Sprintf("address %s is in no IPPool: create one that contains it, or name another pool in spec.ipPool "+
+			"to get another address", has.IP)}, nil
 	}
 	pool, err := ippools.Select(pools.Items, requirement(s.lb))
 	if err != nil {
@@ -176,10 +176,10 @@ func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
 	switch {
 	case errors.As(err, &resting):
 		s.again = resting.For
-		return problem{reasonExhausted, fmt.Sprintf("%s in IPPool %s that has not been given back less than %s ago: it gets one then, or add a range to the pool",
+		return problem{reasonExhausted, fmt.Sprintf("%s in IPPool %s: wait until a released address may be allocated again, %s after its release, or add a range to the pool",
 			noAvailableIP, pool, resting.Period)}, nil
 	case errors.Is(err, allocation.ErrExhausted):
-		return problem{reasonExhausted, fmt.Sprintf("%s in IPPool %s: add a range to it, or delete load balancers or machines that have its addresses",
+		return problem{reasonExhausted, fmt.Sprintf("%s in IPPool %s: add a range to it, or delete load balancers or machines that hold its addresses",
 			noAvailableIP, pool)}, nil
 	case apierrors.IsNotFound(err):
 		return s.missing(pool), nil
@@ -189,9 +189,9 @@ func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
 	address := allocated(claimed)
 	switch {
 	case has.IP == "":
-		s.tell(corev1.EventTypeNormal, "AddressAllocated", "Address %s of IPPool %s", address.IP, address.IPPool)
+		s.tell(corev1.EventTypeNormal, "AddressAllocated", "Allocated address %s of IPPool %s", address.IP, address.IPPool)
 	case has.IP != address.IP:
-		s.tell(corev1.EventTypeNormal, "AddressChanged", "Address %s of IPPool %s instead of %s of %s", address.IP, address.IPPool, has.IP, has.IPPool)
+		s.tell(corev1.EventTypeNormal, "AddressChanged", "Allocated address %s of IPPool %s, which replaces %s of %s", address.IP, address.IPPool, has.IP, has.IPPool)
 	}
 	s.confirm(address)
 	return problem{}, nil
@@ -203,7 +203,7 @@ func (s *scope) missing(pool string) problem {
 	if s.lb.Spec.IPPool != pool {
 		by = "named by status.allocatedAddress"
 	}
-	return problem{reasonNoPool, fmt.Sprintf("IPPool %s, %s, does not exist: create it, or name another", pool, by)}
+	return problem{reasonNoPool, fmt.Sprintf("IPPool %s, %s, does not exist: create it, or name another pool", pool, by)}
 }
 
 // keep records the load balancer as holder of the address in its status, which it should already be. It returns false if the address has

@@ -177,7 +177,7 @@ func (s *scope) ready(why problem) {
 func (s *scope) giveBack(ctx context.Context, pools []string) error {
 	for _, pool := range pools {
 		if err := s.Addresses.Release(ctx, pool, id(s.lb)); err != nil {
-			s.ready(problem{reasonReleaseFails, fmt.Sprintf("giving back the address of IPPool %s: %s", pool, err)})
+			s.ready(problem{reasonReleaseFails, fmt.Sprintf("releasing the address of IPPool %s failed: %s", pool, err)})
 			return err
 		}
 		left := ipam.Claims(s.lb)

@@ -82,7 +82,7 @@ func (s *scope) silence(ctx context.Context) (bool, error) {
 	if service == nil || !belongs(s.lb, service) {
 		return true, nil
 	}
-	s.ready(problem{reasonDeleting, fmt.Sprintf("waiting for Service %s to be gone, finalizers %v: its address is given back then",
+	s.ready(problem{reasonDeleting, fmt.Sprintf("waiting for the deletion of Service %s with finalizers %v: the address is released afterwards",
 		s.key(), service.Finalizers)})
 	if service.DeletionTimestamp.IsZero() {
 		err := s.Client.Delete(ctx, service, client.Preconditions{UID: &service.UID})

@@ -34,7 +34,7 @@ type census struct {
 // CountBalancers registers a collector that counts the cached load balancers.
 func CountBalancers(mgr ctrl.Manager, registry prometheus.Registerer) error {
 	c := &census{known: mgr.GetClient(), leads: mgr.Elected(), desc: prometheus.NewDesc(lbv1.BalancersMetric,
-		"Load balancers by what is balanced, and by what their condition Ready says.", []string{"workload", "ready", "reason"}, nil)}
+		"Number of load balancers by workload type, and by status and reason of their condition Ready.", []string{"workload", "ready", "reason"}, nil)}
 	if err := registry.Register(c); err != nil {
 		return fmt.Errorf("registering metrics of load balancers: %w", err)
 	}

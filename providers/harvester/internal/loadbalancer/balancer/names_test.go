@@ -84,7 +84,7 @@ func TestALoadBalancerThatNamesAPoolByNoNameCanBeDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	lb := w.balancer("lb", forCluster, func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = "default/pool-1" })
-	w.says(lb, `spec.ipPool: Invalid value: "default/pool-1": is no name of an IPPool`)
+	w.says(lb, `spec.ipPool: Invalid value: "default/pool-1": must be the name of an IPPool`)
 	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
 	w.gone(lb)
 
@@ -105,7 +105,7 @@ func TestANameOfAPoolThatWasMistypedCanBeCorrected(t *testing.T) {
 		lb.Spec.IPPool, lb.Finalizers = "default/"+pool.Name, []string{lbv1.LoadBalancerFinalizer}
 		lb.Annotations = map[string]string{lbv1.ClaimsAnnotation: lb.Spec.IPPool} // as in earlier releases
 	})
-	w.says(lb, "is no name of an IPPool")
+	w.says(lb, "must be the name of an IPPool")
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = pool.Name })
 	w.says(lb, "")
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Status.Address = lb.Status.AllocatedAddress.IP })

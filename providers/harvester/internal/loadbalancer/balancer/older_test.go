@@ -70,7 +70,7 @@ func TestALoadBalancerOfTheOlderVersionKeepsAnAddressThatNoPoolSaysIsItsOwn(t *t
 	}
 
 	// A pool with this address can be created later.
-	w.says(alone, "it has address 10.251.7.9, which is in no IPPool: make one that has it")
+	w.says(alone, "address 10.251.7.9 is in no IPPool: create one that contains it")
 	w.Expect(w.service(alone).Spec.LoadBalancerIP).To(Equal("10.251.7.9"))
 	later := w.pool("later", 3, func(p *lbv1.IPPool) {
 		p.Spec.Ranges[0] = lbv1.Range{Subnet: "10.251.7.0/24", RangeStart: "10.251.7.9", RangeEnd: "10.251.7.10"}

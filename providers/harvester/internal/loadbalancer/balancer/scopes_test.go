@@ -45,7 +45,7 @@ func TestAPoolThatIsNamedGivesNothingToALoadBalancerOutsideItsScope(t *testing.T
 	w.start(w.bounded)
 	theirs := w.theirs()
 	lb := w.balancer("lb", forCluster, from(theirs))
-	w.says(lb, "IPPool "+theirs.Name+" is not for it")
+	w.says(lb, "IPPool "+theirs.Name+" may not be used")
 	w.Expect(lb.Status.AllocatedAddress).To(BeZero())
 	w.Expect(w.allocated(theirs)).To(BeEmpty())
 	change(w, theirs, func(pool *lbv1.IPPool) {
@@ -193,7 +193,7 @@ func TestAStatusThatSomebodyForgedGivesNothing(t *testing.T) {
 		lb.Status.AllocatedAddress = lbv1.AllocatedAddress{IPPool: f.theirs.Name, IP: first(f.theirs, 0)}
 	})
 	f.start(f.bounded)
-	f.says(named, "is not for it")
+	f.says(named, "may not be used")
 	f.Expect(named.Status.AllocatedAddress).To(BeZero())
 	for name, lb := range forged {
 		f.eventually(lb, func(g Gomega) { g.Expect(lb.Status.AllocatedAddress.IPPool).To(Equal(f.own.Name), name) })
@@ -211,7 +211,7 @@ func TestAStatusThatSomebodyForgedIsNotAnnouncedWhereNoPoolGivesAnAddress(t *tes
 		"full": from(f.full), "missing": func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = f.name + "-missing" },
 		"no-name": func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = "a/b" }, "dhcp": byDHCP,
 	}
-	says := map[string]string{"full": "no available IP", "missing": "does not exist", "no-name": "is no name of an IPPool", "dhcp": "external IP"}
+	says := map[string]string{"full": "no available IP", "missing": "does not exist", "no-name": "must be the name of an IPPool", "dhcp": "external IP"}
 	var all []*lbv1.LoadBalancer
 	for kind, how := range change {
 		for name, address := range f.forgeries() {

@@ -71,7 +71,7 @@ func addresses(backends []backend) []string {
 }
 
 func foreign(kind string, o client.Object) problem {
-	return problem{reasonForeign, fmt.Sprintf("%s %s/%s was not made for this load balancer: delete it, and the load balancer's own is made",
+	return problem{reasonForeign, fmt.Sprintf("%s %s/%s was not created for this load balancer: delete it, and the controller creates its own",
 		kind, o.GetNamespace(), o.GetName())}
 }
 
@@ -205,7 +205,7 @@ func (s *scope) announce(ctx context.Context, service *corev1.Service) (*corev1.
 // refused converts the error of a write. An invalid object results from the load balancer, and only the user can correct that.
 func (s *scope) refused(err error, what string) (problem, error) {
 	if apierrors.IsInvalid(err) {
-		return problem{reasonRefused, fmt.Sprintf("%s is refused: %s: correct the load balancer", what, err)}, nil
+		return problem{reasonRefused, fmt.Sprintf("the API server rejects %s: %s: correct the load balancer", what, err)}, nil
 	}
 	if err != nil {
 		return problem{}, fmt.Errorf("writing %s: %w", what, err)

@@ -41,10 +41,10 @@ func (o *Orphans) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if err != nil || !gone {
 		return ctrl.Result{}, err
 	}
-	ctrl.LoggerFrom(ctx).Info("Deleting a load balancer whose guest cluster was removed while nobody saw it", "guestCluster", servedBy(lb))
+	ctrl.LoggerFrom(ctx).Info("Deleting an orphaned load balancer of a removed guest cluster", "guestCluster", servedBy(lb))
 	err = o.Client.Delete(ctx, lb, client.Preconditions{UID: &lb.UID, ResourceVersion: &lb.ResourceVersion}) // else it is in use
 	if client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("deleting load balancer %s of a guest cluster that is gone: %w", lb.Name, err)
+		return ctrl.Result{}, fmt.Errorf("deleting orphaned load balancer %s of a removed guest cluster: %w", lb.Name, err)
 	}
 	return ctrl.Result{}, nil
 }
@@ -63,7 +63,7 @@ func (o *Orphans) isGone(ctx context.Context, namespace, cluster string) (bool, 
 		left := &metav1.PartialObjectMetadataList{}
 		left.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind.GroupVersion().WithKind(kind))
 		if err := o.Live.List(ctx, left, client.MatchingLabels{lbv1.MachineClusterLabel: cluster}); err != nil {
-			return false, fmt.Errorf("looking for machines of guest cluster %s: %w", cluster, err)
+			return false, fmt.Errorf("listing machines of guest cluster %s: %w", cluster, err)
 		}
 		if len(left.Items) > 0 {
 			return false, nil
@@ -71,7 +71,7 @@ func (o *Orphans) isGone(ctx context.Context, namespace, cluster string) (bool, 
 	}
 	disks := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaimList"}}
 	if err := o.Live.List(ctx, disks, client.InNamespace(namespace)); err != nil {
-		return false, fmt.Errorf("looking for disks of guest cluster %s: %w", cluster, err)
+		return false, fmt.Errorf("listing disks of guest cluster %s: %w", cluster, err)
 	}
 	for i := range disks.Items {
 		if loadbalancer.NamedAfter(cluster, disks.Items[i].Name) {

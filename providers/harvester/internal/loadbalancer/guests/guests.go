@@ -96,7 +96,7 @@ func (m *Machines) remove(ctx context.Context, key client.ObjectKey) error {
 			err = m.goWith(ctx, lb, next)
 		}
 		if err != nil {
-			return fmt.Errorf("removing load balancer %s of a guest cluster that is removed: %w", lb.Name, err)
+			return fmt.Errorf("deleting load balancer %s of a removed guest cluster: %w", lb.Name, err)
 		}
 	}
 	return nil

@@ -23,15 +23,15 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "harvester_load_balancer_health_checks_total",
-			Help: "Connections to machines behind load balancers, by what came of them: answers, refuses or hangs.",
+			Help: "Number of health checks of machines behind load balancers by result: answers, refuses or hangs.",
 		}, []string{"result"}),
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "harvester_load_balancer_health_checks_in_flight",
-			Help: "Connections to machines behind load balancers that are being made.",
+			Help: "Number of health checks of machines behind load balancers that are in flight.",
 		}),
 		balanced: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "harvester_load_balancer_health_checked_load_balancers",
-			Help: "Load balancers that have machines which are checked.",
+			Help: "Number of load balancers whose machines are checked.",
 		}),
 	}
 	for _, collector := range []prometheus.Collector{m.results, m.open, m.balanced} {

@@ -113,7 +113,7 @@ func (r *Reconciler) settle(ctx context.Context, pool *lbv1.IPPool) (time.Durati
 	}
 	for _, e := range settled.Entered {
 		r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, "AddressEntered", "Settle",
-			"LoadBalancer %s has %s, and nobody held it any more in status.allocated or an IPPoolBlock: it was entered again; delete the LoadBalancer to have it back",
+			"LoadBalancer %s uses %s, which neither status.allocated nor an IPPoolBlock recorded any more: it was recorded again; delete the LoadBalancer to release it",
 			e.ID, e.Address)
 	}
 	if deleting && settled.Held == 0 {
@@ -174,14 +174,14 @@ func whyNot(pool *lbv1.IPPool, obstacles, unclear field.ErrorList, settled alloc
 	case !pool.DeletionTimestamp.IsZero() && settled.Held > 0:
 		return problem{reasonDeleting, fmt.Sprintf("%d addresses are held: delete the load balancers and machines that hold them", settled.Held)}
 	case len(obstacles) > 0:
-		return problem{reasonRanges, "no address is given: " + obstacles.ToAggregate().Error()}
+		return problem{reasonRanges, "no addresses are allocated: " + obstacles.ToAggregate().Error()}
 	case len(settled.Doubled) > 0:
 		return problem{reasonTwice, fmt.Sprintf(
-			"several hold %s: delete all but one of them, which status.allocated and the IPPoolBlocks name", settled.Doubled[0])}
+			"%s has several holders in status.allocated and IPPoolBlocks: delete all but one of them", settled.Doubled[0])}
 	case len(settled.Disputed) > 0:
 		of := settled.Disputed[0]
 		return problem{reasonAnothers, fmt.Sprintf(
-			"LoadBalancer %s has %s, and status.allocated or an IPPoolBlock says that %s holds it: take that out, and it is entered for the LoadBalancer again",
+			"LoadBalancer %s uses %s, but status.allocated or an IPPoolBlock records %s as its holder: remove that entry, and the LoadBalancer is recorded again",
 			of.ID, of.Address, of.Holder)}
 	case len(unclear) > 0:
 		return problem{reasonSelector, unclear.ToAggregate().Error()}

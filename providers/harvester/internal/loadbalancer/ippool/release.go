@@ -57,21 +57,21 @@ func (r *Reconciler) release(ctx context.Context, pool, asked string) (string, e
 	addr, err := netip.ParseAddr(strings.TrimSpace(address))
 	namespace, name, ok := strings.Cut(strings.TrimSpace(id), "/")
 	if err != nil || !ok || namespace == "" || name == "" {
-		return "nothing was released, as that is not <address>: <namespace>/<name>", nil //nolint:nilerr // it is told
+		return "nothing was released: the value must be <address>: <namespace>/<name>", nil //nolint:nilerr // it is told
 	}
 	lb, err := r.balancer(ctx, client.ObjectKey{Namespace: namespace, Name: name})
 	switch {
 	case err != nil:
 		return "", err
 	case lb != nil:
-		return "nothing was released, as the LoadBalancer exists: delete it", nil
+		return "nothing was released: the LoadBalancer exists, delete it", nil
 	}
 	released, err := r.Addresses.ReleaseAddress(ctx, pool, namespace+"/"+name, addr.Unmap())
 	switch {
 	case err != nil:
 		return "", err
 	case !released:
-		return "nothing was released, as it does not hold the address", nil
+		return "nothing was released: the LoadBalancer does not hold the address", nil
 	}
 	return "released", nil
 }

@@ -17,7 +17,7 @@ func (m *Migration) Give(ctx context.Context, pool, id string, addr netip.Addr) 
 	case <-m.done:
 		return m.Addresses.Give(ctx, pool, id, addr)
 	case <-ctx.Done():
-		return fmt.Errorf("waiting until addresses have been taken over: %w", ctx.Err())
+		return fmt.Errorf("waiting for the migration of addresses: %w", ctx.Err())
 	}
 }
 
@@ -27,6 +27,6 @@ func (m *Migration) Entitles(ctx context.Context, pool *lbv1.IPPool, lb *lbv1.Lo
 	case <-m.done:
 		return m.Addresses.Entitles(ctx, pool, lb)
 	case <-ctx.Done():
-		return false, fmt.Errorf("waiting until addresses have been taken over: %w", ctx.Err())
+		return false, fmt.Errorf("waiting for the migration of addresses: %w", ctx.Err())
 	}
 }

@@ -47,7 +47,7 @@ func Pools(config *corev1.ConfigMap) ([]*lbv1.IPPool, []Complaint) {
 		for _, r := range ranges[name] {
 			if other := overlapping(r, append(pools, pool)); other != "" {
 				complaints = append(complaints, Complaint{config.Namespace, "*-" + name, fmt.Sprintf(
-					"%s has addresses of IPPool %s: it was left out; correct the ranges of both pools", describe(r), other)})
+					"%s overlaps with IPPool %s: it was skipped; correct the ranges of both pools", describe(r), other)})
 				continue
 			}
 			pool.Spec.Ranges = append(pool.Spec.Ranges, r)
@@ -70,13 +70,13 @@ func rangesOf(config *corev1.ConfigMap) (map[string][]lbv1.Range, []Complaint) {
 		case key == servicesKey || slices.Contains(settings, key):
 			continue
 		case !ok || name == "" || read == nil:
-			complaints = append(complaints, Complaint{config.Namespace, key, "is neither cidr-<namespace> nor range-<namespace>: it was left out; make an IPPool if it names addresses"})
+			complaints = append(complaints, Complaint{config.Namespace, key, "is neither cidr-<namespace> nor range-<namespace>: it was skipped; create an IPPool if it names addresses"})
 			continue
 		}
 		for _, part := range strings.Split(config.Data[key], ",") {
 			r, err := read(strings.TrimSpace(part))
 			if err != nil {
-				complaints = append(complaints, Complaint{config.Namespace, key, fmt.Sprintf("%q %s: it was left out; add it to IPPool %s", part, err, name)})
+				complaints = append(complaints, Complaint{config.Namespace, key, fmt.Sprintf("%q %s: it was skipped; add it to IPPool %s", part, err, name)})
 				continue
 			}
 			ranges[name] = append(ranges[name], r)
@@ -119,7 +119,7 @@ func formats() map[string]func(string) (lbv1.Range, error) {
 func readCIDR(given string) (lbv1.Range, error) {
 	prefix, err := netip.ParsePrefix(given)
 	if err != nil {
-		return lbv1.Range{}, fmt.Errorf("is no subnet as 192.168.1.0/24")
+		return lbv1.Range{}, fmt.Errorf("is not a CIDR, for example 192.168.1.0/24")
 	}
 	return lbv1.Range{Subnet: prefix.Masked().String()}, nil
 }
@@ -131,7 +131,7 @@ func readRange(given string) (lbv1.Range, error) {
 	last, errLast := netip.ParseAddr(strings.TrimSpace(to))
 	first, last = first.Unmap(), last.Unmap()
 	if errFirst != nil || errLast != nil || first.Is4() != last.Is4() {
-		return lbv1.Range{}, fmt.Errorf("is no range as 192.168.1.10-192.168.1.20")
+		return lbv1.Range{}, fmt.Errorf("is not a range, for example 192.168.1.10-192.168.1.20")
 	}
 	if first == last {
 		return lbv1.Range{Subnet: netip.PrefixFrom(first, first.BitLen()).String()}, nil
@@ -146,7 +146,7 @@ func readRange(given string) (lbv1.Range, error) {
 			return r, nil
 		}
 	}
-	return lbv1.Range{}, fmt.Errorf("is in no subnet")
+	return lbv1.Range{}, fmt.Errorf("is not in a subnet")
 }
 
 func describe(r lbv1.Range) string {
@@ -191,7 +191,7 @@ func GivenIn(config *corev1.ConfigMap) ([]Given, []Complaint) {
 	}
 	complain := func(text string) Complaint { return Complaint{config.Namespace, servicesKey, text} }
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return nil, []Complaint{complain(fmt.Sprintf("is no list of services: %s; addresses that Services have are found by the Services only", err))}
+		return nil, []Complaint{complain(fmt.Sprintf("is not a list of services: %s; only the Services show their addresses", err))}
 	}
 	var given []Given
 	var complaints []Complaint
@@ -200,7 +200,7 @@ func GivenIn(config *corev1.ConfigMap) ([]Given, []Complaint) {
 		switch {
 		case err == nil && addr.IsUnspecified(): // a DHCP server assigns it
 		case err != nil || service.Name == "":
-			complaints = append(complaints, complain(fmt.Sprintf("vip %q of Service %q: one of them is none; it was left out", service.VIP, service.Name)))
+			complaints = append(complaints, complain(fmt.Sprintf("vip %q or Service name %q is invalid: the entry was skipped", service.VIP, service.Name)))
 		default:
 			given = append(given, Given{addr.Unmap(), config.Namespace + "/" + service.Name})
 		}

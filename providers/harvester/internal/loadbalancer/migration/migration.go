@@ -69,7 +69,7 @@ func (m *Migration) Start(ctx context.Context) error {
 			close(m.done)
 			return nil
 		}
-		ctrl.LoggerFrom(ctx).Error(err, "Taking over addresses; no load balancer is given any before")
+		ctrl.LoggerFrom(ctx).Error(err, "Migrating addresses failed; no address is allocated before it succeeds")
 		select {
 		case <-time.After(backoff.Step()):
 		case <-ctx.Done():
@@ -84,7 +84,7 @@ func (m *Migration) Claim(ctx context.Context, pool, id string) (ipam.Claimed, e
 	case <-m.done:
 		return m.Addresses.Claim(ctx, pool, id)
 	case <-ctx.Done():
-		return ipam.Claimed{}, fmt.Errorf("waiting until addresses have been taken over: %w", ctx.Err())
+		return ipam.Claimed{}, fmt.Errorf("waiting for the migration of addresses: %w", ctx.Err())
 	}
 }
 
@@ -131,7 +131,7 @@ func (m *Migration) convert(ctx context.Context) error {
 	before := config.DeepCopy()
 	metav1.SetMetaDataAnnotation(&config.ObjectMeta, lbv1.ConvertedAnnotation, "true")
 	if err := m.Client.Patch(ctx, config, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("marking it: %w", err)
+		return fmt.Errorf("marking it as converted: %w", err)
 	}
 	return nil
 }
@@ -147,9 +147,9 @@ func (m *Migration) make(ctx context.Context, pool *lbv1.IPPool) ([]Complaint, e
 			return nil, err
 		}
 		complaints, err := m.enter(ctx, pool)
-		return append(complain(fmt.Sprintf("IPPool %s existed before, and its ranges were left as they are", pool.Name)), complaints...), err
+		return append(complain(fmt.Sprintf("IPPool %s existed before, and its ranges were not changed", pool.Name)), complaints...), err
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		return complain(fmt.Sprintf("IPPool %s was refused: %s; make it by hand", pool.Name, err)), nil
+		return complain(fmt.Sprintf("IPPool %s was rejected: %s; create it manually", pool.Name, err)), nil
 	case err != nil:
 		return nil, fmt.Errorf("creating IPPool %s: %w", pool.Name, err)
 	}
@@ -162,11 +162,11 @@ func (m *Migration) enter(ctx context.Context, pool *lbv1.IPPool) (complaints []
 		id := pool.Status.Allocated[ip]
 		switch err := m.Addresses.Give(ctx, pool.Name, id, netip.MustParseAddr(ip)); {
 		case errors.Is(err, allocation.ErrHeld), errors.Is(err, allocation.ErrOutside):
-			complaints = append(complaints, Complaint{systemNamespace, "*-" + pool.Name, fmt.Sprintf("%s keeps %s, but not in the pool: %s", id, ip, err)})
+			complaints = append(complaints, Complaint{systemNamespace, "*-" + pool.Name, fmt.Sprintf("%s keeps %s, but the pool does not record it: %s", id, ip, err)})
 		case isUnanswered(err):
-			return nil, fmt.Errorf("entering who has addresses: %w", err)
+			return nil, fmt.Errorf("recording holders of addresses: %w", err)
 		case err != nil:
-			complaints = append(complaints, Complaint{systemNamespace, "*-" + pool.Name, fmt.Sprintf("%s keeps %s, but the pool does not say so: %s: correct the pool", id, ip, err)})
+			complaints = append(complaints, Complaint{systemNamespace, "*-" + pool.Name, fmt.Sprintf("%s keeps %s, but the pool does not record it: %s: correct the pool", id, ip, err)})
 		}
 	}
 	return complaints, nil
@@ -248,7 +248,7 @@ func (m *Migration) takeOver(ctx context.Context) error {
 			errs = append(errs, err)
 		} else if err != nil { // do not block the others: the controller of the load balancer retries
 			m.Recorder.Eventf(lb, nil, corev1.EventTypeWarning, "AddressNotTakenOver", "TakeOver",
-				"%s: correct what it names; the load balancer's controller tries again", err)
+				"%s: correct the named objects; the load balancer controller retries", err)
 		}
 	}
 	return errors.Join(errs...)
@@ -310,7 +310,7 @@ func (m *Migration) keep(ctx context.Context, lb *lbv1.LoadBalancer, pool *lbv1.
 	case err == nil, apierrors.IsNotFound(err):
 		return nil
 	case errors.Is(err, allocation.ErrHeld), errors.Is(err, allocation.ErrOutside):
-		m.Recorder.Eventf(lb, nil, corev1.EventTypeWarning, "AddressNotKept", "TakeOver", "%s: make the load balancer again to get another address", err)
+		m.Recorder.Eventf(lb, nil, corev1.EventTypeWarning, "AddressNotKept", "TakeOver", "%s: recreate the load balancer to get another address", err)
 		return nil
 	}
 	return fmt.Errorf("taking over the address of LoadBalancer %s/%s: %w", lb.Namespace, lb.Name, err)

@@ -170,7 +170,7 @@ func (w loadBalancer) removed(ctx context.Context, lb *lbv1.LoadBalancer) (field
 	for i := range machines.Items {
 		if machine := &machines.Items[i]; machine.Annotations[lbv1.RemovalAnnotation] == "true" {
 			return field.ErrorList{field.Forbidden(field.NewPath("metadata", "labels").Key(lbv1.GuestClusterLabel), fmt.Sprintf(
-				"guest cluster %s is being removed, as VirtualMachine %s/%s says: wait until its machines are gone", cluster, machine.Namespace, machine.Name))}, nil
+				"may not be created while guest cluster %s is being removed, according to VirtualMachine %s/%s: wait until its machines are deleted", cluster, machine.Namespace, machine.Name))}, nil
 		}
 	}
 	return nil, nil

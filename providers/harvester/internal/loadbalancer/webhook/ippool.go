@@ -131,7 +131,7 @@ func (w ipPool) withBlocks(ctx context.Context, pool *lbv1.IPPool) (*lbv1.IPPool
 	}
 	blocks := &lbv1.IPPoolBlockList{}
 	if err := w.Reader.List(ctx, blocks, allocation.BlocksOf(pool.Name)); err != nil {
-		return nil, fmt.Errorf("listing who holds addresses of IPPool %s: %w", pool.Name, err)
+		return nil, fmt.Errorf("listing holders of addresses of IPPool %s: %w", pool.Name, err)
 	}
 	all := pool.DeepCopy()
 	for i := range blocks.Items {
@@ -159,15 +159,15 @@ func warnPool(spec lbv1.IPPoolSpec) admission.Warnings {
 		start, errStart := netip.ParseAddr(r.RangeStart)
 		end, errEnd := netip.ParseAddr(r.RangeEnd)
 		if errStart == nil && errEnd == nil && end.Less(start) {
-			warnings = append(warnings, rules.Warning(path.Child("ranges").Index(i).Child("rangeStart"), "is behind rangeEnd: they are taken the other way round"))
+			warnings = append(warnings, rules.Warning(path.Child("ranges").Index(i).Child("rangeStart"), "is after rangeEnd: the two are swapped"))
 		}
 	}
 	if len(spec.Selector.Scope) == 0 {
-		warnings = append(warnings, rules.Warning(path.Child("selector", "scope"), "is empty, so only what names the pool has addresses of it"))
+		warnings = append(warnings, rules.Warning(path.Child("selector", "scope"), "is empty, so only objects that name the pool get addresses from it"))
 	}
 	if spec.Selector.Network == "" && ippools.IsGlobal(&lbv1.IPPool{Spec: spec}) {
 		warnings = append(warnings, rules.Warning(path.Child("selector", "network"),
-			"is empty, so guest clusters of every network without a pool of their own have addresses of it: name the network that they can be reached in"))
+			"is empty, so guest clusters of every network without a pool of its own get addresses from it: name the network in which the addresses are reachable"))
 	}
 	return warnings
 }

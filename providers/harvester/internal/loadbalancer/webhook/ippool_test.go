@@ -156,7 +156,7 @@ func testPoolWarnings(t *testing.T, api *rulestest.APIServer) {
 	pool := newPool("warned", "10.6.0.0/24")
 	pool.Spec.Ranges[0].RangeStart, pool.Spec.Ranges[0].RangeEnd = "10.6.0.9", "10.6.0.5"
 	g.Expect(api.Create(ctx, pool)).To(Succeed())
-	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix("spec.ranges[0].rangeStart: is behind rangeEnd"), HavePrefix("spec.selector.scope: is empty")))
+	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix("spec.ranges[0].rangeStart: is after rangeEnd"), HavePrefix("spec.selector.scope: is empty")))
 	pool.Spec.Description = "again"
 	g.Expect(api.Update(ctx, pool)).To(Succeed())
 	g.Expect(api.Warnings()).To(BeEmpty())

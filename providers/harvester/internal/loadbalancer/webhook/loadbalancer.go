@@ -82,7 +82,7 @@ func (w loadBalancer) prove(ctx context.Context, lb *lbv1.LoadBalancer, shown lb
 	if has.IP != "" && !proven {
 		service := &corev1.Service{}
 		if err := w.Reader.Get(ctx, client.ObjectKeyFromObject(lb), service); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("looking whether Service %s/%s has address %s: %w", lb.Namespace, lb.Name, has.IP, err)
+			return fmt.Errorf("checking whether Service %s/%s has address %s: %w", lb.Namespace, lb.Name, has.IP, err)
 		}
 		proven = slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP == has.IP })
 	}
@@ -105,12 +105,12 @@ func (w loadBalancer) complete(ctx context.Context, lb *lbv1.LoadBalancer) error
 	pools, machines := &lbv1.IPPoolList{}, &kubevirtv1.VirtualMachineInstanceList{}
 	if loadbalancer.NeedsPool(lb) {
 		if err := w.Reader.List(ctx, pools); err != nil {
-			return fmt.Errorf("looking for the pool of address %s: %w", lb.Status.AllocatedAddress.IP, err)
+			return fmt.Errorf("listing IPPools to find that of address %s: %w", lb.Status.AllocatedAddress.IP, err)
 		}
 	}
 	if len(loadbalancer.AskedServers(lb)) > 0 {
 		if err := w.Reader.List(ctx, machines, client.InNamespace(lb.Namespace)); err != nil && !meta.IsNoMatchError(err) {
-			return fmt.Errorf("looking for the machines of backendServers: %w", err)
+			return fmt.Errorf("listing machines to find those of backendServers: %w", err)
 		}
 	}
 	loadbalancer.Complete(lb, pools.Items, machines.Items)
@@ -151,10 +151,10 @@ func warnLoadBalancer(spec lbv1.LoadBalancerSpec) admission.Warnings {
 	path := field.NewPath("spec")
 	var warnings admission.Warnings
 	if spec.IPAM == lbv1.IPAMDHCP && spec.IPPool != "" {
-		warnings = append(warnings, rules.Warning(path.Child("ipPool"), "is not used, as the address comes from a DHCP server"))
+		warnings = append(warnings, rules.Warning(path.Child("ipPool"), "is ignored, because the address comes from a DHCP server"))
 	}
 	if spec.WorkloadType != lbv1.WorkloadCluster && len(spec.BackendServerSelector) == 0 {
-		warnings = append(warnings, rules.Warning(path.Child("backendServerSelector"), "is empty, so the load balancer leads to no machine: select labels of virtual machine instances"))
+		warnings = append(warnings, rules.Warning(path.Child("backendServerSelector"), "is empty, so the load balancer has no backends: select labels of virtual machine instances"))
 	}
 	return warnings
 }

@@ -158,7 +158,7 @@ func testLoadBalancerRules(t *testing.T, api *rulestest.APIServer) {
 	}
 	api.Warnings()
 	g.Expect(api.Create(ctx, lb)).To(Succeed())
-	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix("spec.ipPool: is not used"), HavePrefix("spec.backendServerSelector: is empty")))
+	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix("spec.ipPool: is ignored"), HavePrefix("spec.backendServerSelector: is empty")))
 	g.Expect(lb.Spec.HealthCheck).To(HaveValue(Equal(lbv1.HealthCheck{Port: 8080, SuccessThreshold: 2, FailureThreshold: 5, PeriodSeconds: 1, TimeoutSeconds: 1})))
 	lb.Status = lbv1.LoadBalancerStatus{Address: "10.0.0.5", AllocatedAddress: lbv1.AllocatedAddress{IP: "0.0.0.0"}, Conditions: []lbv1.Condition{{Type: "Ready", Status: "True"}}}
 	want := lb.Status

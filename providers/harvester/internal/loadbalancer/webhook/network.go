@@ -35,12 +35,12 @@ func (w ipPool) knownNetwork(ctx context.Context, name string) field.ErrorList {
 	case name == "":
 		return nil
 	case !ok:
-		return field.ErrorList{field.Invalid(path, name, "is no name of a network: write it as namespace/name")}
+		return field.ErrorList{field.Invalid(path, name, "must be the name of a network in the form namespace/name")}
 	}
 	switch err := w.Reader.Get(ctx, key, &networkv1.NetworkAttachmentDefinition{}); {
 	case apierrors.IsNotFound(err):
 		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
-			"does not exist: create NetworkAttachmentDefinition %s in namespace %s first, or name another network as namespace/name", key.Name, key.Namespace))}
+			"must exist: create NetworkAttachmentDefinition %s in namespace %s first, or name another network as namespace/name", key.Name, key.Namespace))}
 	case err != nil && !meta.IsNoMatchError(err): // without the kind, networks cannot be validated
 		return field.ErrorList{field.InternalError(path, fmt.Errorf("reading network %s: %w", name, err))}
 	}
