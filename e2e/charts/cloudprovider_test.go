@@ -137,7 +137,7 @@ func TestCloudProviderChartNamesTheValueThatIsWrong(t *testing.T) {
 		`extraArgs: "--v=5"`:                                    "extraArgs",
 		`extraArgs: ["management-network=a"]`:                   "extraArgs/0",
 		`image: {pullPolicy: Sometimes}`:                        "pullPolicy",
-		`image: {repository: rancher/harvester-cloud-provider}`: "image.repository names Harvester's own image",
+		`image: {repository: rancher/harvester-cloud-provider}`: "image.repository must not be Harvester's own image",
 		`tolerations: {}`:                                       "tolerations",
 		`kube-vip: {env: {svc_election: "yes"}}`:                "svc_election",
 		`kube-vip: {env: {vip_subnet: "/24"}}`:                  "vip_subnet",

@@ -34,7 +34,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{- define "load-balancer.image" -}}
 {{- if hasSuffix "rancher/harvester-load-balancer" .Values.image.repository }}
-{{- fail (printf "image.repository names Harvester's own image %s, which does not know the arguments of this chart: leave image away, or name a copy of docker.io/faultline/harvester-load-balancer" .Values.image.repository) }}
+{{- fail (printf "image.repository must not be Harvester's own image %s, which does not support the arguments of this chart: remove image, or set a copy of docker.io/faultline/harvester-load-balancer" .Values.image.repository) }}
 {{- end }}
 {{- .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
