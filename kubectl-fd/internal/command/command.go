@@ -67,13 +67,13 @@ func New(o Options) *cobra.Command {
 	r := &root{Options: o, flags: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{
 		Use:   "kubectl-fd",
-		Short: "See and set what the failure domains of Cluster API clusters are used for",
-		Long: `See and set what the failure domains of Cluster API clusters are used for.
+		Short: "Show and set the state of failure domains of Cluster API clusters",
+		Long: `Show and set the state of failure domains of Cluster API clusters.
 
-Run it against the management cluster. It needs rights to read Clusters, Machines and the
-infrastructure clusters, and those to patch infrastructure clusters for cordon, evict and activate;
-where one is missing it says which.`,
-		Example: `  # A rack is dead: what is in it, what holds, what waits
+Run it against the management cluster. It needs permission to read Clusters, Machines and
+infrastructure clusters, and to patch infrastructure clusters for cordon, evict and activate;
+it names each missing permission.`,
+		Example: `  # A rack has failed: show its machines, and which clusters keep their quorum
   kubectl fd get -A
   kubectl fd simulate --lose rack-2
 
@@ -81,7 +81,7 @@ where one is missing it says which.`,
   kubectl fd cordon prod rack-2
   kubectl fd evict prod rack-2 --wait
 
-  # It is back
+  # The rack has recovered
   kubectl fd activate prod rack-2 --wait`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fd"},
 		SilenceUsage:  true,
@@ -137,10 +137,10 @@ func (r *root) namespace() (string, error) {
 // scope returns the clusters selected by the arguments and flags.
 func (r *root) scope(names []string, all bool) (read.Scope, error) {
 	if all && len(names) > 0 {
-		return read.Scope{}, fmt.Errorf("a cluster is named, and all namespaces are asked for: choose its namespace with -n, or leave out %s", names[0])
+		return read.Scope{}, fmt.Errorf("a cluster name cannot be combined with --all-namespaces: choose its namespace with -n, or omit %s", names[0])
 	}
 	if all && *r.flags.Namespace != "" {
-		return read.Scope{}, fmt.Errorf("one namespace and all namespaces are asked for: leave out -n %s or -A", *r.flags.Namespace)
+		return read.Scope{}, fmt.Errorf("a namespace cannot be combined with --all-namespaces: omit -n %s or -A", *r.flags.Namespace)
 	}
 	if all {
 		return read.Scope{}, nil

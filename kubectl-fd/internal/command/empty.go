@@ -68,7 +68,7 @@ func notEmpty(domain *report.Domain) string {
 func (e emptying) note(ctx context.Context, out io.Writer) {
 	_, staying, err := e.look(ctx)
 	if err != nil {
-		_, _ = fmt.Fprintln(out, "note: which machines nothing is going to move is not known:", err)
+		_, _ = fmt.Fprintln(out, "note: the machines that no controller will move cannot be determined:", err)
 	}
 	for _, s := range staying {
 		_, _ = fmt.Fprintln(out, "note:", stays(s))
@@ -114,7 +114,7 @@ func (e emptying) wait(ctx context.Context, timeout time.Duration) error {
 }
 
 func (emptying) stillThere(timeout time.Duration, left []string) error {
-	return fmt.Errorf("waited %s for failure domains to be empty: %s: see kubectl fd plan", timeout, strings.Join(left, "; "))
+	return fmt.Errorf("timed out after %s waiting for failure domains to be empty: %s: see kubectl fd plan", timeout, strings.Join(left, "; "))
 }
 
 // never returns an error that states why failure domains will not become empty.

@@ -95,7 +95,7 @@ func owned(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 		return set, nil
 	}
 	if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
-		return nil, fmt.Errorf("reading what field manager %s owns: %w", entry.Manager, err)
+		return nil, fmt.Errorf("reading the fields that field manager %s owns: %w", entry.Manager, err)
 	}
 	return set, nil
 }

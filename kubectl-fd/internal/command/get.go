@@ -20,13 +20,13 @@ func (r *root) get() *cobra.Command {
 		Use:   "get [CLUSTER...]",
 		Short: "Show clusters, their failure domains and the machines in them",
 		Long: `Show clusters, their failure domains and the machines in them: the state of each domain and why, how
-many machines it has and how many more it can take, the skew of the control plane, moves under way
-or planned, and the machines that do not run.
+many machines it has and its remaining capacity, the skew of the control plane, current and planned
+moves, and the machines that do not run.
 
 In column MACHINES ◆ is a control-plane machine and ■ a worker; ◇ and □ are machines that wait,
-are unhealthy or are being deleted. How far a deletion has come is told as Deleting, Drainable (it is
-being drained), Drained (volumes or a hook still hold it) and Terminable (its machine may go).
-A state with an arrow, Active→Cordoned, is one that is asked for and has not come about yet.`,
+are unhealthy or are being deleted. The stages of a deletion are Deleting, Drainable (the Node is
+being drained), Drained (volumes or a hook still block it) and Terminable (the machine can be deleted).
+A state with an arrow, Active→Cordoned, is requested and not reached yet.`,
 		Example: `  # The clusters of a namespace
   kubectl fd get -n prod
 
@@ -50,8 +50,8 @@ A state with an arrow, Active→Cordoned, is one that is asked for and has not c
 			return r.showClusters(clusters, format)
 		},
 	}
-	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "The clusters of all namespaces")
-	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: wide, json, yaml, name or svg")
+	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "Show the clusters of all namespaces.")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: wide, json, yaml, name or svg.")
 	completeFormats(cmd, "wide", "json", "yaml", "name", "svg")
 	return cmd
 }
@@ -69,9 +69,9 @@ func (r *root) reports(cmd *cobra.Command, names []string, all bool) ([]report.C
 	clusters, err := read.Reader{Client: c}.Reports(cmd.Context(), scope)
 	if err == nil && len(clusters) == 0 {
 		if all {
-			return nil, fmt.Errorf("there are no clusters: choose another management cluster with --context or --kubeconfig")
+			return nil, fmt.Errorf("no clusters found: choose another management cluster with --context or --kubeconfig")
 		}
-		return nil, fmt.Errorf("there are no clusters in namespace %s: choose another with -n, or all with -A", scope.Namespace)
+		return nil, fmt.Errorf("no clusters found in namespace %s: choose another with -n, or all with -A", scope.Namespace)
 	}
 	return clusters, err
 }

@@ -19,11 +19,11 @@ func (r *root) history() *cobra.Command {
 		Use:   "history CLUSTER",
 		Short: "Show what has happened to the failure domains of a cluster",
 		Long: `Show what has happened to the failure domains of a cluster, the oldest first: the events of its
-infrastructure cluster, which API servers keep for an hour, since when each failure domain is in its state,
+infrastructure cluster, which API servers keep for an hour, the last change of each failure domain's state,
 and the last and the current move.`,
-		Example: `  # What happened tonight
+		Example: `  # The history of a cluster
   kubectl fd history prod-1 -n prod`,
-		Args:              exactly(1, "name the cluster whose history to show: kubectl fd history CLUSTER"),
+		Args:              exactly(1, "a cluster must be named: kubectl fd history CLUSTER"),
 		ValidArgsFunction: r.completeClusters(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if err := oneOf(format, "json", "yaml"); err != nil {
@@ -39,7 +39,7 @@ and the last and the current move.`,
 			return render.History(r.Out, entries, r.style())
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json or yaml")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json or yaml.")
 	completeFormats(cmd, "json", "yaml")
 	return cmd
 }
@@ -60,7 +60,7 @@ func (r *root) entries(cmd *cobra.Command, name string) ([]report.Entry, error) 
 	}
 	cluster := report.Of(seen[0])
 	if seen[0].Infrastructure == nil {
-		return nil, fmt.Errorf("nothing is known of what happened to Cluster %s: %s", name, cluster.Problem)
+		return nil, fmt.Errorf("Cluster %s has no history: %s", name, cluster.Problem)
 	}
 	events, err := reader.Events(cmd.Context(), seen[0].Infrastructure)
 	if err != nil {

@@ -46,14 +46,14 @@ type setIntent struct {
 const intentLong = `
 
 The state is applied to spec.distribution.failureDomains of the infrastructure cluster with field manager
-kubectl-fd, which owns the entries that it made and no others. An entry that belongs to somebody else, a
-pipeline for example, is refused: change it where it comes from, or take it over with --force-conflicts.
+kubectl-fd, which owns only the entries that it created. An entry of another field manager, for example a
+pipeline, is rejected: change it at its source, or take it over with --force-conflicts.
 
-An infrastructure cluster that is made of a ClusterClass keeps such an entry: the topology controller applies
-what the class says and leaves other fields alone. An entry that the class itself has is the exception: the
-topology controller takes it back, so change it in the class or in a variable of the Cluster.`
+An infrastructure cluster of a ClusterClass keeps the entry, because the topology controller leaves fields
+alone that the class does not set. An entry that the class sets is rejected, because the topology controller
+would restore it: change it in the class or in a variable of the Cluster.`
 
-const untilState = "Wait until the status has the state"
+const untilState = "Wait until the status reports the state."
 
 // intents returns the commands that set states.
 func (r *root) intents() []*cobra.Command {
@@ -61,38 +61,38 @@ func (r *root) intents() []*cobra.Command {
 		(&setIntent{root: r, state: faultlinev1.DomainCordoned, done: "cordoned", waitsFor: untilState}).command(cobra.Command{
 			Use:   "cordon CLUSTER DOMAIN...",
 			Short: "Keep new machines out of failure domains",
-			Long: `Keep new machines out of failure domains. The machines that are in them stay. The domains are no longer
-published for control planes, but for the last that is left.` + intentLong,
-			Example: `  # Nothing new goes to rack-2
+			Long: `Keep new machines out of failure domains. Existing machines stay. The domains are not published for
+control planes any more, except for the last one.` + intentLong,
+			Example: `  # Keep new machines out of rack-2
   kubectl fd cordon prod-1 rack-2 -n prod
 
-  # What would be written, as the API server would have it
+  # Show the object that the API server would store
   kubectl fd cordon prod-1 rack-2 --dry-run=server -o yaml`,
 		}),
 		(&setIntent{
 			root: r, state: faultlinev1.DomainEvicting, done: "evicting", timeout: emptyPatience,
-			waitsFor: "Wait until the failure domains have no machines; fail at once if nothing is going to move one of them",
+			waitsFor: "Wait until the failure domains have no machines. Fail immediately if no controller will move one of them.",
 		}).command(cobra.Command{
 			Use: "evict CLUSTER DOMAIN...", SuggestFor: []string{"drain"},
 			Short: "Empty failure domains",
-			Long: `Have failure domains emptied: nothing new goes there, and their machines are to be moved elsewhere. What
-moves them is spec.distribution.controlPlane.rebalance and spec.distribution.workers.rebalance; a note names
-the machines that nothing is going to move, and the field to change. kubectl fd plan shows what happens.
+			Long: `Empty failure domains: they get no new machines, and their machines are moved to other domains. The moves
+are enabled by spec.distribution.controlPlane.rebalance and spec.distribution.workers.rebalance; a note names
+the machines that no controller will move, and the field to change. kubectl fd plan shows the progress.
 
---wait waits until the domains have no machines. It fails at once, with the reason, if nothing is going to
-move one of them.` + intentLong,
-			Example: `  # Empty rack-2, and watch how far it has come
+--wait waits until the domains have no machines. It fails immediately, with the reason, if no controller
+will move one of them.` + intentLong,
+			Example: `  # Empty rack-2, and show the remaining moves
   kubectl fd evict prod-1 rack-2 -n prod --wait
   kubectl fd plan prod-1 -n prod`,
 		}),
 		(&setIntent{root: r, state: faultlinev1.DomainActive, done: "activated", waitsFor: untilState}).command(cobra.Command{
 			Use: "activate CLUSTER DOMAIN...", Aliases: []string{"uncordon"},
 			Short: "Use failure domains again that were cordoned or evicted",
-			Long: `Use failure domains again that were cordoned or evicted: the entry is set to Active, and stays so that it can
-be seen who did it. A domain without an entry is meant to be Active already, and nothing is written. Active
-does not overrule bad health: a domain that is cordoned for it has to be repaired, and to be healthy for the
-hold period.` + intentLong,
-			Example: `  # rack-2 is back
+			Long: `Use failure domains again that were cordoned or evicted: the entry is set to Active instead of being removed,
+so that its owner stays visible. A domain without an entry is Active by default, and nothing is written.
+Active does not override health: an unhealthy domain stays cordoned until it has been healthy for the hold
+period.` + intentLong,
+			Example: `  # rack-2 has recovered
   kubectl fd activate prod-1 rack-2 -n prod --wait`,
 		}),
 	}
@@ -102,7 +102,7 @@ func (s *setIntent) command(cmd cobra.Command) *cobra.Command {
 	cmd.ValidArgsFunction = s.completeDomains
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) < 2 {
-			return fmt.Errorf("name the cluster and its failure domains: kubectl fd %s", cmd.Use)
+			return fmt.Errorf("a cluster and its failure domains must be named: kubectl fd %s", cmd.Use)
 		}
 		if err := s.validate(cmd); err != nil {
 			return err
@@ -110,11 +110,11 @@ func (s *setIntent) command(cmd cobra.Command) *cobra.Command {
 		return s.run(cmd, args[0], args[1:])
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&s.dryRun, "dry-run", "none", "none, client (only print what would be applied) or server (have the API server check it, and change nothing)")
-	flags.StringVarP(&s.format, "output", "o", "", "Output format: json, yaml or name; with --dry-run=client it is what would be applied")
+	flags.StringVar(&s.dryRun, "dry-run", "none", "Dry run: none, client (only print the object that would be applied) or server (let the API server validate it without storing it).")
+	flags.StringVarP(&s.format, "output", "o", "", "Output format: json, yaml or name. With --dry-run=client, the output is the object that would be applied.")
 	flags.BoolVar(&s.wait, "wait", false, s.waitsFor)
-	flags.DurationVar(&s.timeout, "timeout", cmp.Or(s.timeout, patience), "How long to wait")
-	flags.BoolVar(&s.force, "force-conflicts", false, "Take over entries that belong to another field manager")
+	flags.DurationVar(&s.timeout, "timeout", cmp.Or(s.timeout, patience), "Time to wait before giving up.")
+	flags.BoolVar(&s.force, "force-conflicts", false, "Take over entries that belong to another field manager.")
 	completeFormats(&cmd, "json", "yaml", "name")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run",
 		cobra.FixedCompletions([]string{"none", "client", "server"}, cobra.ShellCompDirectiveNoFileComp))
@@ -126,15 +126,15 @@ func (s *setIntent) validate(cmd *cobra.Command) error {
 	switch s.dryRun {
 	case "none", "client", "server":
 	default:
-		return fmt.Errorf("there is no dry run %q: choose one of none, client, server", s.dryRun)
+		return fmt.Errorf("invalid --dry-run value %q: must be one of none, client, server", s.dryRun)
 	}
 	switch {
 	case s.wait && s.dryRun != "none":
-		return errors.New("a dry run changes nothing to wait for: leave out --wait or --dry-run")
+		return errors.New("--wait cannot be combined with --dry-run: omit one of them")
 	case cmd.Flags().Changed("timeout") && !s.wait:
-		return errors.New("nothing is waited for: give --wait with --timeout")
+		return errors.New("--timeout requires --wait: set --wait too")
 	case s.timeout <= 0:
-		return errors.New("there is no time to wait: give --timeout more than 0")
+		return errors.New("--timeout must be greater than 0")
 	}
 	return oneOf(s.format, "json", "yaml", "name")
 }

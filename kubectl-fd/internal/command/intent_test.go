@@ -156,9 +156,9 @@ func TestWaitGivesUpWithTheReason(t *testing.T) {
 
 const (
 	adviseOfPair = "prod-2-bbbbb, prod-2-ccccc of the control plane stay: rebalance is Advise, so nothing is moved: " +
-		"set spec.distribution.controlPlane.rebalance to SurgeOne to have it done"
+		"set spec.distribution.controlPlane.rebalance to SurgeOne to move them"
 	adviseOfOne = "prod-2-aaaaa of the control plane stays: rebalance is Advise, so nothing is moved: " +
-		"set spec.distribution.controlPlane.rebalance to SurgeOne to have it done"
+		"set spec.distribution.controlPlane.rebalance to SurgeOne to move them"
 	workerOfNobody = "prod-2-md-0-a1 of MachineDeployment prod-2-md-0 stays: its template names no failure domain, and nobody chooses: " +
 		"set spec.distribution.workers.enabled to have its machines spread"
 )
@@ -175,7 +175,7 @@ func TestEvictNamesTheMachinesThatNothingIsGoingToMove(t *testing.T) {
 	as := user(t, ns, may([]string{"get"}, "cluster.x-k8s.io", "clusters"), may([]string{"get", "patch"}, "infrastructure.cluster.x-k8s.io", "metal3clusters"))
 	got := shared.run(t, "evict", "prod-2", "rack-3", "-n", ns, as)
 	g.Expect(got.code).To(BeZero(), "the state is set")
-	g.Expect(got.err).To(HavePrefix("note: which machines nothing is going to move is not known: missing right: list machines.cluster.x-k8s.io in namespace " + ns))
+	g.Expect(got.err).To(HavePrefix("note: the machines that no controller will move cannot be determined: missing right: list machines.cluster.x-k8s.io in namespace " + ns))
 }
 
 func TestEvictWithWaitFailsAtOnceWhereNothingIsGoingToMoveAMachine(t *testing.T) {

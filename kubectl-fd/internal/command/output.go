@@ -25,7 +25,7 @@ func oneOf(format string, formats ...string) error {
 	if format == "" || slices.Contains(formats, format) {
 		return nil
 	}
-	return fmt.Errorf("there is no output format %q: choose one of %s", format, strings.Join(formats, ", "))
+	return fmt.Errorf("invalid output format %q: must be one of %s", format, strings.Join(formats, ", "))
 }
 
 // printList prints values of a kind as a list in JSON or YAML.

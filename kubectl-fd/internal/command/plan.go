@@ -22,15 +22,15 @@ func (r *root) plan() *cobra.Command {
 		Short: "Show which machines should be in other failure domains, and why they are moved or not",
 		Long: `Show which machines should be in other failure domains, and why they are moved or not.
 
-A plan is the controllers' where status.distribution of the infrastructure cluster has one, with the
-condition ControlPlaneBalanced or WorkersBalanced that explains it. Where it has none, the plan is
-calculated here with the same planner; the headline says which of the two it is.`,
-		Example: `  # What is out of place
+The plan is the controllers' if status.distribution of the infrastructure cluster has one, with the
+condition ControlPlaneBalanced or WorkersBalanced that explains it. Otherwise, the plan is calculated
+here with the same planner. The headline names the source.`,
+		Example: `  # The misplaced machines
   kubectl fd plan prod-1 -n prod
 
   # The same, for a script
   kubectl fd plan prod-1 -o json | jq '.items[].moves'`,
-		Args:              exactly(1, "name the cluster to plan for: kubectl fd plan CLUSTER"),
+		Args:              exactly(1, "a cluster must be named: kubectl fd plan CLUSTER"),
 		ValidArgsFunction: r.completeClusters(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if err := oneOf(format, "json", "yaml"); err != nil {
@@ -46,7 +46,7 @@ calculated here with the same planner; the headline says which of the two it is.
 			return render.Plan(r.Out, cluster, plans, r.style())
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json or yaml")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json or yaml.")
 	completeFormats(cmd, "json", "yaml")
 	return cmd
 }
@@ -67,7 +67,7 @@ func (r *root) plans(cmd *cobra.Command, name string) (report.Cluster, []report.
 	}
 	cluster := clusters[0]
 	if len(cluster.DomainNames()) == 0 {
-		return report.Cluster{}, nil, fmt.Errorf("nothing can be planned for Cluster %s: %s", name, cluster.Problem)
+		return report.Cluster{}, nil, fmt.Errorf("Cluster %s cannot be planned: %s", name, cluster.Problem)
 	}
 	all, err := deployments(cmd.Context(), reader, client.ObjectKey{Namespace: scope.Namespace, Name: name})
 	return cluster, report.Plans(cluster, all), err

@@ -19,7 +19,7 @@ import (
 const blocked = 2
 
 // errBlocked is returned by preflight after it has printed its output.
-var errBlocked = errors.New("something has to be put right before")
+var errBlocked = errors.New("a finding must be fixed before the takeover")
 
 func (r *root) preflight() *cobra.Command {
 	var format string
@@ -27,21 +27,21 @@ func (r *root) preflight() *cobra.Command {
 		Use:   "preflight [PROVIDER...]",
 		Short: "Show what would change or stop if this project's providers took over from upstream's",
 		Long: `Show what would change or stop if this project's providers took over from upstream's: vsphere, metal3,
-harvester and, on Harvester itself, harvester-load-balancer, or those that are named. Nothing is changed.
+harvester and, on Harvester itself, harvester-load-balancer, or only the named ones. Nothing is changed.
 
-It looks at the releases that are installed, the versions that objects are stored in and were last written
-in, how upstream's manager is run, and every object of the provider: what would be refused, wait or be
-treated in another way. Stops has to be put right before, Check may stop something, which only you can see,
-and Changes is what will be different. No vCenter, BMC or Harvester is asked.
+It checks the installed releases, the API versions in which objects are stored and were last written, how
+upstream's manager runs, and every object of the provider: what would be rejected, wait or be treated
+differently. Stops must be fixed before the takeover, Check may cause a failure that only you can determine,
+and Changes will be different. It does not contact vCenters, BMCs or Harvester.
 
 Exit codes: 0 when nothing stops the change, 2 when something does, 1 after an error.`,
-		Example: `  # May vSphere be changed over?
+		Example: `  # Check vSphere
   kubectl fd preflight vsphere
 
   # Bare metal, with the hosts of its clusters
   kubectl fd preflight metal3
 
-  # Harvester's machines, and on Harvester itself what gives addresses there
+  # Harvester's machines, and its load balancers on Harvester itself
   kubectl fd preflight harvester
   kubectl fd preflight harvester-load-balancer --context my-harvester
 
@@ -67,7 +67,7 @@ Exit codes: 0 when nothing stops the change, 2 when something does, 1 after an e
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json or yaml")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json or yaml.")
 	completeFormats(cmd, "json", "yaml")
 	return cmd
 }
@@ -88,7 +88,7 @@ func (r *root) examine(cmd *cobra.Command, names []string) ([]preflight.Finding,
 	}
 	installed := slices.DeleteFunc(slices.Clone(providers), func(p preflight.Provider) bool { return !in.Has(p) })
 	if missing := len(providers) - len(installed); missing > 0 && len(names) > 0 || len(installed) == 0 {
-		return nil, fmt.Errorf("nothing is installed of %s: choose another management cluster with --context, or another provider", notIn(providers, installed))
+		return nil, fmt.Errorf("no provider of %s is installed: choose another management cluster with --context, or another provider", notIn(providers, installed))
 	}
 	findings := []preflight.Finding{}
 	for _, provider := range installed {

@@ -51,7 +51,7 @@ func TestPreflightSaysWhatWouldStopOrChange(t *testing.T) {
 
 	got := shared.run(t, "preflight")
 	g.Expect(got.err).To(BeEmpty())
-	g.Expect(got.code).To(Equal(2), "something has to be put right before")
+	g.Expect(got.code).To(Equal(2), "a finding must be fixed before the takeover")
 	g.Expect(got.out).To(And(
 		MatchRegexp(`Stops +metal3 +Deployment %s/cluster-api +Versions +Cluster API is v1\.13\.1: raise it to`, ns),
 		MatchRegexp(`Stops +metal3 +Deployment %s/infrastructure-metal3 +Lease +--leader-elect=false`, ns),
@@ -65,8 +65,8 @@ func TestPreflightSaysWhatWouldStopOrChange(t *testing.T) {
 
 func TestPreflightOfWhatIsNotInstalledIsRefused(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(refused(t, "preflight", "vsphere")).To(HavePrefix("nothing is installed of vsphere"))
-	g.Expect(refused(t, "preflight", "vsphere", "harvester")).To(HavePrefix("nothing is installed of harvester, vsphere"))
+	g.Expect(refused(t, "preflight", "vsphere")).To(HavePrefix("no provider of vsphere"))
+	g.Expect(refused(t, "preflight", "vsphere", "harvester")).To(HavePrefix("no provider of harvester, vsphere"))
 	g.Expect(refused(t, "preflight", "vmware")).To(ContainSubstring("choose one of"))
 	g.Expect(refused(t, "preflight", "-o", "wide")).To(ContainSubstring("no output format"))
 }

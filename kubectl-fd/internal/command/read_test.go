@@ -169,19 +169,19 @@ func TestWhatIsAskedForWrongIsAnsweredWithWhatToDo(t *testing.T) {
 	for want, args := range map[string][]string{
 		"there is no Cluster prod-9 in namespace prod: choose one of prod-1, prod-2, or another namespace with -n":       {"get", "prod-9", "-n", ns},
 		"there is no Cluster prod-1 in namespace empty: choose the namespace with -n, or see all with kubectl fd get -A": {"get", "prod-1", "-n", "empty"},
-		"there are no clusters in namespace empty: choose another with -n, or all with -A":                               {"get", "-n", "empty"},
+		"no clusters found in namespace empty: choose another with -n, or all with -A":                               {"get", "-n", "empty"},
 		"a cluster is named, and all namespaces are asked for: choose its namespace with -n, or leave out prod-1":        {"get", "prod-1", "-A"},
 		"one namespace and all namespaces are asked for: leave out -n prod or -A":                                        {"get", "-n", ns, "-A"},
 		`there is no output format "xml": choose one of wide, json, yaml, name, svg`:                                     {"get", "-o", "xml", "-n", ns},
-		"name the cluster to plan for: kubectl fd plan CLUSTER":                                                          {"plan"},
-		"no failure domain is lost: name those that are with --lose":                                                     {"simulate", "-n", ns},
+		"a cluster must be named: kubectl fd plan CLUSTER":                                                          {"plan"},
+		"--lose must name at least one failure domain":                                                     {"simulate", "-n", ns},
 		"none of the clusters has failure domain rack-9: choose one of rack-1, rack-2, rack-3":                           {"simulate", "--lose", "rack-9", "-n", ns},
 		"name the cluster and its failure domains: kubectl fd cordon CLUSTER DOMAIN...":                                  {"cordon", "prod-1"},
 		"Metal3Cluster prod-1 has no failure domain rack-9: choose one of rack-1, rack-2, rack-3":                        {"cordon", "prod-1", "rack-9", "-n", ns},
-		"a dry run changes nothing to wait for: leave out --wait or --dry-run":                                           {"cordon", "prod-1", "rack-1", "-n", ns, "--dry-run=server", "--wait"},
-		"nothing is waited for: give --wait with --timeout":                                                              {"evict", "prod-1", "rack-1", "-n", ns, "--timeout=1m"},
-		"there is no time to wait: give --timeout more than 0":                                                           {"evict", "prod-1", "rack-1", "-n", ns, "--wait", "--timeout=0s"},
-		`there is no dry run "maybe": choose one of none, client, server`:                                                {"evict", "prod-1", "rack-1", "-n", ns, "--dry-run=maybe"},
+		"--wait cannot be combined with --dry-run: omit one of them":                                           {"cordon", "prod-1", "rack-1", "-n", ns, "--dry-run=server", "--wait"},
+		"--timeout requires --wait: set --wait too":                                                              {"evict", "prod-1", "rack-1", "-n", ns, "--timeout=1m"},
+		"--timeout must be greater than 0":                                                           {"evict", "prod-1", "rack-1", "-n", ns, "--wait", "--timeout=0s"},
+		`invalid --dry-run value "maybe": choose one of none, client, server`:                                                {"evict", "prod-1", "rack-1", "-n", ns, "--dry-run=maybe"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

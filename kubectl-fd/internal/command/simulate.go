@@ -19,21 +19,21 @@ func (r *root) simulate() *cobra.Command {
 	var lost []string
 	cmd := &cobra.Command{
 		Use:   "simulate --lose NAME[,NAME...] [CLUSTER...]",
-		Short: "Show what the loss of failure domains would do",
-		Long: `Show what the loss of failure domains would do: which clusters keep their quorum, which machines and
-how much room would be lost, and where the lost machines could be placed again. Nothing is changed.
+		Short: "Show the effect of losing failure domains",
+		Long: `Show the effect of losing failure domains: which clusters keep their quorum, which machines and how much
+capacity would be lost, and where replacements could be placed. Nothing is changed.
 
-A cluster is shown that lists one of the failure domains, or still has machines in one that it does not
-list any more.
+The output has the clusters that list one of the failure domains, and those that still have machines in one
+that they do not list any more.
 
-Each control-plane machine that has a Node counts as one vote, and those that are unhealthy or are being
-deleted do not work; an etcd outside of the cluster is not seen. Clusters of one namespace and one kind
-of infrastructure share the room of failure domains of the same name; control planes are placed first.
-On bare metal a place is a free host that the hostSelector of the lost machine selects.
-It shows what could be placed, not what will be: a MachineHealthCheck or you replace machines.
+Each control-plane machine with a Node counts as one vote; unhealthy machines and those being deleted count
+as members that do not work. An external etcd is not considered. Clusters of the same namespace and kind of
+infrastructure share the capacity of failure domains with the same name; control planes are placed first.
+On bare metal, capacity is free hosts that match the hostSelector of the lost machine.
+The output shows possible placements only: you or a MachineHealthCheck replace machines.
 
 Exit codes: 0 when all clusters keep their quorum, 2 when one would not, 1 after an error.`,
-		Example: `  # May this rack be switched off?
+		Example: `  # Can this rack be powered off?
   kubectl fd simulate --lose rack-2 -A
 
   # Two racks, one cluster
@@ -41,7 +41,7 @@ Exit codes: 0 when all clusters keep their quorum, 2 when one would not, 1 after
 		ValidArgsFunction: r.completeClusters(0),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if len(lost) == 0 {
-				return errors.New("no failure domain is lost: name those that are with --lose")
+				return errors.New("--lose must name at least one failure domain")
 			}
 			if err := oneOf(format, "json", "yaml"); err != nil {
 				return err
@@ -64,9 +64,9 @@ Exit codes: 0 when all clusters keep their quorum, 2 when one would not, 1 after
 			return r.showOutcomes(outcomes, format)
 		},
 	}
-	cmd.Flags().StringSliceVar(&lost, "lose", nil, "The failure domains that are lost")
-	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "The clusters of all namespaces")
-	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json or yaml")
+	cmd.Flags().StringSliceVar(&lost, "lose", nil, "Comma-separated failure domains to lose.")
+	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "Show the clusters of all namespaces.")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json or yaml.")
 	completeFormats(cmd, "json", "yaml")
 	_ = cmd.RegisterFlagCompletionFunc("lose", func(cmd *cobra.Command, names []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return r.domainNames(cmd, names, report.Cluster.Places), cobra.ShellCompDirectiveNoFileComp

@@ -123,7 +123,7 @@ func note(infra *unstructured.Unstructured, domain string, state faultlinev1.Dom
 		status.Reason == faultlinev1.ReasonEvictionRequested {
 		return ""
 	}
-	return fmt.Sprintf("note: failure domain %s is %s for another reason, %s, which has to end first: %s", domain, status.State, status.Reason, status.Message)
+	return fmt.Sprintf("note: failure domain %s is %s for another reason, %s, which must be resolved first: %s", domain, status.State, status.Reason, status.Message)
 }
 
 // explain returns how to fix an apply that was rejected.
@@ -140,9 +140,9 @@ func (w writer) explain(err error, infra *unstructured.Unstructured, states map[
 	slices.Sort(owners)
 	slices.Sort(names)
 	owners = slices.Compact(owners)
-	what := fmt.Sprintf("what %s %s says of failure domain %s", infra.GetKind(), infra.GetName(), strings.Join(names, ", "))
+	what := fmt.Sprintf("the entry of %s %s for failure domain %s", infra.GetKind(), infra.GetName(), strings.Join(names, ", "))
 	if slices.Contains(owners, topologyManager) {
-		return fmt.Errorf("%s comes from its ClusterClass, which takes it back: change it there, or in a variable of the Cluster", what)
+		return fmt.Errorf("%s is set by its ClusterClass, which would restore it: change it there, or in a variable of the Cluster", what)
 	}
 	return fmt.Errorf("%s belongs to field manager %s: change it there, or take it over with --force-conflicts", what, strings.Join(owners, ", "))
 }
@@ -157,7 +157,7 @@ func (w writer) wait(
 		seen, ok := event.Object.(*unstructured.Unstructured)
 		switch {
 		case event.Type == watch.Deleted:
-			return false, fmt.Errorf("%s %s was deleted meanwhile", infra.GetKind(), infra.GetName())
+			return false, fmt.Errorf("%s %s was deleted while waiting", infra.GetKind(), infra.GetName())
 		case event.Type == watch.Error:
 			return false, apierrors.FromObject(event.Object)
 		case !ok:
@@ -175,7 +175,7 @@ func (w writer) wait(
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return fmt.Errorf("waited %s for failure domains to be %s: %s: see kubectl fd get", timeout, state, strings.Join(others(infra, domains, state), "; "))
+			return fmt.Errorf("timed out after %s waiting for failure domains to be %s: %s: see kubectl fd get", timeout, state, strings.Join(others(infra, domains, state), "; "))
 		case errors.Is(err, watchtools.ErrWatchClosed): // This happens occasionally with every API server.
 		default:
 			return err

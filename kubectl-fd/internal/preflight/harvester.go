@@ -36,11 +36,11 @@ func endpoints(e *examination) {
 		host, name := text(cluster, "spec", "controlPlaneEndpoint", "host"), text(cluster, "spec", "targetNamespace")+"/"+formerName(cluster)
 		if host == "" || host == "0.0.0.0" {
 			e.aboutField(cluster, "spec.controlPlaneEndpoint", Check, "LoadBalancer", fmt.Sprintf(
-				"the control plane has no address yet: let upstream finish, or LoadBalancer %s on Harvester is left behind and another one made", name))
+				"the control plane has no address yet: wait until upstream has finished, or LoadBalancer %s on Harvester is left behind and another one is created", name))
 			continue
 		}
 		e.aboutField(cluster, "spec.controlPlaneEndpoint", Changes, "LoadBalancer", fmt.Sprintf(
-			"LoadBalancer %s on Harvester is taken over when its status.address is %s, and the address never changes from then on", name, host))
+			"LoadBalancer %s on Harvester is taken over when its status.address is %s, and its address cannot change after that", name, host))
 	}
 }
 
@@ -65,7 +65,7 @@ func sameNames(e *examination) {
 			}
 			if ownerOf(a, "Cluster") == ownerOf(b, "Cluster") || formerName(a) == formerName(b) {
 				e.about(a, Check, "Names", fmt.Sprintf(
-					"HarvesterCluster %s/%s has its machines in the same namespace of the same Harvester, under the same names: see to it that each provider ID is that of the cluster's own virtual machine, by which it is taken over", b.GetNamespace(), b.GetName()))
+					"HarvesterCluster %s/%s has its machines in the same namespace of the same Harvester, under the same names: check that each provider ID is that of the cluster's own virtual machine, because machines are taken over by their provider IDs", b.GetNamespace(), b.GetName()))
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func hostDomains(e *examination) {
 		if len(hosts) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("its failure domains %s are single hosts, and stay that until a host has the label topology.kubernetes.io/zone: give it to all of them at once, or list spec.failureDomains afterwards",
+		return fmt.Sprintf("its failure domains %s are single hosts until a host has the label topology.kubernetes.io/zone: label all hosts at once, or list spec.failureDomains afterwards",
 			strings.Join(hosts, ", "))
 	}, "HarvesterCluster")
 }
@@ -98,7 +98,7 @@ func cloudProviders(e *examination) {
 		if text(cluster, "spec", "updateCloudProviderConfig", "manifestsConfigMapName") == "" {
 			return ""
 		}
-		return "spec.updateCloudProviderConfig: the account on Harvester has to be one that may make serviceaccounts and clusterrolebindings, and bind ClusterRole harvesterhci.io:cloudprovider"
+		return "spec.updateCloudProviderConfig: the account on Harvester must be allowed to create serviceaccounts and clusterrolebindings, and to bind ClusterRole harvesterhci.io:cloudprovider"
 	}, "HarvesterCluster")
 }
 
@@ -114,7 +114,7 @@ func rancher(e *examination) {
 		if len(gone) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("conditions %s are not set any more, and labels are not copied to Rancher", strings.Join(gone, ", "))
+		return fmt.Sprintf("the conditions %s will not be set any more, and labels will not be copied to Rancher", strings.Join(gone, ", "))
 	}, "HarvesterCluster")
 }
 
@@ -124,7 +124,7 @@ func poolNames(e *examination) {
 		at := strings.Join(spec, ".")
 		for _, name := range append([]string{text(object, append(spec, "ipPoolRef")...)}, as[[]string](object, append(spec, "ipPoolRefs")...)...) {
 			if strings.Contains(name, "/") {
-				e.aboutField(object, at, Check, "Pools", fmt.Sprintf("%s is no name of an IPPool, which is in no namespace: what needs an address of it waits; name the pool alone", name))
+				e.aboutField(object, at, Check, "Pools", fmt.Sprintf("%s is not the name of an IPPool, which has no namespace: machines that need an address from it will wait; set only the pool's name", name))
 			}
 		}
 	}
@@ -153,9 +153,9 @@ func virtualMachines(e *examination) {
 		made := ready || slices.ContainsFunc(as[[]struct{ Type, Status string }](machine, "status", "conditions"), func(c struct{ Type, Status string }) bool {
 			return c.Type == "MachineCreated" && c.Status == "True"
 		})
-		verdict, what := Check, "it has no provider ID yet: let upstream finish it, or a VirtualMachine that it has made by then is in the way"
+		verdict, what := Check, "it has no provider ID yet: wait until upstream has finished, or a VirtualMachine that upstream created blocks it"
 		if made {
-			verdict, what = Stops, "it has a VirtualMachine and no provider ID, by which that is taken over: it would wait with VirtualMachineNotOurs; let upstream write it, or delete the Machine"
+			verdict, what = Stops, "it has a VirtualMachine but no provider ID, by which the VirtualMachine is taken over, so it would wait with VirtualMachineNotOurs: let upstream set the provider ID, or delete the Machine"
 		}
 		e.aboutField(machine, "spec.providerID", verdict, "VirtualMachines", what)
 	}
@@ -177,16 +177,16 @@ func dhcp(e *examination) {
 		pooled := len(clusters) > 0 && !slices.ContainsFunc(clusters, func(c unstructured.Unstructured) bool { return !static(&c, "spec") })
 		if networks := as[[]string](template, "spec", "template", "spec", "networks"); len(networks) == 1 && !pooled && !static(template, "spec", "template", "spec") {
 			e.aboutField(template, "spec.template.spec.networks", Check, "Network",
-				"machines have their address from DHCP: the image has to ask for it itself, without upstream's script that runs dhclient, which images with wicked need")
+				"machines get their address from DHCP: the image must request it itself, because upstream's script that runs dhclient, which images with wicked need, is not added")
 		}
 	}
 }
 
 // harvesterInGeneral reports differences that apply to all objects of a kind.
 func harvesterInGeneral(e *examination) {
-	e.ofAll("HarvesterCluster", Check, "Account", "the accounts that spec.identitySecret names have to be ones that may do what docs/harvester.md lists, watch among it; upstream does not watch")
-	e.ofAll("HarvesterCluster", Changes, "InPlace", "spec.targetNamespace, and spec.loadBalancerConfig once there is an endpoint, cannot be changed but for listeners and description")
-	e.ofAll("HarvesterMachine", Changes, "Addresses", "addresses of pools are given back when the virtual machine is gone, not before")
-	e.ofAll("HarvesterMachineTemplate", Changes, "InPlace", "cannot be changed: make another and refer to it")
-	e.ofAll("HarvesterMachineTemplate", Changes, "Bootstrap", "bootstrap data of new machines are not merged but stay what they are, with a second part that installs qemu-guest-agent; interfaces are called eth0, eth1 and so on")
+	e.ofAll("HarvesterCluster", Check, "Account", "the account in spec.identitySecret must have the permissions that docs/harvester.md lists, including watch; upstream does not watch")
+	e.ofAll("HarvesterCluster", Changes, "InPlace", "spec.targetNamespace cannot be changed; spec.loadBalancerConfig, except listeners and description, cannot be changed once an endpoint is set")
+	e.ofAll("HarvesterMachine", Changes, "Addresses", "addresses of pools are released after the virtual machine is deleted, not before")
+	e.ofAll("HarvesterMachineTemplate", Changes, "InPlace", "cannot be changed: create another one and refer to it")
+	e.ofAll("HarvesterMachineTemplate", Changes, "Bootstrap", "bootstrap data of new machines stay unchanged instead of being merged, with a second part that installs qemu-guest-agent; interfaces are named eth0, eth1 and so on")
 }

@@ -82,25 +82,25 @@ func versions(e *examination) {
 	switch {
 	case object == nil:
 		e.findings = append(e.findings, Finding{Verdict: Check, Provider: e.Name, Rule: rule, Kind: "Deployment",
-			Message: fmt.Sprintf("no Cluster API was found by the label %s=cluster-api: it has to be %s or later", providerLabel, clusterAPI)})
+			Message: fmt.Sprintf("no Cluster API was found by the label %s=cluster-api: it must be %s or later", providerLabel, clusterAPI)})
 	case !known:
-		e.about(object, Check, rule, fmt.Sprintf("it does not say which release of Cluster API it is: it has to be %s or later", clusterAPI))
+		e.about(object, Check, rule, fmt.Sprintf("the release of Cluster API cannot be determined: it must be %s or later", clusterAPI))
 	case is.compare(clusterAPI) < 0:
-		e.about(object, Stops, rule, fmt.Sprintf("Cluster API is %s: raise it to %s or later first, with upstream's provider in place", is, clusterAPI))
+		e.about(object, Stops, rule, fmt.Sprintf("Cluster API is %s: upgrade it to %s or later first, while upstream's provider is still installed", is, clusterAPI))
 	}
 	object, is, known = e.installed(e.label())
 	switch {
 	case object == nil:
 		if e.count() > 0 {
 			e.findings = append(e.findings, Finding{Verdict: Check, Provider: e.Name, Rule: rule, Kind: "Deployment", Message: fmt.Sprintf(
-				"there are objects of the provider, and no manager of it was found by the label %s=%s: see to it that none runs elsewhere", providerLabel, e.label())})
+				"the provider has objects, but no manager was found by the label %s=%s: check that none runs elsewhere", providerLabel, e.label())})
 		}
 	case !known:
-		e.about(object, Check, rule, fmt.Sprintf("it does not say which release it is: releases from %s to %s are taken over", e.first, e.last))
+		e.about(object, Check, rule, fmt.Sprintf("its release cannot be determined: only releases from %s to %s can be taken over", e.first, e.last))
 	case is.major >= 2:
-		e.about(object, Changes, rule, fmt.Sprintf("%s is this project's own provider already: nothing is taken over", is))
+		e.about(object, Changes, rule, fmt.Sprintf("%s is already this project's provider: no takeover is needed", is))
 	case is.series().compare(e.first) < 0 || is.series().compare(e.last) > 0:
-		e.about(object, Stops, rule, fmt.Sprintf("%s is not among the releases that are taken over, from %s to %s: change to one of these first", is, e.first, e.last))
+		e.about(object, Stops, rule, fmt.Sprintf("%s is not a release that can be taken over: change to one from %s to %s first", is, e.first, e.last))
 	}
 }
 
@@ -132,11 +132,11 @@ func storedVersions(e *examination) {
 		}
 		if len(unknown) > 0 {
 			e.about(crd, Stops, "StoredVersions", fmt.Sprintf(
-				"status.storedVersions has %s, which this provider does not serve: write every object anew under upstream, and take it out of status.storedVersions",
+				"status.storedVersions has %s, which this provider does not serve: rewrite all objects under upstream, and remove the version from status.storedVersions",
 				strings.Join(unknown, ", ")))
 		}
 		if len(older) > 0 {
-			e.about(crd, Changes, "StoredVersions", fmt.Sprintf("objects that are stored in %s are written anew in %s when the manager starts",
+			e.about(crd, Changes, "StoredVersions", fmt.Sprintf("objects that are stored in %s are rewritten in %s when the manager starts",
 				strings.Join(older, ", "), e.served[0]))
 		}
 	}
@@ -157,8 +157,8 @@ func contract(e *examination) {
 		if read == "" || read == e.served[0] {
 			continue
 		}
-		e.about(crd, Changes, "Contract", fmt.Sprintf("Cluster API has read it in %s and will read it in %s: restart its manager when the new components are "+
-			"applied, since it goes on watching the former: kubectl rollout restart deployment -n capi-system capi-controller-manager", read, e.served[0]))
+		e.about(crd, Changes, "Contract", fmt.Sprintf("Cluster API reads it in %s and will read it in %s: restart its manager when the new components are "+
+			"applied, because it continues to watch the former version: kubectl rollout restart deployment -n capi-system capi-controller-manager", read, e.served[0]))
 		return // further ones add no information
 	}
 }
@@ -178,7 +178,7 @@ func readVersion(labels map[string]string) string {
 func supervisor(e *examination) {
 	for i := range e.CRDs {
 		if group := text(&e.CRDs[i], "spec", "group"); e.Name == "vsphere" && group == "vmware."+Group {
-			e.about(&e.CRDs[i], Stops, "Supervisor", "this provider does not support clusters on a Supervisor: leave upstream's in place for them")
+			e.about(&e.CRDs[i], Stops, "Supervisor", "this provider does not support clusters on a Supervisor: keep upstream's provider for them")
 		}
 	}
 }
@@ -189,7 +189,7 @@ func managers(e *examination) {
 	found := 0
 	e.eachManager(func(deployment *unstructured.Unstructured, args []string) {
 		if found++; found > 1 {
-			e.about(deployment, Stops, "Managers", "a second manager of the provider: components replace one of them; scale the others to 0 first, or they go on working beside it")
+			e.about(deployment, Stops, "Managers", "a second manager of the provider runs, and the new components replace only one: scale the others to 0 first, or they continue to run in parallel")
 		}
 		e.electionOf(deployment, args)
 		e.argsOf(deployment, args)
@@ -210,13 +210,13 @@ func (e *examination) electionOf(deployment *unstructured.Unstructured, args []s
 	const rule = "Lease"
 	elects, given := flagOf(args, "leader-elect")
 	if given && elects == "false" {
-		e.about(deployment, Stops, rule, "--leader-elect=false: it would work beside the new manager; scale it to 0 before that starts")
+		e.about(deployment, Stops, rule, "--leader-elect=false: it would run in parallel with the new manager; scale it to 0 before the new one starts")
 	}
 	if replicas, set, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas"); e.unelected && !given && (!set || replicas > 0) {
-		e.about(deployment, Check, rule, "asks for no lease, as it has no --leader-elect: clusterctl ends it before the new manager starts; whoever applies the components otherwise scales it to 0 first, or both work for a moment")
+		e.about(deployment, Check, rule, "it holds no lease, as it has no --leader-elect: clusterctl stops it before the new manager starts; if you apply the components another way, scale it to 0 first, or both run for a moment")
 	}
 	if id, given := flagOf(args, "leader-election-id"); given && id != e.Lease {
-		e.about(deployment, Stops, rule, fmt.Sprintf("--leader-election-id=%s: the new manager asks for %s and would work beside it; give that the same argument, or scale this one to 0 first", id, e.Lease))
+		e.about(deployment, Stops, rule, fmt.Sprintf("--leader-election-id=%s: the new manager uses %s and would run in parallel; give it the same argument, or scale this one to 0 first", id, e.Lease))
 	}
 }
 
@@ -228,7 +228,7 @@ func (e *examination) argsOf(deployment *unstructured.Unstructured, args []strin
 	for _, arg := range args {
 		name, value, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		if !slices.Contains(e.flags, name) {
-			e.about(deployment, Check, "Flags", fmt.Sprintf("--%s is not known: the new manager does not start with it, so leave it out of what you patch", name))
+			e.about(deployment, Check, "Flags", fmt.Sprintf("the flag --%s is unknown, and the new manager does not start with it: remove it from your patches", name))
 		}
 		if name != "feature-gates" {
 			continue
@@ -239,7 +239,7 @@ func (e *examination) argsOf(deployment *unstructured.Unstructured, args []strin
 				if on == "true" {
 					verdict = Check
 				}
-				e.about(deployment, verdict, "Flags", fmt.Sprintf("feature gate %s=%s is not known: the new manager does not start with it, so leave it out of what you patch", gate, on))
+				e.about(deployment, verdict, "Flags", fmt.Sprintf("feature gate %s=%s is unknown, and the new manager does not start with it: remove it from your patches", gate, on))
 			}
 		}
 	}
@@ -266,7 +266,7 @@ func leases(e *examination) {
 			continue
 		}
 		if holder := text(&e.Leases[i], "spec", "holderIdentity"); holder != "" {
-			e.about(&e.Leases[i], Changes, "Lease", fmt.Sprintf("%s has it: the new manager starts to work when that has ended", holder))
+			e.about(&e.Leases[i], Changes, "Lease", fmt.Sprintf("%s holds it: the new manager starts to reconcile after that process has stopped", holder))
 		}
 	}
 }
@@ -287,13 +287,13 @@ func managedFields(e *examination) {
 				case !unknown[v]:
 					unknown[v] = true
 					e.about(object, Stops, "ManagedFields", fmt.Sprintf(
-						"%s last wrote it as %s, which this provider does not serve: server-side apply will fail; write it once in a version that upstream serves", entry.Manager, v))
+						"%s last wrote it as %s, which this provider does not serve: server-side apply will fail; write the object once in a version that upstream serves", entry.Manager, v))
 				}
 			}
 		}
 		for v, n := range older {
 			e.findings = append(e.findings, Finding{Verdict: Changes, Provider: e.Name, Rule: "ManagedFields", Kind: kind, Message: fmt.Sprintf(
-				"%d appliers last wrote %s: they can go on, or go over to %s, and keep what they own", n, v, e.served[0])})
+				"%d appliers last wrote %s: they can continue, or switch to %s, and keep the fields they own", n, v, e.served[0])})
 		}
 	}
 }
@@ -304,6 +304,6 @@ func deletions(e *examination) {
 		if object.GetDeletionTimestamp().IsZero() {
 			return ""
 		}
-		return fmt.Sprintf("it is being deleted and has finalizers %s: let upstream finish, or find out what it waits for", strings.Join(object.GetFinalizers(), ", "))
+		return fmt.Sprintf("it is being deleted and has finalizers %s: wait until upstream has finished, or find out why it is blocked", strings.Join(object.GetFinalizers(), ", "))
 	}, e.Kinds...)
 }

@@ -48,11 +48,11 @@ func poolsBeside(e *examination) {
 	}
 	for i := range pools {
 		for _, wrong := range validation.PoolObstacles(&pools[i], pools) {
-			e.aboutField(&e.Objects["IPPool"][i], wrong.Field, Stops, "Pools", wrong.ErrorBody()+"; the pool, which is the later one, gives none until then")
+			e.aboutField(&e.Objects["IPPool"][i], wrong.Field, Stops, "Pools", wrong.ErrorBody()+"; the pool, which is the newer one, allocates no addresses until then")
 		}
 		for _, wrong := range validation.PoolUnclear(&pools[i], pools) {
 			e.aboutField(&e.Objects["IPPool"][i], wrong.Field, Check, "Pools", wrong.ErrorBody()+
-				"; who names neither has an address of the first by name, where upstream leaves it to chance")
+				"; a load balancer that names neither gets its address from the first pool by name, while upstream's choice is random")
 		}
 	}
 }
@@ -72,7 +72,7 @@ func holders(e *examination) {
 		held := as[map[string]string](pool, "status", "allocated")
 		for _, ip := range slices.Sorted(maps.Keys(held)) {
 			if was := shown[held[ip]]; was != ip && was != "" {
-				e.aboutField(pool, "status.allocated["+ip+"]", Changes, "Addresses", fmt.Sprintf("is of LoadBalancer %s, which shows %s: what it shows is what it has when the new manager starts", held[ip], was))
+				e.aboutField(pool, "status.allocated["+ip+"]", Changes, "Addresses", fmt.Sprintf("belongs to LoadBalancer %s, whose status has %s: the address in its status is allocated to it when the new manager starts", held[ip], was))
 			}
 		}
 	}
@@ -86,15 +86,15 @@ func (e *examination) shows(lb *unstructured.Unstructured) (Verdict, string) {
 	}
 	pool := e.object("IPPool", of)
 	if pool == nil {
-		return Check, fmt.Sprintf("IPPool %s, which it has %s of, does not exist: it keeps the address, and nobody looks after it; make the pool again", of, ip)
+		return Check, fmt.Sprintf("IPPool %s, which allocated %s, does not exist: the load balancer keeps the address, but no pool records it; create the pool again", of, ip)
 	}
 	switch holder := as[map[string]string](pool, "status", "allocated")[ip]; holder {
 	case lb.GetNamespace() + "/" + lb.GetName():
 		return "", ""
 	case "":
-		return Changes, fmt.Sprintf("IPPool %s does not say that it has %s: it does when the new manager starts", of, ip)
+		return Changes, fmt.Sprintf("IPPool %s does not record its address %s: the new manager adds it when it starts", of, ip)
 	default:
-		return Stops, fmt.Sprintf("IPPool %s says that %s is of %s: one of the two would get another address; make the load balancer again that may have one", of, ip, holder)
+		return Stops, fmt.Sprintf("IPPool %s records that %s belongs to %s: one of the two would get another address; recreate the load balancer whose address may change", of, ip, holder)
 	}
 }
 
@@ -111,7 +111,7 @@ func networks(e *examination) {
 		if !validation.IsGlobalPool(&given) || on == "" || on == network || on == lb.GetNamespace()+"/"+network {
 			return ""
 		}
-		return fmt.Sprintf("it is on network %s and has an address of the global IPPool %s, which is for %s: it keeps that, but another one would wait; make a pool for the network, or name this one in spec.ipPool",
+		return fmt.Sprintf("it is on network %s and has an address of the global IPPool %s, which is for %s: it keeps the address, but a new load balancer would wait; create a pool for the network, or name this one in spec.ipPool",
 			network, of, on)
 	}, "LoadBalancer")
 }
@@ -144,10 +144,10 @@ func kubeVIP(e *examination) {
 			}
 		}
 		slices.Sort(pools)
-		message := fmt.Sprintf("it becomes the IPPools %s when the new manager starts, and nobody is given an address before: those that are there under such a name stay as they are",
+		message := fmt.Sprintf("it is converted to the IPPools %s when the new manager starts, and no address is allocated before that; existing pools with such a name stay unchanged",
 			strings.Join(slices.Compact(pools), ", "))
 		if len(left) > 0 {
-			message += fmt.Sprintf("; its keys %s are left out, as they are neither cidr-<namespace> nor range-<namespace>", strings.Join(left, ", "))
+			message += fmt.Sprintf("; its keys %s are skipped, because they are neither cidr-<namespace> nor range-<namespace>", strings.Join(left, ", "))
 		}
 		return message
 	}, "ConfigMap")
@@ -163,7 +163,7 @@ func finalizers(e *examination) {
 			}
 		}
 		if n > 0 {
-			e.ofAll(kind, Changes, "Finalizers", fmt.Sprintf("%d lose the finalizer of upstream's load balancer: none is needed", n))
+			e.ofAll(kind, Changes, "Finalizers", fmt.Sprintf("the finalizer of upstream's load balancer is removed from %d of them, because it is not needed", n))
 		}
 	}
 }

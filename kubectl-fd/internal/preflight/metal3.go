@@ -51,13 +51,13 @@ func variables(e *examination) {
 			}
 		}
 		if value, _ := flagOf(args, "insecure-diagnostics"); value == "true" {
-			e.about(deployment, Check, "Diagnostics", "--insecure-diagnostics=true: set CAPM3_INSECURE_DIAGNOSTICS=true for the new components too, or who reads its metrics without an account is refused")
+			e.about(deployment, Check, "Diagnostics", "--insecure-diagnostics=true: set CAPM3_INSECURE_DIAGNOSTICS=true for the new components too, or clients without credentials cannot read its metrics")
 		}
 		if value, given := flagOf(args, "diagnostics-address"); given && value != ":8443" {
 			e.about(deployment, Check, "Diagnostics", fmt.Sprintf("--diagnostics-address=%s: set CAPM3_DIAGNOSTICS_ADDRESS=%s for the new components too", value, value))
 		}
 		if name := fastTrack(deployment); name != "" {
-			e.about(deployment, Check, "FastTrack", fmt.Sprintf("ConfigMap %s is not read: where CAPM3_FAST_TRACK is true there, set the variable of that name for the new components, or hosts are switched off between two machines", name))
+			e.about(deployment, Check, "FastTrack", fmt.Sprintf("ConfigMap %s is not read: if CAPM3_FAST_TRACK is true in it, set the variable of that name for the new components, or hosts are powered off between two machines", name))
 		}
 	})
 }
@@ -81,7 +81,7 @@ func racks(e *examination) {
 		if len(names) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("its machines go to hosts with the labels of failure domains %s only, and wait where there is none: label the hosts first, or set failureDomainPolicy: Preferred in new templates",
+		return fmt.Sprintf("its machines only use hosts with the labels of failure domains %s, and wait if there are none: label the hosts first, or set failureDomainPolicy: Preferred in new templates",
 			strings.Join(names, ", "))
 	}, "Metal3Cluster")
 	for i := range e.Objects["Metal3Cluster"] {
@@ -89,7 +89,7 @@ func racks(e *examination) {
 		for j, name := range domainsOf(cluster) {
 			if e.labelled(cluster.GetNamespace(), name) == 0 {
 				e.aboutField(cluster, fmt.Sprintf("spec.failureDomains[%d].name", j), Stops, "FailureDomains", fmt.Sprintf(
-					"no BareMetalHost of the namespace has the label %s=%s: a machine that is to be there waits, and a cluster with no host in a domain for control planes is not provisioned; label hosts, which upstream heeds too",
+					"no BareMetalHost of the namespace has the label %s=%s: machines for this failure domain wait, and a cluster without a host in a domain for control planes is not provisioned; label hosts, which works with upstream too",
 					hostDomain, name))
 			}
 		}
@@ -138,11 +138,11 @@ func racksOfMachines(e *examination) {
 		}
 		if n := e.labelled(machine.GetNamespace(), domain); n > 0 {
 			e.aboutField(machine, "spec.failureDomain", Changes, "Machines", fmt.Sprintf(
-				"Metal3Cluster %s does not list failure domain %s: it is honoured all the same, as %d hosts have its label, and FailureDomainUnlisted says so", infra.GetName(), domain, n))
+				"Metal3Cluster %s does not list failure domain %s: it is used all the same, because %d hosts have its label, and the condition's reason is FailureDomainUnlisted", infra.GetName(), domain, n))
 			continue
 		}
 		e.aboutField(machine, "spec.failureDomain", Check, "Machines", fmt.Sprintf(
-			"Metal3Cluster %s does not list failure domain %s, and no host has its label: it stays where it is, one in its place would wait; list the domain and label hosts, or name none",
+			"Metal3Cluster %s does not list failure domain %s, and no host has its label: the machine stays, but its replacement would wait; list the domain and label hosts, or remove the failure domain",
 			infra.GetName(), domain))
 	}
 }
@@ -170,7 +170,7 @@ func prefixes(e *examination) {
 		if len(reserved) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("its annotation %s has %s, which Kubernetes has for itself: labels of hosts with it are not copied to Nodes any more; give hosts labels with another prefix",
+		return fmt.Sprintf("its annotation %s has %s, which Kubernetes reserves: labels of hosts with it are not copied to Nodes any more; use another prefix for the labels of hosts",
 			copiedPrefixes, strings.Join(reserved, ", "))
 	}, "Metal3Cluster")
 }
@@ -195,7 +195,7 @@ func sharedHosts(e *examination) {
 	}
 	e.each(Check, "Hosts", func(machine *unstructured.Unstructured) string {
 		if hosts := of[machine.GetNamespace()+"/"+machine.GetName()]; len(hosts) > 1 {
-			return fmt.Sprintf("BareMetalHosts %s all name it in spec.consumerRef: it has the condition SeveralBareMetalHosts until all but one let it go", strings.Join(hosts, ", "))
+			return fmt.Sprintf("BareMetalHosts %s all name it in spec.consumerRef: its condition has the reason SeveralBareMetalHosts until only one does", strings.Join(hosts, ", "))
 		}
 		return ""
 	}, "Metal3Machine")
@@ -222,7 +222,7 @@ func hostsOfMachines(e *examination) {
 				if consumerOf(host) == machine.GetName() {
 					return ""
 				}
-				return fmt.Sprintf("its annotation %s names BareMetalHost %s, which does not name it in spec.consumerRef: it would get another host; write it there, or correct the annotation", hostOf, name)
+				return fmt.Sprintf("its annotation %s names BareMetalHost %s, which does not name it in spec.consumerRef: it would get another host; set spec.consumerRef, or correct the annotation", hostOf, name)
 			}
 		}
 		return fmt.Sprintf("its annotation %s names BareMetalHost %s, which does not exist: restore it with spec.consumerRef, or delete the Machine", hostOf, name)
@@ -236,7 +236,7 @@ func hosts(e *examination) {
 		host := &e.Objects["BareMetalHost"][i]
 		consumer := consumerOf(host)
 		if _, detached := host.GetAnnotations()[hostDetached]; detached && consumer == "" {
-			e.about(host, Changes, "Hosts", fmt.Sprintf("it has the annotation %s: it gets no machine while it has, upstream may give it one", hostDetached))
+			e.about(host, Changes, "Hosts", fmt.Sprintf("it has the annotation %s: no machine uses it while it has the annotation; upstream may use it", hostDetached))
 		}
 		if consumer != "" && host.GetLabels()[hostDomain] != "" {
 			zones++
@@ -247,11 +247,11 @@ func hosts(e *examination) {
 	}
 	if zones > 0 {
 		e.ofAll("BareMetalHost", Check, "Labels", fmt.Sprintf(
-			"%d hosts in use have the label %s: their Nodes get it as topology.kubernetes.io/zone, unless that is set already, and Pods that are spread over zones are placed by it from then on", zones, hostDomain))
+			"%d hosts in use have the label %s: their Nodes get it as topology.kubernetes.io/zone, unless that is already set, and Pods that are spread over zones are placed by it after that", zones, hostDomain))
 	}
 	if owned > 0 {
 		e.ofAll("BareMetalHost", Changes, "Owners", fmt.Sprintf(
-			"%d hosts lose the owner reference to their Metal3Machine, so that no host is deleted with one, and get the annotation clusterctl.cluster.x-k8s.io/block-move", owned))
+			"the owner reference to the Metal3Machine is removed from %d hosts, so that no host is deleted with its machine, and they get the annotation clusterctl.cluster.x-k8s.io/block-move", owned))
 	}
 }
 
@@ -259,7 +259,7 @@ func hosts(e *examination) {
 func remediations(e *examination) {
 	e.each(Check, "Remediation", func(remediation *unstructured.Unstructured) string {
 		if phase := text(remediation, "status", "phase"); phase == "Running" || phase == "Waiting" {
-			return fmt.Sprintf("a host is being remediated (%s): let that end under upstream", phase)
+			return fmt.Sprintf("a host is being remediated (%s): wait until upstream has finished", phase)
 		}
 		return ""
 	}, "Metal3Remediation")
@@ -274,13 +274,13 @@ func foreignPools(e *examination) {
 			for j, from := range meta[list] {
 				if foreign := from.APIGroup != "" && from.APIGroup != "ipam.metal3.io" || from.Kind != "" && from.Kind != "IPPool"; foreign {
 					e.aboutField(template, fmt.Sprintf("spec.metaData.%s[%d]", list, j), Check, "Pools", fmt.Sprintf(
-						"%s %s of %s is asked for the address, where upstream asks metal3's IPPool of that name: new machines get their addresses there; name the pool that is meant", from.Kind, from.Name, from.APIGroup))
+						"new machines get their addresses from %s %s of %s, while upstream uses metal3's IPPool of that name: name the intended pool", from.Kind, from.Name, from.APIGroup))
 				}
 			}
 		}
 		for _, list := range []string{"dnsServersFromPool", "dnsServersFromIPPool"} {
 			if len(meta[list]) > 0 {
-				e.aboutField(template, "spec.metaData."+list, Changes, "Pools", "is rendered for new machines, where upstream leaves it out")
+				e.aboutField(template, "spec.metaData."+list, Changes, "Pools", "is rendered for new machines, while upstream omits it")
 			}
 		}
 	}
@@ -288,7 +288,7 @@ func foreignPools(e *examination) {
 
 // metal3InGeneral reports differences that apply to all objects of a kind.
 func metal3InGeneral(e *examination) {
-	e.ofAll("Metal3MachineTemplate", Changes, "InPlace", "cannot be changed but for spec.template.spec.automatedCleaningMode: make another and refer to it")
-	e.ofAll("Metal3Machine", Changes, "Hosts", "a new one has the first host by name of those that suit, where upstream takes any: set hostSelectionOrder: Random in new templates for that")
+	e.ofAll("Metal3MachineTemplate", Changes, "InPlace", "only spec.template.spec.automatedCleaningMode can be changed: to change more, create another one and refer to it")
+	e.ofAll("Metal3Machine", Changes, "Hosts", "a new one gets the first matching host by name, while upstream chooses at random: set hostSelectionOrder: Random in new templates to do the same")
 	e.ofAll("Metal3Machine", Changes, "Labels", "the Secret of its host's BMC has the label cluster.x-k8s.io/cluster-name only while the cluster is paused")
 }

@@ -263,5 +263,5 @@ func TestAControlPlaneInAZoneOnAnotherVCenterWouldWait(t *testing.T) {
 			said = append(said, finding.Message)
 		}
 	}
-	g.Expect(said).To(ConsistOf(ContainSubstring("one in its place would wait, because a control plane stays on the vCenter of its cluster")))
+	g.Expect(said).To(ConsistOf(ContainSubstring("its replacement would wait, because a control plane must be on the vCenter of its cluster")))
 }

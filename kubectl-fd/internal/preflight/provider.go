@@ -70,7 +70,7 @@ func Find(names []string) ([]Provider, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(p Provider) bool { return p.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no provider %q: choose one of %s", name, strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("unknown provider %q: choose one of %s", name, strings.Join(Names(), ", "))
 		}
 		found = append(found, all[i])
 	}

@@ -24,7 +24,7 @@ func refused(rulesOf func() (rules.Written, error)) func(*examination) {
 		written, err := rulesOf()
 		for _, kind := range e.Kinds {
 			if err != nil {
-				e.ofAll(kind, Check, "Refused", fmt.Sprintf("its objects are not looked at: %v", err))
+				e.ofAll(kind, Check, "Refused", fmt.Sprintf("its objects are not checked: %v", err))
 				continue
 			}
 			for i := range e.Objects[kind] {
@@ -49,16 +49,16 @@ func (e *examination) refusedOf(object *unstructured.Unstructured, written rules
 func (e *examination) consequence(object *unstructured.Unstructured) (Verdict, string) {
 	of, isTemplate := strings.CutSuffix(object.GetKind(), "MachineTemplate")
 	if !isTemplate {
-		return Check, "it stays as it is, but cannot be created again, as by clusterctl move or from a backup: correct it before"
+		return Check, "it keeps working, but it cannot be created again, for example by clusterctl move or from a backup: correct it before that"
 	}
 	machine := of + "Machine"
 	for i := range e.Objects[machine] {
 		made := &e.Objects[machine][i]
 		if made.GetNamespace() == object.GetNamespace() && made.GetAnnotations()[clonedFrom] == object.GetName() {
-			return Stops, fmt.Sprintf("no further %s can be made from it, as when one is replaced: roll out a corrected template under upstream first", machine)
+			return Stops, fmt.Sprintf("no more %s can be created from it, for example to replace one: roll out a corrected template under upstream first", machine)
 		}
 	}
-	return Check, fmt.Sprintf("no %s can be made from it: make another template before it is used", machine)
+	return Check, fmt.Sprintf("no %s can be created from it: create another template before it is used", machine)
 }
 
 // as decodes a field of an object, as far as it has the type.

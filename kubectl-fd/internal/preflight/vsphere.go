@@ -23,7 +23,7 @@ func thumbprints(e *examination) {
 		if text(cluster, "spec", "thumbprint") != "" {
 			return ""
 		}
-		return fmt.Sprintf("spec.thumbprint is empty: the manager has to trust who signed the certificate of %s; else set spec.thumbprint, or give the manager --vcenter-insecure-skip-verify",
+		return fmt.Sprintf("spec.thumbprint is empty, so the manager must trust the certificate of %s: add its CA, set spec.thumbprint, or start the manager with --vcenter-insecure-skip-verify",
 			server(cluster))
 	}, "VSphereCluster")
 }
@@ -40,7 +40,7 @@ func otherThumbprints(e *examination) {
 				continue
 			}
 			if len(own) == len(vouched) && own != vouched { // not SHA-1 and SHA-256
-				return fmt.Sprintf("its thumbprint is not that of VSphereCluster %s, with which machines on %s are reached from now on: see that the cluster's is that of the vCenter's certificate",
+				return fmt.Sprintf("its thumbprint differs from that of VSphereCluster %s, which will be used for machines on %s: check that the cluster's thumbprint is that of the vCenter's certificate",
 					cluster.GetName(), server(cluster))
 			}
 		}
@@ -65,7 +65,7 @@ func host(server string) string {
 func modules(e *examination) {
 	e.eachManager(func(deployment *unstructured.Unstructured, args []string) {
 		if value, _ := flagOf(args, "feature-gates"); slices.Contains(strings.Split(value, ","), validation.NodeAntiAffinity+"=true") {
-			e.about(deployment, Check, "ClusterModules", "the feature gate NodeAntiAffinity is on: set EXP_NODE_ANTI_AFFINITY=true for the new components too, or new machines join no cluster module")
+			e.about(deployment, Check, "ClusterModules", "the feature gate NodeAntiAffinity is on: set EXP_NODE_ANTI_AFFINITY=true for the new components too, or new machines do not join a cluster module")
 		}
 	})
 	e.each(Check, "ClusterModules", func(cluster *unstructured.Unstructured) string {
@@ -73,7 +73,7 @@ func modules(e *examination) {
 		if len(found) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("it has %d cluster modules: set EXP_NODE_ANTI_AFFINITY=true for the new components as it was for upstream's, or nobody joins them until they go with the cluster", len(found))
+		return fmt.Sprintf("it has %d cluster modules: set EXP_NODE_ANTI_AFFINITY=true for the new components as for upstream's, or no machine joins them before they are deleted with the cluster", len(found))
 	}, "VSphereCluster")
 }
 
@@ -81,7 +81,7 @@ func modules(e *examination) {
 func zones(e *examination) {
 	e.each(Check, "Zones", func(zone *unstructured.Unstructured) string {
 		if ready, known, _ := unstructured.NestedBool(zone.Object, "status", "ready"); !known || !ready {
-			return "it is not ready: upstream clones into it from the machine's template alone, here machines wait until it is"
+			return "it is not ready: machines wait until it is, while upstream clones from the machine's template alone"
 		}
 		return ""
 	}, "VSphereDeploymentZone")
@@ -90,13 +90,13 @@ func zones(e *examination) {
 		if e.object("VSphereFailureDomain", domain) != nil {
 			return ""
 		}
-		return fmt.Sprintf("VSphereFailureDomain %s, which it names, does not exist: the zone would not be ready; create it, or delete the zone", domain)
+		return fmt.Sprintf("VSphereFailureDomain %s, which it names, does not exist, so the zone would not be ready: create it, or delete the zone", domain)
 	}, "VSphereDeploymentZone")
 	e.each(Check, "Zones", func(zone *unstructured.Unstructured) string {
 		if slices.ContainsFunc(e.Objects["VSphereCluster"], func(cluster unstructured.Unstructured) bool { return selects(&cluster, zone) }) {
 			return ""
 		}
-		return "no VSphereCluster selects it: it is looked at with the manager's own account, and where that has none for the vCenter with that of the oldest cluster there; upstream takes that of any; set spec.failureDomainSelector of the cluster that uses it"
+		return "no VSphereCluster selects it: it is checked with the manager's account or, if that has none for the vCenter, with the account of the oldest cluster there, while upstream uses any cluster's; set spec.failureDomainSelector of the cluster that uses it"
 	}, "VSphereDeploymentZone")
 }
 
@@ -146,18 +146,18 @@ func placedElsewhere(e *examination) {
 		}
 		zone := e.object("VSphereDeploymentZone", domain)
 		if zone == nil {
-			e.about(machine, Check, "Machines", fmt.Sprintf("its failure domain %s is no VSphereDeploymentZone: it stays where it is, one in its place would wait", domain))
+			e.about(machine, Check, "Machines", fmt.Sprintf("its failure domain %s is not a VSphereDeploymentZone: the machine stays, but its replacement would wait", domain))
 			continue
 		}
 		for j := range e.Objects["VSphereCluster"] {
 			infra := &e.Objects["VSphereCluster"][j]
 			if infra.GetNamespace() == machine.GetNamespace() && ownerOf(infra, "Cluster") == cluster && server(infra) != server(zone) {
-				next := "one in its place is made there when the zone is ready: set spec.identityRef of the zone where the cluster's account does not open that vCenter"
+				next := "its replacement is created there when the zone is ready: set spec.identityRef of the zone if the cluster's account is not valid for that vCenter"
 				if _, is := machine.GetLabels()[clusterv1.MachineControlPlaneLabel]; is {
-					next = "one in its place would wait, because a control plane stays on the vCenter of its cluster"
+					next = "its replacement would wait, because a control plane must be on the vCenter of its cluster"
 				}
 				e.about(machine, Check, "Machines", fmt.Sprintf(
-					"its failure domain %s is on vCenter %s, its cluster on %s: it stays where it is, %s", domain, server(zone), server(infra), next))
+					"its failure domain %s is on vCenter %s, its cluster on %s: the machine stays, but %s", domain, server(zone), server(infra), next))
 			}
 		}
 	}
@@ -187,7 +187,7 @@ func smallMachines(e *examination) {
 		if !found || memory == 0 || memory >= validation.MinMemoryMiB {
 			return ""
 		}
-		return fmt.Sprintf("memoryMiB is %d: machines that are made anew get %d, the least that kubeadm takes", memory, validation.MinMemoryMiB)
+		return fmt.Sprintf("memoryMiB is %d: new machines get %d, the minimum of kubeadm", memory, validation.MinMemoryMiB)
 	}, "VSphereMachineTemplate")
 }
 
@@ -198,7 +198,7 @@ func snapshots(e *examination) {
 		if snapshot == "" {
 			return ""
 		}
-		return fmt.Sprintf("snapshot is %s: where the vSphere template has none of that name a machine waits with SnapshotNotFound, upstream makes a full clone", snapshot)
+		return fmt.Sprintf("snapshot is %s: if the vSphere template has no such snapshot, machines wait with SnapshotNotFound, while upstream creates a full clone", snapshot)
 	}, "VSphereMachineTemplate")
 }
 
@@ -208,7 +208,7 @@ func droppedFields(e *examination) {
 		if text(object, append(clone(object), "network", "preferredAPIServerCidr")...) == "" {
 			return ""
 		}
-		return "network.preferredAPIServerCidr goes: nothing acts on it"
+		return "network.preferredAPIServerCidr is removed: no controller uses it"
 	}, "VSphereMachine", "VSphereMachineTemplate", "VSphereVM")
 }
 
@@ -216,7 +216,7 @@ func droppedFields(e *examination) {
 func tasks(e *examination) {
 	e.each(Check, "Tasks", func(vm *unstructured.Unstructured) string {
 		if task := text(vm, "status", "taskRef"); task != "" {
-			return fmt.Sprintf("vCenter runs %s for it: the new manager goes on from there, but wait for it where you can", task)
+			return fmt.Sprintf("vCenter runs %s for it: the new manager continues from there, but wait for the task if you can", task)
 		}
 		return ""
 	}, "VSphereVM")
@@ -227,7 +227,7 @@ func claims(e *examination) {
 	const finalizer = "vspherevm.infrastructure.cluster.x-k8s.io/ip-claim-protection"
 	for i := range e.Claims {
 		if slices.Contains(e.Claims[i].GetFinalizers(), finalizer) {
-			e.about(&e.Claims[i], Changes, "Claims", "it is taken over with its address, and let go with its VSphereVM")
+			e.about(&e.Claims[i], Changes, "Claims", "it is taken over with its address, and released with its VSphereVM")
 		}
 	}
 }
@@ -236,7 +236,7 @@ func claims(e *examination) {
 func formerOwners(e *examination) {
 	e.each(Changes, "Owners", func(machine *unstructured.Unstructured) string {
 		if cluster := ownerOf(machine, "VSphereCluster"); cluster != "" {
-			return fmt.Sprintf("its owner reference to VSphereCluster %s, of an old release, is removed", cluster)
+			return fmt.Sprintf("its owner reference to VSphereCluster %s, set by an old release, is removed", cluster)
 		}
 		return ""
 	}, "VSphereMachine")

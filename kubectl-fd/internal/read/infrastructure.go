@@ -32,7 +32,7 @@ func (i infrastructure) of(ctx context.Context, cluster *clusterv1.Cluster) (inf
 	ref := cluster.Spec.InfrastructureRef
 	if !ref.IsDefined() {
 		if cluster.Spec.Topology.IsDefined() {
-			return nil, "it has no infrastructure cluster yet: its ClusterClass has not been applied, see kubectl describe cluster " + cluster.Name, nil
+			return nil, "it has no infrastructure cluster yet, because its ClusterClass has not been applied: see kubectl describe cluster " + cluster.Name, nil
 		}
 		return nil, "it has no infrastructure cluster: set spec.infrastructureRef of the Cluster", nil
 	}
@@ -92,7 +92,7 @@ func (r Reader) Infrastructure(ctx context.Context, cluster client.ObjectKey) (*
 	}
 	infra, problem, err := infrastructure{reader: r, scope: scope}.of(ctx, &clusters[0])
 	if problem != "" {
-		return nil, fmt.Errorf("nothing can be done with Cluster %s: %s", cluster.Name, problem)
+		return nil, fmt.Errorf("Cluster %s cannot be used: %s", cluster.Name, problem)
 	}
 	return infra, err
 }

@@ -127,13 +127,13 @@ func (r Reader) unknown(ctx context.Context, namespace, name string) error {
 	list := &clusterv1.ClusterList{}
 	_ = r.Client.List(ctx, list, client.InNamespace(namespace)) // This is only a hint; without it the message is still correct.
 	if len(list.Items) == 0 {
-		return fmt.Errorf("there is no Cluster %s in namespace %s: choose the namespace with -n, or see all with kubectl fd get -A", name, namespace)
+		return fmt.Errorf("Cluster %s not found in namespace %s: choose the namespace with -n, or see all with kubectl fd get -A", name, namespace)
 	}
 	names := make([]string, 0, len(list.Items))
 	for i := range list.Items {
 		names = append(names, list.Items[i].Name)
 	}
-	return fmt.Errorf("there is no Cluster %s in namespace %s: choose one of %s, or another namespace with -n", name, namespace, List(names))
+	return fmt.Errorf("Cluster %s not found in namespace %s: choose one of %s, or another namespace with -n", name, namespace, List(names))
 }
 
 // List joins names for a message, up to ten of them.
@@ -149,7 +149,7 @@ func List(names []string) string {
 // explain translates an error of the API server for the user.
 func (r Reader) explain(err error, kind schema.GroupVersionKind, verb, namespace string) error {
 	if meta.IsNoMatchError(err) && kind.Group == clusterv1.GroupVersion.Group {
-		return fmt.Errorf("this is no management cluster: it does not serve %s of %s: choose another with --context or --kubeconfig",
+		return fmt.Errorf("this is not a management cluster, because it does not serve %s of %s: choose another with --context or --kubeconfig",
 			kind.Kind, kind.GroupVersion())
 	}
 	return Denied(err, r.Client.RESTMapper(), kind, verb, namespace)
@@ -222,7 +222,7 @@ func (r Reader) assigned(ctx context.Context, seen *report.Observed) (map[string
 func (r Reader) annotated(ctx context.Context, kind schema.GroupKind, cluster client.ObjectKey) (map[string]string, error) {
 	mapping, err := r.Client.RESTMapper().RESTMapping(kind)
 	if err != nil {
-		return nil, fmt.Errorf("finding kind %s, of which machines are: %w", kind, err)
+		return nil, fmt.Errorf("finding kind %s of infrastructure machines: %w", kind, err)
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))

@@ -37,7 +37,7 @@ func (e MissingRightsError) Error() string {
 		words = append(words, right.String())
 	}
 	slices.Sort(words)
-	const format = "missing %s: %s: ask for a role with %s, or be another user with --context or --as"
+	const format = "missing %s: %s: ask for a role with %s, or use another user with --context or --as"
 	if words = slices.Compact(words); len(words) > 1 {
 		return fmt.Sprintf(format, "rights", strings.Join(words, "; "), "them")
 	}

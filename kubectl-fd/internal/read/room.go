@@ -86,7 +86,7 @@ func ask(ctx context.Context, can provider.Capabilities, infra client.Object, cl
 	}
 	room, err := can.Capacity(ctx, infra)
 	if err != nil {
-		return Refused(fmt.Errorf("looking for room for what comes in place of Machine %s: %w", machine.Name, err), "list", cluster.Namespace)
+		return Refused(fmt.Errorf("reading the capacity for the replacement of Machine %s: %w", machine.Name, err), "list", cluster.Namespace)
 	}
 	if cluster.Room == nil {
 		cluster.Room = map[string]map[string]int{}
@@ -105,7 +105,7 @@ func machines(ctx context.Context, c client.Client, kind schema.GroupVersionKind
 	}
 	list, ok := object.(client.ObjectList)
 	if !ok {
-		return nil, fmt.Errorf("listing machines of kind %s: %T is no list", kind.Kind, object)
+		return nil, fmt.Errorf("listing machines of kind %s: %T is not a list", kind.Kind, object)
 	}
 	err = c.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name})
 	if meta.IsNoMatchError(err) {

@@ -68,7 +68,7 @@ func planned(p report.Plan) string {
 	}
 	from := "the controller's, from status.distribution"
 	if p.Source == report.Calculated {
-		from = "calculated here, as status.distribution has none"
+		from = "calculated here, because status.distribution has none"
 	}
 	return fmt.Sprintf(": %s planned (%s; rebalance: %s)", moves, from, p.Mode)
 }

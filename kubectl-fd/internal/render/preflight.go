@@ -24,7 +24,7 @@ func Preflight(w io.Writer, findings []preflight.Finding, style Style) error {
 	if err := t.write(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d to be put right before, %d to be looked at, %d that will be different\n",
+	_, err := fmt.Fprintf(w, "\n%d to fix before the takeover, %d to check, %d that will be different\n",
 		count[preflight.Stops], count[preflight.Check], count[preflight.Changes])
 	return err
 }

@@ -16,7 +16,7 @@ import (
 // Simulation prints the effect of a loss on clusters: one row each, then where lost machines could be replaced.
 func Simulation(w io.Writer, outcomes []report.Outcome, style Style) error {
 	t := &table{style: style}
-	t.add(head("CLUSTER", "QUORUM", "CONTROL PLANE", "WORKERS", "ROOM LOST", "DOMAINS")...)
+	t.add(head("CLUSTER", "QUORUM", "CONTROL PLANE", "WORKERS", "CAPACITY LOST", "DOMAINS")...)
 	for _, o := range outcomes {
 		room := "no limit known"
 		if o.Room != nil {
@@ -30,13 +30,13 @@ func Simulation(w io.Writer, outcomes []report.Outcome, style Style) error {
 		if n := o.ControlPlane.Unplaced; n > 0 {
 			t.add(nil)
 			t.add(cell{{o.Namespace + "/" + o.Name, bold}, {fmt.Sprintf(
-				": no failure domain is known of %s, which may be in a lost one: find out where before you rely on the quorum",
+				": the failure domain of %s is unknown and may be a lost one: find out where before you rely on the quorum",
 				count(n, "control-plane machine that would work", "control-plane machines that would work")), yellow}})
 		}
 		if !o.ControlPlane.KeepsQuorum {
 			t.add(nil)
 			t.add(cell{{o.Namespace + "/" + o.Name, bold}, {fmt.Sprintf(
-				": %d of %d control-plane machines would work, %d have to: nothing can be replaced before its etcd is restored",
+				": %d of %d control-plane machines would work, %d are needed: no machine can be replaced before etcd is restored",
 				o.ControlPlane.Left, o.ControlPlane.Members, o.ControlPlane.Quorum), red}})
 		}
 	}
@@ -62,7 +62,7 @@ func replacements(w io.Writer, outcomes []report.Outcome, style Style) error {
 		for _, r := range o.Replacements {
 			if len(t.rows) == 0 {
 				t.add(nil)
-				t.add(head("LOST MACHINE", "ROLE", "CLUSTER", "FROM", "REPLACEMENT COULD GO TO")...)
+				t.add(head("LOST MACHINE", "ROLE", "CLUSTER", "FROM", "POSSIBLE REPLACEMENT")...)
 			}
 			role := "worker"
 			if r.ControlPlane {

@@ -97,7 +97,7 @@ func svgState(d report.Domain) (stroke, fill, state string) {
 		state += " → " + string(d.Wanted)
 	}
 	if d.Capacity != nil {
-		state += fmt.Sprintf(", room for %d", *d.Capacity)
+		state += fmt.Sprintf(", capacity for %d", *d.Capacity)
 	}
 	switch {
 	case !d.Listed:

@@ -19,7 +19,7 @@ import (
 // Tree prints clusters, their failure domains and, if wide, their machines.
 func Tree(w io.Writer, clusters []report.Cluster, wide bool, style Style) error {
 	t := &table{style: style}
-	t.add(head("CLUSTER", "STATE", "CONTROL PLANE", "WORKERS", "MACHINES", "ROOM", "SINCE", "ABOUT")...)
+	t.add(head("CLUSTER", "STATE", "CONTROL PLANE", "WORKERS", "MACHINES", "CAPACITY", "SINCE", "ABOUT")...)
 	for _, cluster := range clusters {
 		treeOf(t, cluster, wide)
 	}
@@ -188,7 +188,7 @@ func waiting(c report.Cluster) []cell {
 	}
 	const most = 10
 	if len(notes) > most {
-		return append(notes[:most], plain(fmt.Sprintf("and %d more that do not run: -o wide has them", len(notes)-most)))
+		return append(notes[:most], plain(fmt.Sprintf("and %d more that do not run: see -o wide", len(notes)-most)))
 	}
 	return notes
 }

@@ -81,7 +81,7 @@ func states(c Cluster) []remembered {
 		if domain.Since.IsZero() {
 			continue
 		}
-		message := fmt.Sprintf("failure domain %s is %s since then", domain.Name, domain.State)
+		message := fmt.Sprintf("failure domain %s has been %s since then", domain.Name, domain.State)
 		if domain.Reason != "" {
 			message += fmt.Sprintf(" (%s: %s)", domain.Reason, domain.Message)
 		}

@@ -89,9 +89,9 @@ func (c *Cluster) fill(o Observed) string {
 		})
 	}
 	if len(c.Domains) == 0 {
-		return fmt.Sprintf("%s %s has no failure domains: declare some, as docs/failure-domains.md has it", c.Infrastructure.Kind, c.Infrastructure.Name)
+		return fmt.Sprintf("%s %s has no failure domains: declare some as described in docs/failure-domains.md", c.Infrastructure.Kind, c.Infrastructure.Name)
 	}
-	return fmt.Sprintf("%s %s does not say what state its failure domains are in: status.distribution is what Faultline's providers write",
+	return fmt.Sprintf("%s %s does not report the state of its failure domains: status.distribution is written by Faultline's providers",
 		c.Infrastructure.Kind, c.Infrastructure.Name)
 }
 

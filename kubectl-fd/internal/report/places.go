@@ -57,13 +57,13 @@ func (p *places) find(instead Machine) (to, why string) {
 	}
 	switch {
 	case none && full:
-		return "", "waits: each " + what + " that is left holds another logical one, and spec.distribution.workers.required forbids to share"
+		return "", "waits: each remaining " + what + " has another logical failure domain, and spec.distribution.workers.required forbids sharing"
 	case none:
-		return "", "waits: no Active failure domain is left for it"
+		return "", "waits: no Active failure domain remains for it"
 	case full && instead.Suits != "":
-		return "", "waits: no room that suits " + instead.Suits + " is left in the Active failure domains"
+		return "", "waits: no capacity that suits " + instead.Suits + " remains in the Active failure domains"
 	case full:
-		return "", "waits: no room is left in the Active failure domains"
+		return "", "waits: no capacity remains in the Active failure domains"
 	case err != nil:
 		return "", "waits: " + err.Error()
 	}

@@ -101,7 +101,7 @@ func workers(c Cluster, d Deployment) Plan {
 		p.Source, p.Moves, p.Current = Status, known.Plan, known.CurrentMove
 		p.Condition = c.Condition(faultlinev1.WorkersBalancedCondition)
 	case c.Wanted.LogicalDomains() > 0:
-		p.Why = append(p.Why, "its machines are spread over logical failure domains, of which nothing has been decided yet")
+		p.Why = append(p.Why, "its machines are spread over logical failure domains, which have not been assigned yet")
 	default:
 		p.calculate(c.Planner(false), c.Machines(OfDeployment(d.Name)), d.Replicas)
 	}

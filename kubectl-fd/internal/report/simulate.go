@@ -203,9 +203,9 @@ func stays(c Cluster, machine Machine) string {
 	case machine.Named != "":
 		return fmt.Sprintf("waits: its %s names %s", cmp.Or(deployment(machine), "owner"), machine.Named)
 	case !c.Wanted.SpreadsWorkers():
-		return "goes where the infrastructure puts it: nothing names a failure domain"
+		return "is placed by the infrastructure: no failure domain is named"
 	case machine.Deployment == "":
-		return "goes where the infrastructure puts it, if anybody makes another: it is of no MachineDeployment, and so not spread"
+		return "is placed by the infrastructure if its owner replaces it: it belongs to no MachineDeployment and is not spread"
 	}
 	return ""
 }

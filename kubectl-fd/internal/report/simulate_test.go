@@ -100,7 +100,7 @@ func TestRoomIsSharedByTheClustersOfANamespaceAndControlPlanesComeFirst(t *testi
 	clusters[0].Domains[0].Machines = append(clusters[0].Domains[0].Machines, report.Machine{Name: "worker", Deployment: "md", Created: metav1.Time{}})
 	outcomes, err := report.Lose(clusters, []string{"a"})
 	g.Expect(err).NotTo(HaveOccurred())
-	const full = "waits: no room is left in the Active failure domains"
+	const full = "waits: no capacity remains in the Active failure domains"
 	g.Expect(outcomes[0].Replacements).To(Equal([]report.Replacement{
 		{Machine: "first-a0", ControlPlane: true, From: "a", To: "b"}, {Machine: "worker", From: "a", Why: full},
 	}))
@@ -142,7 +142,7 @@ func TestWithdrawnDomainsTakeNothing(t *testing.T) {
 	c.Domains[2].ControlPlane = false
 	outcomes, err = report.Lose([]report.Cluster{c}, []string{"a"})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(outcomes[0].Replacements[0].Why).To(Equal("waits: no Active failure domain is left for it"))
+	g.Expect(outcomes[0].Replacements[0].Why).To(Equal("waits: no Active failure domain remains for it"))
 }
 
 func TestRoomThatIsLostIsUnknownWhereALimitIs(t *testing.T) {
@@ -219,7 +219,7 @@ func TestAWorkerIsReplacedAsItsClusterSpreadsWorkers(t *testing.T) {
 		"one is shared, as hosts are not": {"w0=md-2 w1=md-0 w2=md-1", &yes, "kubernetes.io/hostname", map[string]string{"w0": "b"}},
 		"one is in a region of its own":   {"w0=md-0 w1=md-1 ", &yes, "topology.kubernetes.io/region", map[string]string{"w0": "c"}},
 		"the region is another's":         {"w0=md-0 w1=md-1 w2=md-2", &yes, "topology.kubernetes.io/region", map[string]string{"w0": "waits: each region that is left holds another logical one, and spec.distribution.workers.required forbids to share"}},
-		"it is of no MachineDeployment":   {"lone= w1=md-0 ", nil, "", map[string]string{"lone": "goes where the infrastructure puts it, if anybody makes another: it is of no MachineDeployment, and so not spread"}},
+		"it is of no MachineDeployment":   {"lone= w1=md-0 ", nil, "", map[string]string{"lone": "is placed by the infrastructure if its owner replaces it: it belongs to no MachineDeployment and is not spread"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -62,7 +62,7 @@ func whyItStays(c Cluster, deployments []Deployment, domains []string, machine M
 	case machine.ControlPlane:
 		return cmp.Or(controlPlaneStays(c), controlPlaneCannot(c))
 	case machine.Deployment == "":
-		return "nothing replaces them elsewhere: delete them, or have their owner do it"
+		return "no controller replaces them in another domain: delete them, or let their owner delete them"
 	}
 	template := machine.Named
 	if at := slices.IndexFunc(deployments, func(d Deployment) bool { return d.Name == machine.Deployment }); at >= 0 {
@@ -74,14 +74,14 @@ func whyItStays(c Cluster, deployments []Deployment, domains []string, machine M
 	case slices.Contains(domains, template):
 		return fmt.Sprintf("its template names failure domain %s, so they stay until %s names another one", template, templateField(c))
 	case template != "":
-		return fmt.Sprintf("its template names failure domain %s, where they are not: delete these Machines one after the other", template)
+		return fmt.Sprintf("its template names another failure domain, %s: delete these Machines one after the other", template)
 	case !c.Wanted.SpreadsWorkers():
 		return nobodyChooses
 	}
 	return workersStay(c)
 }
 
-const nobodyChooses = "its template names no failure domain, and nobody chooses: set spec.distribution.workers.enabled to have its machines spread"
+const nobodyChooses = "its template names no failure domain, and workers are not spread: set spec.distribution.workers.enabled to spread its machines"
 
 // templateField returns the field in which a MachineDeployment names the failure domain of its machines.
 func templateField(c Cluster) string {
@@ -95,7 +95,7 @@ func templateField(c Cluster) string {
 func controlPlaneStays(c Cluster) string {
 	switch mode := c.Wanted.Rebalance(); mode {
 	case faultlinev1.ControlPlaneRebalanceAdvise, faultlinev1.ControlPlaneRebalanceOff:
-		return fmt.Sprintf("rebalance is %s, so nothing is moved: set spec.distribution.controlPlane.rebalance to SurgeOne to have it done", mode)
+		return fmt.Sprintf("rebalance is %s, so no machine is moved: set spec.distribution.controlPlane.rebalance to SurgeOne to move them", mode)
 	}
 	return ""
 }
@@ -119,5 +119,5 @@ func workersStay(c Cluster) string {
 	if c.Wanted.Workers.Rebalance == faultlinev1.WorkersRebalanceDeleteOne {
 		return ""
 	}
-	return "rebalance is Off, so nothing is moved: set spec.distribution.workers.rebalance to DeleteOne to have it done"
+	return "rebalance is Off, so no machine is moved: set spec.distribution.workers.rebalance to DeleteOne to move them"
 }

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	advise = "rebalance is Advise, so nothing is moved: set spec.distribution.controlPlane.rebalance to SurgeOne to have it done"
-	off    = "rebalance is Off, so nothing is moved: set spec.distribution.workers.rebalance to DeleteOne to have it done"
+	advise = "rebalance is Advise, so no machine is moved: set spec.distribution.controlPlane.rebalance to SurgeOne to move them"
+	off    = "rebalance is Off, so no machine is moved: set spec.distribution.workers.rebalance to DeleteOne to move them"
 )
 
 // With the cluster's defaults, these machines stay in a domain that is being emptied.
@@ -45,7 +45,7 @@ func TestMachinesThatNothingMovesAreNamedWithTheFieldToChange(t *testing.T) {
 		"the machines are being deleted":          {"", func(c *report.Cluster) { deleting(c) }, nil},
 		"they are in another domain":              {"", func(c *report.Cluster) { c.Domains[0].Name = "other" }, nil},
 		"the cluster does not list the domain":    {"", func(c *report.Cluster) { c.Domains[0].Listed = false }, []report.Staying{controlPlane(advise), workers(off)}},
-		"nobody chooses a domain for the workers": {"", func(c *report.Cluster) { c.Wanted.Workers.Enabled = &no }, []report.Staying{controlPlane(advise), workers("its template names no failure domain, and nobody chooses: set spec.distribution.workers.enabled to have its machines spread")}},
+		"nobody chooses a domain for the workers": {"", func(c *report.Cluster) { c.Wanted.Workers.Enabled = &no }, []report.Staying{controlPlane(advise), workers("its template names no failure domain, and workers are not spread: set spec.distribution.workers.enabled to spread its machines")}},
 		"the template names the domain": {"a", func(c *report.Cluster) { name(c, "a") }, []report.Staying{controlPlane(advise),
 			workers("its template names failure domain a, so they stay until its spec.template.spec.failureDomain names another one")}},
 		"the template of a topology names it": {"a", func(c *report.Cluster) { name(c, "a"); c.Topology = true }, []report.Staying{controlPlane(advise),
@@ -64,7 +64,7 @@ func TestMachinesThatNothingMovesAreNamedWithTheFieldToChange(t *testing.T) {
 		}, nil},
 		"nothing is known to own the workers": {"", func(c *report.Cluster) {
 			c.Domains[0].Machines[2].Deployment, c.Domains[0].Machines[3].Deployment = "", ""
-		}, []report.Staying{controlPlane(advise), {Of: "no MachineDeployment", Machines: []string{"w-1", "w-2"}, Why: "nothing replaces them elsewhere: delete them, or have their owner do it"}}},
+		}, []report.Staying{controlPlane(advise), {Of: "no MachineDeployment", Machines: []string{"w-1", "w-2"}, Why: "no controller replaces them in another domain: delete them, or let their owner delete them"}}},
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
