@@ -63,35 +63,35 @@ func uses(t *testing.T, expression string, known map[string]bool) []string {
 // series holds what managers export in an hour, in the notation of Prometheus' own tests. In cluster prod, zone-a is Cordoned, its
 // machines are spread unevenly, one waits, two are misplaced, and a move has ended. Cluster calm is healthy, and single has one machine.
 const series = `
-capi_failure_domain_state{cluster="prod", domain="zone-a", state="Active"} 0x60
-capi_failure_domain_state{cluster="prod", domain="zone-a", state="Cordoned"} 1x60
-capi_failure_domain_state{cluster="prod", domain="zone-a", state="Evicting"} 0x60
-capi_failure_domain_state{cluster="prod", domain="zone-b", state="Active"} 1x60
-capi_failure_domain_state{cluster="prod", domain="zone-b", state="Cordoned"} 0x60
-capi_failure_domain_state{cluster="prod", domain="zone-b", state="Evicting"} 0x60
-capi_failure_domain_state{cluster="prod", domain="zone-c", state="Active"} 1x60
-capi_failure_domain_state{cluster="prod", domain="zone-c", state="Cordoned"} 0x60
-capi_failure_domain_state{cluster="prod", domain="zone-c", state="Evicting"} 0x60
-capi_failure_domain_machines{cluster="prod", domain="zone-b", role="control-plane"} 3x60
-capi_failure_domain_machines{cluster="prod", domain="zone-c", role="control-plane"} 0x60
-capi_failure_domain_machines{cluster="prod", domain="zone-b", role="worker"} 2x60
-capi_failure_domain_skew{cluster="prod"} 3x60
-capi_failure_domain_worker_skew{cluster="prod", machine_deployment="md-a"} 2x60
-capi_failure_domain_worker_skew{cluster="prod", machine_deployment="md-b"} 1x60
-capi_failure_domain_waiting_machines{cluster="prod", reason="FailureDomainNotReady"} 1x60
-capi_failure_domain_misplaced_machines{cluster="prod"} 2x60
-capi_failure_domain_moves_total{cluster="prod", role="control-plane", outcome="Completed"} 0x56 1x4
-capi_failure_domain_moves_total{cluster="prod", role="control-plane", outcome="Aborted"} 0x60
-capi_failure_domain_state{cluster="calm", domain="zone-a", state="Active"} 1x60
-capi_failure_domain_state{cluster="calm", domain="zone-a", state="Cordoned"} 0x60
-capi_failure_domain_state{cluster="calm", domain="zone-a", state="Evicting"} 0x60
-capi_failure_domain_state{cluster="calm", domain="zone-b", state="Active"} 1x60
-capi_failure_domain_machines{cluster="calm", domain="zone-a", role="control-plane"} 2x60
-capi_failure_domain_machines{cluster="calm", domain="zone-b", role="control-plane"} 1x60
-capi_failure_domain_skew{cluster="calm"} 1x60
-capi_failure_domain_worker_skew{cluster="calm", machine_deployment="md"} 1x60
-capi_failure_domain_misplaced_machines{cluster="calm"} 0x60
-capi_failure_domain_machines{cluster="single", domain="zone-a", role="control-plane"} 1x60
+faultline_failure_domain_state{cluster="prod", domain="zone-a", state="Active"} 0x60
+faultline_failure_domain_state{cluster="prod", domain="zone-a", state="Cordoned"} 1x60
+faultline_failure_domain_state{cluster="prod", domain="zone-a", state="Evicting"} 0x60
+faultline_failure_domain_state{cluster="prod", domain="zone-b", state="Active"} 1x60
+faultline_failure_domain_state{cluster="prod", domain="zone-b", state="Cordoned"} 0x60
+faultline_failure_domain_state{cluster="prod", domain="zone-b", state="Evicting"} 0x60
+faultline_failure_domain_state{cluster="prod", domain="zone-c", state="Active"} 1x60
+faultline_failure_domain_state{cluster="prod", domain="zone-c", state="Cordoned"} 0x60
+faultline_failure_domain_state{cluster="prod", domain="zone-c", state="Evicting"} 0x60
+faultline_failure_domain_machines{cluster="prod", domain="zone-b", role="control-plane"} 3x60
+faultline_failure_domain_machines{cluster="prod", domain="zone-c", role="control-plane"} 0x60
+faultline_failure_domain_machines{cluster="prod", domain="zone-b", role="worker"} 2x60
+faultline_failure_domain_skew{cluster="prod"} 3x60
+faultline_failure_domain_worker_skew{cluster="prod", machine_deployment="md-a"} 2x60
+faultline_failure_domain_worker_skew{cluster="prod", machine_deployment="md-b"} 1x60
+faultline_failure_domain_waiting_machines{cluster="prod", reason="FailureDomainNotReady"} 1x60
+faultline_failure_domain_misplaced_machines{cluster="prod"} 2x60
+faultline_failure_domain_moves_total{cluster="prod", role="control-plane", outcome="Completed"} 0x56 1x4
+faultline_failure_domain_moves_total{cluster="prod", role="control-plane", outcome="Aborted"} 0x60
+faultline_failure_domain_state{cluster="calm", domain="zone-a", state="Active"} 1x60
+faultline_failure_domain_state{cluster="calm", domain="zone-a", state="Cordoned"} 0x60
+faultline_failure_domain_state{cluster="calm", domain="zone-a", state="Evicting"} 0x60
+faultline_failure_domain_state{cluster="calm", domain="zone-b", state="Active"} 1x60
+faultline_failure_domain_machines{cluster="calm", domain="zone-a", role="control-plane"} 2x60
+faultline_failure_domain_machines{cluster="calm", domain="zone-b", role="control-plane"} 1x60
+faultline_failure_domain_skew{cluster="calm"} 1x60
+faultline_failure_domain_worker_skew{cluster="calm", machine_deployment="md"} 1x60
+faultline_failure_domain_misplaced_machines{cluster="calm"} 0x60
+faultline_failure_domain_machines{cluster="single", domain="zone-a", role="control-plane"} 1x60
 harvester_load_balancers{workload="vm", ready="True"} 3x60
 harvester_load_balancers{workload="cluster", ready="False", reason="PoolExhausted"} 2x60
 harvester_load_balancers{workload="cluster", ready="Unknown", reason="WaitingForAddress"} 1x60

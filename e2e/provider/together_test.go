@@ -163,7 +163,7 @@ func writers(o client.Object) map[string]bool {
 
 // countsItsOwn verifies that the manager's metrics are only about its own clusters.
 func (s *side) countsItsOwn(ctx context.Context, management *managementcluster.Cluster) {
-	series := regexp.MustCompile(`(?m)^capi_failure_domain_[a-z_]+\{.*?namespace="([^"]*)"`)
+	series := regexp.MustCompile(`(?m)^faultline_failure_domain_[a-z_]+\{.*?namespace="([^"]*)"`)
 	for _, process := range management.Processes() {
 		if process.Name != binaries.Provider(s.name) {
 			continue

@@ -16,13 +16,13 @@ import (
 
 // Metrics exports the failure domains of clusters as Prometheus metrics:
 //
-//	capi_failure_domain_state{namespace,cluster,domain,state}    1 for the state the domain is in, 0 for the others
-//	capi_failure_domain_machines{namespace,cluster,domain,role}  role is control-plane or worker
-//	capi_failure_domain_skew{namespace,cluster}                  absent while no domain takes control-plane machines
-//	capi_failure_domain_worker_skew{namespace,cluster,machine_deployment} absent where another program chooses the machines
-//	capi_failure_domain_waiting_machines{namespace,cluster,reason}
-//	capi_failure_domain_misplaced_machines{namespace,cluster}    machines in another domain than requested
-//	capi_failure_domain_moves_total{namespace,cluster,role,outcome} a counter from 0; outcome is Completed or Aborted
+//	faultline_failure_domain_state{namespace,cluster,domain,state}    1 for the state the domain is in, 0 for the others
+//	faultline_failure_domain_machines{namespace,cluster,domain,role}  role is control-plane or worker
+//	faultline_failure_domain_skew{namespace,cluster}                  absent while no domain takes control-plane machines
+//	faultline_failure_domain_worker_skew{namespace,cluster,machine_deployment} absent where another program chooses the machines
+//	faultline_failure_domain_waiting_machines{namespace,cluster,reason}
+//	faultline_failure_domain_misplaced_machines{namespace,cluster}    machines in another domain than requested
+//	faultline_failure_domain_moves_total{namespace,cluster,role,outcome} a counter from 0; outcome is Completed or Aborted
 //
 // A scrape returns a consistent state of each cluster from one call of Set; series that no longer apply are removed. Metrics is
 // safe for concurrent use.
@@ -51,7 +51,7 @@ type moved struct{ role, outcome string }
 // NewMetrics returns Metrics registered with registerer.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("capi_failure_domain_"+name, help, append([]string{"namespace", "cluster"}, labels...), nil)
+		return prometheus.NewDesc("faultline_failure_domain_"+name, help, append([]string{"namespace", "cluster"}, labels...), nil)
 	}
 	m := &Metrics{
 		state:    desc("state", "State of a failure domain: 1 for the one it is in.", "domain", "state"),

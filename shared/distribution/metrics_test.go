@@ -54,26 +54,26 @@ func TestMetrics(t *testing.T) {
 	metrics.SetWaiting(cluster, map[string]int{"NoCapacity": 2})
 	metrics.SetWorkers(cluster, map[string]int{"md-0": 2})
 	compare(t, gathered(t, registry), []string{
-		"capi_failure_domain_machines{cluster=c1,domain=a,namespace=ns,role=control-plane} 1",
-		"capi_failure_domain_machines{cluster=c1,domain=a,namespace=ns,role=worker} 1",
-		"capi_failure_domain_machines{cluster=c1,domain=b,namespace=ns,role=control-plane} 0",
-		"capi_failure_domain_machines{cluster=c1,domain=b,namespace=ns,role=worker} 0",
-		"capi_failure_domain_machines{cluster=c1,domain=gone,namespace=ns,role=control-plane} 0",
-		"capi_failure_domain_machines{cluster=c1,domain=gone,namespace=ns,role=worker} 1",
-		"capi_failure_domain_misplaced_machines{cluster=c1,namespace=ns} 0",
-		"capi_failure_domain_moves_total{cluster=c1,namespace=ns,outcome=Aborted,role=control-plane} 0",
-		"capi_failure_domain_moves_total{cluster=c1,namespace=ns,outcome=Aborted,role=worker} 0",
-		"capi_failure_domain_moves_total{cluster=c1,namespace=ns,outcome=Completed,role=control-plane} 0",
-		"capi_failure_domain_moves_total{cluster=c1,namespace=ns,outcome=Completed,role=worker} 0",
-		"capi_failure_domain_skew{cluster=c1,namespace=ns} 0",
-		"capi_failure_domain_state{cluster=c1,domain=a,namespace=ns,state=Active} 1",
-		"capi_failure_domain_state{cluster=c1,domain=a,namespace=ns,state=Cordoned} 0",
-		"capi_failure_domain_state{cluster=c1,domain=a,namespace=ns,state=Evicting} 0",
-		"capi_failure_domain_state{cluster=c1,domain=b,namespace=ns,state=Active} 0",
-		"capi_failure_domain_state{cluster=c1,domain=b,namespace=ns,state=Cordoned} 0",
-		"capi_failure_domain_state{cluster=c1,domain=b,namespace=ns,state=Evicting} 1",
-		"capi_failure_domain_waiting_machines{cluster=c1,namespace=ns,reason=NoCapacity} 2",
-		"capi_failure_domain_worker_skew{cluster=c1,machine_deployment=md-0,namespace=ns} 2",
+		"faultline_failure_domain_machines{cluster=c1,domain=a,namespace=ns,role=control-plane} 1",
+		"faultline_failure_domain_machines{cluster=c1,domain=a,namespace=ns,role=worker} 1",
+		"faultline_failure_domain_machines{cluster=c1,domain=b,namespace=ns,role=control-plane} 0",
+		"faultline_failure_domain_machines{cluster=c1,domain=b,namespace=ns,role=worker} 0",
+		"faultline_failure_domain_machines{cluster=c1,domain=gone,namespace=ns,role=control-plane} 0",
+		"faultline_failure_domain_machines{cluster=c1,domain=gone,namespace=ns,role=worker} 1",
+		"faultline_failure_domain_misplaced_machines{cluster=c1,namespace=ns} 0",
+		"faultline_failure_domain_moves_total{cluster=c1,namespace=ns,outcome=Aborted,role=control-plane} 0",
+		"faultline_failure_domain_moves_total{cluster=c1,namespace=ns,outcome=Aborted,role=worker} 0",
+		"faultline_failure_domain_moves_total{cluster=c1,namespace=ns,outcome=Completed,role=control-plane} 0",
+		"faultline_failure_domain_moves_total{cluster=c1,namespace=ns,outcome=Completed,role=worker} 0",
+		"faultline_failure_domain_skew{cluster=c1,namespace=ns} 0",
+		"faultline_failure_domain_state{cluster=c1,domain=a,namespace=ns,state=Active} 1",
+		"faultline_failure_domain_state{cluster=c1,domain=a,namespace=ns,state=Cordoned} 0",
+		"faultline_failure_domain_state{cluster=c1,domain=a,namespace=ns,state=Evicting} 0",
+		"faultline_failure_domain_state{cluster=c1,domain=b,namespace=ns,state=Active} 0",
+		"faultline_failure_domain_state{cluster=c1,domain=b,namespace=ns,state=Cordoned} 0",
+		"faultline_failure_domain_state{cluster=c1,domain=b,namespace=ns,state=Evicting} 1",
+		"faultline_failure_domain_waiting_machines{cluster=c1,namespace=ns,reason=NoCapacity} 2",
+		"faultline_failure_domain_worker_skew{cluster=c1,machine_deployment=md-0,namespace=ns} 2",
 	})
 
 	// State that no longer exists is no longer exported: here the domains, the machines and the reason, later the cluster.
@@ -83,12 +83,12 @@ func TestMetrics(t *testing.T) {
 	metrics.SetWorkers(cluster, nil)
 	metrics.SetWaiting(other, map[string]int{"NoCapacity": 1})
 	compare(t, gathered(t, registry), []string{
-		"capi_failure_domain_waiting_machines{cluster=c1,namespace=ns,reason=FailureDomainNotReady} 1",
-		"capi_failure_domain_waiting_machines{cluster=c2,namespace=ns,reason=NoCapacity} 1",
+		"faultline_failure_domain_waiting_machines{cluster=c1,namespace=ns,reason=FailureDomainNotReady} 1",
+		"faultline_failure_domain_waiting_machines{cluster=c2,namespace=ns,reason=NoCapacity} 1",
 	})
 	metrics.Forget(cluster)
 	compare(t, gathered(t, registry), []string{
-		"capi_failure_domain_waiting_machines{cluster=c2,namespace=ns,reason=NoCapacity} 1",
+		"faultline_failure_domain_waiting_machines{cluster=c2,namespace=ns,reason=NoCapacity} 1",
 	})
 }
 
@@ -122,9 +122,9 @@ func TestMovesAreCountedUntilTheClusterIsForgotten(t *testing.T) {
 	metrics.CountMove(cluster, "control-plane", "Completed")
 	metrics.SetWaiting(cluster, nil)
 	const want = `
-# HELP capi_failure_domain_moves_total Machines moved to another failure domain.
-# TYPE capi_failure_domain_moves_total counter
-capi_failure_domain_moves_total{cluster="c1",namespace="ns",outcome="Completed",role="control-plane"} 2
+# HELP faultline_failure_domain_moves_total Machines moved to another failure domain.
+# TYPE faultline_failure_domain_moves_total counter
+faultline_failure_domain_moves_total{cluster="c1",namespace="ns",outcome="Completed",role="control-plane"} 2
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 		t.Error(err)

@@ -104,7 +104,7 @@ func TestMachinesThatAreElsewhereAreNamedAndToldOfOnce(t *testing.T) {
 	said := conditions.Get(infra, faultlinev1.MachinesInPlaceCondition)
 	g.Expect(said.Status).To(Equal(metav1.ConditionFalse))
 	g.Expect(said.Message).To(HavePrefix("Machine elsewhere is in failure domain b, although its spec.failureDomain is a\n"))
-	g.Expect(testutil.CollectAndCount(p.Metrics, "capi_failure_domain_misplaced_machines")).To(Equal(1))
+	g.Expect(testutil.CollectAndCount(p.Metrics, "faultline_failure_domain_misplaced_machines")).To(Equal(1))
 }
 
 func TestAWorkerThatIsNotWhereItWasAssignedToIsNamedAsOneThatNamesItsDomainIs(t *testing.T) {
@@ -127,10 +127,10 @@ func TestAWorkerThatIsNotWhereItWasAssignedToIsNamedAsOneThatNamesItsDomainIs(t 
 	g.Expect(conditions.GetMessage(infra, faultlinev1.MachinesInPlaceCondition)).To(HavePrefix("Machine moved is in failure domain b, although it was assigned a\nmove"))
 	g.Expect(recorder.Events).To(Receive(ContainSubstring("Machine moved is in failure domain b")))
 	g.Expect(testutil.CollectAndCompare(p.Metrics, strings.NewReader(`
-# HELP capi_failure_domain_misplaced_machines Machines that are in another failure domain than they were asked to be in.
-# TYPE capi_failure_domain_misplaced_machines gauge
-capi_failure_domain_misplaced_machines{cluster="c",namespace="ns"} 1
-`), "capi_failure_domain_misplaced_machines")).To(Succeed())
+# HELP faultline_failure_domain_misplaced_machines Machines that are in another failure domain than they were asked to be in.
+# TYPE faultline_failure_domain_misplaced_machines gauge
+faultline_failure_domain_misplaced_machines{cluster="c",namespace="ns"} 1
+`), "faultline_failure_domain_misplaced_machines")).To(Succeed())
 	g.Expect(*infra.Status.Distribution.FailureDomains[0].Machines).To(Equal(faultlinev1.MachineCounts{Workers: 1}), "one that is not there yet counts when it is")
 }
 
@@ -217,10 +217,10 @@ func TestWaitingCountsTheMachinesOfOneClusterByReason(t *testing.T) {
 	_, err := publish.Publish(t.Context(), p.Of(cluster("cluster"), "c"), nil, &providertest.Machine{}, func(m *providertest.Machine) string { return m.Status.Domain })
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(testutil.CollectAndCompare(p.Metrics, strings.NewReader(`
-# HELP capi_failure_domain_waiting_machines Machines that wait for a place in their failure domain.
-# TYPE capi_failure_domain_waiting_machines gauge
-capi_failure_domain_waiting_machines{cluster="c",namespace="ns",reason="NoCapacity"} 2
-`), "capi_failure_domain_waiting_machines")).To(Succeed())
+# HELP faultline_failure_domain_waiting_machines Machines that wait for a place in their failure domain.
+# TYPE faultline_failure_domain_waiting_machines gauge
+faultline_failure_domain_waiting_machines{cluster="c",namespace="ns",reason="NoCapacity"} 2
+`), "faultline_failure_domain_waiting_machines")).To(Succeed())
 }
 
 // The infrastructure cluster may have another name than the Cluster, which labels the metrics.

@@ -68,10 +68,10 @@ func TestAMachineIsMovedByItsControlPlane(t *testing.T) {
 	w.Expect(known.LastMove).To(HaveValue(And(HaveField("Phase", faultlinev1.MoveCompleted), HaveField("Replacement", "m9"))))
 	w.Expect(w.marked()).To(BeEmpty())
 	w.Expect(testutil.GatherAndCompare(w.metrics, strings.NewReader(`
-# HELP capi_failure_domain_moves_total Machines moved to another failure domain.
-# TYPE capi_failure_domain_moves_total counter
-capi_failure_domain_moves_total{cluster="one",namespace="`+w.name+`",outcome="Completed",role="control-plane"} 1
-`), "capi_failure_domain_moves_total")).To(Succeed())
+# HELP faultline_failure_domain_moves_total Machines moved to another failure domain.
+# TYPE faultline_failure_domain_moves_total counter
+faultline_failure_domain_moves_total{cluster="one",namespace="`+w.name+`",outcome="Completed",role="control-plane"} 1
+`), "faultline_failure_domain_moves_total")).To(Succeed())
 }
 
 func TestEachReasonThatComesToKeepAControlPlaneFromBeingBalancedIsToldOnce(t *testing.T) {

@@ -23,12 +23,12 @@ func (w *world) skew(value string) {
 	want := ""
 	if value != "" {
 		want = fmt.Sprintf(`
-# HELP capi_failure_domain_worker_skew Difference between the most and the fewest machines of a MachineDeployment in a domain that takes them.
-# TYPE capi_failure_domain_worker_skew gauge
-capi_failure_domain_worker_skew{cluster="one",machine_deployment="md",namespace=%q} %s
+# HELP faultline_failure_domain_worker_skew Difference between the most and the fewest machines of a MachineDeployment in a domain that takes them.
+# TYPE faultline_failure_domain_worker_skew gauge
+faultline_failure_domain_worker_skew{cluster="one",machine_deployment="md",namespace=%q} %s
 `, w.name, value)
 	}
-	w.Expect(testutil.GatherAndCompare(w.registry, strings.NewReader(want), "capi_failure_domain_worker_skew")).To(Succeed())
+	w.Expect(testutil.GatherAndCompare(w.registry, strings.NewReader(want), "faultline_failure_domain_worker_skew")).To(Succeed())
 }
 
 func TestTheSkewOfWorkersIsAMetricUnlessAnotherProgramChoosesThem(t *testing.T) {

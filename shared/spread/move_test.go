@@ -73,7 +73,7 @@ func TestDeleteOneMovesMachinesOntoADomainThatIsNewOneAtATime(t *testing.T) {
 	w.Expect(last.To).To(Equal("c"))
 	w.Expect(last.Replacement).NotTo(BeEmpty())
 	w.Expect(w.workers().CurrentMove).To(BeNil())
-	w.Expect(testutil.GatherAndCount(w.registry, "capi_failure_domain_moves_total")).To(Equal(1))
+	w.Expect(testutil.GatherAndCount(w.registry, "faultline_failure_domain_moves_total")).To(Equal(1))
 }
 
 func TestDeleteOneEmptiesADomainThatIsToBeEmptied(t *testing.T) {

@@ -42,7 +42,7 @@ func (u User) Elsewhere(metrics prometheus.Gatherer, cluster Conditioned, machin
 	named := gomega.ContainSubstring("Machine " + machine + " is in failure domain")
 	u.G.Expect(u.Condition(cluster, faultlinev1.MachinesInPlaceCondition, faultlinev1.ReasonMachinesElsewhere)).To(named)
 	u.G.Eventually(func(g gomega.Gomega) {
-		g.Expect(Gauge(g, metrics, "capi_failure_domain_misplaced_machines")).To(gomega.Equal(1.0))
+		g.Expect(Gauge(g, metrics, "faultline_failure_domain_misplaced_machines")).To(gomega.Equal(1.0))
 		list := &eventsv1.EventList{}
 		g.Expect(u.Client.List(u.T.Context(), list, client.InNamespace(cluster.GetNamespace()))).To(gomega.Succeed())
 		g.Expect(list.Items).To(gomega.ContainElement(gomega.And(gomega.HaveField("Reason", faultlinev1.ReasonMachinesElsewhere),
@@ -55,7 +55,7 @@ func (u User) InPlace(metrics prometheus.Gatherer, cluster Conditioned) {
 	u.T.Helper()
 	u.Condition(cluster, faultlinev1.MachinesInPlaceCondition, faultlinev1.ReasonMachinesInPlace)
 	u.G.Eventually(func(g gomega.Gomega) {
-		g.Expect(Gauge(g, metrics, "capi_failure_domain_misplaced_machines")).To(gomega.BeZero())
+		g.Expect(Gauge(g, metrics, "faultline_failure_domain_misplaced_machines")).To(gomega.BeZero())
 	}).Should(gomega.Succeed())
 }
 

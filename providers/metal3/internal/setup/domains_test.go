@@ -72,7 +72,7 @@ func TestDomainsWithoutHostsAndWithBrokenOnesAreBadEachInItsWay(t *testing.T) {
 	machine := w.machine("one", "cp-0", "rack-1")
 	w.waits(machine, infrav1.FailureDomainHostsUnhealthyReason)
 	w.Eventually(func() (int, error) {
-		return testutil.GatherAndCount(w.metrics, "capi_failure_domain_waiting_machines")
+		return testutil.GatherAndCount(w.metrics, "faultline_failure_domain_waiting_machines")
 	}).Should(Equal(1))
 }
 

@@ -117,10 +117,10 @@ func TestAWorkerThatHasNoRackYetIsCountedAndHasNoHost(t *testing.T) {
 	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
 	w.Eventually(func() error {
 		return testutil.GatherAndCompare(w.metrics, strings.NewReader(`
-# HELP capi_failure_domain_waiting_machines Machines that wait for a place in their failure domain.
-# TYPE capi_failure_domain_waiting_machines gauge
-capi_failure_domain_waiting_machines{cluster="one",namespace="`+w.name+`",reason="FailureDomainNotAssigned"} 1
-`), "capi_failure_domain_waiting_machines")
+# HELP faultline_failure_domain_waiting_machines Machines that wait for a place in their failure domain.
+# TYPE faultline_failure_domain_waiting_machines gauge
+faultline_failure_domain_waiting_machines{cluster="one",namespace="`+w.name+`",reason="FailureDomainNotAssigned"} 1
+`), "faultline_failure_domain_waiting_machines")
 	}).Should(Succeed())
 	w.Expect(w.host("rack-1-host-001").Spec.ConsumerRef).To(BeNil())
 	update(w, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.FailureDomains = nil })
